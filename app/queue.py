@@ -6,7 +6,7 @@ imports rq.
 """
 
 import logging
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -42,6 +42,7 @@ class JobId:
 
     job_id: str
     attempt: int
+    model: str | None = None  #: that the job asks; decides the queue
 
     def __str__(self) -> str:
         return f"{self.job_id}-{self.attempt}"
@@ -55,7 +56,7 @@ class JobQueue:
         self._redis = Redis.from_url(
             settings.redis_url, socket_connect_timeout=1, socket_timeout=1, retry=Retry(NoBackoff(), 1)
         )
-        self._queue = Queue(settings.queue_name, connection=self._redis, serializer=SERIALIZER)
+        self._queues = self._make_queues(self._redis)
         self._glancing_redis = Redis.from_url(
             settings.redis_url,
             socket_connect_timeout=_GLANCE_SECONDS,
@@ -64,6 +65,10 @@ class JobQueue:
         )
         self._workers = WorkerCount(self._count_workers)
         self._pause = Pause()
+
+    def _make_queues(self, connection: Redis) -> dict[str, Queue]:
+        names = self._settings.queues
+        return {name: Queue(name, connection=connection, serializer=SERIALIZER) for name in names}
 
     def enqueue(self, job_id: JobId) -> None:
         """Enqueue a selection for a request. If Redis does not answer, the sweep does it.
@@ -91,9 +96,11 @@ class JobQueue:
         Raises:
             RedisError: Redis does not answer.
         """
-        waiting = set(self._queue.get_job_ids())
+        queues = self._queues.values()
+        waiting = {one for queue in queues for one in queue.get_job_ids()}
         absent = [job_id for job_id in job_ids if str(job_id) not in waiting]
-        taken = set(self._queue.intermediate_queue.get_job_ids())  # after the queue, as jobs move from that to this
+        # After the queues, as jobs move from those to these.
+        taken = {one for queue in queues for one in queue.intermediate_queue.get_job_ids()}
         found = ((job_id, self._find(job_id)) for job_id in absent)
         lost = [(job_id, job) for job_id, job in found if not _is_live(job, taken)]
         for job_id, job in lost:
@@ -121,7 +128,7 @@ class JobQueue:
         selection: it takes minutes, and would wait for hours.
         """
         with suppress(DuplicateJobError):
-            self._queue.enqueue_call(
+            self._queues[self._settings.queue_of(job_id.model)].enqueue_call(
                 RUN_SELECTION,
                 args=(job_id.job_id,),
                 job_id=str(job_id),
@@ -158,7 +165,7 @@ class JobQueue:
             RedisError: Redis does not answer.
         """
         with self._redis.pipeline(transaction=False) as pipeline:
-            for key in get_keys(queue=self._queue):
+            for key in _find_keys(self._queues):
                 pipeline.hget(key, REDIS_FIELD)
             found = pipeline.execute()
         devices = [device for text in found if (device := _parse_device(text)) is not None]
@@ -172,12 +179,17 @@ class JobQueue:
         return self._workers.get()
 
     def _count_workers(self) -> int:
-        keys = get_keys(queue=Queue(self._settings.queue_name, connection=self._glancing_redis, serializer=SERIALIZER))
+        keys = _find_keys(self._make_queues(self._glancing_redis))
         return int(self._glancing_redis.exists(*keys)) if keys else 0
 
     def close(self) -> None:
         self._redis.close()
         self._glancing_redis.close()
+
+
+def _find_keys(queues: Mapping[str, Queue]) -> set[str]:
+    """The keys of the workers of all queues."""
+    return {key for queue in queues.values() for key in get_keys(queue=queue)}
 
 
 def _is_live(job: Job | None, taken: Container[str]) -> bool:

@@ -2,9 +2,14 @@
 
 import json
 import re
-from typing import Annotated
+from typing import Annotated, Self, TypeVar
 
-from pydantic import AfterValidator, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, model_validator
+
+from lens_engine.scoring.endpoints.address import Endpoint, EndpointKind
+from lens_engine.scoring.endpoints.spending import TokenPrices
+
+M = TypeVar("M")
 
 OWNER_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _KEY_HASH = re.compile(r"[0-9a-f]{64}")
@@ -45,7 +50,47 @@ def _check_keys(keys: dict[str, str]) -> dict[str, str]:
     return keys
 
 
-def _check_models(models: dict[str, str]) -> dict[str, str]:
+class PricesSetting(BaseModel):
+    """As `TokenPrices`: USD per million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float
+    output: float
+    cached: float | None = None
+
+
+class EndpointSetting(BaseModel):
+    """A model behind a server, as `Endpoint`, and the tokenizer that `open_endpoint` takes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: EndpointKind
+    url: str
+    model: str
+    key_variable: str | None = None
+    tokenizer: str | None = None
+    prices: PricesSetting | None = None
+    most_requests: int = 32
+    context: int | None = None
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """
+        Raises:
+            InvalidConfig: as `Endpoint`; a ValueError.
+        """
+        prices = None if self.prices is None else TokenPrices(**self.prices.model_dump())
+        given = self.model_dump(exclude={"prices", "tokenizer"})
+        return Endpoint(**given, prices=prices)
+
+    @model_validator(mode="after")
+    def is_an_endpoint(self) -> Self:
+        self.endpoint  # noqa: B018  making it is the validation
+        return self
+
+
+def _check_models(models: dict[str, M]) -> dict[str, M]:
     if any(not _MODEL_NAME.fullmatch(name) for name in models):
         raise ValueError(
             "a model name must have 1 to 100 letters, digits, dots, dashes or underscores; it may be a hub id"
@@ -55,8 +100,12 @@ def _check_models(models: dict[str, str]) -> dict[str, str]:
 
 PostgresAddress = Annotated[str, AfterValidator(_use_psycopg)]
 RedisAddress = Annotated[str, AfterValidator(_check_redis)]
+RayAddress = Annotated[str, StringConstraints(pattern=r"^(|local|[^\s/]+:\d{1,5})$")]
+"""Empty, or what `lens_engine.language_model.ray.placement.find_place` takes."""
+
 Keys = Annotated[dict[str, str], AfterValidator(_check_keys)]
 KeyHash = Annotated[str, StringConstraints(pattern=rf"^{_KEY_HASH.pattern}$")]
 Models = Annotated[dict[str, str], AfterValidator(_check_models)]
+Endpoints = Annotated[dict[str, EndpointSetting], AfterValidator(_check_models)]
 Rate = Annotated[str, StringConstraints(pattern=r"^[1-9]\d{0,8}/(second|minute|hour|day)$")]
 """As `60/minute`."""

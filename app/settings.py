@@ -7,8 +7,19 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-from app.setting_types import KeyHash, Keys, Models, PostgresAddress, Rate, RedisAddress, read_keys
+from app.setting_types import (
+    Endpoints,
+    KeyHash,
+    Keys,
+    Models,
+    PostgresAddress,
+    Rate,
+    RayAddress,
+    RedisAddress,
+    read_keys,
+)
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.scoring.endpoints.address import is_endpoint
 
 _VARIABLES_ONLY = frozenset({"allow_testing_models"})
 """Settings that let others run code here. A `.env` lies in any folder in which somebody calls `lens`."""
@@ -171,13 +182,28 @@ class Settings(BaseSettings):
         {BUNDLED_MODEL: BUNDLED_MODEL},
         description="JSON object: name of a model for clients -> bundled name, folder, `.gguf` file or hub id.",
     )
+    endpoints: Endpoints = Field(
+        {},
+        description="JSON object: name of a model for clients -> server that is asked for it: `kind`, `url`, `model`, "
+        "and optionally `key_variable`, `tokenizer`, `prices`, `most_requests`, `context`.",
+    )
     default_model: str = Field(BUNDLED_MODEL, description="Model of a spec that names none.")
+    worker_models: Literal["weights", "endpoints"] = Field(
+        "weights",
+        description="Jobs that a worker takes: of models that it loads, or of models behind servers (`endpoints`).",
+    )
     allow_testing_models: bool = Field(
         False, description="Models of the form `testing:module:function` (for tests only). Not read from `.env`."
     )
     device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$", description="Device of a worker.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
         "auto", description="Number format; auto for the most precise of the fast ones."
+    )
+    ray_address: RayAddress | None = Field(
+        None, description="Ray cluster whose devices share each selection: `host:port` or `local`; null for one device."
+    )
+    ray_actors: int | None = Field(
+        None, ge=1, description="Number of actors that hold the model; null for one on each GPU of the cluster."
     )
     cache_dir: Path = Field(
         default_factory=lambda: Path.home() / ".cache" / "lens",
@@ -221,6 +247,25 @@ class Settings(BaseSettings):
         """Whether the settings ask for no key. Such a service answers this machine only."""
         return self.api_keys is None and not self.require_keys
 
+    @property
+    def offered_models(self) -> tuple[str, ...]:
+        """Names of the models that a client can name."""
+        return (*self.allowed_models, *self.endpoints)
+
+    def queue_of(self, model: str | None) -> str:
+        """Name of the queue of the jobs of a model; None for a job that asks no model."""
+        return f"{self.queue_name}-endpoints" if model in self.endpoints else self.queue_name
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Names of all queues."""
+        return tuple(dict.fromkeys(map(self.queue_of, (None, *self.endpoints))))
+
+    @property
+    def worker_queue(self) -> str:
+        """Name of the queue of a worker."""
+        return self.queue_name if self.worker_models == "weights" else f"{self.queue_name}-endpoints"
+
     @model_validator(mode="after")
     def fits_together(self) -> Self:
         if self.lease_renew_seconds * 2 > self.lease_seconds:
@@ -239,6 +284,12 @@ class Settings(BaseSettings):
             raise ValueError(
                 f"allowed_models {', '.join(doubles)}: `testing:` requires the variable LENS_ALLOW_TESTING_MODELS"
             )
-        if self.default_model not in self.allowed_models:
-            raise ValueError("default_model must be one of allowed_models")
+        twice = [name for name in self.endpoints if name in self.allowed_models]
+        if twice:
+            raise ValueError(f"{', '.join(twice)}: allowed_models and endpoints have the same name")
+        served = [name for name, reference in self.allowed_models.items() if is_endpoint(reference)]
+        if served:
+            raise ValueError(f"allowed_models {', '.join(served)}: a model behind a server belongs into endpoints")
+        if self.default_model not in self.offered_models:
+            raise ValueError("default_model must be one of allowed_models or endpoints")
         return self

@@ -8,6 +8,16 @@ SETTING = re.compile(r'set options\.([a-z_.]+) to "?(\w+)"?')
 _OPTION = re.compile(r"(?<=^where: )(?:form|model|num_prompts)$|`num_prompts`")
 """An option of `lens evaluate`, where the engine names a field."""
 
+_ENDPOINT = {
+    "where: endpoint": "where: --endpoint",
+    "where: endpoint_kind": "where: --endpoint-kind",
+    "where: key_variable": "where: --endpoint-key-variable",
+    "where: most_requests": "where: --endpoint-requests",
+    "where: prices": "where: --price-input",
+    "where: tokenizer": "where: --tokenizer",
+}
+"""Fields of an endpoint, and their options."""
+
 _PARAMETERS = ("text_column, label_column", "text_column", "label_column", "encoding", "delimiter")
 
 
@@ -15,6 +25,7 @@ def name_flags(message: str) -> str:
     """The message with the names that options and columns have on the command line."""
     for names in _PARAMETERS:
         message = message.replace(f"({names})", f"({re.sub(r'[a-z_]+', _as_flag, names)})")
+    message = _ENDPOINT.get(message, message).replace("(TokenPrices)", "(--price-input, --price-output)")
     message = _OPTION.sub(_as_flag, message)
     return SETTING.sub(lambda found: f"add --option {found[1]}={found[2]}", message)
 

@@ -13,7 +13,10 @@ from rich.text import Text
 
 from lens_cli.flags import SETTING, name_flags
 from lens_engine.errors import (
+    BudgetSpent,
     CheckpointError,
+    EndpointAway,
+    EndpointError,
     InvalidConfig,
     InvalidDataset,
     InvalidInput,
@@ -84,6 +87,13 @@ def refusing(advise: Callable[[InvalidDataset], str | None] | None = None) -> It
         raise RefusedInput(str(error), "where: --model") from error
     except CheckpointError as error:
         raise RefusedInput(str(error), "where: --checkpoint; remove the file or name another") from error
+    except BudgetSpent as error:
+        more = "raise --max-cost and repeat the command; answers on disk cost nothing"
+        raise RefusedInput(f"the limit on the cost is reached: {error}", more) from error
+    except EndpointAway as error:
+        raise Refusal(str(error)) from error
+    except EndpointError as error:
+        raise RefusedInput(str(error), "where: --endpoint") from error
     except NothingSelected as error:
         is_budget = error.stop_reason == StopReason.BUDGET
         raise Refusal(str(error), exit_code=EXIT_INVALID if is_budget else EXIT_INTERRUPTED) from error

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from lens_engine.result import SelectionResult
     from lens_engine.rows.problem import Problem
     from lens_engine.run.preparation import estimate_cost
+    from lens_engine.scoring.endpoints.address import Endpoint
+    from lens_engine.scoring.endpoints.spending import TokenPrices
     from lens_engine.suggestion.suggest import suggest
     from lens_engine.suggestion.suggestion import Suggestion
     from lens_engine.task.template import Task, Template, Verbalizer
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Classifier",
     "CostEstimate",
+    "Endpoint",
     "Example",
     "LanguageModel",
     "LensClassifier",
@@ -43,6 +46,7 @@ __all__ = [
     "Suggestion",
     "Task",
     "Template",
+    "TokenPrices",
     "Verbalizer",
     "estimate_cost",
     "export_support_examples",
@@ -57,6 +61,7 @@ __all__ = [
 _HOME = {
     "Classifier": "classifier.classifier",
     "CostEstimate": "pricing.estimate",
+    "Endpoint": "scoring.endpoints.address",
     "Example": "types",
     "LanguageModel": "language_model.open_model",
     "LensClassifier": "estimator",
@@ -67,6 +72,7 @@ _HOME = {
     "Suggestion": "suggestion.suggestion",
     "Task": "task.template",
     "Template": "task.template",
+    "TokenPrices": "scoring.endpoints.spending",
     "Verbalizer": "task.template",
     "estimate_cost": "run.preparation",
     "export_support_examples": "exports",

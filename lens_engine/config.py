@@ -196,6 +196,12 @@ class BudgetOptions(Options):
         le=31_536_000.0,
         description="Maximum wall-clock time without loading the model (seconds; at most one year).",
     )
+    max_cost: float | None = Field(
+        None,
+        gt=0.0,
+        description="Maximum cost of the requests to a server, by the prices of its endpoint (USD); scores on disk "
+        "cost nothing.",
+    )
 
 
 class SelectionConfig(Options):

@@ -197,6 +197,12 @@ class OutOfMemory(ModelError):
     code = "out-of-memory"
 
 
+class ClusterError(ModelError):
+    """Actors were lost, could not be started, or would not give the same numbers. Another machine may run the model."""
+
+    code = "cluster-error"
+
+
 class EndpointError(ModelError):
     """A server refuses to be asked, or what it answers cannot be believed; the message names the check that failed."""
 
@@ -245,7 +251,9 @@ class NothingSelected(LensError):
                 "filtering.candidates or splits.test, or ask the operator to raise the limit"
             )
         elif stop_reason == "budget":
-            message = "the budget ended before any examples were chosen; raise budget.max_pairs or budget.max_seconds"
+            message = (
+                "the budget ended before any examples were chosen; raise budget.max_pairs, max_seconds or max_cost"
+            )
         else:
             message = "stopped before any examples were chosen"
         super().__init__(message)

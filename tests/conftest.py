@@ -17,6 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from app.settings import Settings
     from lens_cli.service.embedded import EmbeddedServers
+    from tests.llama_server.server import LlamaServer
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read at the import of torch; tiny models gain nothing from threads
 
@@ -94,6 +95,21 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[EmbeddedServe
     from lens_cli.service.embedded import embedded_servers
 
     with embedded_servers(tmp_path_factory.mktemp("servers"), durable=False) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def llama_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[LlamaServer]":
+    """A real llama-server with the bundled model in float32. Skips where `make llama-server` has built none."""
+    from tests.llama_server.program import find_program
+    from tests.llama_server.server import LlamaServer
+    from tests.llama_server.weights import float32_weights
+
+    program = find_program()
+    if program is None:
+        pytest.skip("llama-server has not been built: run `make llama-server`, which needs cmake and a C++ compiler")
+    log_path = tmp_path_factory.mktemp("llama-server") / "log"
+    with LlamaServer(program, float32_weights(), log_path) as running:
         yield running
 
 

@@ -36,7 +36,8 @@ def main(look: Callable[[Settings], Device] = inspect) -> int:
 
 def _work(settings: Settings, device: Device) -> int:
     # Work-horses read the settings anew. With "auto" one that cannot see the GPU would compute on the processor.
-    os.environ["LENS_DEVICE"] = device.torch_name
+    if settings.worker_models == "weights":
+        os.environ["LENS_DEVICE"] = device.torch_name
     check_schema(settings)
     worker = create_worker(settings, device)
     serve_metrics(worker.metrics, settings)

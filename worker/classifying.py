@@ -86,7 +86,7 @@ def _load(run: Running, model: str | None, dtype: str | None) -> LabelScorer | N
         return None
     find_reference(run.settings, model)
     # Without the pair cache: the texts of production would displace the scores of selections.
-    scorer = run.load(model, dtype, remembers=False).scorer
+    scorer = run.load(model, dtype, is_search=False).scorer
     run.monitor.begin()
     return scorer
 

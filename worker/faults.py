@@ -11,9 +11,18 @@ from contextlib import contextmanager
 from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
-from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, UnreadableModel, UnsafeModel
+from lens_engine.errors import (
+    ClusterError,
+    EndpointAway,
+    EndpointError,
+    InvalidConfig,
+    ModelError,
+    UnknownModel,
+    UnreadableModel,
+    UnsafeModel,
+)
 
-_OF_MODEL_FILES = (UnknownModel, UnsafeModel, UnreadableModel)
+_OF_MACHINES = (UnknownModel, UnsafeModel, UnreadableModel, ClusterError, EndpointAway)
 _OF_GPU = re.compile(
     r"\bCUDA (driver )?error|CUDA-capable device|CUBLAS_STATUS|CUDNN_STATUS|cuDNN error|CUSOLVER_STATUS"
 )
@@ -36,6 +45,7 @@ def blaming_worker_for_everything() -> Iterator[None]:
     """Turn every error of the block into a `WorkerFault`: of loading a model, which does not depend on the selection.
 
     Raises:
+        EndpointError: a server refuses, or failed a check.
         ShutDownImminentException, JobTimeoutException: they come from outside of the block.
     """
     try:
@@ -43,6 +53,8 @@ def blaming_worker_for_everything() -> Iterator[None]:
     except (ShutDownImminentException, JobTimeoutException):
         raise
     except Exception as error:
+        if isinstance(error, EndpointError) and not isinstance(error, EndpointAway):
+            raise  # every worker would meet it
         raise _blame(error, _LOADING_CODE) from error
 
 
@@ -70,7 +82,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_of_machine(error: BaseException) -> bool:
-    if isinstance(error, (*_OF_MODEL_FILES, OSError)):
+    if isinstance(error, (*_OF_MACHINES, OSError)):
         return True
     if isinstance(error, InvalidConfig):
         return error.field == "device"  # LENS_DEVICE; an option of the client begins with "options."

@@ -1,4 +1,4 @@
-"""What a worker looks at before it takes work: its models and its device.
+"""What a worker looks at before it takes work: its models and its device, or the cluster that has both.
 
 The look happens in short-lived child processes, because the parent must import neither torch nor start CUDA: its
 work-horses are forks.
@@ -20,6 +20,8 @@ from lens_engine.errors import LensError
 from lens_engine.language_model.loading.choices import DTYPES
 from lens_engine.language_model.loading.file_check import check_files, count_weights
 from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
+from lens_engine.scoring.endpoints.address import DEVICE
+from worker.cluster import THIS_MACHINE, find_cluster
 from worker.device import Device, UnfitWorker, in_gib
 from worker.gpu import GpuAbsent, read_gpu
 from worker.model_loading import TESTING_PREFIX
@@ -43,16 +45,45 @@ T = TypeVar("T")
 def inspect(settings: Settings, read: ReadGpu = read_gpu) -> Device:
     """Check the allowed models and the device of a worker. Returns the device.
 
+    With LENS_RAY_ADDRESS, the devices are those of the cluster, and the models lie on its machines.
+
     Raises:
         UnfitWorker: a model cannot be found or read, the device is not there or does not compute, or the GPU is too
             small for a model.
     """
-    weights = in_child(partial(weigh_models, settings), "the look at the models", seconds=None)
-    what = f"the look at the device {settings.device!r}"
-    device = in_child(partial(find_device, settings, read), what, seconds=LOOK_SECONDS)
+    if settings.worker_models == "endpoints":
+        return check_endpoints(settings)
+    weights = {}
+    if (settings.ray_address or THIS_MACHINE) == THIS_MACHINE:
+        weights = in_child(partial(weigh_models, settings), "the look at the models", seconds=None)
+    if settings.ray_address:
+        device = in_child(partial(find_cluster, settings), "the look at Ray", seconds=LOOK_SECONDS)
+    else:
+        what = f"the look at the device {settings.device!r}"
+        device = in_child(partial(find_device, settings, read), what, seconds=LOOK_SECONDS)
     check_room(device, weights)
     _log.info("computes on %s", device)
     return device
+
+
+def check_endpoints(settings: Settings) -> Device:
+    """Check what a worker needs that asks servers. No server is asked yet: a job says what it finds.
+
+    Raises:
+        UnfitWorker: there is no such model, a package is missing, or the variable of a key is not set.
+    """
+    if not settings.endpoints:
+        raise UnfitWorker("LENS_WORKER_MODELS is endpoints, and LENS_ENDPOINTS names no model")
+    missing = [package for package in ("httpx", "tokenizers") if find_spec(package) is None]
+    if missing:
+        install = "pip install -c constraints.txt '.[service,endpoint]'"
+        raise UnfitWorker(f"{missing[0]} is not installed; in the folder of Lens, run: {install}")
+    for name, one in settings.endpoints.items():
+        try:
+            one.endpoint.read_key()
+        except LensError as error:
+            raise UnfitWorker(f"model {name!r} of LENS_ENDPOINTS cannot be asked: {error}") from error
+    return Device(torch_name=DEVICE, name="servers of models")
 
 
 def weigh_models(settings: Settings) -> dict[str, int]:

@@ -2,48 +2,66 @@
 
 import pkgutil
 
+from app.setting_types import EndpointSetting
 from app.settings import Settings
 from lens_engine.errors import UnknownModel
 from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.scoring.base import LabelScorer
+from worker.cluster import open_on_cluster
 
 TESTING_PREFIX = "testing:"
 """`testing:package.module:function` names a function that makes a scorer, where the settings allow it."""
 
 
-def find_reference(settings: Settings, name: str) -> str:
+def find_reference(settings: Settings, name: str) -> str | EndpointSetting:
     """The model that the settings allow under `name`.
 
     Raises:
         UnknownModel: the settings no longer allow this name.
     """
-    reference = settings.allowed_models.get(name)
+    reference = settings.endpoints.get(name) or settings.allowed_models.get(name)
     if reference is None:
-        raise UnknownModel(f"model {name!r} is no longer one of {', '.join(sorted(settings.allowed_models))}")
+        raise UnknownModel(f"model {name!r} is no longer one of {', '.join(sorted(settings.offered_models))}")
     return reference
 
 
-def load_model(settings: Settings, name: str, dtype: str | None, *, remembers: bool = True) -> LanguageModel:
-    """Load the model that the settings allow under `name`, on their device.
+def load_model(settings: Settings, name: str, dtype: str | None, *, is_search: bool = True) -> LanguageModel:
+    """Load the model that the settings allow under `name`, on their device or on those of their cluster.
 
     Args:
         dtype: the number format; None for the one in the settings.
-        remembers: whether its scores are kept in the pair cache.
+        is_search: whether a selection asks it: its scores are kept in the pair cache, and several devices share it.
 
     Raises:
         UnknownModel: the settings no longer allow this name.
+        InvalidConfig: the cluster cannot be reached, or is too small.
         ModelError: the model cannot be loaded, or its files are unsafe.
     """
     reference = find_reference(settings, name)
+    cache_bytes = settings.pair_cache_mib << 20 or None
+    if isinstance(reference, EndpointSetting):
+        return open_model(
+            reference.endpoint,
+            tokenizer=reference.tokenizer,
+            name=name,
+            cache_dir=settings.cache_dir,
+            pair_cache_bytes=cache_bytes,  # its answers are paid for
+        )
     if reference.startswith(TESTING_PREFIX):
         return LanguageModel(_make_double(reference))
+    dtype = dtype or settings.dtype
+    cache_bytes = cache_bytes if is_search else None
+    if settings.ray_address:
+        return open_on_cluster(
+            settings, reference, name=name, dtype=dtype, pair_cache_bytes=cache_bytes, is_search=is_search
+        )
     return open_model(
         reference,
-        dtype=dtype or settings.dtype,
+        dtype=dtype,
         device=settings.device,
         name=name,
         cache_dir=settings.cache_dir,
-        pair_cache_bytes=(settings.pair_cache_mib << 20 or None) if remembers else None,
+        pair_cache_bytes=cache_bytes,
     )
 
 

@@ -279,7 +279,7 @@ def create_worker(settings: Settings, device: Device | None = None) -> Selection
     # Retry for ten minutes, because a restart of Redis must not end a run.
     patience = Retry(ExponentialWithJitterBackoff(base=0.5, cap=5), 120)
     return SelectionWorker(
-        [settings.queue_name],
+        [settings.worker_queue],
         connection=Redis.from_url(settings.redis_url, retry=patience),
         serializer=SERIALIZER,
         worker_ttl=60,

@@ -33,15 +33,15 @@ class Running:
     transact: Transact
     log: Callable[..., None]
 
-    def load(self, model: str, dtype: str | None, *, remembers: bool = True) -> LanguageModel:
+    def load(self, model: str, dtype: str | None, *, is_search: bool = True) -> LanguageModel:
         """Load the model that the settings allow under this name.
 
         Args:
             dtype: its number format; None for that of the settings.
-            remembers: whether its scores are kept in the pair cache.
+            is_search: as `load_model` takes it.
 
         Raises:
             WorkerFault: it cannot be loaded here.
         """
         with blaming_worker_for_everything(), self.monitor.loading():
-            return load_model(self.settings, model, dtype, remembers=remembers)
+            return load_model(self.settings, model, dtype, is_search=is_search)

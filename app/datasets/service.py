@@ -69,7 +69,9 @@ class Describing:
             dataset = get(session, owner_id, self.dataset_id)
             rows, warnings = repository.load_rows(session, self.dataset_id), dataset.warnings
         settings = services.settings
-        count_tokens = find_token_counter(settings.allowed_models[settings.default_model], settings.cache_dir)
+        served = settings.endpoints.get(settings.default_model)
+        reference = served.tokenizer if served else settings.allowed_models[settings.default_model]
+        count_tokens = None if reference is None else find_token_counter(reference, settings.cache_dir)
         report = describe_dataset(rows, count_tokens, warnings=warnings).model_dump(mode="json")
         with services.database.session_scope() as session:
             kept = {"made_by": _maker(settings), **report}

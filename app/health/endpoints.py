@@ -103,5 +103,5 @@ async def list_models(services: ServicesDep) -> ModelList:
     """Models that a spec can name."""
     settings = services.settings
     return ModelList(
-        items=[ModelOut(name=name, is_default=name == settings.default_model) for name in settings.allowed_models]
+        items=[ModelOut(name=name, is_default=name == settings.default_model) for name in settings.offered_models]
     )

@@ -31,7 +31,7 @@ def answer_submission(services: Services, kind: str, accepted: Accepted) -> Resp
         "Location": path_of(kind, accepted.answer["id"]),
         "Retry-After": str(services.settings.retry_after_seconds),
     }
-    if accepted.is_replayed:
+    if accepted.job_id is None:  # an earlier request got the answer
         headers["Idempotent-Replayed"] = "true"
     return JSONResponse(
         accepted.answer, status.HTTP_202_ACCEPTED, headers, background=enqueueing(services, accepted.job_id)

@@ -11,15 +11,14 @@ def check_model_name(name: str | None, settings: Settings) -> str:
         UnknownModelName: the service does not offer the model.
     """
     model = name if name is not None else settings.default_model
-    if model not in settings.allowed_models:
+    if model not in settings.offered_models:
         raise UnknownModelName.at("/spec/model", _describe_models(settings))
     return model
 
 
 def _describe_models(settings: Settings) -> str:
-    offered = ", ".join(settings.allowed_models)
+    offered = ", ".join(settings.offered_models)
     return (
         f"this model is not offered; choose one of {offered}. The operator can offer other models with open weights "
-        "(setting LENS_ALLOWED_MODELS). Hosted chat models cannot be used, because they do not give the probabilities "
-        "of label words"
+        "(setting LENS_ALLOWED_MODELS), and models behind servers (LENS_ENDPOINTS)"
     )

@@ -23,15 +23,10 @@ from lens_engine.reading import ReadTexts
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The answer to a submission as JSON. `is_replayed`: an earlier request got the same answer."""
+    """The answer to a submission as JSON."""
 
     answer: dict[str, Any]
-    is_replayed: bool = False
-
-    @property
-    def job_id(self) -> JobId | None:
-        """What to enqueue when the answer was sent."""
-        return None if self.is_replayed else JobId(self.answer["id"], 1)
+    job_id: JobId | None = None  #: what to enqueue when the answer was sent; None if an earlier request got the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +48,7 @@ def submit(services: Services, owner_id: str, order: Order, submission: RawSubmi
     if key is not None:
         request = idempotency.RequestKey(owner_id, key, idempotency.digest(order.about, submission.digest()))
     if request is not None and (answer := _find_answer(services, request)) is not None:
-        return Accepted(answer, is_replayed=True)
+        return Accepted(answer)
     if services.settings.max_selections is not None:
         with services.database.session_scope() as session:
             check_quota(session, owner_id, services.settings)
@@ -63,11 +58,13 @@ def submit(services: Services, owner_id: str, order: Order, submission: RawSubmi
         if request is not None:
             idempotency.hold_key(session, request)
             if (answer := idempotency.find_answer(session, request)) is not None:
-                return Accepted(answer, is_replayed=True)
-        answer = order.present(session, _store(services, session, owner_id, order, valid))
+                return Accepted(answer)
+        job = _store(services, session, owner_id, order, valid)
+        answer = order.present(session, job)
+        job_id = JobId(job.id, 1, job.spec.get("model"))
         if request is not None:
             idempotency.keep_answer(session, request, answer)
-    return Accepted(answer)
+    return Accepted(answer, job_id)
 
 
 def _find_answer(services: Services, request: idempotency.RequestKey) -> dict[str, Any] | None:

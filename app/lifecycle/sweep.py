@@ -183,7 +183,7 @@ def _find_waiting(database: Database, settings: Settings) -> Iterator[JobId]:
     A new selection is first left to the request that created it.
     """
     place = tuple_(Job.queued_at, Job.id)
-    query = select(Job.id, Job.attempt, Job.queued_at).where(
+    query = select(Job.id, Job.attempt, Job.queued_at, Job.spec["model"].astext).where(
         Job.status == Status.QUEUED,
         Job.not_before <= func.now(),
         or_(Job.attempt > 0, Job.queued_at < _ago(settings.sweep_interval_seconds)),
@@ -193,7 +193,7 @@ def _find_waiting(database: Database, settings: Settings) -> Iterator[JobId]:
     while True:
         with database.session_scope() as session:
             page = session.execute(following).all()
-        yield from (JobId(id_, attempt + 1) for id_, attempt, _ in page)
+        yield from (JobId(id_, attempt + 1, model) for id_, attempt, _, model in page)
         if len(page) < _PAGE_ROWS:
             return
         following = query.where(place > (page[-1].queued_at, page[-1].id))

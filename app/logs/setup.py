@@ -38,6 +38,7 @@ def configure_logging(level: str, log_format: LogFormat) -> None:
         logger.handlers, logger.propagate = [], True
     for name in _OWN_LOGGERS:
         logging.getLogger(name).setLevel(level)
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it has a line for each request
     logging.captureWarnings(True)
     sys.excepthook = _log_uncaught
     threading.excepthook = _log_uncaught_in_thread

@@ -1,16 +1,19 @@
 """`lens classify`: the labels of texts, by a classifier that `lens select` made."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
 from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
 
 
+@takes_endpoint
 def classify(
     texts: Annotated[
         Path,
@@ -27,8 +30,9 @@ def classify(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Model: a bundled name, a folder, a .gguf file, or a Hugging Face hub id; default: the name that "
-            "the classifier holds. Its files must be those with which the classifier was made.",
+            help="Model: a bundled name, a folder, a .gguf file, or a Hugging Face hub id; with --endpoint its name at "
+            "the server; default: the name that the classifier holds. Its files must be those with which the "
+            "classifier was made.",
             show_default=False,
         ),
     ] = None,
@@ -46,6 +50,8 @@ def classify(
         bool,
         typer.Option("--restart", metavar="", help="Discard OUTPUT.partial.jsonl and start again from the first row."),
     ] = False,
+    *,
+    served: EndpointOptions,
 ) -> None:
     """Classify the texts of a file with a classifier that `lens select --classifier` wrote.
 
@@ -62,22 +68,25 @@ def classify(
         lens classify new.csv --classifier classifier.json --output predictions.csv
     """
     from lens_cli.classify.run import ClassificationRun, Paths
-    from lens_engine.language_model.open_model import open_model
     from lens_engine.reading import Dialect
     from lens_engine.scoring.base import LabelScorer
 
     try:
-        with refusing():
+        with refusing(), ExitStack() as exits:
             paths = Paths(texts, classifier, output)
             paths.check(overwrite=overwrite)
             run = ClassificationRun.prepare(
                 paths, text_column=text_column, dialect=Dialect(encoding, delimiter), dtype=dtype
             )
+            chosen = served.choose_again(model, run.classifier.model, dtype=dtype, device=device)
 
-            def open_scorer(named: str) -> LabelScorer:
+            def open_scorer(_: str) -> LabelScorer:
+                assert chosen is not None
                 # No pair cache: the texts of production would displace the scores of selections.
-                return open_model(model or named, dtype=run.origin.dtype, device=device, pair_cache_bytes=None).scorer
+                opening = chosen.opened(dtype=run.origin.dtype, device=device, remembers=False)
+                return exits.enter_context(opening).scorer
 
-            run.execute(open_scorer, Console(stderr=True), restart=restart)
+            named = None if chosen is None else chosen.reference
+            run.execute(open_scorer, Console(stderr=True), model=named, restart=restart)
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None

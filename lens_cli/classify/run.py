@@ -10,6 +10,7 @@ from rich.text import Text
 
 from lens_cli.classify.output import find_format
 from lens_cli.classify.partial_file import Origin, partial_file
+from lens_cli.endpoint_options import describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output
 from lens_cli.signals import StopRequest
 from lens_cli.views.notes import show_note
@@ -107,11 +108,19 @@ class ClassificationRun:
     def rows(self) -> tuple[TextRow, ...]:
         return self.texts.rows
 
-    def execute(self, open_scorer: Callable[[str], LabelScorer], console: Console, *, restart: bool = False) -> None:
+    def execute(
+        self,
+        open_scorer: Callable[[str], LabelScorer],
+        console: Console,
+        *,
+        model: str | None = None,
+        restart: bool = False,
+    ) -> None:
         """Load the model, predict every row with a live bar, and write the output.
 
         Args:
             open_scorer: loads the model of this name, which the classifier asks.
+            model: name of the model; None for the one that the classifier holds.
             restart: whether to discard the predictions of an earlier run that was stopped.
 
         Raises:
@@ -126,7 +135,7 @@ class ClassificationRun:
             if num_done := len(partial.predictions):
                 show_note(f"{num_done:,} of {num_rows:,} rows were classified by an earlier run", console)
             with row_bar(console) as bar, request.listening(bar.begin_to_stop):
-                scorer = self._load(open_scorer, bar)
+                scorer = self._load(open_scorer, model, bar)
                 bar.start(num_done, num_rows)
 
                 def hear() -> None:
@@ -159,11 +168,12 @@ class ClassificationRun:
         content = b"".join(write_table(table, find_format(self.paths.output)))
         replace_file(self.paths.output, content)
 
-    def _load(self, open_scorer: Callable[[str], LabelScorer], bar: RowBar) -> LabelScorer | None:
+    def _load(self, open_scorer: Callable[[str], LabelScorer], model: str | None, bar: RowBar) -> LabelScorer | None:
         if self.classifier.model is None:
             return None
-        bar.wait(f"Loading {self.classifier.model.model}")
-        scorer = open_scorer(self.classifier.model.model)
+        name = model or self.classifier.model.model
+        bar.wait(describe_opening(name))
+        scorer = open_scorer(name)
         self.classifier.check_model(scorer)
         return scorer
 

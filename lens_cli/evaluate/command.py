@@ -1,11 +1,13 @@
 """`lens evaluate`: how often support examples or a classifier are right on labelled rows, asked as production asks."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
 from lens_cli.evaluate.judged import WhatIsJudged
 from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device
@@ -13,6 +15,7 @@ from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
 from lens_engine.config import Use
 
 
+@takes_endpoint
 def evaluate(
     what: Annotated[
         Path,
@@ -76,8 +79,8 @@ def evaluate(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Model that is asked: a bundled name, a folder, a .gguf file, or a Hugging Face hub id; default: the "
-            "one that the selection asked.",
+            help="Model that is asked: a bundled name, a folder, a .gguf file, or a Hugging Face hub id; with "
+            "--endpoint its name at the server; default: the one that the selection asked.",
             show_default=False,
         ),
     ] = None,
@@ -93,6 +96,8 @@ def evaluate(
     output: Annotated[
         Path | None, typer.Option(help="File for the figures as JSON; it is replaced if it exists.")
     ] = None,
+    *,
+    served: EndpointOptions,
 ) -> None:
     """Judge the support examples of a result, or a classifier, on labelled rows.
 
@@ -109,12 +114,11 @@ def evaluate(
     from lens_cli.evaluate.view import show_evaluation
     from lens_cli.select.sources import Sources
     from lens_engine.disk.replace_file import replace_file
-    from lens_engine.language_model.open_model import open_model
     from lens_engine.reading import Dialect
     from lens_engine.scoring.base import LabelScorer
 
     try:
-        with refusing():
+        with refusing(), ExitStack() as exits:
             check_output(output)
             judged = read_judged(what, prompts, use)
             sources = Sources(
@@ -124,11 +128,15 @@ def evaluate(
                 dialect=Dialect(encoding, delimiter),
                 usual=judged.asked.input,
             )
-            run = EvaluationRun.prepare(judged, sources, Wishes(form, num_prompts, model, dtype, orders))
+            chosen = served.choose_again(model, judged.asked.model, dtype=dtype, device=device)
+            asked = chosen.reference if chosen is not None and chosen.endpoint is not None else model
+            run = EvaluationRun.prepare(judged, sources, Wishes(form, num_prompts, asked, dtype, orders))
 
-            def open_scorer(named: str, precision: str) -> LabelScorer:
+            def open_scorer(_: str, precision: str) -> LabelScorer:
+                assert chosen is not None
                 # No pair cache: the texts of production would displace the scores of selections.
-                return open_model(named, dtype=precision, device=device, pair_cache_bytes=None).scorer
+                opening = chosen.opened(dtype=precision, device=device, remembers=False)
+                return exits.enter_context(opening).scorer
 
             result = run.execute(open_scorer, Console(stderr=True))
             if output is not None:

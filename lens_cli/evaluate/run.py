@@ -6,6 +6,7 @@ from typing import cast
 
 from rich.console import Console
 
+from lens_cli.endpoint_options import describe_opening
 from lens_cli.evaluate.judged import Judged, JudgedRows
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput
 from lens_cli.select.sources import Sources
@@ -97,7 +98,7 @@ class EvaluationRun:
         if own is None:
             return None
         name = self.wishes.model or own.model
-        bar.wait(f"Loading {name}")
+        bar.wait(describe_opening(name))
         return open_scorer(name, self.wishes.dtype or (own.dtype if name == own.model else "auto"))
 
     def _is_other(self, scorer: LabelScorer | None) -> bool:

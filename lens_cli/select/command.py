@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
 from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device, Dtype, PairCache
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
@@ -16,6 +17,7 @@ from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.types import StopReason
 
 
+@takes_endpoint
 def select(
     train: Annotated[
         Path,
@@ -57,7 +59,11 @@ def select(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     model: Annotated[
-        str, typer.Option(help="Model: a bundled name, a folder, a .gguf file, or a Hugging Face hub id.")
+        str,
+        typer.Option(
+            help="Model: a bundled name, a folder, a .gguf file, or a Hugging Face hub id; with --endpoint its name at "
+            "the server, or both as KIND:NAME@URL."
+        ),
     ] = BUNDLED_MODEL,
     method: Annotated[
         MethodName | None,
@@ -135,6 +141,8 @@ def select(
             "--estimate", metavar="", help="Show the expected cost of the run and the rows of each split, and exit."
         ),
     ] = False,
+    *,
+    served: EndpointOptions,
 ) -> None:
     """Find support examples and make a classifier on this machine, without the service.
 
@@ -175,18 +183,20 @@ def select(
             with faults.noting():
                 asked = read_task_request(template, verbalizer, separator)
             with faults.noting():
-                config = read_config(preset, seed, method, option or [], comparisons=compare)
+                config = read_config(preset, seed, method, option or [], comparisons=compare, max_cost=served.max_cost)
             with faults.noting():
                 sources = Sources(train, test, text_column, label_column, Dialect(encoding, delimiter))
             faults.refuse()
+            chosen = served.choose(model, dtype=dtype, device=device, actors=actors, ray_address=ray_address)
             run = SelectionRun.prepare(sources, asked, config)
-            foreign = note_language(run.problem.examples, model)
+            foreign = note_language(run.problem.examples, chosen.reference)
             for note in (*run.notes, *foreign):
                 show_note(note, console)
             if output is None and classifier is None and not estimate:
                 show_note("no file will be written; add --classifier classifier.json to keep the classifier", console)
-            choice = ModelChoice(model, dtype, device, actors, ray_address)
-            with opened_model(choice, console, checkpoint=checkpoint, remembers=pair_cache and not estimate) as opened:
+            choice = ModelChoice(chosen, dtype, device, actors, ray_address)
+            remembers = pair_cache and not (estimate and chosen.endpoint is None)  # a paid sample is kept
+            with opened_model(choice, console, checkpoint=checkpoint, remembers=remembers) as opened:
                 if estimate:
                     with selection_bar(console, transient=True) as bar, interruptible():
                         bar.wait("Measuring the speed of the model")
@@ -206,6 +216,7 @@ def select(
         raise typer.Exit(EXIT_INTERRUPTED) from None
     show_result(result, Console(highlight=False), shown=(*run.warnings, *foreign))
     show_suspicious_labels(result, run.problem.examples, Console(highlight=False))
-    show_files(result, output, classifier if is_written else None, Console(highlight=False))
+    server = [] if chosen.endpoint is None else chosen.list_arguments(with_limit=False)
+    show_files(result, output, classifier if is_written else None, Console(highlight=False), server)
     if result.stop_reason is StopReason.CANCELLED:
         raise typer.Exit(EXIT_INTERRUPTED)

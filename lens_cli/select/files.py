@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -14,11 +15,18 @@ from lens_engine.types import StopReason
 _WITHOUT_WORDS = "--option classifier.kind=states makes one without them"
 
 
-def show_files(result: SelectionResult, output: Path | None, classifier: Path | None, console: Console) -> None:
+def show_files(
+    result: SelectionResult,
+    output: Path | None,
+    classifier: Path | None,
+    console: Console,
+    asked: Sequence[str] = (),
+) -> None:
     """Say which files were written, and the command that runs what the result recommends.
 
     Args:
         output, classifier: the files that were written.
+        asked: the arguments that name the server of the model; none for a model on this machine.
     """
     written = [] if output is None else [f"{output} (with the single prompt as text: support_examples[0].prompt)"]
     kept, more = result.classifier, list[str]()
@@ -26,6 +34,8 @@ def show_files(result: SelectionResult, output: Path | None, classifier: Path | 
         written.append(f"{classifier} (prompts: {len(kept.prompts)}, head: {kept.head.kind})")
         more += [f"{classifier} holds words of your texts; {_WITHOUT_WORDS}."] if kept.holds_words else []
     if words := _find_next_command(result, output, classifier):
+        if words[1] == "classify" and kept is not None and kept.model is not None:
+            words += asked
         more.append(f"Next: {shlex.join(words)}")
     for line in ([f"Written: {', '.join(written)}"] if written else []) + more:
         console.print(Text(line), soft_wrap=True)

@@ -51,17 +51,21 @@ def read_config(
     options: Sequence[str],
     *,
     comparisons: ComparisonsOption | None = None,
+    max_cost: float | None = None,
 ) -> SelectionConfig:
     """Return a preset overridden by `group.name=value` options. A value is JSON, or else a plain word.
 
     Args:
         comparisons: what the result is compared with; None for the preset's.
+        max_cost: limit of the budget (USD); None for the preset's.
 
     Raises:
         InvalidConfig: an option is unknown, out of range, or not `name=value`.
     """
     given = {"seed": seed, "method": method, "comparisons": comparisons}
-    named = {name: value for name, value in given.items() if value is not None}
+    named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if max_cost is not None:
+        named["budget"] = {"max_cost": max_cost}
     return resolve_config(preset, overlay_options(named, _read_options(options)))
 
 

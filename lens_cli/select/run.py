@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from lens_cli.endpoint_options import ChosenModel, describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.select.sources import Sources
 from lens_cli.signals import StopRequest, interruptible
@@ -14,7 +15,7 @@ from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import Faults, NothingSelected
-from lens_engine.language_model.open_model import LanguageModel, open_model
+from lens_engine.language_model.open_model import LanguageModel
 from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
@@ -23,7 +24,7 @@ from lens_engine.rows.label_rows import find_unknown_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
-from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
+from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.task.request import TaskRequest
 from lens_engine.types import StopReason
 
@@ -35,7 +36,7 @@ _LOST = "nothing is kept, because the pair cache is off and there is no checkpoi
 class ModelChoice:
     """Which model, and how it is run; `auto` leaves that to the machine."""
 
-    reference: str
+    model: ChosenModel
     dtype: str
     device: str
     actors: int = 1  #: more than one are started by Ray
@@ -129,15 +130,17 @@ def opened_model(
     dtype = choice.dtype if earlier is None else earlier.dtype
     with ExitStack() as exits:
         with selection_bar(console, transient=True) as bar, interruptible():
-            bar.wait(f"Loading {choice.reference}")
+            bar.wait(describe_opening(choice.model.reference))
             if choice.actors == 1 and choice.ray_address is None:
-                cache_bytes = DEFAULT_MAX_BYTES if remembers else None
-                model = open_model(choice.reference, dtype=dtype, device=choice.device, pair_cache_bytes=cache_bytes)
+                opening = choice.model.opened(
+                    dtype=dtype, device=choice.device, remembers=remembers, remembers_answers=remembers
+                )
+                model = exits.enter_context(opening)
             else:
                 from lens_engine.language_model.ray.scorer import RayScorer
 
                 scorer = RayScorer.start(
-                    choice.reference,
+                    choice.model.reference,
                     actors=choice.actors,
                     address=choice.ray_address,
                     dtype=dtype,

@@ -1,4 +1,4 @@
-"""The whole service on one machine: embedded Postgres and Redis, the schema, the API and one worker."""
+"""The whole service on one machine: embedded Postgres and Redis, the schema, the API and a worker, or two."""
 
 import signal
 import socket
@@ -71,19 +71,23 @@ def running_stack(spec: StackSpec) -> Iterator[Stack]:
             "LENS_DATABASE_URL": servers.database_url,
             "LENS_REDIS_URL": servers.redis_url,
         }
-        upgrade_schema(Settings(database_url=servers.database_url, redis_url=servers.redis_url))
+        settings = Settings(database_url=servers.database_url, redis_url=servers.redis_url)
+        upgrade_schema(settings)
         api_words = ["lens_cli", "serve", "--host", spec.host, "--port", str(spec.port)]
         api_words += ["--drain-seconds", "0"]  # no balancer looks at it
         children = list(servers.children)
-        for name, words, stop_seconds in (("API", api_words, 25.0), ("worker", ["worker"], 20.0)):
+        processes = [("API", api_words, 25.0, "weights"), ("worker", ["worker"], 20.0, "weights")]
+        if settings.endpoints:
+            processes.append(("endpoint worker", ["worker"], 20.0, "endpoints"))
+        for name, words, stop_seconds, models in processes:
             child = Child(
                 ChildSpec(
                     name=f"the {name}",
                     command=[sys.executable, "-m", *words],
-                    log_path=spec.data_dir / f"{name.lower()}.log",
+                    log_path=spec.data_dir / f"{name.lower().replace(' ', '-')}.log",
                     stop_signals=((signal.SIGTERM, stop_seconds),),
                     death_signal=_DEATH_SIGNAL,
-                    environment=environment,
+                    environment=environment | {"LENS_WORKER_MODELS": models},
                 )
             )
             exits.callback(child.stop)

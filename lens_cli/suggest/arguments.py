@@ -2,6 +2,7 @@
 
 import shlex
 
+from lens_cli.endpoint_options import ChosenModel
 from lens_cli.select.sources import Sources
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.reading.columns import LABEL, TEXT
@@ -11,10 +12,12 @@ _MAX_WORDS = 20
 """Largest number of label words in the command. Without them, each label is its own word all the same, also a rare one
 that the selection leaves out."""
 
+_BUNDLED = ChosenModel(BUNDLED_MODEL)
+
 _CONTINUED = " \\\n  "
 
 
-def write_command(suggestion: Suggestion, sources: Sources, model: str = BUNDLED_MODEL) -> str:
+def write_command(suggestion: Suggestion, sources: Sources, model: ChosenModel = _BUNDLED) -> str:
     """The complete command, quoted for a shell, with a line for each group of arguments."""
     train, columns = ["lens", "select", str(sources.train)], list[str]()
     words = suggestion.problem.task.verbalizer.words
@@ -34,8 +37,8 @@ def write_command(suggestion: Suggestion, sources: Sources, model: str = BUNDLED
         lines += [["--verbalizer", f"{label}={word}"] for label, word in words.items()]
     if suggestion.label_options.rare == "drop":
         lines.append(["--option", "labels.rare=drop"])
-    if model != BUNDLED_MODEL:
-        lines.append(["--model", model])
+    if model != _BUNDLED:
+        lines.append(model.list_arguments())
     lines.append(
         ["--preset", suggestion.preset or "quick", "--output", "result.json", "--classifier", "classifier.json"]
     )

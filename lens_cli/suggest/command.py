@@ -6,12 +6,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from lens_cli.endpoint_options import EndpointOptions, describe_opening, takes_endpoint
 from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device, Dtype
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 
+@takes_endpoint
 def suggest(
     file: Annotated[Path, typer.Argument(help="Labelled examples: a CSV, JSONL or Parquet file.")],
     test: Annotated[
@@ -26,13 +28,19 @@ def suggest(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     model: Annotated[
-        str, typer.Option(help="Model whose pace is measured: a bundled name, a folder, a .gguf file, or a hub id.")
+        str,
+        typer.Option(
+            help="Model whose pace is measured: a bundled name, a folder, a .gguf file, or a hub id; with --endpoint "
+            "its name at the server."
+        ),
     ] = BUNDLED_MODEL,
     dtype: Dtype = "auto",
     device: Device = "auto",
     no_model: Annotated[
         bool, typer.Option("--no-model", metavar="", help="Leave out the cost of each preset; no model is loaded.")
     ] = False,
+    *,
+    served: EndpointOptions,
 ) -> None:
     """Look at a file, and suggest columns, label words, templates and presets, with the command to copy.
 
@@ -46,13 +54,13 @@ def suggest(
     from lens_cli.select.sources import Sources
     from lens_cli.suggest.view import show_suggestion
     from lens_cli.views.progress import selection_bar
-    from lens_engine.language_model.open_model import open_model
     from lens_engine.reading import Dialect
     from lens_engine.suggestion.suggest import price_suggestion
     from lens_engine.suggestion.suggest import suggest as look_at
 
     try:
         with refusing(), selection_bar(Console(stderr=True)) as bar:
+            chosen = served.choose(model, dtype=dtype, device=device)
             bar.wait("Reading the file")
             suggestion = look_at(
                 file,
@@ -63,11 +71,11 @@ def suggest(
                 encoding=encoding,
             )
             if not no_model:
-                bar.wait(f"Loading {model}")
-                opened = open_model(model, dtype=dtype, device=device, pair_cache_bytes=None)
-                bar.wait("Measuring its pace")
-                suggestion = price_suggestion(suggestion, opened.scorer)
+                bar.wait(describe_opening(chosen.reference))
+                with chosen.opened(dtype=dtype, device=device, remembers=False) as opened:
+                    bar.wait("Measuring its pace")
+                    suggestion = price_suggestion(suggestion, opened.scorer)
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None
     sources = Sources(file, test, dialect=Dialect(encoding, delimiter))
-    show_suggestion(suggestion, sources, Console(highlight=False), model=model)
+    show_suggestion(suggestion, sources, Console(highlight=False), chosen)

@@ -2,22 +2,25 @@
 
 import os
 import shlex
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lens_cli.endpoint_options import ChosenModel
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import write_command
 from lens_cli.views.notes import show_note
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.pricing.tables import describe_sample
 from lens_engine.reading.language import describe_language
 from lens_engine.reading.text_checks import show_names
-from lens_engine.suggestion.suggestion import Suggestion
+from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
 from lens_engine.task.chat import describe_chat
 from lens_engine.task.wording import show_label
-from lens_engine.views.table import describe_seconds
+from lens_engine.views.table import describe_seconds, describe_usd
 
 _MAX_LABELS = 20
 _NOTHING = "–"
@@ -25,12 +28,12 @@ _SHOWN = ("columns other than", "the labels")
 """Beginnings of warnings of the reader that the view shows itself."""
 
 
-def show_suggestion(suggestion: Suggestion, sources: Sources, console: Console, *, model: str) -> None:
+def show_suggestion(suggestion: Suggestion, sources: Sources, console: Console, model: ChosenModel) -> None:
     """Print what was found, then what each preset would do, then the command."""
-    _show_columns(suggestion, console, model)
+    _show_columns(suggestion, console, model.reference)
     _show_labels(suggestion, console)
     _show_templates(suggestion, console)
-    _show_presets(suggestion, console)
+    _show_presets(suggestion, console, is_here=model.endpoint is None)
     if suggestion.words_accuracy is not None:
         _say(
             console,
@@ -94,7 +97,7 @@ def quote_template(template: str) -> str:
     return f"${template!r}" if "\n" in template else shlex.quote(template)
 
 
-def _show_presets(suggestion: Suggestion, console: Console) -> None:
+def _show_presets(suggestion: Suggestion, console: Console, *, is_here: bool) -> None:
     plans = suggestion.plans
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("rows of")
@@ -106,14 +109,18 @@ def _show_presets(suggestion: Suggestion, console: Console) -> None:
     if any(plan.cost is not None for plan in plans):
         table.add_section()
         table.add_row("tokens", *(_NOTHING if plan.cost is None else f"{plan.cost.tokens:,}" for plan in plans))
+        for name, values in _list_bills(plans):
+            table.add_row(name, *values)
         times = (_NOTHING if plan.seconds is None else describe_seconds(plan.seconds) for plan in plans)
         table.add_row("time", *times)
     _head(console, "Presets: rows in each split, and the most that a run costs")
     console.print(table)
     if any(plan.seconds is not None for plan in plans):
         _say(console, "The time is at the pace that was just measured on a small sample.")
+        if suggestion.sample is not None and suggestion.sample.requests:
+            _say(console, describe_sample(suggestion.sample, has_prices=any(_has_price(plan) for plan in plans)))
         load, cores = os.getloadavg()[0], os.cpu_count() or 1
-        if load > cores:
+        if is_here and load > cores:
             show_note(
                 f"the machine is busy (load {load:.1f} on {cores} cores), and slower than when it is idle", console
             )
@@ -122,6 +129,23 @@ def _show_presets(suggestion: Suggestion, console: Console) -> None:
             _say(console, f"{plan.preset} cannot be used: {plan.refusal}")
     for warning in plans[0].warnings:
         show_note(f"{plans[0].preset}: {warning}", console)
+
+
+def _list_bills(plans: Sequence[PresetPlan]) -> Iterator[tuple[str, list[str]]]:
+    """Rows of what a server is asked and paid; none for a model on this machine."""
+    bills = [plan.bill for plan in plans]
+    if any(bills):
+        yield "requests", [_NOTHING if bill is None else f"{bill.requests:,}" for bill in bills]
+        yield "tokens sent", [_NOTHING if bill is None else f"{bill.tokens:,}" for bill in bills]
+    if any(map(_has_price, plans)):
+        yield (
+            "at most",
+            [_NOTHING if bill is None or bill.usd is None else describe_usd(bill.usd) for bill in bills],
+        )
+
+
+def _has_price(plan: PresetPlan) -> bool:
+    return plan.bill is not None and plan.bill.usd is not None
 
 
 def _head(console: Console, title: str) -> None:

@@ -19,6 +19,7 @@ from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
 from lens_engine.scoring.asking import takes_turns
 from lens_engine.scoring.base import LabelScorer, OpenModel, Prefix, ScorerIdentity, find_scorer
+from lens_engine.scoring.endpoints.address import DEVICE
 from lens_engine.scoring.states import find_states_scorer
 from lens_engine.task.cutting import TextCutter
 from lens_engine.task.examples import list_texts
@@ -223,10 +224,12 @@ class Classifier(Record):
             raise self._mismatch("give the model (see `open_model`)")
         identity = scorer.identity
         if identity.revision != self.model.revision:
-            raise self._mismatch(
-                f"the model is {identity.model} (revision {identity.revision[:12]}); load the model that the "
-                "classifier names"
+            remedy = (
+                "a server that has another model, version or tokenizer is another revision; make the classifier anew"
+                if identity.device == self.model.device == DEVICE
+                else "load the model that the classifier names"
             )
+            raise self._mismatch(f"the model is {identity.model} (revision {identity.revision[:12]}); {remedy}")
 
     def _mismatch(self, what: str) -> ModelMismatch:
         model = self.model

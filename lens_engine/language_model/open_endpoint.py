@@ -12,7 +12,7 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.loading.token_counter import find_tokenizer
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.cache.file import PairCache
-from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.scoring.endpoints.address import DEVICE, Endpoint
 from lens_engine.scoring.endpoints.conformance import EXACT_NATS, Conformance, check_server
 from lens_engine.scoring.endpoints.contract import Server
 from lens_engine.scoring.endpoints.kinds import MEET
@@ -20,9 +20,7 @@ from lens_engine.scoring.endpoints.scorer import EndpointScorer
 from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.scoring.tokenization import SegmentTokenizer
-
-DEVICE = "endpoint"
-"""The device of a scorer that asks a server."""
+from lens_engine.types import LabelLogProbs
 
 _SAME_NATS = 1e-3
 """Least tolerance within which two sets of check scores are of one model."""
@@ -32,6 +30,7 @@ def open_endpoint(
     endpoint: Endpoint,
     *,
     tokenizer: str | None = None,
+    weights: str | None = None,
     name: str | None = None,
     cache_dir: Path | None = None,
     answer_bytes: int | None,
@@ -42,7 +41,10 @@ def open_endpoint(
         endpoint: where the model is.
         tokenizer: the model's own tokenizer: a folder with `tokenizer.json`, a bundled name, or a hub id that was
             downloaded; None to ask the server for tokens.
-        name: name of the model in results; None for `endpoint.model`.
+        weights: the same model on this machine, as `load_scorer` takes it, to compare with in float32; None for no
+            comparison. It needs torch.
+        name: name of the model in results, and in errors instead of the address, which may be private; None for that of
+            `endpoint`.
         cache_dir: folder of the answers; None for `LENS_CACHE_DIR` or ~/.cache/lens.
         answer_bytes: largest size of the file of answers (bytes); None keeps none, and then a run that is repeated pays
             again.
@@ -53,10 +55,14 @@ def open_endpoint(
     """
     own = None if tokenizer is None else _read_tokenizer(tokenizer, cache_dir)
     spending = Spending(endpoint.prices)
-    transport = Transport(endpoint, spending)
+    transport = Transport(endpoint, spending, None if name is None else f"the server of the model {name!r}")
     try:
         server = MEET[endpoint.kind](endpoint, transport, own)
         conformance = check_server(server, transport)
+        note = conformance.describe()
+        if weights is not None:
+            difference = conformance.check_weights(_score_here(server, weights, cache_dir), transport.where)
+            note += f"; the weights here differ by {difference:.1e} nats"
         revision, repeats = _recognise(server, conformance, cache_dir)
     except BaseException:
         transport.close()
@@ -67,7 +73,7 @@ def open_endpoint(
         dtype="float32" if repeats <= EXACT_NATS else "unknown",
         device=DEVICE,
         executor=endpoint.kind,
-        executor_note="; ".join(filter(None, [server.facts.version, server.facts.note, conformance.describe()])),
+        executor_note="; ".join(filter(None, [server.facts.version, server.facts.note, note])),
     )
     answers = None if answer_bytes is None else PairCache(cache_folder(cache_dir) / "answers.sqlite3", answer_bytes)
     return EndpointScorer(
@@ -78,8 +84,23 @@ def open_endpoint(
 def _read_tokenizer(reference: str, cache_dir: Path | None) -> SegmentTokenizer:
     found = find_tokenizer(reference, cache_dir)
     if found is None:
-        raise InvalidConfig(f"{reference} has no tokenizer.json on this machine", field="tokenizer")
+        raise InvalidConfig(
+            f"{reference} has no tokenizer.json on this machine; name the model's folder, or no tokenizer, to ask the "
+            "server",
+            field="tokenizer",
+        )
     return found
+
+
+def _score_here(server: Server, weights: str, cache_dir: Path | None) -> LabelLogProbs:
+    """The known prompts by the model on this machine  # [queries, labels]."""
+    # Imported here, because this module imports torch.
+    from lens_engine.language_model.loading.load import load_scorer
+
+    block, spans = server.check
+    scorer = load_scorer(weights, dtype="float32", cache_dir=cache_dir)
+    scores: LabelLogProbs = scorer.score(block.prefixes, block.queries, spans)[0]
+    return scores
 
 
 def _recognise(server: Server, conformance: Conformance, cache_dir: Path | None) -> tuple[str, float]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.loading.choices import check_device, check_dtype
 from lens_engine.language_model.loading.file_check import check_files
 from lens_engine.language_model.loading.model_files import resolve_model
@@ -66,8 +67,16 @@ def open_model(
     """
     endpoint = reference if isinstance(reference, Endpoint) else parse_endpoint(reference)
     if endpoint is not None:
-        # Imported here: it needs httpx, which a model on this machine does not.
-        from lens_engine.language_model.open_endpoint import open_endpoint
+        # Imported here: it needs packages that a model on this machine does not.
+        try:
+            from lens_engine.language_model.open_endpoint import open_endpoint
+        except ModuleNotFoundError as error:
+            install = "pip install -c constraints.txt '.[endpoint]'"
+            raise InvalidConfig(
+                f"a model behind a server needs {error.name}, which is not installed; in the folder of Lens, run: "
+                f"{install}",
+                field="endpoint",
+            ) from error
 
         return LanguageModel(
             open_endpoint(endpoint, tokenizer=tokenizer, name=name, cache_dir=cache_dir, answer_bytes=pair_cache_bytes)

@@ -36,8 +36,9 @@ def cut_chunks(
             spans = list(_runs(query_tokens, max(chunk_tokens, 8 * prefix_tokens[rows.start])))
         for columns in spans:
             block = Block(tuple(prefixes[rows]), tuple(queries[columns]))
-            tokens = sum(prefix_tokens[rows]) + len(block.prefixes) * sum(query_tokens[columns])
-            yield Chunk(rows, columns, block, Cost(len(block.prefixes) * len(block.queries), tokens))
+            held, asked = sum(prefix_tokens[rows]), len(block.prefixes) * sum(query_tokens[columns])
+            pairs = len(block.prefixes) * len(block.queries)
+            yield Chunk(rows, columns, block, Cost(pairs, held + asked, len(block.queries) * held + asked))
 
 
 def _runs(costs: Sequence[int], most: int) -> Iterator[slice]:

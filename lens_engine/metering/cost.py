@@ -1,6 +1,6 @@
 """The cost of scoring, in pairs and tokens."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,9 +12,11 @@ class Cost:
 
     pairs: int = 0
     tokens: int = 0
+    prompt_tokens: int = field(default=0, compare=False)
+    """Each prefix counted with each of its queries, as a server bills it; 0 where nobody asks for money."""
 
     def __add__(self, other: "Cost") -> "Cost":
-        return Cost(self.pairs + other.pairs, self.tokens + other.tokens)
+        return Cost(self.pairs + other.pairs, self.tokens + other.tokens, self.prompt_tokens + other.prompt_tokens)
 
     def within(self, max_pairs: int | None, unpaired: int = 0) -> "Cost":
         """The cost cut to a number of pairs, with tokens in proportion; None for no limit.
@@ -24,4 +26,5 @@ class Cost:
         """
         if max_pairs is None or self.pairs <= max_pairs:
             return self
-        return Cost(max_pairs, unpaired + round((self.tokens - unpaired) * max_pairs / self.pairs))
+        share = max_pairs / self.pairs
+        return Cost(max_pairs, unpaired + round((self.tokens - unpaired) * share), round(self.prompt_tokens * share))

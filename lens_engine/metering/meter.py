@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lens_engine.config import BudgetOptions
-from lens_engine.errors import ModelError
+from lens_engine.errors import BudgetSpent, ModelError
 from lens_engine.metering.chunks import Chunk, cut_chunks
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.journal import Journal
+from lens_engine.metering.money import Money
 from lens_engine.metering.progress import Progress, SelectionListener
 from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
 from lens_engine.scoring.cache.scorer import count_pairs_found
@@ -20,6 +21,8 @@ from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.scoring.limits import check_finite
 from lens_engine.scoring.states import find_states_scorer
 from lens_engine.types import LabelLogProbs, Phase, States, StopReason
+
+_NOTHING = Cost()
 
 _STATES_QUERIES = 64
 """Queries whose hidden states are computed between two looks at the budget and at the listener."""
@@ -52,6 +55,7 @@ class Meter:
     deadline: float | None = None  #: value of `clock`; ends the run as a budget does, and is no option of the run
     clock: Callable[[], float] = time.monotonic
     journal: Journal = field(default_factory=Journal)  #: keeps the scores of the current step
+    money: Money = field(init=False)
     met_deadline: bool = field(init=False, default=False)  #: whether work was left out for the deadline alone
     _ignores_budget: bool = field(init=False, default=False)
     _unpaired: int = field(init=False, default=0)  #: tokens spent on other work than pairs, in this attempt
@@ -65,6 +69,7 @@ class Meter:
     def __post_init__(self) -> None:
         self._started = self.clock()
         self._pairs_found = count_pairs_found(self.scorer)
+        self.money = Money(self.scorer, self.label_spans, self.budget.max_cost)
 
     def resume(self, spent: Cost, seconds: float, pairs_from_cache: int = 0) -> None:
         """Add what earlier attempts spent. The pace (tokens per second) is measured on this attempt only."""
@@ -83,7 +88,7 @@ class Meter:
         budget of pairs ends the run, do not depend on the number of workers.
 
         Raises:
-            Stopped: before a chunk that the budget does not cover, or when the listener asks for a stop.
+            Stopped: before a chunk or a request that the budget does not cover, or when the listener asks for a stop.
         """
         result = np.empty((len(prefixes), len(queries), len(self.label_spans)), dtype=np.float32)
         self.learn_lengths([*queries, *(segment for prefix in prefixes for segment in prefix)])
@@ -95,9 +100,12 @@ class Meter:
             self._tokens_from_cache += chunk.cost.tokens
             self._count(chunk.cost)
             result[chunk.rows, chunk.columns] = entry.scores
-        with interrupted_by(self._hear):
-            for chunk, scores in self._compute(chunks):
-                result[chunk.rows, chunk.columns] = scores
+        try:
+            with interrupted_by(self._hear), self.money.limited(self.reserve):
+                for chunk, scores in self._compute(chunks):
+                    result[chunk.rows, chunk.columns] = scores
+        except BudgetSpent as error:
+            raise Stopped(StopReason.BUDGET) from error
         check_finite(result, self.label_spans)
         return result
 
@@ -153,12 +161,20 @@ class Meter:
         finally:
             self._ignores_budget = False
 
-    def affords(self, cost: Cost, *, is_chunk: bool = False) -> bool:
+    def affords(self, cost: Cost, *, is_chunk: bool = False, taken: Cost = _NOTHING) -> bool:
         """Whether the budget covers a step of this cost and the reserve.
 
         A chunk is afforded in the first half of a time limit, whatever the pace: the first chunks are slow.
+
+        Args:
+            taken: cost of the chunks that the scorer took and that are not counted yet.
         """
-        return self._ignores_budget or (self._covers_pairs(cost) and self._covers_seconds(cost, is_chunk=is_chunk))
+        all_taken = taken + cost
+        return self._ignores_budget or (
+            self._covers_pairs(all_taken)
+            and self._covers_seconds(all_taken, is_chunk=is_chunk)
+            and self.money.covers(cost, self.reserve)  # it knows the requests that wait
+        )
 
     @property
     def seconds(self) -> float:
@@ -194,7 +210,7 @@ class Meter:
         def take() -> Iterator[Block]:
             nonlocal reason
             while chunks:
-                reason = self._reason_to_stop(sum((other.cost for other in taken), chunks[0].cost))
+                reason = self._reason_to_stop(chunks[0].cost, sum((other.cost for other in taken), Cost()))
                 if reason is not None:
                     return
                 taken.append(chunks.popleft())
@@ -220,10 +236,10 @@ class Meter:
         if reason is not None:
             raise Stopped(reason)
 
-    def _reason_to_stop(self, cost: Cost) -> StopReason | None:
+    def _reason_to_stop(self, cost: Cost, taken: Cost = _NOTHING) -> StopReason | None:
         """The reason why a chunk of this cost must not begin; None if it may begin."""
         asked = self.listener.stop_requested()
-        if asked is None and not self.affords(cost, is_chunk=True):
+        if asked is None and not self.affords(cost, is_chunk=True, taken=taken):
             return StopReason.BUDGET
         return asked
 

@@ -2,22 +2,24 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from lens_engine.classifier.bag_of_words import estimate_accuracy
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.cost import Cost
 from lens_engine.pricing.prices import TokenLengths
+from lens_engine.pricing.server_pace import measure_server_pace
 from lens_engine.pricing.tables import describe_estimate, list_cost_tables
 from lens_engine.result import Splits
 from lens_engine.rows.splits import SplitRows
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, score_blocks
 from lens_engine.scoring.cache.scorer import find_computing
+from lens_engine.scoring.paid import Bill, Paid, find_paid_scorer
 from lens_engine.task.template import Task
 from lens_engine.types import Example, Phase
 from lens_engine.views.html import write_block, write_paragraph, write_table
-from lens_engine.views.table import describe_seconds
+from lens_engine.views.table import describe_seconds, describe_usd
 
 _SAMPLE_TOKENS, _MOST_SAMPLE_TOKENS = 1_024, 8_192
 """Sizes of the first sample, which takes a second or some on a processor, and of the second (tokens)."""
@@ -50,6 +52,8 @@ class CostEstimate:
     splits: Splits | None = None  #: number of rows in each split
     fit_rows: int | None = None  #: number of rows on which the head of the largest classifier is fitted
     budget: BudgetOptions = BudgetOptions()  #: where the run ends, whatever the phases cost
+    bills: Mapping[Phase, Bill] = field(default_factory=dict)  #: of each phase at a server; empty for a model here
+    sample: Paid | None = None  #: what the measuring of the pace took at a server
 
     def at_pace(self, tokens_per_second: float | None) -> "CostEstimate":
         """The estimate with its seconds; a pace of None leaves them unknown."""
@@ -59,10 +63,17 @@ class CostEstimate:
     def total(self) -> Cost:
         return sum(self.phases.values(), Cost())
 
+    @property
+    def usd(self) -> float | None:
+        """The most that the requests cost (USD); None without a server or its prices."""
+        prices = [bill.usd for bill in self.bills.values() if bill.usd is not None]
+        return sum(prices) if prices else None
+
     def __repr__(self) -> str:
-        cost = self.total
+        cost, usd = self.total, self.usd
+        money = "" if usd is None else f", at most {describe_usd(usd)}"
         time = "" if self.seconds is None else f", about {describe_seconds(self.seconds)}"
-        return f"CostEstimate({cost.pairs:,} pairs, {cost.tokens:,} tokens{time})"
+        return f"CostEstimate({cost.pairs:,} pairs, {cost.tokens:,} tokens{money}{time})"
 
     def _repr_html_(self) -> str:
         """Tables of the cost and of the rows, for a notebook."""
@@ -93,8 +104,11 @@ def measure_pace(
     """Tokens per second on a sample of candidates and queries, after a first call that is not timed; the best of three.
 
     None if the clock did not advance. A fast device is measured again on a larger sample. A pair cache is bypassed. A
-    scorer with several workers scores the sample once for each worker, because a run keeps all workers busy.
+    scorer with several workers scores the sample once for each worker, because a run keeps all workers busy. A server
+    is measured as by `measure_server_pace`.
     """
+    if (paid := find_paid_scorer(scorer)) is not None:
+        return measure_server_pace(rows, task, paid, clock)
     sample = _Sample(rows, task, find_computing(scorer), clock)
     sample.score(1, _FIRST_QUERIES)
     pace = sample.measure_best(_SAMPLE_TOKENS)

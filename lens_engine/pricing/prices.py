@@ -49,8 +49,9 @@ class Prices:
         `demonstrations` is the number of demonstrations in a prompt; None for `config.num_demonstrations`.
         """
         n = self.config.num_demonstrations if demonstrations is None else demonstrations
-        tokens = permutations * (n * self.lengths.demonstration + num_rows * self.lengths.query)
-        return Cost(permutations * num_rows, round(tokens))
+        prefix, queries = n * self.lengths.demonstration, num_rows * self.lengths.query
+        tokens, prompt_tokens = (permutations * (times * prefix + queries) for times in (1, num_rows))
+        return Cost(permutations * num_rows, round(tokens), round(prompt_tokens))
 
     def validating(self, permutations: int) -> Cost:
         """Each permutation on every validation row."""

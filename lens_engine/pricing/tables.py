@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 from lens_engine.metering.cost import Cost
 from lens_engine.result import Splits
+from lens_engine.scoring.paid import Paid
+from lens_engine.task.wording import show_count
 from lens_engine.types import Phase
-from lens_engine.views.table import NOTHING, Table, describe_seconds
+from lens_engine.views.table import NOTHING, Table, describe_seconds, describe_usd
 
 if TYPE_CHECKING:
     from lens_engine.pricing.estimate import CostEstimate  # has the tables
@@ -15,7 +17,11 @@ if TYPE_CHECKING:
 def list_cost_tables(estimate: "CostEstimate") -> list[Table]:
     """The cost of each phase with the total below, and the rows of each split if they are known."""
     rows = [] if estimate.splits is None else [_tabulate_rows(estimate.splits, estimate.fit_rows)]
-    cost = Table(
+    return [_tabulate_bills(estimate) if estimate.bills else _tabulate_cost(estimate), *rows]
+
+
+def _tabulate_cost(estimate: "CostEstimate") -> Table:
+    return Table(
         title="Expected cost of the run",
         header=("phase", "pairs", "tokens", "time"),
         rows=tuple((phase.value, *_cells(cost, estimate.seconds_of(phase))) for phase, cost in estimate.phases.items()),
@@ -23,7 +29,31 @@ def list_cost_tables(estimate: "CostEstimate") -> list[Table]:
         footer=("total", *_cells(estimate.total, estimate.seconds)),
         caption="speed measured on a small sample; repeated permutations are scored once",
     )
-    return [cost, *rows]
+
+
+def _tabulate_bills(estimate: "CostEstimate") -> Table:
+    """What a server is asked; the tokens are those that it bills."""
+    phases, bills = [*estimate.bills], [*estimate.bills.values()]
+    tokens, requests = sum(bill.tokens for bill in bills), sum(bill.requests for bill in bills)
+    total = ("total", f"{estimate.total.pairs:,}", f"{requests:,}", f"{tokens:,}", _show_usd(estimate.usd))
+    return Table(
+        title="Expected cost of the run",
+        header=("phase", "pairs", "requests", "tokens sent", "at most", "time"),
+        rows=tuple(
+            (
+                phase.value,
+                f"{estimate.phases[phase].pairs:,}",
+                f"{bill.requests:,}",
+                f"{bill.tokens:,}",
+                _show_usd(bill.usd),
+                _show_seconds(estimate.seconds_of(phase)),
+            )
+            for phase, bill in zip(phases, bills, strict=True)
+        ),
+        words=("phase",),
+        footer=(*total, _show_seconds(estimate.seconds)),
+        caption="at most: without the server's cache; answers on disk and repeated permutations cost nothing",
+    )
 
 
 def describe_estimate(estimate: "CostEstimate") -> list[str]:
@@ -31,12 +61,21 @@ def describe_estimate(estimate: "CostEstimate") -> list[str]:
     sentences = [
         f"The budget ends the run {limit}, with the best examples found until then." for limit in _list_limits(estimate)
     ]
+    if estimate.sample is not None and estimate.sample.requests:
+        sentences.append(describe_sample(estimate.sample, has_prices=estimate.usd is not None))
     if estimate.words_accuracy is not None:
         sentences.append(
             f"A bag of words on the labelled rows of this run has an accuracy of {estimate.words_accuracy:.3f} by "
             "cross-validation and takes a second. If that is enough, use it."
         )
     return sentences
+
+
+def describe_sample(sample: Paid, *, has_prices: bool) -> str:
+    """What the measuring of the speed took at a server."""
+    money = f" and cost {describe_usd(sample.usd)}" if has_prices else ""
+    asked = show_count(sample.requests, "request")
+    return f"The speed was measured on a small sample, which took {asked}{money}; its answers are kept."
 
 
 def _list_limits(estimate: "CostEstimate") -> Iterator[str]:
@@ -47,6 +86,9 @@ def _list_limits(estimate: "CostEstimate") -> Iterator[str]:
         yield f"at {pairs:,} pairs (budget.max_pairs){early}"
     if seconds is not None and (estimate.seconds is None or seconds < estimate.seconds):
         yield f"after {describe_seconds(seconds)} (budget.max_seconds)"
+    cost = estimate.budget.max_cost
+    if cost is not None and estimate.usd is not None and cost < estimate.usd:
+        yield f"at {describe_usd(cost)} (budget.max_cost)"
 
 
 def _tabulate_rows(splits: Splits, fit_rows: int | None) -> Table:
@@ -62,4 +104,12 @@ def _tabulate_rows(splits: Splits, fit_rows: int | None) -> Table:
 
 
 def _cells(cost: Cost, seconds: float | None) -> tuple[str, str, str]:
-    return f"{cost.pairs:,}", f"{cost.tokens:,}", NOTHING if seconds is None else describe_seconds(seconds)
+    return f"{cost.pairs:,}", f"{cost.tokens:,}", _show_seconds(seconds)
+
+
+def _show_seconds(seconds: float | None) -> str:
+    return NOTHING if seconds is None else describe_seconds(seconds)
+
+
+def _show_usd(usd: float | None) -> str:
+    return NOTHING if usd is None else describe_usd(usd)

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.config import Use
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.paid import Paid, find_paid_scorer
 from lens_engine.types import Record
 
 
@@ -194,6 +196,24 @@ class Splits(Record):
     trimmed_too_long: int = Field(0, description="Number of rows whose text was cut because of its length.")
 
 
+class Payment(Record):
+    """What the server of a model was asked, and what it cost. Checks at connection are not in it."""
+
+    requests: int = Field(description="Number of requests that the server answered.")
+    tokens: int = Field(description="Number of tokens of prompts, as the server counted.")
+    cached_tokens: int = Field(description="Number of these tokens that the server had in its cache.")
+    usd: float | None = Field(description="Cost by the prices of the endpoint (USD); null without prices.")
+
+    @classmethod
+    def of(cls, paid: Paid, scorer: LabelScorer) -> "Payment | None":
+        """What was paid for a scorer; None for a model on this machine."""
+        asked = find_paid_scorer(scorer)
+        if asked is None:
+            return None
+        usd = None if asked.spending.prices is None else paid.usd
+        return cls(requests=paid.requests, tokens=paid.tokens, cached_tokens=paid.cached_tokens, usd=usd)
+
+
 class Spending(Record):
     """Cost of the run, with all attempts of a resumed run. `seconds` excludes loading the model."""
 
@@ -210,4 +230,7 @@ class Spending(Record):
     token_budget: int | None = Field(
         None,
         description="Maximum number of tokens of one forward at the end of the run; halved each time memory ran out.",
+    )
+    paid: Payment | None = Field(
+        None, description="What the server of the model was asked and paid; null for a model on the machine of the run."
     )

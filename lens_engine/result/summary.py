@@ -3,11 +3,12 @@
 from typing import TYPE_CHECKING
 
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
+from lens_engine.result.parts import Payment
 from lens_engine.result.tables import name_choice, tabulate_classifiers, tabulate_examples, tabulate_prompts
 from lens_engine.task.chat import describe_chat
 from lens_engine.task.wording import show_count
 from lens_engine.views.html import write_block, write_paragraph, write_table
-from lens_engine.views.table import Table, describe_seconds
+from lens_engine.views.table import Table, describe_seconds, describe_usd
 
 if TYPE_CHECKING:
     from lens_engine.result.selection_result import SelectionResult  # has the summary
@@ -112,5 +113,15 @@ def describe_cost(result: "SelectionResult") -> str:
     return (
         f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens and "
         f"{cost.permutations_judged:,} permutations{eliminated} "
-        f"in {describe_seconds(cost.seconds)}, by {origin.model} ({origin.dtype}, {device}, seed {origin.seed})"
+        f"in {describe_seconds(cost.seconds)}{_describe_payment(cost.paid)}, "
+        f"by {origin.model} ({origin.dtype}, {device}, seed {origin.seed})"
     )
+
+
+def _describe_payment(paid: Payment | None) -> str:
+    """Requests and tokens as the server counted them, and what they cost; nothing for a model on this machine."""
+    if paid is None:
+        return ""
+    cached = f" ({paid.cached_tokens:,} cached)" if paid.cached_tokens else ""
+    money = "" if paid.usd is None else f" for {describe_usd(paid.usd)}"
+    return f", {show_count(paid.requests, 'request')} of {paid.tokens:,} tokens{cached}{money}"

@@ -4,6 +4,7 @@ A checkpoint follows each step. A later step that the budget does not cover is l
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -54,15 +55,16 @@ class Evaluator:
                 save(evaluation, number)
 
     def _take(self, name: str, cost: Cost, evaluation: Evaluation, save: Save) -> Evaluation:
-        """Do a step, or add it to `skipped` if the budget does not cover it. The test step ignores the budget."""
-        step = self._steps[name]
-        if name == TESTED:
-            with self.meter.beyond_budget():
-                return step(evaluation, save).after(name)
-        if not self.meter.affords(cost):
+        """Do a step, or add it to `skipped` if the budget does not cover it.
+
+        The test step ignores the budget, but for money that is spent.
+        """
+        is_owed = name == TESTED
+        if not is_owed and not self.meter.affords(cost):
             return evaluation.after(name, is_skipped=True)
         try:
-            return step(evaluation, save).after(name)
+            with self.meter.beyond_budget() if is_owed else nullcontext():
+                return self._steps[name](evaluation, save).after(name)
         except Stopped as stopped:
             if stopped.reason is not StopReason.BUDGET:
                 raise

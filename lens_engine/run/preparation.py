@@ -9,6 +9,7 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
+from lens_engine.metering.money import Money
 from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import METHODS, Methods, make_method, name_method
@@ -23,6 +24,7 @@ from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.evaluation_plan import price_evaluation, reserve_for_test
 from lens_engine.scoring.asking import fit_task, gives_answers_only
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
+from lens_engine.scoring.paid import find_paid_scorer
 from lens_engine.scoring.states import find_states_scorer
 from lens_engine.types import Phase
 
@@ -65,6 +67,7 @@ def prepare_run(
     check_problem(problem)
     if not isinstance(config, SelectionConfig):
         raise TypeError(f"the config is of type {type(config).__name__}; write resolve_config(preset, options)")
+    check_prices(config, scorer)
     rows, prices = _fit_and_price(problem, scorer, config)
     task = rows.task
     run = Run(
@@ -103,19 +106,47 @@ def split_within_budget(problem: Problem, config: SelectionConfig) -> SplitRows:
     return rows
 
 
-def check_budget(run: Run, method: Method[Any]) -> None:
+def check_budget(run: Run, method: Method[Any], money: Money | None = None) -> None:
     """
+    Args:
+        money: of the run; None before its scorer is known.
+
     Raises:
         InvalidConfig: the budget does not cover the first step and the test rows.
     """
-    limit, first = run.config.budget.max_pairs, method.first_step()
-    least = (first.cost + reserve_for_test(run, method)).pairs
-    if limit is not None and limit < least:
-        raise InvalidConfig(
-            f"max_pairs is {limit}, and {first.name} with the test rows takes {least}; "
-            "raise it, or lower filtering.candidates or splits.test",
-            field="options.budget.max_pairs",
-        )
+    budget, first, reserve = run.config.budget, method.first_step(), reserve_for_test(run, method)
+    pairs = (first.cost + reserve).pairs
+    if budget.max_pairs is not None and budget.max_pairs < pairs:
+        raise _refuse_limit("max_pairs", f"{budget.max_pairs}", first.name, f"takes {pairs}")
+    least = None if money is None else money.least(first.cost, reserve)
+    if least is not None:
+        raise _refuse_limit("max_cost", f"{budget.max_cost:g} USD", first.name, f"may cost {least:.2g}")
+
+
+def _refuse_limit(name: str, limit: str, step: str, needed: str) -> InvalidConfig:
+    return InvalidConfig(
+        f"{name} is {limit}, and {step} with the test rows {needed}; "
+        "raise it, or lower filtering.candidates or splits.test",
+        field=f"options.budget.{name}",
+    )
+
+
+def check_prices(config: SelectionConfig, scorer: LabelScorer) -> None:
+    """
+    Raises:
+        InvalidConfig: the cost is limited, and nobody knows what a request costs.
+    """
+    if config.budget.max_cost is None:
+        return
+    paid = find_paid_scorer(scorer)
+    if paid is not None and paid.spending.prices is not None:
+        return
+    why = (
+        "the model is on this machine, where nothing is paid; leave it out, or set max_seconds"
+        if paid is None
+        else "the endpoint has no prices; give those of a million tokens (TokenPrices)"
+    )
+    raise InvalidConfig(f"max_cost limits the cost of requests to a server: {why}", field="options.budget.max_cost")
 
 
 def _fit_and_price(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> tuple[SplitRows, Prices]:
@@ -142,7 +173,8 @@ def price_run(run: Run, method: Method[Any]) -> dict[Phase, Cost]:
 def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: SelectionConfig) -> CostEstimate:
     """Pairs, tokens and seconds of the whole run, by phase, and the rows of each split.
 
-    A budget may end the run earlier.
+    A budget may end the run earlier. For a model behind a server also requests and money; the sample is paid, and its
+    answers are kept.
 
     Args:
         scorer: the model, as `open_model` returns it, or any `LabelScorer`. It counts the tokens. The pace (tokens per
@@ -156,7 +188,13 @@ def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: Sel
     prepared = prepare_run(problem, scorer, config)
     run = prepared.run
     words = estimate_by_words(list_labelled_rows(run.rows), run.task)
-    return replace(_estimate(prepared), words_accuracy=words).at_pace(measure_pace(run.rows, run.task, scorer))
+    pace = measure_pace(run.rows, run.task, scorer)
+    found = replace(_estimate(prepared), words_accuracy=words).at_pace(pace)
+    paid, label_spans = find_paid_scorer(scorer), run.task.label_spans
+    if paid is None:
+        return found
+    bills = {phase: paid.bill(cost.pairs, cost.prompt_tokens, label_spans) for phase, cost in found.phases.items()}
+    return replace(found, bills=bills, sample=prepared.meter.money.paid)
 
 
 def count_splits(rows: SplitRows) -> Splits:

@@ -11,6 +11,7 @@ from lens_engine.result import (
     BestAnswer,
     LabelBias,
     Lead,
+    Payment,
     PromptContender,
     Provenance,
     SelectionResult,
@@ -192,6 +193,7 @@ def _cost_figures(ending: Ending) -> Spending:
         permutations_judged=findings.num_judged,
         permutations_dropped=findings.num_dropped,
         token_budget=ending.identity.token_budget,
+        paid=Payment.of(state.paid, ending.prepared.meter.scorer),
     )
 
 
@@ -245,6 +247,5 @@ def _provenance(ending: Ending) -> Provenance:
 
 def _find_device_name(scorer: LabelScorer) -> str | None:
     """Name of the GPU, for example "NVIDIA H200". None on a processor, and for a scorer that does not know it."""
-    scorer = find_computing(scorer)
-    facts = scorer.surroundings if isinstance(scorer, SituatedScorer) else ()
+    facts = found.surroundings if isinstance(found := find_computing(scorer), SituatedScorer) else ()
     return next((fact.removeprefix(_GPU) for fact in facts if fact.startswith(_GPU)), None)

@@ -38,7 +38,7 @@ class Session:
     state: RunState[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        check_budget(self.run, self.method)
+        check_budget(self.run, self.method, self.meter.money)
         self.state = RunState(self.method.start())
         checkpoint = self.store.load()
         self.meter.journal = Journal(self._save_within)
@@ -138,6 +138,7 @@ class Session:
             self.state = RunState.from_checkpoint(self.method, checkpoint)
             self.meter.journal = Journal(self._save_within, checkpoint.arrays)
             self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache)
+            self.meter.money.resume(self.state.paid)
             self._show_best()
         except UNREADABLE as error:
             raise CheckpointForeign("another build wrote the checkpoint, and this one cannot read it") from error
@@ -153,7 +154,7 @@ class Session:
 
     def _save_within(self) -> None:
         """Save the state before the current step, and the scores of the step, unless they are large."""
-        state = replace(self.state, seconds=self.meter.seconds)
+        state = replace(self.state, seconds=self.meter.seconds, paid=self.meter.money.paid)
         packed = self._pack(state, self.meter.step - 1)
         arrays = {**packed.arrays, **self.meter.journal.pack()}
         if sum(array.nbytes for array in arrays.values()) <= MOST_BYTES:
@@ -161,7 +162,13 @@ class Session:
 
     def _spent(self, state: RunState[Any]) -> RunState[Any]:
         meter = self.meter
-        return replace(state, spent=meter.spent, seconds=meter.seconds, pairs_from_cache=meter.pairs_from_cache)
+        return replace(
+            state,
+            spent=meter.spent,
+            seconds=meter.seconds,
+            pairs_from_cache=meter.pairs_from_cache,
+            paid=meter.money.paid,
+        )
 
     def _pack(self, state: RunState[Any], step: int) -> Checkpoint:
         identity = self.meter.scorer.identity

@@ -1,6 +1,6 @@
 """The state of a run: everything that it has found so far, and its form in a checkpoint."""
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, Generic, TypeVar
 
 from lens_engine.classifier.candidates import Candidate
@@ -9,6 +9,7 @@ from lens_engine.methods.base import Method, PackedState
 from lens_engine.methods.random import RandomTally
 from lens_engine.result import Spread
 from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.scoring.paid import Paid
 from lens_engine.types import Permutation, Phase, Record, StopReason, StoredLogProbs
 
 S = TypeVar("S")
@@ -52,6 +53,7 @@ class RunState(Generic[S]):
     spent: Cost = Cost()
     seconds: float = 0.0
     pairs_from_cache: int = 0
+    paid: Paid = Paid()
 
     def to_checkpoint(self, method: Method[S], fingerprint: str, dtype: str, phase: Phase, step: int) -> Checkpoint:
         packed = method.pack(self.method)
@@ -62,6 +64,7 @@ class RunState(Generic[S]):
             "evaluation": self.evaluation.model_dump(mode="json"),
             "spent": [self.spent.pairs, self.spent.tokens, self.seconds],
             "pairs_from_cache": self.pairs_from_cache,
+            "paid": astuple(self.paid),
         }
         return Checkpoint(fingerprint, phase, step, dtype, values, dict(packed.arrays))
 
@@ -77,4 +80,5 @@ class RunState(Generic[S]):
             spent=Cost(pairs, tokens),
             seconds=seconds,
             pairs_from_cache=values["pairs_from_cache"],
+            paid=Paid(*values["paid"]),
         )

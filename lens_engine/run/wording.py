@@ -22,6 +22,7 @@ _CANDIDATES: dict[CandidateName, str] = {
 
 _STEPS = {
     "confirmation": "the confirmation of the finalists",
+    "test": "the test rows",
     "zero_shot": "the zero-shot prompt",
     "bag_of_words": "the bag of words",
     "states_zero_shot": "the hidden states without demonstrations",

@@ -22,6 +22,7 @@ from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
+from lens_engine.scoring.paid import find_paid_scorer
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.chat import ChatForm
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
@@ -85,6 +86,8 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
         InvalidVerbalizer: the model cannot tell two label words apart; the message names both.
     """
     pace: float | None = None
+    paid = find_paid_scorer(scorer)
+    before = None if paid is None else paid.spending.paid
     chat: ChatForm | None = None
     plans = list[PresetPlan]()
     for plan in suggestion.plans:
@@ -100,8 +103,12 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
         if pace is None:
             pace = measure_pace(prepared.run.rows, prepared.run.task, scorer)
         cost = sum(price_run(prepared.run, prepared.method).values(), Cost())
-        plans.append(replace(plan, cost=cost, seconds=cost.tokens / pace if pace else None))
-    return replace(suggestion, plans=tuple(plans), chat=chat)
+        seconds = cost.tokens / pace if pace else None
+        label_spans = prepared.run.task.label_spans
+        bill = None if paid is None else paid.bill(cost.pairs, cost.prompt_tokens, label_spans)
+        plans.append(replace(plan, cost=cost, seconds=seconds, bill=bill))
+    sample = None if paid is None or before is None else paid.spending.paid - before
+    return replace(suggestion, plans=tuple(plans), sample=sample, chat=chat)
 
 
 def _parse(path: Path, columns: ColumnChoice, field: str, dialect: Dialect | FoundDialect) -> ParsedDataset:

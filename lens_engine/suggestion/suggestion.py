@@ -7,6 +7,7 @@ from lens_engine.metering.cost import Cost
 from lens_engine.reading.column_choice import ColumnChoice
 from lens_engine.reading.language import Language
 from lens_engine.rows.problem import Problem
+from lens_engine.scoring.paid import Bill, Paid
 from lens_engine.task.chat import ChatForm
 from lens_engine.task.wording import show_count, show_label
 
@@ -31,6 +32,7 @@ class PresetPlan:
     warnings: tuple[str, ...] = ()
     cost: Cost | None = None  #: upper bound; None without a model
     seconds: float | None = None  #: at the measured pace; None without a model
+    bill: Bill | None = None  #: of a model behind a server
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Suggestion:
     words_accuracy: float | None  #: cross-validated accuracy of a bag of words; None if the rows do not suffice
     language: Language | None
     warnings: tuple[str, ...]  #: of the reading of the file
+    sample: Paid | None = None  #: what the measuring of the pace took at a server
     chat: ChatForm | None = None  #: how the model is asked as a chat; None for one text, and without a model
 
     @property

@@ -50,3 +50,9 @@ def describe_seconds(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def describe_usd(usd: float) -> str:
+    """Format an amount of money with cents, or with more decimals where it is small."""
+    decimals = 2 if usd >= 1 or usd == 0 else 4 if usd >= 0.01 else 6
+    return f"{usd:,.{decimals}f} USD"

@@ -17,6 +17,7 @@ from tests.e2e.processes import Process, status_at
 from tests.e2e.scorers import HELD, HOLD_VARIABLE, asked_path
 from tests.e2e.stack import Stack, environment_of
 from tests.e2e.waiting import until
+from tests.endpoints.double import MODEL
 from tests.ports import reserve_port
 
 
@@ -40,6 +41,15 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
             "loading": "testing:tests.e2e.scorers:loading",
             "broken": "testing:tests.e2e.scorers:broken",
             "tiny": str(folder / "tiny"),
+        },
+        "endpoints": {
+            "served": {
+                "kind": "vllm",
+                "url": f"http://127.0.0.1:{reserve_port()}",
+                "model": MODEL,
+                "key_variable": "KEY_OF_SERVED",
+                "most_requests": 2,
+            }
         },
         "cache_dir": str(folder / "cache"),
         "device": "cpu",

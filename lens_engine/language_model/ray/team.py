@@ -1,14 +1,17 @@
 """A team of actors that share calls: a free actor takes the next call, and a lost actor is replaced."""
 
 import heapq
+import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
-from lens_engine.errors import LensError, ModelError
+from lens_engine.errors import ClusterError, LensError
 from lens_engine.language_model.ray.actor import ActorReport, ScoringActor
 from lens_engine.language_model.ray.session import import_ray
 from lens_engine.language_model.ray.work import Answer, Item, Member, Work
+from lens_engine.scoring.interruption import look_up
 
 DEPTH = 2
 """Number of calls that an actor has at a time, so that it need not wait for the next one."""
@@ -18,6 +21,8 @@ AHEAD = 8
 
 MAX_LOSSES = 3
 """Number of actors that may be lost during one call, or while they load, before the run fails."""
+
+_LOOK_SECONDS = 0.2
 
 
 class Team:
@@ -39,7 +44,7 @@ class Team:
         self.size = size
         self._patience_seconds = patience_seconds
         self._members = list[Member]()
-        self._loading = dict[Any, Member]()
+        self._loading = dict[Future[ActorReport], Member]()
         self._lost_while_loading = 0
         self._report: ActorReport | None = None
 
@@ -48,7 +53,7 @@ class Team:
 
         Raises:
             LensError: as `load_scorer`.
-            ModelError: an actor differs from the first, was lost, or could not be started in time.
+            ClusterError: an actor differs from the first, was lost, or could not be started in time.
         """
         self._hire()
         self._wait_for_members(1)
@@ -77,7 +82,7 @@ class Team:
 
         Raises:
             LensError: an actor raised it; raised in place of the answer.
-            ModelError: too many actors were lost.
+            ClusterError: too many actors were lost.
         """
         work, source = Work[Item, Answer](), iter(items)
         for member in self._members:
@@ -108,7 +113,7 @@ class Team:
             self._wait_for_members(1)
         while (member := self._least_busy()) is not None and self._has_waiting(work, source):
             place = heapq.heappop(work.waiting)
-            work.under_way[call(member.handle, work.items[place])] = (place, member)
+            work.under_way[call(member.handle, work.items[place]).future()] = (place, member)
             member.num_calls += 1
 
     def _least_busy(self) -> Member | None:
@@ -125,17 +130,17 @@ class Team:
 
     def _wait(self, work: Work[Item, Answer]) -> None:
         """Wait for the next event: an answer, or an actor that has loaded."""
-        for reference in self._ray.wait([*work.under_way, *self._loading])[0]:
-            if reference in self._loading:
-                self._admit(reference)
+        for future in _first_of([*work.under_way, *self._loading]):
+            if future in self._loading:
+                self._admit(future)
             else:
-                self._take_in(work, reference)
+                self._take_in(work, future)
 
-    def _take_in(self, work: Work[Item, Answer], reference: Any) -> None:
-        place, member = work.under_way.pop(reference)
+    def _take_in(self, work: Work[Item, Answer], future: Future[Answer]) -> None:
+        place, member = work.under_way.pop(future)
         member.num_calls -= 1
         try:
-            work.answers[place] = self._ray.get(reference)
+            work.answers[place] = future.result()
         except self._ray.exceptions.RayTaskError as error:
             work.answers[place] = _own_error(error)
         except self._ray.exceptions.RayError as error:  # the actor, its machine or its answer is lost
@@ -154,31 +159,31 @@ class Team:
 
     def _hire(self) -> None:
         member = Member(self._kind.remote())
-        self._loading[member.handle.load.remote(self._choice)] = member
+        self._loading[member.handle.load.remote(self._choice).future()] = member
 
     def _wait_for_members(self, count: int) -> None:
         """Wait until `count` actors have loaded.
 
         Raises:
-            ModelError: the actors were not ready in time; or as `_admit`.
+            ClusterError: the actors were not ready in time; or as `_admit`.
         """
         deadline = time.monotonic() + self._patience_seconds
         while len(self._members) < count:
             left = max(deadline - time.monotonic(), 0.0)
-            ready = self._ray.wait(list(self._loading), timeout=left)[0]
+            ready = _first_of(self._loading, left)
             if not ready:
-                raise ModelError(
+                raise ClusterError(
                     f"{len(self._members)} of {count} actors were ready within {self._patience_seconds:.0f} s; the "
                     "cluster may be busy or too small: see `ray status`, or ask for fewer actors"
                 )
-            for reference in ready:
-                self._admit(reference)
+            for future in ready:
+                self._admit(future)
 
-    def _admit(self, reference: Any) -> None:
+    def _admit(self, future: Future[ActorReport]) -> None:
         """Let a loaded actor take calls, if it reports the same as the others."""
-        member = self._loading.pop(reference)
+        member = self._loading.pop(future)
         try:
-            report: ActorReport = self._ray.get(reference)
+            report = future.result()
         except self._ray.exceptions.RayError as error:
             has_answered = isinstance(error, self._ray.exceptions.RayTaskError)
             # After the first has loaded, an actor may fail because a lost one has not yet freed its memory.
@@ -197,10 +202,25 @@ class Team:
             # The others might measure differently, so they get no "auto".
             self._choice = self._choice | {"dtype": report.identity.dtype, "executor": report.identity.executor}
         if differences := self._report.differences(report):
-            raise ModelError(
+            raise ClusterError(
                 f"the actors would not give the same numbers; {'; '.join(differences)}: use machines of one kind "
                 "with the same release and the same model files"
             )
+
+
+def _first_of(futures: Collection[Future[Any]], seconds: float = math.inf) -> set[Future[Any]]:
+    """Those that have ended, as soon as one has; none after `seconds`.
+
+    The wait is Python's, because an exception of a signal handler comes out of Ray's as a SystemError. It looks up as
+    a forward on this machine would.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        look_up()
+        left = deadline - time.monotonic()
+        ended = wait(futures, max(min(left, _LOOK_SECONDS), 0.0), FIRST_COMPLETED).done
+        if ended or left <= 0:
+            return ended
 
 
 def _own_error(error: Any) -> Exception:
@@ -210,8 +230,8 @@ def _own_error(error: Any) -> Exception:
     return found
 
 
-def _lost(where: str, error: Exception) -> ModelError:
-    return ModelError(
+def _lost(where: str, error: Exception) -> ClusterError:
+    return ClusterError(
         f"{MAX_LOSSES + 1} actors in a row were lost {where}: {_gist(error)}. Look for a machine that is short of "
         "memory or has another installation; use fewer actors or a smaller model"
     )

@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -23,7 +24,7 @@ class Work(Generic[Item, Answer]):
 
     items: dict[int, Item] = field(default_factory=dict)  #: items whose answers were not yielded yet
     waiting: list[int] = field(default_factory=list)  #: heap of the places that no actor has
-    under_way: dict[Any, tuple[int, Member]] = field(default_factory=dict)  #: place and actor, by Ray's reference
+    under_way: dict[Future[Answer], tuple[int, Member]] = field(default_factory=dict)  #: place and actor
     answers: dict[int, Answer | Exception] = field(default_factory=dict)
     losses: dict[int, int] = field(default_factory=dict)
     num_taken: int = 0

@@ -18,6 +18,9 @@ AnswerKind = Literal["probabilities", "sampled"]
 _OWN_FIELDS = {"model", "messages", "max_tokens", "temperature", "logprobs", "top_logprobs", "n", "stream"}
 """Fields of a chat request that Lens sets itself."""
 
+DEVICE = "endpoint"
+"""The device of a scorer that asks a server."""
+
 _REFERENCE = re.compile(rf"(?P<kind>{'|'.join(KINDS)}):(?P<model>.+)@(?P<url>https?://[^@]+)", re.DOTALL)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -107,14 +110,19 @@ class Endpoint:
         return key
 
 
+def is_endpoint(reference: str) -> bool:
+    """Whether a reference of a model begins as that of an endpoint."""
+    return reference.startswith(tuple(f"{kind}:" for kind in KINDS))
+
+
 def parse_endpoint(reference: str) -> Endpoint | None:
     """The endpoint that a reference names, as KIND:MODEL@URL; None if it names something else.
 
     Raises:
         InvalidConfig: it begins as an endpoint does, and is none.
     """
-    kind, colon, _ = reference.partition(":")
-    if not colon or kind not in KINDS:
+    kind = next((one for one in KINDS if reference.startswith(f"{one}:")), None)
+    if kind is None:
         return None
     found = _REFERENCE.fullmatch(reference)
     if found is None:

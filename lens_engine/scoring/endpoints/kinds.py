@@ -1,25 +1,37 @@
 """The kinds of servers: how each is met."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
+from typing import Any
 
-from lens_engine.scoring.endpoints import vllm
+from lens_engine.scoring.endpoints import llama_cpp, sglang, vllm
 from lens_engine.scoring.endpoints.address import Endpoint, EndpointKind
 from lens_engine.scoring.endpoints.chat import ChatServer
-from lens_engine.scoring.endpoints.contract import Server
+from lens_engine.scoring.endpoints.contract import Server, ServerFacts
+from lens_engine.scoring.endpoints.llama_cpp import LlamaCppServer
 from lens_engine.scoring.endpoints.sampled import SampledServer
 from lens_engine.scoring.endpoints.server_tokenizer import ServerTokenizer
+from lens_engine.scoring.endpoints.sglang import SglangServer
+from lens_engine.scoring.endpoints.token_server import TokenServer, tokenize
 from lens_engine.scoring.endpoints.transport import Transport
+from lens_engine.scoring.endpoints.vllm import VllmServer
 from lens_engine.scoring.tokenization import SegmentTokenizer
 
+TokeniseAt = Callable[[Endpoint, Transport, str, bool], Awaitable[list[int]]]
+Describe = Callable[[Endpoint, Transport], Coroutine[Any, Any, ServerFacts]]
 Meet = Callable[[Endpoint, Transport, SegmentTokenizer | None], Server]
 """Learn what a server says of itself. The tokenizer is that of its model; None to ask the server."""
 
 
-def _meet_vllm(endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None) -> Server:
-    facts = transport.wait(transport.start(vllm.describe(endpoint, transport)))
-    tokenizer = tokenizer or ServerTokenizer(transport, partial(vllm.tokenize, endpoint, transport))
-    return vllm.VllmServer(endpoint, transport, tokenizer, facts)
+def _meet_tokens(kind: type[TokenServer], describe: Describe, tokenise: TokeniseAt) -> Meet:
+    """How a server that takes token ids is met."""
+
+    def meet(endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None) -> Server:
+        facts = transport.wait(transport.start(describe(endpoint, transport)))
+        tokenizer = tokenizer or ServerTokenizer(transport, partial(tokenise, endpoint, transport))
+        return kind(endpoint, transport, tokenizer, facts)
+
+    return meet
 
 
 def _meet_chat(endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None) -> Server:
@@ -27,4 +39,9 @@ def _meet_chat(endpoint: Endpoint, transport: Transport, tokenizer: SegmentToken
     return kind(endpoint, transport, tokenizer)
 
 
-MEET: Mapping[EndpointKind, Meet] = {"vllm": _meet_vllm, "openai-chat": _meet_chat}
+MEET: Mapping[EndpointKind, Meet] = {
+    "vllm": _meet_tokens(VllmServer, vllm.describe, tokenize),
+    "sglang": _meet_tokens(SglangServer, sglang.describe, tokenize),
+    "llama-cpp": _meet_tokens(LlamaCppServer, llama_cpp.describe, llama_cpp.tokenize),
+    "openai-chat": _meet_chat,
+}

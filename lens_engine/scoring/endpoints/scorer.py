@@ -18,8 +18,9 @@ from lens_engine.scoring.endpoints.contract import Parts, ReadBatch, ReadPlan, S
 from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.scoring.limits import check_finite, check_prompt_lengths
+from lens_engine.scoring.paid import Bill
 from lens_engine.task.template import Task
-from lens_engine.types import FloatArray, LabelLogProbs
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
 
 CHECK_EVERY = 1_000
 """Requests between two looks at whether the server still answers as at connection."""
@@ -96,6 +97,14 @@ class EndpointScorer:
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._server.count_tokens(segments)
 
+    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str]) -> Bill:
+        """As `PaidScorer.bill`. Each read of the label words asks for each prompt again."""
+        suffixes = self._server.plan(label_spans).suffixes
+        tokens = prompt_tokens * len(suffixes) + pairs * sum(map(len, suffixes))
+        requests = len(suffixes) * -(-pairs // self._server.prompts_per_request)
+        has_prices = self.spending.prices is not None
+        return Bill(requests, tokens, self.spending.estimate(tokens, pairs * len(suffixes)) if has_prices else None)
+
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         """As `LabelScorer.score`, and as `score_blocks`."""
         (scores,) = self.score_blocks([Block(tuple(prefixes), tuple(queries))], label_spans)
@@ -138,7 +147,7 @@ class EndpointScorer:
         shape = (len(block.prefixes), len(block.queries))
         flight = _Flight(block, plan, [np.zeros((*shape, len(wanted))) for wanted in plan.wanted])
         encoded = self._server.encode(block.prefixes, block.queries)
-        self._check_lengths(block, plan)
+        lengths = self._count_block(block, plan)
         missing = np.zeros(shape, dtype=bool)
         for place, (prefix, queries) in enumerate(encoded):
             for read, (suffix, wanted) in enumerate(zip(plan.suffixes, plan.wanted, strict=True)):
@@ -148,7 +157,10 @@ class EndpointScorer:
                 for start in range(0, len(asked), self._server.prompts_per_request):
                     chosen = asked[start : start + self._server.prompts_per_request]
                     batch = ReadBatch(prefix, tuple(endings[query] for query in chosen), wanted)
-                    flight.under_way.append((_Place(place, read, chosen), self._transport.start(self._ask(batch))))
+                    future = self._transport.start(self._ask(batch))
+                    tokens = int(lengths[place, chosen].sum()) + len(chosen) * len(suffix)
+                    self.spending.expect(self.spending.estimate(tokens, len(chosen)), future)
+                    flight.under_way.append((_Place(place, read, chosen), future))
         flight.pairs_found = int((~missing).sum())
         return flight
 
@@ -197,11 +209,17 @@ class EndpointScorer:
             keys.append(digest.digest())
         return keys
 
-    def _check_lengths(self, block: Block, plan: ReadPlan) -> None:
+    def _count_block(self, block: Block, plan: ReadPlan) -> IndexArray:
+        """Number of tokens of each prompt  # [prefixes, queries].
+
+        Raises:
+            PromptTooLong: as `LabelScorer.score`.
+        """
         prefixes = [sum(self.count_tokens(prefix)) for prefix in block.prefixes]
         queries = self.count_tokens(block.queries)
         longest = max(map(len, plan.paths))
         check_prompt_lengths(prefixes, queries, longest, self.max_prompt_tokens)
+        return np.add.outer(np.array(prefixes, dtype=np.intp), np.array(queries, dtype=np.intp))
 
     def _check_again(self) -> None:
         """Ask one of the known prompts again.

@@ -3,10 +3,12 @@
 import math
 import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
 from lens_engine.errors import BudgetSpent, InvalidConfig
+from lens_engine.scoring.paid import Paid
 
 _MILLION = 1_000_000
 
@@ -44,7 +46,8 @@ class Spending:
     """What the requests of a scorer cost, and the limit on it. Several threads may use it.
 
     `usd` is what settled requests cost, `tokens` the tokens that the server counted in prompts, `cached_tokens` those
-    of them that it had in its cache, and `requests` the number of answers.
+    of them that it had in its cache, and `requests` the number of answers. `ahead` is what requests may cost that wait
+    or are under way (USD).
     """
 
     def __init__(self, prices: TokenPrices | None) -> None:
@@ -54,12 +57,29 @@ class Spending:
         self.tokens = 0
         self.cached_tokens = 0
         self.requests = 0
+        self.ahead = 0.0
         self._reserved = 0.0
         self._lock = threading.Lock()
 
     def estimate(self, tokens: int, written: int = 0) -> float:
         """What prompts of `tokens` tokens cost at most (USD)."""
         return 0.0 if self.prices is None else self.prices.cost(tokens, written)
+
+    @property
+    def paid(self) -> Paid:
+        """What settled requests took."""
+        with self._lock:
+            return Paid(self.usd, self.requests, self.tokens, self.cached_tokens)
+
+    def expect(self, usd: float, request: "Future[Any]") -> None:
+        """Count a request as ahead until it is done."""
+        if usd:
+            self._add_ahead(usd)
+            request.add_done_callback(lambda _: self._add_ahead(-usd))
+
+    def _add_ahead(self, usd: float) -> None:
+        with self._lock:
+            self.ahead += usd
 
     def affords(self, usd: float) -> bool:
         """Whether the limit leaves so much beside what is spent and reserved."""
@@ -71,7 +91,7 @@ class Spending:
             BudgetSpent: the limit does not leave this much.
         """
         with self._lock:
-            if not self.affords(usd):
+            if usd and not self.affords(usd):
                 raise BudgetSpent(
                     f"{self.usd:.4f} USD are spent and {self._reserved:.4f} reserved of {self.limit:.4f}; the next "
                     f"request may cost {usd:.4f}"

@@ -1,6 +1,7 @@
 """What the servers that take token ids have in common: one tokenizer for prompts and label words, and the trie."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -99,3 +100,24 @@ class TokenServer:
                 f"{self._transport.where} counted {counted} prompt tokens, and Lens sent {sent} (check: tokens): "
                 "another program changes the prompts, or cuts them"
             )
+
+
+async def find_model(endpoint: Endpoint, transport: Transport) -> dict[str, Any]:
+    """What the server says of the model in `/v1/models`.
+
+    Raises:
+        EndpointError: it does not have the model; the message names those that it has.
+    """
+    models: list[dict[str, Any]] = (await transport.get("/v1/models")).get("data") or []
+    for model in models:
+        if model.get("id") == endpoint.model:
+            return model
+    names = ", ".join(sorted(str(one.get("id")) for one in models)) or "none"
+    raise EndpointError(f"{transport.where} has no model {endpoint.model!r}; it has: {names}")
+
+
+async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
+    """Token ids of a text by the server's own tokenizer."""
+    body = {"model": endpoint.model, "prompt": text, "add_special_tokens": special}
+    tokens: list[int] = (await transport.post("/tokenize", body, count=lambda _: {}))["tokens"]
+    return tokens

@@ -8,7 +8,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from datetime import UTC, datetime
@@ -23,6 +23,9 @@ from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.interruption import look_up
 
 T = TypeVar("T")
+
+Count = Callable[[Any], Mapping[str, Any]]
+"""An answer to what the server counted, under the names of OpenAI's `usage`."""
 
 _RETRIED = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 _FATAL_CODES = {"insufficient_quota"}  # 429 of an account without money
@@ -77,12 +80,15 @@ class Transport:
     `close` ends the thread.
     """
 
-    def __init__(self, endpoint: Endpoint, spending: Spending) -> None:
+    def __init__(self, endpoint: Endpoint, spending: Spending, where: str | None = None) -> None:
         """
+        Args:
+            where: what errors call the server; None for its address.
+
         Raises:
             InvalidConfig: the variable of the key is not set.
         """
-        self.where = f"the server at {endpoint.url}"  #: for errors
+        self.where = where or f"the server at {endpoint.url}"  #: for errors
         self.retries = 0
         self._is_draining = False
         self._spending = spending
@@ -134,23 +140,27 @@ class Transport:
 
     async def get(self, path: str) -> dict[str, Any]:
         """The JSON object at `path`; as `post`."""
-        return await self._ask("GET", path, None, 0.0)
+        found: dict[str, Any] = await self._ask("GET", path, None, 0.0)
+        return found
 
-    async def post(self, path: str, body: Mapping[str, Any], *, tokens: int = 0, written: int = 0) -> dict[str, Any]:
-        """The JSON object that answers a request.
+    async def post(
+        self, path: str, body: Mapping[str, Any], *, tokens: int = 0, written: int = 0, count: Count | None = None
+    ) -> Any:
+        """The JSON object or array that answers a request.
 
         Args:
             tokens: number of tokens of its prompts, for the reservation of what it may cost.
             written: number of tokens that the model may write.
+            count: finds what the server counted, as `usage` of OpenAI's API has it; None to read that.
 
         Raises:
             BudgetSpent: the limit on the cost does not leave enough.
             EndpointAway: no answer after all attempts.
             EndpointError: the server refuses the request, or answers with something else than a JSON object.
         """
-        return await self._ask("POST", path, json.dumps(body).encode(), self._spending.estimate(tokens, written))
+        return await self._ask("POST", path, json.dumps(body).encode(), self._spending.estimate(tokens, written), count)
 
-    async def _ask(self, method: str, path: str, body: bytes | None, usd: float) -> dict[str, Any]:
+    async def _ask(self, method: str, path: str, body: bytes | None, usd: float, count: Count | None = None) -> Any:
         problem = ""
         for attempt in range(_ATTEMPTS):
             if attempt:
@@ -162,20 +172,21 @@ class Transport:
                 if self._is_draining:
                     raise asyncio.CancelledError
                 self._spending.reserve(usd)
-                answer: dict[str, Any] | None = None
+                counted: Mapping[str, Any] | None = None
                 try:
                     response = await self._client.request(
                         method, self._url + path, content=body, headers={"Content-Type": "application/json"}
                     )
                     if response.status_code == httpx.codes.OK:
                         answer = self._parse(response)
+                        counted = {"usage": count(answer)} if count else answer
                         self._gate.widen()
                         return answer
                     problem = self._note_refusal(response)
                 except httpx.TransportError as error:
                     problem = type(error).__name__
                 finally:
-                    self._spending.settle(usd, answer)
+                    self._spending.settle(usd, counted)
         raise EndpointAway(f"{self.where} does not answer: {problem}, after {_ATTEMPTS} attempts")
 
     def _note_refusal(self, response: httpx.Response) -> str:
@@ -204,12 +215,12 @@ class Transport:
             text = text.replace(self._key, "[key]")
         return "".join(one if one.isprintable() else " " for one in text[:300]).strip() or "no reason given"
 
-    def _parse(self, response: httpx.Response) -> dict[str, Any]:
+    def _parse(self, response: httpx.Response) -> Any:
         try:
             found = json.loads(response.content)
         except ValueError:
             found = None
-        if not isinstance(found, dict):
+        if not found or not isinstance(found, dict | list):
             raise EndpointError(f"{self.where} answers {response.url.path} with something that is no JSON object")
         return found
 

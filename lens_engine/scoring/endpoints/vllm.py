@@ -9,7 +9,7 @@ from typing import Any
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.scoring.endpoints.contract import Part, ReadBatch, ServerFacts
-from lens_engine.scoring.endpoints.token_server import TokenServer
+from lens_engine.scoring.endpoints.token_server import TokenServer, find_model
 from lens_engine.scoring.endpoints.transport import Transport
 
 _MOST_TOKENS = 128
@@ -21,11 +21,10 @@ class VllmServer(TokenServer):
 
     async def ask(self, batch: ReadBatch) -> list[Mapping[Part, float]]:
         """As `TokenServer.ask`; more wanted tokens than a request may name take several requests."""
-        found: list[dict[Part, float]] = [{} for _ in batch.endings]
-        for start in range(0, len(batch.wanted), _MOST_TOKENS):
-            answer = await self._complete(batch, batch.wanted[start : start + _MOST_TOKENS])
-            for values, read in zip(found, answer, strict=False):
-                values.update(read)
+        found = await self._complete(batch, batch.wanted[:_MOST_TOKENS])
+        for start in range(_MOST_TOKENS, len(batch.wanted), _MOST_TOKENS):
+            more = await self._complete(batch, batch.wanted[start : start + _MOST_TOKENS])
+            found = [one | another for one, another in zip(found, more, strict=False)]
         return [*found]
 
     async def _complete(self, batch: ReadBatch, wanted: tuple[Part, ...]) -> list[dict[Part, float]]:
@@ -39,7 +38,7 @@ class VllmServer(TokenServer):
             "logprob_token_ids": wanted,
             "return_tokens_as_token_ids": True,
         }
-        answer = await self._transport.post(
+        answer: dict[str, Any] = await self._transport.post(
             "/v1/completions", body, tokens=sum(map(len, prompts)), written=len(prompts)
         )
         self._check_model(answer)
@@ -74,11 +73,7 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
     Raises:
         EndpointError: the server is no vLLM, or does not have the model.
     """
-    models = (await transport.get("/v1/models")).get("data") or []
-    found = next((one for one in models if one.get("id") == endpoint.model), None)
-    if found is None:
-        names = ", ".join(sorted(str(one.get("id")) for one in models)) or "none"
-        raise EndpointError(f"{transport.where} has no model {endpoint.model!r}; it has: {names}")
+    found = await find_model(endpoint, transport)
     version = await transport.get("/version")
     return ServerFacts(
         version=f"vllm {version.get('version')}",
@@ -86,10 +81,3 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
         context=endpoint.context or int(found.get("max_model_len") or 0),
         details={"root": found.get("root")},
     )
-
-
-async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
-    """Token ids of a text by the server's own tokenizer."""
-    body = {"model": endpoint.model, "prompt": text, "add_special_tokens": special}
-    tokens: list[int] = (await transport.post("/tokenize", body))["tokens"]
-    return tokens

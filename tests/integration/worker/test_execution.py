@@ -184,6 +184,18 @@ def test_a_fault_of_the_worker_leaves_the_selection_to_another(
     assert selections.events_of(selection_id, "worker-unfit") == [{"code": code, "attempt": 1}]
 
 
+def test_a_cluster_that_is_away_is_a_fault_of_the_worker(selections: Selections, settings: Settings) -> None:
+    pytest.importorskip("ray")
+    selection_id = selections.queued()
+    models = {settings.default_model: "ours"}
+
+    with pytest.raises(WorkerFault, match="Ray could not be reached"):
+        execute_job(selection_id, settings.model_copy(update={"ray_address": "127.0.0.1:1", "allowed_models": models}))
+
+    assert selections.status_of(selection_id) == "queued"
+    assert selections.events_of(selection_id, "worker-unfit") == [{"code": "model-not-loaded", "attempt": 1}]
+
+
 def test_a_selection_that_lost_its_gpu_resumes_from_its_checkpoint(
     selections: Selections, settings: Settings, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:

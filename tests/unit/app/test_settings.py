@@ -42,8 +42,20 @@ def test_postgres_address_uses_psycopg(scheme: str) -> None:
         ("allowed_models", {"a/b/c": "x"}),
         ("allowed_models", {"a" * 101: "x"}),
         ("allowed_models", {}),
+        ("allowed_models", {"x": "vllm:m@http://h"}),
+        ("endpoints", {"x": {"kind": "vllm", "url": "ftp://h", "model": "m"}}),
+        ("endpoints", {"x": {"kind": "vllm", "url": "http://u:p@h", "model": "m"}}),
+        ("endpoints", {"x": {"kind": "ollama", "url": "http://h", "model": "m"}}),
+        ("endpoints", {"x": {"kind": "vllm", "url": "http://h", "model": "m", "key": "sk-1"}}),
+        ("endpoints", {"x": {"kind": "vllm", "url": "http://h", "model": "m", "prices": {"input": -1, "output": 0}}}),
+        ("endpoints", {BUNDLED_MODEL: {"kind": "vllm", "url": "http://h", "model": "m"}}),
+        ("endpoints", {"../x": {"kind": "vllm", "url": "http://h", "model": "m"}}),
+        ("worker_models", "all"),
         ("default_model", "other"),
         ("device", "tpu"),
+        ("ray_address", "head"),
+        ("ray_address", "ray://head:10001"),
+        ("ray_actors", 0),
         ("dtype", "int8"),
         ("max_text_characters", 200_000),
         ("log_level", "LOUD"),
@@ -52,6 +64,17 @@ def test_postgres_address_uses_psycopg(scheme: str) -> None:
 def test_invalid_value_is_refused(name: str, value: object) -> None:
     with pytest.raises(ValidationError):
         make(**{name: value})
+
+
+def test_models_behind_servers_are_offered_and_have_a_queue_of_their_own() -> None:
+    endpoint = {"kind": "openai-chat", "url": "https://h/v1", "model": "m", "prices": {"input": 0.1, "output": 0.4}}
+    settings = make(endpoints={"hosted": endpoint}, allowed_models={}, default_model="hosted", queue_name="q")
+    assert settings.offered_models == ("hosted",)
+    assert settings.endpoints["hosted"].endpoint.name == "openai-chat:m@https://h/v1"
+    assert [settings.queue_of(name) for name in ("hosted", "other", None)] == ["q-endpoints", "q", "q"]
+    assert settings.queues == ("q", "q-endpoints")
+    assert (settings.worker_queue, make(worker_models="endpoints", queue_name="q").worker_queue) == ("q", "q-endpoints")
+    assert make(queue_name="q").queues == ("q",)
 
 
 def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from app.lifecycle.spec import SPEC_VERSION
 from lens_engine.config import SelectionConfig
 
-PINNED = (1, "ae8983ab11476b0b")
+PINNED = (1, "2b2b723ff514fbec")
 """SPEC_VERSION, and the digest of the options that a spec of this version may hold."""
 
 

@@ -66,6 +66,19 @@ def test_engine_knows_nothing_of_the_service() -> None:
     assert outcome.stdout.strip() == "[]"
 
 
+def test_missing_package_of_endpoints_is_named_with_its_remedy() -> None:
+    outcome = run_python(
+        "import sys; sys.modules['httpx'] = None\n"
+        "from lens_engine.errors import InvalidConfig\n"
+        "from lens_engine.language_model.open_model import open_model\n"
+        "try:\n    open_model('vllm:m@http://127.0.0.1:9')\n"
+        "except InvalidConfig as error:\n    print(error)"
+    )
+
+    assert "needs httpx, which is not installed" in outcome.stdout, outcome.stderr
+    assert "'.[endpoint]'" in outcome.stdout
+
+
 def test_importing_the_package_alone_imports_none_of_its_modules() -> None:
     outcome = run_python("import sys, lens_engine; print([n for n in sys.modules if n.startswith('lens_engine.')])")
 

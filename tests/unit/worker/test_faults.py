@@ -7,6 +7,9 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
 from lens_engine.errors import (
+    ClusterError,
+    EndpointAway,
+    EndpointError,
     InvalidConfig,
     InvalidDataset,
     ModelError,
@@ -31,8 +34,10 @@ def caused_by(error: Exception, cause: Exception) -> Exception:
         (RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`"), "device-failed"),
         (RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"), "device-failed"),
         (OSError(errno.EIO, "Input/output error"), "device-failed"),
+        (EndpointAway("no answer"), "endpoint-away"),
         (UnknownModel("gone"), "unknown-model"),
         (UnsafeModel("pickles"), "unsafe-model"),
+        (ClusterError("4 actors in a row were lost"), "cluster-error"),
         (InvalidConfig("torch sees no CUDA device here", field="device"), "device-failed"),
         (caused_by(ModelError("cannot be loaded"), OSError(errno.ENOSPC, "full")), "model-error"),
     ],
@@ -51,6 +56,7 @@ def test_fault_of_the_machine_is_the_worker_s(error: Exception, code: str) -> No
         InvalidDataset("no rows", field="dataset"),
         InvalidConfig("max_pairs is 1", field="options.budget.max_pairs"),
         NonFiniteScore("NaN"),
+        EndpointError("check: values"),
         ModelError("training diverged"),
         RuntimeError("a fault of ours"),
         JobTimeoutException("too long"),

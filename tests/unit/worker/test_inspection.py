@@ -12,7 +12,7 @@ from app.settings import Settings
 from lens_engine.testing import tiny_causal_lm
 from worker.device import Device, UnfitWorker
 from worker.gpu import GpuAbsent
-from worker.inspection import ReadGpu, check_room, find_device, weigh_models
+from worker.inspection import ReadGpu, check_room, find_device, inspect, weigh_models
 
 GIB = 1 << 30
 H200 = Device(
@@ -37,6 +37,18 @@ def machine_with(*gpus: Device) -> ReadGpu:
         return gpus[index] if dtype == "auto" else replace(gpus[index], number_format=dtype)
 
     return read
+
+
+def test_worker_that_asks_servers_needs_its_keys_and_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = {"kind": "vllm", "url": "http://h", "model": "m", "key_variable": "KEY_OF_M"}
+    settings = make(endpoints={"x": endpoint}, worker_models="endpoints")
+    monkeypatch.delenv("KEY_OF_M", raising=False)
+    with pytest.raises(UnfitWorker, match=r"model 'x' of LENS_ENDPOINTS .* KEY_OF_M"):
+        inspect(settings, machine_with())
+    monkeypatch.setenv("KEY_OF_M", "k")
+    assert inspect(settings, machine_with()).torch_name == "endpoint"
+    with pytest.raises(UnfitWorker, match="LENS_ENDPOINTS names no model"):
+        inspect(make(worker_models="endpoints"), machine_with())
 
 
 @pytest.mark.parametrize(

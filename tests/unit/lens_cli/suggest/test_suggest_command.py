@@ -16,6 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from lens_cli.application import create_application
+from lens_cli.endpoint_options import ChosenModel
 from lens_cli.refusals import Refusal
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import write_command
@@ -53,7 +54,7 @@ def shown(path: Path, *, model: str = "m", has_model: bool = True) -> str:
     console = Console(record=True, width=100)
     scorer = TableScorer() if has_model else None
     with console.capture() as captured:
-        show_suggestion(suggest(path, scorer), Sources(path), console, model=model)
+        show_suggestion(suggest(path, scorer), Sources(path), console, ChosenModel(model))
     return captured.get()
 
 
@@ -88,7 +89,7 @@ def test_without_model_there_is_no_cost(write: Any) -> None:
 def test_command_names_columns_options_and_model(write: Any) -> None:
     rows = [(text, "Good" if row == 4 else label) for row, (text, label) in enumerate(GOOD_AND_BAD)]
     path = write(rows, "My text,Label")
-    words = arguments_of(write_command(suggest(path), Sources(path), "other/model"))
+    words = arguments_of(write_command(suggest(path), Sources(path), ChosenModel("other/model")))
     assert words[2:6] == ["--text-column", "My text", "--label-column", "Label"]
     assert [words[i + 1] for i, word in enumerate(words) if word == "--verbalizer"] == ["bad=bad", "good=good"]
     assert "--option" not in words
@@ -99,7 +100,7 @@ def test_command_is_taken_by_lens_select(write: Any) -> None:
     """Also with look-alike labels and a label that is too rare."""
     rows = [(text, "Good " if row == 4 else label) for row, (text, label) in enumerate(GOOD_AND_BAD)]
     path = write([*rows, ("one", "odd"), ("two", "odd")], "My text,Label")
-    words = arguments_of(write_command(suggest(path), Sources(path), "./none"))
+    words = arguments_of(write_command(suggest(path), Sources(path), ChosenModel("./none")))
     assert "labels.rare=drop" in words
     result = CliRunner().invoke(create_application(), words)
     assert isinstance(result.exception, Refusal)

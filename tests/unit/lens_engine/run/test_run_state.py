@@ -15,6 +15,7 @@ from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.preparation import prepare_run
 from lens_engine.run.state import Evaluation, JudgedPrompt, RunState
+from lens_engine.scoring.paid import Paid
 from lens_engine.testing import TableScorer
 from lens_engine.types import Permutation, Phase, StopReason, StoredLogProbs
 
@@ -39,7 +40,7 @@ def assert_same(one: RunState[LensState], other: RunState[LensState]) -> None:
     assert one.method.filtering.contributions.tobytes() == other.method.filtering.contributions.tobytes()
     assert one.method.search == other.method.search
     assert (one.chosen, one.ended, one.evaluation) == (other.chosen, other.ended, other.evaluation)
-    assert (one.spent, one.seconds) == (other.spent, other.seconds)
+    assert (one.spent, one.seconds, one.paid) == (other.spent, other.seconds, other.paid)
 
 
 def test_fresh_state_survives_a_checkpoint(lens: Lens) -> None:
@@ -87,6 +88,7 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
         ),
         Cost(123, 456),
         seconds=1.1,
+        paid=Paid(0.1 + 0.2, 3, 4, 1),
     )
 
     again = round_trip(lens, state)

@@ -16,9 +16,10 @@ import pytest
 import torch
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import InvalidConfig, ModelError, OutOfMemory, PromptTooLong, UnknownModel
+from lens_engine.errors import ClusterError, InvalidConfig, ModelError, OutOfMemory, PromptTooLong, UnknownModel
 from lens_engine.language_model.loading.load import load_scorer
 from lens_engine.language_model.ray.actor import ActorReport, BlockScores, ScoringActor
+from lens_engine.language_model.ray.placement import Placement, find_place
 from lens_engine.language_model.ray.scorer import RayScorer
 from lens_engine.language_model.ray.session import RaySession
 from lens_engine.language_model.ray.team import AHEAD, MAX_LOSSES, Team
@@ -26,6 +27,7 @@ from lens_engine.metering.progress import Progress, SilentListener
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import Block, ParallelScorer
+from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.scoring.surroundings import describe_surroundings
 from lens_engine.task.template import Task, Template, Verbalizer
@@ -180,6 +182,9 @@ def test_scorer_of_actors_says_of_itself_what_one_says(two_actors: RayScorer, on
     assert two_actors.max_prompt_tokens == one_scorer.max_prompt_tokens
     assert two_actors.count_tokens(segments) == one_scorer.count_tokens(segments)
     assert two_actors.encode_label_spans(SPANS) == one_scorer.encode_label_spans(SPANS)
+    for scorer in (two_actors, one_scorer):
+        with pytest.raises(InvalidConfig, match="tiny has no chat template"):
+            scorer.render_chat([{"role": "user", "content": "a"}])
 
 
 def test_refusal_of_an_actor_arrives_as_itself(two_actors: RayScorer) -> None:
@@ -244,7 +249,7 @@ def test_only_actor_that_dies_between_two_calls_is_replaced(start_table: Callabl
 def test_block_that_ends_every_actor_is_given_up(start_table: Callable[..., RayScorer], tmp_path: Path) -> None:
     scorer = start_table()
 
-    with pytest.raises(ModelError, match=f"{MAX_LOSSES + 1} actors in a row were lost at the same work"):
+    with pytest.raises(ClusterError, match=f"{MAX_LOSSES + 1} actors in a row were lost at the same work"):
         collect(scorer, make_blocks("a", "b", "die", "c"))
     assert len(list(tmp_path.glob("die.*"))) == MAX_LOSSES + 1
 
@@ -252,9 +257,9 @@ def test_block_that_ends_every_actor_is_given_up(start_table: Callable[..., RayS
 @pytest.mark.parametrize(
     ("mark", "kind", "message"),
     [
-        ("die-while-loading", ModelError, "lost while they loaded the model"),
+        ("die-while-loading", ClusterError, "lost while they loaded the model"),
         ("no-memory", OutOfMemory, r"^planted$"),
-        ("mixed", ModelError, "numbers; GPU 1, and GPU 2: use"),
+        ("mixed", ClusterError, "numbers; GPU 1, and GPU 2: use"),
     ],
 )
 def test_failure_of_loading_is_told(
@@ -274,6 +279,23 @@ def test_error_comes_in_the_turn_of_its_block(start_table: Callable[..., RayScor
         found.extend(start_table().score_blocks(blocks, SPANS))
 
     assert same(found, [expected_scores(blocks[0])])
+
+
+def test_signal_and_stop_end_the_wait_for_an_actor(start_table: Callable[..., RayScorer]) -> None:
+    """As the time limit and the shutdown of a worker do, and a cancel request."""
+    scorer = start_table()
+    (slow,) = make_blocks("slow")
+
+    def interrupt(*_: object) -> None:
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    with pytest.raises(InterruptedError):
+        scorer.score(slow.prefixes, slow.queries, SPANS)
+    signal.signal(signal.SIGALRM, before)
+    with pytest.raises(InterruptedError), interrupted_by(interrupt):
+        scorer.score(slow.prefixes, slow.queries, SPANS)
 
 
 def test_slow_actor_does_not_hold_the_other(start_table: Callable[..., RayScorer], tmp_path: Path) -> None:
@@ -321,6 +343,7 @@ def test_halved_budget_of_one_actor_holds_for_all_later_blocks(
     ("given", "field", "message"),
     [
         ({"actors": 0}, "actors", "at least 1"),
+        ({"actors": None}, "actors", "without a GPU in Ray, the number of actors must be given"),
         ({"actors": 1, "device": "cuda:1"}, "device", "'cuda:1' is one device"),
         ({"actors": 3, "device": "cuda"}, "actors", "3 actors need 3 GPUs, and Ray has 0"),
         ({"actors": 3, "device": "auto", "threads": 2}, "actors", "3 actors need 6 CPUs, and Ray has 4"),
@@ -333,6 +356,30 @@ def test_what_the_machine_cannot_do_is_refused(
         RayScorer.start("no-model", **given)
     assert refusal.value.field == field
     assert session.resources()["CPU"] == NUM_CPUS
+
+
+@pytest.mark.parametrize(
+    ("actors", "device", "variable", "place"),
+    [
+        (None, "auto", "2", Placement(3, "cuda", None)),
+        (2, "cuda", "", Placement(2, "cuda", None)),
+        (2, "cpu", "2", Placement(2, "cpu", 2)),
+    ],
+)
+def test_actors_are_as_many_as_gpus_unless_their_number_is_given(
+    actors: int | None,
+    device: str,
+    variable: str,
+    place: Placement,
+    session: RaySession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    has = session.resources() | {"GPU": 3.0}
+    monkeypatch.setattr(RaySession, "resources", lambda _: has)
+    monkeypatch.setenv("OMP_NUM_THREADS", variable)
+
+    with find_place(None, actors, device) as found:
+        assert found == place
 
 
 def test_model_that_is_not_there_is_refused_by_its_name(session: RaySession, tmp_path: Path) -> None:

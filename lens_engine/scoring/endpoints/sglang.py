@@ -1,0 +1,63 @@
+"""SGLang: its own `/generate` with token ids, and `token_ids_logprob` for the wanted tokens.
+
+By its documentation and source; it was tried against a double only.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lens_engine.errors import EndpointError
+from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.scoring.endpoints.contract import Part, ReadBatch, ServerFacts
+from lens_engine.scoring.endpoints.token_server import TokenServer, find_model
+from lens_engine.scoring.endpoints.transport import Transport
+
+
+class SglangServer(TokenServer):
+    prompts_per_request = 16
+
+    async def ask(self, batch: ReadBatch) -> list[Mapping[Part, float]]:
+        """As `TokenServer.ask`."""
+        prompts = batch.prompts
+        body = {
+            "input_ids": prompts,
+            "sampling_params": {"max_new_tokens": 1, "temperature": 0},
+            "return_logprob": True,
+            "token_ids_logprob": [batch.wanted] * len(prompts),
+        }
+        try:
+            answers: list[dict[str, Any]] = await self._transport.post(
+                "/generate", body, tokens=sum(map(len, prompts)), written=len(prompts), count=_count
+            )
+            found = [answer["meta_info"]["output_token_ids_logprobs"][0] for answer in answers]
+            self.check_counts(batch, _count(answers)["prompt_tokens"])
+            return [{token: float(value) for value, token, *_ in reads} for reads in found]
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise EndpointError(
+                f"{self._transport.where} answers in a form that SGLang does not have "
+                f"({type(error).__name__}: {error}); is it another kind of server, or without log-probabilities?"
+            ) from error
+
+
+def _count(answers: list[dict[str, Any]]) -> Mapping[str, Any]:
+    infos = [answer["meta_info"] for answer in answers]
+    return {
+        "prompt_tokens": sum(info["prompt_tokens"] for info in infos),
+        "completion_tokens": sum(info["completion_tokens"] for info in infos),
+        "prompt_tokens_details": {"cached_tokens": sum(info.get("cached_tokens") or 0 for info in infos)},
+    }
+
+
+async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
+    """
+    Raises:
+        EndpointError: the server is no SGLang, or does not have the model.
+    """
+    model = await find_model(endpoint, transport)
+    info = await transport.get("/get_server_info")
+    return ServerFacts(
+        version=f"sglang {info.get('version')}",
+        model=endpoint.model,
+        context=endpoint.context or int(model.get("max_model_len") or 0),
+        details={"weights": info.get("model_path"), "dtype": info.get("dtype")},
+    )

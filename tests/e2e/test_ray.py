@@ -1,0 +1,133 @@
+"""A worker whose selections are shared by actors of a Ray cluster: real processes of both, killed on the way."""
+
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.lifecycle.states import Status
+from lens_cli.service.embedded.child import Child, ChildSpec
+from lens_engine import load_scorer
+from tests.e2e.processes import ROOT, Worker, is_gone
+from tests.e2e.stack import EXAMPLES, Stack
+from tests.e2e.test_language_model import LONG_SEARCH, one_thread
+from tests.e2e.waiting import until
+from tests.ports import reserve_port
+
+pytest.importorskip("ray")
+
+NUM_CPUS = 3
+PATIENCE_SECONDS = 120
+"""Each actor imports torch, and there may be fewer cores than actors."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A head of Ray that has processors for three actors."""
+
+    head: Child
+    variables: dict[str, str]  #: for those who join
+
+    def actors(self) -> set[psutil.Process]:
+        """Those that live."""
+        found = psutil.Process(self.head.pid).children(recursive=True)
+        return {one for one in found if not is_gone(one) and "ray::ScoringActor" in " ".join(one.cmdline())}
+
+    def start_worker(self, lens: Stack, actors: int) -> Worker:
+        return lens.start_worker(**self.variables, LENS_RAY_ACTORS=str(actors))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    port = reserve_port()
+    variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
+    with tempfile.TemporaryDirectory(
+        prefix="lens-", ignore_cleanup_errors=True
+    ) as folder:  # paths of sockets are short
+        program = str(Path(sys.executable).with_name("ray"))
+        resources = [f"--num-cpus={NUM_CPUS}", "--num-gpus=0", "--object-store-memory=100000000"]
+        place = [f"--port={port}", f"--temp-dir={folder}", "--include-dashboard=false"]
+        environment = {**variables, "PYTHONPATH": str(ROOT), "LENS_CACHE_DIR": f"{folder}/cache"}
+        command = [program, "start", "--head", "--block", *resources, *place]
+        head = Child(ChildSpec("Ray", command, Path(folder, "ray.log"), environment=environment))
+        yield Cluster(head, {**variables, "LENS_RAY_ADDRESS": f"127.0.0.1:{port}"})
+        head.stop()
+
+
+@pytest.fixture
+def selection_id(lens: Stack) -> str:
+    return lens.submit(model="tiny", options=LONG_SEARCH)
+
+
+def digest_of_one_device(lens: Stack, selection_id: str) -> str:
+    with one_thread():
+        scorer = load_scorer(str(lens.model_dir), device="cpu", dtype="float32", name="tiny")
+        return lens.undisturbed_digest(selection_id, scorer)
+
+
+def test_selection_that_loses_an_actor_ends_as_on_one_device(lens: Stack, cluster: Cluster, selection_id: str) -> None:
+    worker = cluster.start_worker(lens, actors=3)
+    lens.wait_for_checkpoint(selection_id, seconds=PATIENCE_SECONDS)
+    horse, actors = worker.wait_for_horse(), cluster.actors()
+
+    actors.pop().kill()
+    has_torch = any("libtorch" in mapping.path for mapping in horse.memory_maps(grouped=True))
+    selection = lens.wait_until_done(selection_id, PATIENCE_SECONDS)
+
+    assert (len(actors), has_torch) == (2, False)
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 1)
+    assert selection["digest"] == digest_of_one_device(lens, selection_id)
+    (device,) = lens.client.get("/readyz").json()["workers"]
+    assert (device["device"], device["name"]) == ("cpu", "Ray (3 actors)")
+    until(lambda: not cluster.actors(), "the actors end with their job")
+    predict_with_one_actor(lens, cluster, selection_id)
+    lens.check_invariants()
+
+
+def predict_with_one_actor(lens: Stack, cluster: Cluster, selection_id: str) -> None:
+    body = {"texts": [example["text"] for example in EXAMPLES]}
+    answer = lens.client.post(f"/selections/{selection_id}/predictions", json=body)
+    assert answer.status_code == 202, answer.text
+    until(cluster.actors, "an actor starts", PATIENCE_SECONDS)
+    assert len(cluster.actors()) == 1
+
+    assert lens.wait_until_done(answer.json()["id"], PATIENCE_SECONDS)["status"] == Status.SUCCEEDED
+
+
+def test_actors_end_with_what_is_killed_and_its_selection_goes_on(
+    lens: Stack, cluster: Cluster, selection_id: str
+) -> None:
+    worker = cluster.start_worker(lens, actors=1)
+    lens.wait_for_checkpoint(selection_id, seconds=PATIENCE_SECONDS)
+    (actor,) = cluster.actors()
+
+    worker.wait_for_horse().kill()
+    until(lambda: is_gone(actor), "the actor of a killed work-horse ends", seconds=10)
+    until(cluster.actors, "the next attempt has an actor", PATIENCE_SECONDS)
+    worker.kill()
+    until(lambda: not cluster.actors(), "the actor of a killed worker ends", seconds=10)
+    cluster.start_worker(lens, actors=1)
+    selection = lens.wait_until_done(selection_id, PATIENCE_SECONDS)
+
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 3)
+    assert selection["digest"] == digest_of_one_device(lens, selection_id)
+    assert "resumes after step" in lens.workers[-1].log()
+    lens.check_invariants()
+
+
+def test_worker_that_shuts_down_releases_its_selection_and_its_actor(
+    lens: Stack, cluster: Cluster, selection_id: str
+) -> None:
+    worker = cluster.start_worker(lens, actors=1)
+    lens.wait_for_checkpoint(selection_id, seconds=PATIENCE_SECONDS)
+
+    assert worker.terminate(10) == 0
+
+    assert (lens.get(selection_id)["status"], lens.crashes(selection_id)) == (Status.QUEUED, 0)
+    assert "released for a shutdown" in worker.log()
+    until(lambda: not cluster.actors(), "the actor ends")

@@ -1,0 +1,190 @@
+"""A model behind a server, in the service: a worker without torch, faults of both, and what becomes of the key."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from redis import Redis
+from sqlalchemy import text
+from starlette.responses import JSONResponse
+
+from app.lifecycle.states import Status
+from app.models.base import Base
+from tests.e2e.processes import Worker
+from tests.e2e.stack import Stack, make_submission
+from tests.e2e.waiting import until
+from tests.endpoints.double import Double, HashBehind, serving
+
+KEY = "sk-zyzzyva-of-the-server"
+UNDER_WAY = 2 * 16
+"""Prompts whose answers a killed worker cannot have received: of two requests."""
+
+
+@pytest.fixture
+def double(lens: Stack) -> Iterator[Double]:
+    with serving(Double(HashBehind()), port_of(lens)) as started:
+        yield started
+
+
+def port_of(lens: Stack) -> int:
+    return int(lens.settings.endpoints["served"].url.rpartition(":")[2])
+
+
+def start_worker(lens: Stack, **environment: str) -> Worker:
+    return lens.start_worker(LENS_WORKER_MODELS="endpoints", KEY_OF_SERVED=KEY, **environment)
+
+
+def test_selection_is_run_by_a_worker_without_torch(lens: Stack, double: Double) -> None:
+    double.seconds = 0.05
+    lens.start_worker()  # it loads models, and leaves these jobs alone
+    worker = start_worker(lens)
+    selection_id = lens.submit("served")
+    until(lambda: double.num_prompts > 100, "the server is asked")
+    horse = worker.wait_for_horse()
+    assert not [one.path for one in horse.memory_maps() if "torch" in one.path]
+    double.seconds = 0.0
+    selection = lens.wait_until_done(selection_id)
+    assert selection["status"] == Status.SUCCEEDED, lens.logs()
+    provenance = lens.client.get(f"/selections/{selection_id}/result").json()["provenance"]
+    assert (provenance["model"], provenance["device"]) == ("served", "endpoint")
+    assert {headers["authorization"] for headers in double.headers} == {f"Bearer {KEY}"}
+    rendered = lens.client.post(f"/selections/{selection_id}/render", json={"input": "a new message"}).json()
+    assert rendered["prompts"][0]["prompt"].endswith("a new message It was")
+    lens.check_invariants()
+
+
+def test_evaluation_and_prediction_ask_the_server(lens: Stack, double: Double) -> None:
+    start_worker(lens)
+    selection_id = lens.submit("served")
+    lens.wait_until_done(selection_id)
+    evaluated = lens.client.post(f"/selections/{selection_id}/evaluations", json={}).json()["id"]
+    prediction = {"texts": ["joy", "grief"]}
+    predicted = lens.client.post(f"/selections/{selection_id}/predictions", json=prediction).json()
+    assert lens.wait_until_done(evaluated)["status"] == Status.SUCCEEDED
+    assert lens.wait_until_done(predicted["id"])["status"] == Status.SUCCEEDED
+    result = lens.get(evaluated)["result"]
+    assert result["matches"] is True
+    assert double.num_prompts
+
+
+@pytest.mark.parametrize("who", ["worker", "work-horse"])
+def test_killed_worker_pays_for_no_answer_twice(lens: Stack, double: Double, who: str, tmp_path: Path) -> None:
+    start_worker(lens, LENS_CACHE_DIR=str(tmp_path / "whole"))
+    whole = lens.wait_until_done(lens.submit("served"))
+    lens.workers.pop().stop()
+    num_whole = len(double.prompts)
+    double.prompts.clear()
+    double.seconds = 0.03
+    worker = start_worker(lens, LENS_CACHE_DIR=str(tmp_path / "cut"))
+    selection_id = lens.submit("served")
+    until(lambda: len(double.prompts) > num_whole / 2, "half of the prompts are asked")
+    (worker if who == "worker" else worker.wait_for_horse()).kill()
+    double.seconds = 0.0
+    if who == "worker":
+        start_worker(lens, LENS_CACHE_DIR=str(tmp_path / "cut"))
+    selection = lens.wait_until_done(selection_id)
+    assert selection["digest"] == whole["digest"]
+    assert selection["attempt"] == 2
+    checks = sum(b"Question:" in bytes(prompt[1:]) for prompt in double.prompts) / 2  # of one connection
+    assert len(double.prompts) <= num_whole + checks + UNDER_WAY
+
+
+def test_server_that_is_away_for_seconds_only_delays(lens: Stack) -> None:
+    with serving(Double(HashBehind()), port_of(lens)) as first:
+        first.seconds = 0.05
+        start_worker(lens)
+        selection_id = lens.submit("served")
+        until(lambda: first.num_prompts > 100, "the server is asked")
+    time.sleep(2)
+    with serving(Double(HashBehind()), port_of(lens)):
+        selection = lens.wait_until_done(selection_id)
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 1)
+
+
+def test_cancel_ends_within_seconds(lens: Stack, double: Double) -> None:
+    double.seconds = 0.2
+    start_worker(lens)
+    selection_id = lens.submit("served")
+    until(lambda: double.num_prompts > 60, "the server is asked")
+    lens.cancel(selection_id)
+    began = time.monotonic()
+    lens.wait_for(selection_id, Status.CANCELLED)
+    assert time.monotonic() - began < 10
+    asked = double.num_prompts
+    time.sleep(0.5)
+    assert double.num_prompts <= asked + UNDER_WAY
+
+
+def test_server_that_lies_fails_the_selection_by_the_name_of_the_check(lens: Stack, double: Double) -> None:
+    def uniform(answer: dict[str, object]) -> dict[str, object]:
+        for choice in answer["choices"]:  # type: ignore[attr-defined]
+            (top,) = choice["logprobs"]["top_logprobs"]
+            choice["logprobs"]["top_logprobs"] = [dict.fromkeys(top, -10.8)]
+        return answer
+
+    double.fault = uniform
+    start_worker(lens)
+    selection = lens.wait_until_done(lens.submit("served"))
+    assert selection["status"] == Status.FAILED
+    assert "check: prompts" in selection["error"]["detail"]
+
+
+def test_no_client_can_name_an_address(lens: Stack) -> None:
+    with serving(Double(HashBehind())) as elsewhere:
+        for model in (f"vllm:served@{elsewhere.url}", elsewhere.url, f"served@{elsewhere.url}"):
+            response = lens.client.post("/selections", json=make_submission(model=model))
+            assert response.status_code == 422, response.text
+        for name in ("endpoint", "endpoints", "url", "endpoint_kind"):
+            response = lens.client.post("/selections", json=make_submission(model="served", **{name: elsewhere.url}))
+            assert response.status_code == 422, response.text
+        options = {"endpoint": {"url": elsewhere.url}}
+        response = lens.client.post("/selections", json=make_submission(model="served", options=options))
+        assert response.status_code == 422, response.text
+        assert (elsewhere.num_prompts, elsewhere.headers) == (0, [])
+
+
+def test_key_of_the_server_is_kept_nowhere(lens: Stack, double: Double) -> None:
+    worker = start_worker(lens, LENS_LOG_LEVEL="DEBUG")
+    done = lens.submit("served")
+    lens.wait_until_done(done)
+    double.refuse = lambda _: JSONResponse({"error": {"message": f"wrong key {KEY}"}}, 401)
+    failed = lens.submit("served", template="Other: {text} It was {label}.")
+    selection = lens.wait_until_done(failed)
+    assert selection["status"] == Status.FAILED
+    assert "name the environment variable" in selection["error"]["detail"]
+    seen = [worker.log(), *(lens.client.get(f"/selections/{one}/events").text for one in (done, failed))]
+    seen += [lens.client.get(f"/selections/{one}").text for one in (done, failed)]
+    seen += [lens.client.get(f"/selections/{done}/result").text, lens.client.get("/models").text]
+    with lens.database.session_scope() as session:
+        for table in Base.metadata.sorted_tables:
+            seen += [str(row[0]) for row in session.execute(text(f"SELECT t::text FROM {table.name} t"))]
+    with Redis.from_url(lens.settings.redis_url) as redis:
+        seen += [repr(redis.dump(key)) for key in redis.keys("*")]
+    files = [path for path in lens.settings.cache_dir.rglob("*") if path.is_file()]
+    assert files
+    assert any("sel_" in one for one in seen)
+    assert not [one for one in seen if KEY in one]
+    assert not [path for path in (*files, *lens.log_dir.glob("*.log")) if KEY.encode() in path.read_bytes()]
+
+
+def test_worker_without_the_key_does_not_start(lens: Stack) -> None:
+    worker = lens.start_worker(LENS_WORKER_MODELS="endpoints", KEY_OF_SERVED="")
+    assert worker.wait(20) == 2
+    assert "KEY_OF_SERVED" in worker.log()
+
+
+def test_stopped_worker_gives_the_selection_back(lens: Stack, double: Double) -> None:
+    double.seconds = 0.1
+    worker = start_worker(lens)
+    selection_id = lens.submit("served")
+    until(lambda: double.num_prompts > 60, "the server is asked")
+    worker.send(signal.SIGTERM)
+    worker.send(signal.SIGTERM)
+    worker.wait(20)
+    assert not psutil.pid_exists(worker.pid)
+    double.seconds = 0.0
+    start_worker(lens)
+    assert lens.wait_until_done(selection_id)["status"] == Status.SUCCEEDED
