@@ -4,7 +4,7 @@ address      where a model is asked, and under which key
 transport    requests: a thread with an event loop, retries, a width that refusals halve
 spending     money: reserved before a request, settled after it
 contract     what a kind of server has to answer: reads
-vllm  ...    the kinds
+vllm  ...    the kinds; chat and sampled are asked by turns, and choose label words that answers tell apart
 conformance  what a server has to prove before it is believed
 scorer       the `LabelScorer` over all that, with its answers on disk
 """

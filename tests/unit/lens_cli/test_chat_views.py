@@ -1,0 +1,40 @@
+"""What the command line shows of a model that is asked as a chat."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lens_cli.select.sources import Sources
+from lens_cli.suggest.view import show_suggestion
+from lens_cli.views.result import show_result
+from lens_engine.suggestion.suggest import suggest
+from lens_engine.task.chat import ask_for_letters
+from lens_engine.task.record import TaskRecord
+from lens_engine.task.template import Task
+from tests.endpoints.chat_double import MODEL, ChatDouble
+from tests.endpoints.serving import serving
+from tests.unit.lens_cli.results import make_result
+from tests.unit.lens_engine.scoring.endpoints.test_chat_runs import connect, make_problem
+
+
+def test_suggestion_shows_how_the_chat_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path / "cache"))
+    lines = [f"{one.text},{one.label}" for one in make_problem().examples]
+    (tmp_path / "train.csv").write_text("\n".join(["text,label", *lines]))
+    with serving(ChatDouble()) as double:
+        scorer = connect(double, most_requests=1)
+        suggestion = suggest(tmp_path / "train.csv", scorer)
+        scorer.close()
+    assert suggestion.chat is not None
+    written = io.StringIO()
+    show_suggestion(suggestion, Sources(tmp_path / "train.csv"), Console(file=written, width=200), model=MODEL)
+    assert f"The system message: {suggestion.chat.system!r}" in written.getvalue()
+
+
+def test_result_shows_how_the_chat_is_asked() -> None:
+    task = ask_for_letters(Task("{text} Topic: {label}.", {"a": "Alpha", "b": "Beta"}))
+    written = io.StringIO()
+    show_result(make_result().model_copy(update={"task": TaskRecord.of(task)}), Console(file=written, width=300))
+    assert f"The system message: {task.chat.system!r}" in written.getvalue()
