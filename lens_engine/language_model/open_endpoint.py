@@ -50,7 +50,7 @@ def open_endpoint(
             again.
 
     Raises:
-        InvalidConfig: the key is not set, or there is no such tokenizer.
+        InvalidConfig: the key is not set, there is no such tokenizer, or weights are given for a chat API.
         EndpointAway, EndpointError: the server does not answer, refuses, or failed a check.
     """
     own = None if tokenizer is None else _read_tokenizer(tokenizer, cache_dir)
@@ -58,6 +58,8 @@ def open_endpoint(
     transport = Transport(endpoint, spending, None if name is None else f"the server of the model {name!r}")
     try:
         server = MEET[endpoint.kind](endpoint, transport, own)
+        if weights is not None and server.takes_turns:
+            raise InvalidConfig("a chat API is not compared with weights; leave them out", field="weights")
         conformance = check_server(server, transport)
         note = conformance.describe()
         if weights is not None:

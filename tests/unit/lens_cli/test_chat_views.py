@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from lens_cli.endpoint_options import ChosenModel
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.view import show_suggestion
 from lens_cli.views.result import show_result
@@ -29,7 +30,9 @@ def test_suggestion_shows_how_the_chat_is_asked(tmp_path: Path, monkeypatch: pyt
         scorer.close()
     assert suggestion.chat is not None
     written = io.StringIO()
-    show_suggestion(suggestion, Sources(tmp_path / "train.csv"), Console(file=written, width=200), model=MODEL)
+    show_suggestion(
+        suggestion, Sources(tmp_path / "train.csv"), Console(file=written, width=200), model=ChosenModel(MODEL)
+    )
     assert f"The system message: {suggestion.chat.system!r}" in written.getvalue()
 
 

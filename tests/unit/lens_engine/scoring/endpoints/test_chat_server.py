@@ -247,6 +247,11 @@ def test_options_of_an_endpoint_are_checked(kind: Any, given: dict[str, Any], sa
         Endpoint(kind, "http://localhost", MODEL, **given)
 
 
+def test_chat_is_not_compared_with_weights() -> None:
+    with serving(ChatDouble()) as double, pytest.raises(InvalidConfig, match="not compared with weights"):
+        open_endpoint(Endpoint("openai-chat", f"{double.url}/v1", MODEL), weights="x", answer_bytes=None)
+
+
 def test_label_words_of_equal_letters_are_refused() -> None:
     many = {str(number): f"word {number}" for number in range(21)}
     with asking(ChatDouble()) as scorer, pytest.raises(InvalidVerbalizer, match="letters stand for 20 labels at most"):
