@@ -46,6 +46,20 @@ class EndpointOptions:
     endpoint_requests: Annotated[
         int | None, _option("Largest number of requests at once; default: 32.", "N", min=1)
     ] = None
+    endpoint_context: Annotated[
+        int | None, _option("Longest prompt (tokens); default: what the server says.", "N", min=1)
+    ] = None
+    endpoint_answers: Annotated[
+        str | None,
+        _option(
+            "What a chat API answers: probabilities, or sampled for a model that gives none; default: probabilities.",
+            "NAME",
+        ),
+    ] = None
+    endpoint_extra: Annotated[
+        list[str] | None,
+        _option("Further field of each request to a chat API, e.g. reasoning_effort=none; repeatable.", "NAME=VALUE"),
+    ] = None
     tokenizer: Annotated[
         str | None,
         _option(
@@ -86,18 +100,22 @@ class EndpointOptions:
             found = Endpoint(cast(EndpointKind, self.endpoint_kind), self.endpoint, model)
         given, senseless = self._list_given(), [name for name in local if local[name] not in (None, _USUAL.get(name))]
         if found is None and given:
-            flag = given[0]
-            raise RefusedInput(
-                f"{flag} is for a model behind a server; name the server by --endpoint", f"where: {flag}"
-            )
+            what = f"{given[0]} is for a model behind a server; name the server by --endpoint"
+            raise RefusedInput(what, f"where: {given[0]}")
         if found is None:
             return ChosenModel(model)
         if senseless:
             flag = _as_flag(senseless[0])
             raise RefusedInput(f"{flag} is for a model on this machine; the server decides it", f"where: {flag}")
-        most = self.endpoint_requests or found.most_requests
-        key, prices = self.endpoint_key_variable, self._read_prices()
-        found = replace(found, key_variable=key, prices=prices, most_requests=most)
+        changes: dict[str, Any] = {
+            "key_variable": self.endpoint_key_variable,
+            "prices": self._read_prices(),
+            "most_requests": self.endpoint_requests,
+            "context": self.endpoint_context,
+            "answers": self.endpoint_answers,
+            "extra": self._read_extra(),
+        }
+        found = replace(found, **{name: value for name, value in changes.items() if value is not None})
         return ChosenModel(found.name, found, self)
 
     def choose_again(self, model: str | None, known: "ModelRecord | None", **local: object) -> "ChosenModel | None":
@@ -130,8 +148,16 @@ class EndpointOptions:
             return None
         return TokenPrices(self.price_input, self.price_output, self.price_cached)
 
+    def _read_extra(self) -> dict[str, Any] | None:
+        from lens_cli.select.options import read_value
+
+        pairs = [one.partition("=") for one in self.endpoint_extra or ()]
+        if not all(equals and name for name, equals, _ in pairs):
+            raise RefusedInput("give a field as NAME=VALUE, e.g. reasoning_effort=none", "where: --endpoint-extra")
+        return {name: read_value(value) for name, _, value in pairs} or None
+
     def _list_given(self) -> list[str]:
-        return [_as_flag(field.name) for field in fields(self) if getattr(self, field.name) is not None]
+        return [_as_flag(field.name) for field in fields(self) if getattr(self, field.name) not in (None, [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +176,12 @@ class ChosenModel:
         """
         if self.endpoint is None:
             return ["--model", self.reference]
-        named = replace(
-            self.options, endpoint=self.endpoint.url, endpoint_kind=self.endpoint.kind, max_cost=self._limit(with_limit)
-        )
+        max_cost = self.options.max_cost if with_limit else None
+        named = replace(self.options, endpoint=self.endpoint.url, endpoint_kind=self.endpoint.kind, max_cost=max_cost)
         values = [(_as_flag(field.name), getattr(named, field.name)) for field in fields(named)]
         values.insert(2, ("--model", self.endpoint.model))
-        return [word for flag, value in values if value is not None for word in (flag, f"{value}")]
-
-    def _limit(self, is_kept: bool) -> float | None:
-        return self.options.max_cost if is_kept else None
+        each = [(flag, one) for flag, value in values for one in (value if isinstance(value, list) else [value])]
+        return [word for flag, value in each if value is not None for word in (flag, f"{value}")]
 
     @contextmanager
     def opened(

@@ -13,6 +13,9 @@ _ENDPOINT = {
     "where: endpoint_kind": "where: --endpoint-kind",
     "where: key_variable": "where: --endpoint-key-variable",
     "where: most_requests": "where: --endpoint-requests",
+    "where: context": "where: --endpoint-context",
+    "where: answers": "where: --endpoint-answers",
+    "where: extra": "where: --endpoint-extra",
     "where: prices": "where: --price-input",
     "where: tokenizer": "where: --tokenizer",
 }

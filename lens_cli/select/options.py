@@ -75,7 +75,7 @@ def _read_options(options: Sequence[str]) -> dict[str, Any]:
         path, equals, value = option.partition("=")
         if not equals or not path:
             raise InvalidConfig(f"{option!r} is not name=value, e.g. search.beam_width=8", field="options")
-        found[path.removeprefix("options.")] = _read_value(value)
+        found[path.removeprefix("options.")] = read_value(value)
     return nest_options(found)
 
 
@@ -92,7 +92,8 @@ def _read_words_json(text: str) -> dict[str, str]:
     return words
 
 
-def _read_value(text: str) -> Any:
+def read_value(text: str) -> Any:
+    """A value of the command line: JSON, or else a plain word."""
     try:
         return json.loads(text)
     except ValueError:

@@ -38,6 +38,21 @@ def test_reference_of_an_endpoint_takes_the_other_options() -> None:
     assert chosen.endpoint == Endpoint("vllm", URL, "our-model", key_variable="MY_KEY")
 
 
+def test_options_of_a_chat_are_its_own() -> None:
+    options = EndpointOptions(
+        endpoint_answers="sampled", endpoint_extra=["reasoning_effort=none", "seed=1"], endpoint_context=4096
+    )
+    chosen = options.choose("openai-chat:m@https://api.example.com/v1")
+    assert chosen.endpoint is not None
+    assert chosen.endpoint.extra == {"reasoning_effort": "none", "seed": 1}
+    assert (chosen.endpoint.answers, chosen.endpoint.context) == ("sampled", 4096)
+    assert "--endpoint-extra reasoning_effort=none --endpoint-extra seed=1" in " ".join(chosen.list_arguments())
+    with pytest.raises(InvalidConfig):
+        options.choose(f"vllm:m@{URL}")
+    with pytest.raises(RefusedInput, match="NAME=VALUE"):
+        EndpointOptions(endpoint_extra=["none"]).choose(f"vllm:m@{URL}")
+
+
 def test_model_without_options_is_on_this_machine() -> None:
     chosen = EndpointOptions().choose("./folder", dtype="bfloat16", device="cuda")
     assert chosen == ChosenModel("./folder")
