@@ -21,7 +21,7 @@ class ModelSettings(BaseSettings):
     endpoints: Endpoints = Field(
         {},
         description="JSON object: name of a model for clients -> server that is asked for it: `kind`, `url`, `model`, "
-        "and optionally `key_variable`, `tokenizer`, `prices`, `most_requests`, `context`.",
+        "and optionally `key_variable`, `tokenizer`, `prices`, `most_requests`, `context`, `answers`, `extra`.",
     )
     default_model: str = Field(BUNDLED_MODEL, description="Model of a spec that names none.")
     worker_models: Literal["weights", "endpoints"] = Field(

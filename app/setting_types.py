@@ -2,11 +2,11 @@
 
 import json
 import re
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, model_validator
 
-from lens_engine.scoring.endpoints.address import Endpoint, EndpointKind
+from lens_engine.scoring.endpoints.address import AnswerKind, Endpoint, EndpointKind
 from lens_engine.scoring.endpoints.spending import TokenPrices
 
 M = TypeVar("M")
@@ -73,6 +73,8 @@ class EndpointSetting(BaseModel):
     prices: PricesSetting | None = None
     most_requests: int = 32
     context: int | None = None
+    answers: AnswerKind = "probabilities"
+    extra: dict[str, Any] = {}
 
     @property
     def endpoint(self) -> Endpoint:

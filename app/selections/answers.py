@@ -94,7 +94,8 @@ class Answers:
             record, beginnings = classifier.task, [prompt.text for prompt in classifier.prompts]
             advice, biases = self._advise_classifier(classifier), ()
             accuracy = None if classifier.test is None else classifier.test.accuracy
-        queries = [record.task().render_query(text) for text in inputs]
+        task = record.task()
+        rendered = [(number, task.join_prompt(one, text)) for number, text in enumerate(inputs) for one in beginnings]
         return Rendered(
             **dict(advice),
             selection_id=self.selection_id,
@@ -102,9 +103,7 @@ class Answers:
             label_words=record.label_words,
             label_biases=biases,
             prompts=[
-                RenderedPrompt(input=number, prompt=beginning + query, characters=len(beginning + query))
-                for number, query in enumerate(queries)
-                for beginning in beginnings
+                RenderedPrompt(input=number, prompt=prompt, characters=len(prompt)) for number, prompt in rendered
             ],
             accuracy=accuracy,
         )

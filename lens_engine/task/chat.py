@@ -68,6 +68,10 @@ class ChatTask(Task):
         word = self.verbalizer.words[example.label]
         return write_turns([self._user(example.text), {"role": "assistant", "content": word}])
 
+    def join_prompt(self, prefix: str, text: str) -> str:
+        """As `Task.join_prompt`: all turns, the system message first."""
+        return write_turns(lift_system(read_turns(prefix + self.render_query(text))))
+
     def _user(self, text: str) -> Turn:
         return {"role": "user", "content": self.template.render_query(text)}
 

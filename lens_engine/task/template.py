@@ -233,7 +233,11 @@ class Task:
 
     def render_prompt(self, demonstrations: Sequence[Example], text: str) -> str:
         """The prompt for `text`, up to the label word: byte for byte the string that a selection scores."""
-        return "".join(self.render_prefix(demonstrations)) + self.render_query(text)
+        return self.join_prompt("".join(self.render_prefix(demonstrations)), text)
+
+    def join_prompt(self, prefix: str, text: str) -> str:
+        """The prompt for `text` after a prefix whose segments are joined."""
+        return prefix + self.render_query(text)
 
 
 def _refuse_long_runs(label: str, word: str) -> None:

@@ -13,7 +13,6 @@ from lens_engine.task.chat import (
     ChatTask,
     ask_for_letters,
     ask_for_words,
-    lift_system,
     read_turns,
     write_turns,
 )
@@ -41,7 +40,7 @@ def test_chat_has_the_template_up_to_the_word_and_the_bare_word() -> None:
     chat = ask_for_words(TASK, ["Al", "Beta"])
     prompt = chat.render_prompt([Example(0, 'one "x"\ntwo', "a"), Example(1, "three", "b")], "four")
 
-    assert lift_system(read_turns(prompt)) == [
+    assert read_turns(prompt) == [
         {"role": "system", "content": "Answer with one of these labels and nothing else: Alpha, Beta."},
         {"role": "user", "content": 'Message: one "x"\ntwo\nTopic:'},
         {"role": "assistant", "content": "Alpha"},
