@@ -32,7 +32,7 @@ class PaidTable(TableScorer):
         self.spending = Spending(TokenPrices(input=1e6 * USD_A_TOKEN, output=0.0))
         self._discount = discount
 
-    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str]) -> Bill:  # noqa: ARG002  one read
+    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:  # noqa: ARG002
         return Bill(pairs, prompt_tokens, prompt_tokens * USD_A_TOKEN)
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
@@ -102,8 +102,8 @@ def test_requests_that_wait_count_as_spent(make_meter: MakeMeter) -> None:
 class Surprising(PaidTable):
     """Its prompts are longer than it says."""
 
-    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str]) -> Bill:
-        return super().bill(pairs, prompt_tokens // 2, label_spans)
+    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
+        return super().bill(pairs, prompt_tokens // 2, label_spans, prefixes)
 
 
 def test_request_that_the_limit_does_not_cover_stops_the_run(make_meter: MakeMeter) -> None:
@@ -134,4 +134,5 @@ def test_model_on_this_machine_has_no_limit(make_meter: MakeMeter) -> None:
 
 def test_chunk_counts_each_prefix_with_each_query() -> None:
     chunks = cut_chunks(make_prefixes(3), QUERIES, lambda segment: len(segment.split()), "endpoint")
-    assert sum(chunk.cost.prompt_tokens for chunk in chunks) == 3 * 10 * PROMPT_TOKENS
+    cost = sum((chunk.cost for chunk in chunks), Cost())
+    assert (cost.prompt_tokens, cost.prefixes) == (3 * 10 * PROMPT_TOKENS, 3)
