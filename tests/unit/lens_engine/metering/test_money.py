@@ -132,6 +132,23 @@ def test_model_on_this_machine_has_no_limit(make_meter: MakeMeter) -> None:
     assert meter.affords(Cost(pairs=10**9, prompt_tokens=10**12))
 
 
+class HalfKnown(PaidTable):
+    """Half of the answers are on disk."""
+
+    pairs_found = 0
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        self.pairs_found += len(prefixes) * len(queries) // 2
+        return super().score(prefixes, queries, label_spans)
+
+
+def test_pace_leaves_out_the_pairs_that_were_found_alone(make_meter: MakeMeter) -> None:
+    times = iter([0.0, *[10.0] * 100])
+    meter = make_meter(HalfKnown(), clock=lambda: next(times))
+    meter.score(make_prefixes(2), QUERIES)
+    assert meter.tokens_per_second == meter.spent.tokens / 2 / 10
+
+
 def test_chunk_counts_each_prefix_with_each_query() -> None:
     chunks = cut_chunks(make_prefixes(3), QUERIES, lambda segment: len(segment.split()), "endpoint")
     cost = sum((chunk.cost for chunk in chunks), Cost())
