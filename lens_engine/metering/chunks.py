@@ -37,8 +37,9 @@ def cut_chunks(
         for columns in spans:
             block = Block(tuple(prefixes[rows]), tuple(queries[columns]))
             held, asked = sum(prefix_tokens[rows]), len(block.prefixes) * sum(query_tokens[columns])
-            pairs = len(block.prefixes) * len(block.queries)
-            yield Chunk(rows, columns, block, Cost(pairs, held + asked, len(block.queries) * held + asked))
+            num_prefixes, num_queries = len(block.prefixes), len(block.queries)
+            cost = Cost(num_prefixes * num_queries, held + asked, num_queries * held + asked, num_prefixes)
+            yield Chunk(rows, columns, block, cost)
 
 
 def _runs(costs: Sequence[int], most: int) -> Iterator[slice]:

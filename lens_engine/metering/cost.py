@@ -14,9 +14,16 @@ class Cost:
     tokens: int = 0
     prompt_tokens: int = field(default=0, compare=False)
     """Each prefix counted with each of its queries, as a server bills it; 0 where nobody asks for money."""
+    prefixes: int = field(default=0, compare=False)
+    """Number of prefixes of all calls; a request to a server has one."""
 
     def __add__(self, other: "Cost") -> "Cost":
-        return Cost(self.pairs + other.pairs, self.tokens + other.tokens, self.prompt_tokens + other.prompt_tokens)
+        return Cost(
+            self.pairs + other.pairs,
+            self.tokens + other.tokens,
+            self.prompt_tokens + other.prompt_tokens,
+            self.prefixes + other.prefixes,
+        )
 
     def within(self, max_pairs: int | None, unpaired: int = 0) -> "Cost":
         """The cost cut to a number of pairs, with tokens in proportion; None for no limit.
@@ -27,4 +34,5 @@ class Cost:
         if max_pairs is None or self.pairs <= max_pairs:
             return self
         share = max_pairs / self.pairs
-        return Cost(max_pairs, unpaired + round((self.tokens - unpaired) * share), round(self.prompt_tokens * share))
+        tokens = unpaired + round((self.tokens - unpaired) * share)
+        return Cost(max_pairs, tokens, round(self.prompt_tokens * share), round(self.prefixes * share))

@@ -273,8 +273,7 @@ class Meter:
         newly_found = count_pairs_found(self.scorer) - self._pairs_found
         self._pairs_found += newly_found
         self.pairs_from_cache += newly_found
-        if newly_found:
-            self._tokens_from_cache += cost.tokens
+        self._tokens_from_cache += round(cost.tokens * min(newly_found / max(cost.pairs, 1), 1.0))
         return newly_found > 0
 
     def _count(self, cost: Cost) -> None:

@@ -51,7 +51,7 @@ class Prices:
         n = self.config.num_demonstrations if demonstrations is None else demonstrations
         prefix, queries = n * self.lengths.demonstration, num_rows * self.lengths.query
         tokens, prompt_tokens = (permutations * (times * prefix + queries) for times in (1, num_rows))
-        return Cost(permutations * num_rows, round(tokens), round(prompt_tokens))
+        return Cost(permutations * num_rows, round(tokens), round(prompt_tokens), permutations)
 
     def validating(self, permutations: int) -> Cost:
         """Each permutation on every validation row."""

@@ -193,7 +193,10 @@ def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: Sel
     paid, label_spans = find_paid_scorer(scorer), run.task.label_spans
     if paid is None:
         return found
-    bills = {phase: paid.bill(cost.pairs, cost.prompt_tokens, label_spans) for phase, cost in found.phases.items()}
+    bills = {
+        phase: paid.bill(cost.pairs, cost.prompt_tokens, label_spans, cost.prefixes)
+        for phase, cost in found.phases.items()
+    }
     return replace(found, bills=bills, sample=prepared.meter.money.paid)
 
 

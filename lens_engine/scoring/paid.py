@@ -48,11 +48,12 @@ class PaidScorer(LabelScorer, Protocol):
     @property
     def spending(self) -> "Spending": ...
 
-    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str]) -> Bill:
+    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
         """What pairs will take.
 
         Args:
             prompt_tokens: number of tokens of the prompts of all pairs, each prefix counted with each query.
+            prefixes: number of prefixes of the pairs.
 
         Raises:
             InvalidVerbalizer: as `LabelScorer.score`.

@@ -105,7 +105,7 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
         cost = sum(price_run(prepared.run, prepared.method).values(), Cost())
         seconds = cost.tokens / pace if pace else None
         label_spans = prepared.run.task.label_spans
-        bill = None if paid is None else paid.bill(cost.pairs, cost.prompt_tokens, label_spans)
+        bill = None if paid is None else paid.bill(cost.pairs, cost.prompt_tokens, label_spans, cost.prefixes)
         plans.append(replace(plan, cost=cost, seconds=seconds, bill=bill))
     sample = None if paid is None or before is None else paid.spending.paid - before
     return replace(suggestion, plans=tuple(plans), sample=sample, chat=chat)

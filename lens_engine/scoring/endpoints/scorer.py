@@ -97,11 +97,11 @@ class EndpointScorer:
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._server.count_tokens(segments)
 
-    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str]) -> Bill:
+    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
         """As `PaidScorer.bill`. Each read of the label words asks for each prompt again."""
         suffixes = self._server.plan(label_spans).suffixes
         tokens = prompt_tokens * len(suffixes) + pairs * sum(map(len, suffixes))
-        requests = len(suffixes) * -(-pairs // self._server.prompts_per_request)
+        requests = len(suffixes) * max(prefixes, -(-pairs // self._server.prompts_per_request))
         has_prices = self.spending.prices is not None
         return Bill(requests, tokens, self.spending.estimate(tokens, pairs * len(suffixes)) if has_prices else None)
 

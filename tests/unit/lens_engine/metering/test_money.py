@@ -32,7 +32,7 @@ class PaidTable(TableScorer):
         self.spending = Spending(TokenPrices(input=1e6 * USD_A_TOKEN, output=0.0))
         self._discount = discount
 
-    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str]) -> Bill:  # noqa: ARG002  one read
+    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:  # noqa: ARG002
         return Bill(pairs, prompt_tokens, prompt_tokens * USD_A_TOKEN)
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
@@ -102,8 +102,8 @@ def test_requests_that_wait_count_as_spent(make_meter: MakeMeter) -> None:
 class Surprising(PaidTable):
     """Its prompts are longer than it says."""
 
-    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str]) -> Bill:
-        return super().bill(pairs, prompt_tokens // 2, label_spans)
+    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
+        return super().bill(pairs, prompt_tokens // 2, label_spans, prefixes)
 
 
 def test_request_that_the_limit_does_not_cover_stops_the_run(make_meter: MakeMeter) -> None:
@@ -132,6 +132,24 @@ def test_model_on_this_machine_has_no_limit(make_meter: MakeMeter) -> None:
     assert meter.affords(Cost(pairs=10**9, prompt_tokens=10**12))
 
 
+class HalfKnown(PaidTable):
+    """Half of the answers are on disk."""
+
+    pairs_found = 0
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        self.pairs_found += len(prefixes) * len(queries) // 2
+        return super().score(prefixes, queries, label_spans)
+
+
+def test_pace_leaves_out_the_pairs_that_were_found_alone(make_meter: MakeMeter) -> None:
+    times = iter([0.0, *[10.0] * 100])
+    meter = make_meter(HalfKnown(), clock=lambda: next(times))
+    meter.score(make_prefixes(2), QUERIES)
+    assert meter.tokens_per_second == meter.spent.tokens / 2 / 10
+
+
 def test_chunk_counts_each_prefix_with_each_query() -> None:
     chunks = cut_chunks(make_prefixes(3), QUERIES, lambda segment: len(segment.split()), "endpoint")
-    assert sum(chunk.cost.prompt_tokens for chunk in chunks) == 3 * 10 * PROMPT_TOKENS
+    cost = sum((chunk.cost for chunk in chunks), Cost())
+    assert (cost.prompt_tokens, cost.prefixes) == (3 * 10 * PROMPT_TOKENS, 3)
