@@ -102,7 +102,8 @@ class Double:
 
     behind: Behind
     model: str = MODEL
-    version: str = "0.32.0"
+    version: str | None = "0.32.0"
+    context: int | None = _CONTEXT
     fault: Callable[[dict[str, Any]], dict[str, Any] | Response] | None = None
     refuse: Callable[[int], Response | None] | None = None
     vocabulary: int = 256  #: of what it lists as llama.cpp
@@ -117,10 +118,10 @@ class Double:
     _now: int = 0
 
     async def models(self, _request: Request) -> Response:
-        return JSONResponse({"data": [{"id": self.model, "max_model_len": _CONTEXT, "root": "/weights"}]})
+        return JSONResponse({"data": [{"id": self.model, "max_model_len": self.context, "root": "/weights"}]})
 
     async def tell_version(self, _request: Request) -> Response:
-        return JSONResponse({"version": self.version})
+        return Response(status_code=404) if self.version is None else JSONResponse({"version": self.version})
 
     async def tokenize(self, request: Request) -> Response:
         body = await request.json()
@@ -133,7 +134,7 @@ class Double:
         return JSONResponse({"version": self.version, "model_path": "/weights", "dtype": "auto"})
 
     async def props(self, _request: Request) -> Response:
-        settings = {"n_ctx": _CONTEXT}
+        settings = {"n_ctx": self.context}
         weights = {"model_alias": self.model, "model_path": f"/weights/{self.model}.gguf", "model_ftype": "all F32"}
         return JSONResponse(
             {"default_generation_settings": settings, "total_slots": 4, "build_info": f"b{self.version}", **weights}

@@ -25,8 +25,12 @@ class Gate:
         async with self._free:
             await self._free.wait_for(lambda: self._now < int(self._width))
             self._now += 1
-        while (wait := self._not_before - time.monotonic()) > 0:
-            await asyncio.sleep(wait)
+        try:
+            while (wait := self._not_before - time.monotonic()) > 0:
+                await asyncio.sleep(wait)
+        except asyncio.CancelledError:
+            await self.__aexit__()
+            raise
 
     async def __aexit__(self, *_: object) -> None:
         async with self._free:

@@ -12,7 +12,7 @@ from typing import Any
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.scoring.endpoints.contract import Part, Parts, ReadBatch, ServerFacts
-from lens_engine.scoring.endpoints.token_server import TokenServer
+from lens_engine.scoring.endpoints.token_server import TokenServer, read_context
 from lens_engine.scoring.endpoints.transport import Transport
 
 _LISTED = 1000
@@ -113,7 +113,7 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
     return ServerFacts(
         version=f"llama.cpp {props.get('build_info')}",
         model=PurePath(path).name,
-        context=endpoint.context or int(settings.get("n_ctx") or 0),
+        context=read_context(endpoint, settings.get("n_ctx"), transport.where),
         details={"alias": alias, "weights": props.get("model_ftype")},
         slots=int(props.get("total_slots") or 1),
     )

@@ -9,7 +9,7 @@ from typing import Any
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.scoring.endpoints.contract import Part, ReadBatch, ServerFacts
-from lens_engine.scoring.endpoints.token_server import TokenServer, find_model
+from lens_engine.scoring.endpoints.token_server import TokenServer, find_model, read_context
 from lens_engine.scoring.endpoints.transport import Transport
 
 
@@ -58,6 +58,6 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
     return ServerFacts(
         version=f"sglang {info.get('version')}",
         model=endpoint.model,
-        context=endpoint.context or int(model.get("max_model_len") or 0),
+        context=read_context(endpoint, model.get("max_model_len"), transport.where),
         details={"weights": info.get("model_path"), "dtype": info.get("dtype")},
     )

@@ -102,6 +102,18 @@ class TokenServer:
             )
 
 
+def read_context(endpoint: Endpoint, said: object, where: str) -> int:
+    """The context (tokens): that of the endpoint, or else what the server says.
+
+    Raises:
+        EndpointError: neither says it.
+    """
+    context = endpoint.context or int(said if isinstance(said, int) else 0)
+    if context < 1:
+        raise EndpointError(f"{where} does not say how long a prompt may be; give the context of the endpoint (tokens)")
+    return context
+
+
 async def find_model(endpoint: Endpoint, transport: Transport) -> dict[str, Any]:
     """What the server says of the model in `/v1/models`.
 

@@ -6,10 +6,10 @@ Its answers name tokens as "token_id:17". Older versions ignore the field withou
 from collections.abc import Mapping
 from typing import Any
 
-from lens_engine.errors import EndpointError
+from lens_engine.errors import EndpointAway, EndpointError
 from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.scoring.endpoints.contract import Part, ReadBatch, ServerFacts
-from lens_engine.scoring.endpoints.token_server import TokenServer, find_model
+from lens_engine.scoring.endpoints.token_server import TokenServer, find_model, read_context
 from lens_engine.scoring.endpoints.transport import Transport
 
 _MOST_TOKENS = 128
@@ -74,10 +74,15 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
         EndpointError: the server is no vLLM, or does not have the model.
     """
     found = await find_model(endpoint, transport)
-    version = await transport.get("/version")
+    try:
+        version = (await transport.get("/version")).get("version")
+    except EndpointError as error:
+        if isinstance(error, EndpointAway):
+            raise
+        version = None  # a gateway may pass the calls of OpenAI's API only
     return ServerFacts(
-        version=f"vllm {version.get('version')}",
+        version=f"vllm {version}",
         model=endpoint.model,
-        context=endpoint.context or int(found.get("max_model_len") or 0),
+        context=read_context(endpoint, found.get("max_model_len"), transport.where),
         details={"root": found.get("root")},
     )
