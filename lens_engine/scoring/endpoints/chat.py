@@ -230,12 +230,9 @@ class ChatServer:
 
     def _probe(self, words: Sequence[str]) -> list[Mapping[str, float]]:
         """What is listed where each word is the right answer."""
-        futures = [self._transport.start(self._list_tokens(turns)) for turns in list_probes(words)]
-        try:
-            return [self._transport.wait(future) for future in futures]
-        except BaseException:
-            self._transport.drain(futures)
-            raise
+        return self._transport.wait_all(
+            [self._transport.start(self._list_tokens(turns)) for turns in list_probes(words)]
+        )
 
 
 def _by_user(text: str) -> Turn:

@@ -115,11 +115,7 @@ def ask_block(server: Server, transport: Transport, block: Block, label_spans: S
         transport.start(server.answer(ReadBatch(prefix, tuple(query + suffix for query in queries), wanted)))
         for suffix, wanted in zip(plan.suffixes, plan.wanted, strict=True)
     ]
-    try:
-        reads = [transport.wait(future) for future in futures]
-    except BaseException:
-        transport.drain(futures)
-        raise
+    reads = transport.wait_all(futures)
     first = reads[0]  # that of the root
     mass = np.where(first > server.least_check_nats, np.exp(first), 0.0).sum(axis=1).mean()
     scores = plan.sum_paths(reads)

@@ -122,5 +122,5 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
 async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:  # noqa: ARG001
     """Token ids of a text by the server's own tokenizer."""
     body = {"content": text, "add_special": special, "parse_special": False}
-    tokens: list[int] = (await transport.post("/tokenize", body, count=lambda _: {}))["tokens"]
+    tokens: list[int] = (await transport.post("/tokenize", body))["tokens"]
     return tokens

@@ -123,16 +123,12 @@ class EndpointScorer:
             for block in blocks:
                 flying.append(self._start(block, plan))
                 while flying and (flying[0].has_landed or self._is_busy(flying)):
-                    scores = self._land(flying[0], label_spans)
-                    flying.popleft()
-                    yield scores
+                    yield self._land(flying, label_spans)
             while flying:
-                scores = self._land(flying[0], label_spans)
-                flying.popleft()
-                yield scores
+                yield self._land(flying, label_spans)
         finally:
             if flying:
-                self._transport.drain([future for flight in flying for _, future in flight.under_way])
+                self._transport.drain(_list_futures(flying))
 
     def close(self) -> None:
         """End the connection."""
@@ -164,14 +160,17 @@ class EndpointScorer:
         flight.pairs_found = int((~missing).sum())
         return flight
 
-    def _land(self, flight: _Flight, label_spans: Sequence[str]) -> LabelLogProbs:
-        """Wait for a block's answers.
+    def _land(self, flying: deque[_Flight], label_spans: Sequence[str]) -> LabelLogProbs:
+        """Wait for the answers of the first block, and take it out.
 
         Raises:
             EndpointError: as `score_blocks`.
         """
-        for place, future in flight.under_way:
-            flight.reads[place.read][place.prefix, place.queries] = self._transport.wait(future)
+        flight = flying[0]
+        found = self._transport.wait_all(_list_futures([flight]), others=_list_futures(flying))
+        flying.popleft()
+        for (place, _), values in zip(flight.under_way, found, strict=True):
+            flight.reads[place.read][place.prefix, place.queries] = values
         if self.spending.requests - self._checked_at >= CHECK_EVERY:
             self._checked_at = self.spending.requests
             self._check_again()
@@ -235,3 +234,7 @@ class EndpointScorer:
                 f"{self._transport.where} answers a known prompt otherwise than at connection, by {shift:.2f} nats "
                 "(check: same model): somebody exchanged its model; run again, so that one model answers everything"
             )
+
+
+def _list_futures(flights: Iterable[_Flight]) -> list["Future[FloatArray]"]:
+    return [future for flight in flights for _, future in flight.under_way]

@@ -43,12 +43,7 @@ class ServerTokenizer(SegmentTokenizer):
             yield from self._ask_all([(text, False) for text in texts[start : start + _AT_A_TIME]])
 
     def _ask_all(self, asked: Sequence[tuple[str, bool]]) -> list[list[int]]:
-        futures = [self._transport.start(self._ask_one(*one)) for one in asked]
-        try:
-            return [self._transport.wait(future) for future in futures]
-        except BaseException:
-            self._transport.drain(futures)
-            raise
+        return self._transport.wait_all([self._transport.start(self._ask_one(*one)) for one in asked])
 
     async def _ask_one(self, text: str, special: bool) -> list[int]:
         return await self._ask(text, special)

@@ -98,18 +98,19 @@ class Spending:
                 )
             self._reserved += usd
 
-    def settle(self, reserved: float, answer: Mapping[str, Any] | None) -> None:
-        """Replace a reservation by what the server counted in its answer; None for a request without an answer.
+    def settle(self, reserved: float, usage: Mapping[str, Any] | None, *, is_answered: bool) -> None:
+        """Replace a reservation by what the server counted.
 
-        An answer that counts nothing costs what was reserved.
+        Args:
+            usage: as OpenAI's API has it; an answer without it costs what was reserved.
+            is_answered: whether a model answered. A request without an answer costs nothing.
         """
         with self._lock:
             self._reserved -= reserved
-            if answer is None:
+            if not is_answered:
                 return
             self.requests += 1
-            usage = answer.get("usage")
-            if not isinstance(usage, dict):
+            if usage is None:
                 self.usd += reserved
                 return
             prompt, written = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)

@@ -131,5 +131,5 @@ async def find_model(endpoint: Endpoint, transport: Transport) -> dict[str, Any]
 async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
     """Token ids of a text by the server's own tokenizer."""
     body = {"model": endpoint.model, "prompt": text, "add_special_tokens": special}
-    tokens: list[int] = (await transport.post("/tokenize", body, count=lambda _: {}))["tokens"]
+    tokens: list[int] = (await transport.post("/tokenize", body))["tokens"]
     return tokens

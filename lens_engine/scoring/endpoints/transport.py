@@ -4,9 +4,8 @@ import asyncio
 import json
 import random
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from concurrent.futures import CancelledError, Future, wait
-from concurrent.futures import TimeoutError as FutureTimeout
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, wait
 from typing import Any, TypeVar
 
 import httpx
@@ -19,8 +18,8 @@ from lens_engine.scoring.interruption import look_up
 
 T = TypeVar("T")
 
-Count = Callable[[Any], Mapping[str, Any]]
-"""An answer to what the server counted, under the names of OpenAI's `usage`."""
+Count = Callable[[Any], Mapping[str, Any] | None]
+"""An answer to what the server counted, under the names of OpenAI's `usage`; None if it counted nothing."""
 
 _RETRIED = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 _FATAL_CODES = {"insufficient_quota"}  # 429 of an account without money
@@ -77,16 +76,28 @@ class Transport:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def wait(self, future: "Future[T]") -> T:
-        """The outcome of a coroutine; meanwhile the caller's `interrupted_by` is heard."""
-        while True:
-            look_up()
-            try:
-                return future.result(timeout=_LOOK_SECONDS)
-            except CancelledError:
-                raise EndpointError(f"{self.where} was closed while it was asked") from None
-            except FutureTimeout:
-                if future.done():  # the coroutine raised it
-                    raise
+        """The outcome of a coroutine; as `wait_all`."""
+        (outcome,) = self.wait_all([future])
+        return outcome
+
+    def wait_all(self, futures: Sequence["Future[T]"], others: Iterable["Future[Any]"] = ()) -> list[T]:
+        """The outcomes of coroutines; meanwhile the caller's `interrupted_by` is heard.
+
+        The first failure is raised at once. Then, and after an interruption, the rest is drained, and the others too.
+        """
+        waiting: set[Future[T]] = set(futures)
+        try:
+            while waiting:
+                look_up()
+                done, waiting = wait(waiting, timeout=_LOOK_SECONDS, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+            return [future.result() for future in futures]
+        except CancelledError:
+            raise EndpointError(f"{self.where} was closed while it was asked") from None
+        except BaseException:
+            self.drain([*waiting, *others])
+            raise
 
     def drain(self, futures: Iterable["Future[Any]"]) -> None:
         """End coroutines: send no more, but let what was sent come back, for seconds, because it is paid."""
@@ -102,7 +113,7 @@ class Transport:
 
     async def get(self, path: str) -> dict[str, Any]:
         """The JSON object at `path`; as `post`."""
-        found: dict[str, Any] = await self._ask("GET", path, None, 0.0)
+        found: dict[str, Any] = await self._ask("GET", path, None)
         return found
 
     async def post(
@@ -111,7 +122,8 @@ class Transport:
         """The JSON object or array that answers a request.
 
         Args:
-            tokens: number of tokens of its prompts, for the reservation of what it may cost.
+            tokens: number of tokens of its prompts, for the reservation of what it may cost; 0 for a request that
+                asks no model, which is not counted.
             written: number of tokens that the model may write.
             count: finds what the server counted, as `usage` of OpenAI's API has it; None to read that.
 
@@ -120,9 +132,14 @@ class Transport:
             EndpointAway: no answer after all attempts.
             EndpointError: the server refuses the request, or answers with something else than a JSON object.
         """
-        return await self._ask("POST", path, json.dumps(body).encode(), self._spending.estimate(tokens, written), count)
+        usd = self._spending.estimate(tokens, written)
+        content = json.dumps(body).encode()
+        return await self._ask("POST", path, content, usd, (count or _read_usage) if tokens else None)
 
-    async def _ask(self, method: str, path: str, body: bytes | None, usd: float, count: Count | None = None) -> Any:
+    async def _ask(
+        self, method: str, path: str, body: bytes | None, usd: float = 0.0, count: Count | None = None
+    ) -> Any:
+        """`count` is None for a request that is not counted."""
         problem = ""
         for attempt in range(_ATTEMPTS):
             if attempt:
@@ -134,21 +151,21 @@ class Transport:
                 if self._is_draining:
                     raise asyncio.CancelledError
                 self._spending.reserve(usd)
-                counted: Mapping[str, Any] | None = None
+                is_answered, usage = False, None
                 try:
                     response = await self._client.request(
                         method, self._url + path, content=body, headers={"Content-Type": "application/json"}
                     )
                     if response.status_code == httpx.codes.OK:
                         answer = self._parse(response)
-                        counted = {"usage": count(answer)} if count else answer
+                        is_answered, usage = count is not None, count and count(answer)
                         self._gate.widen()
                         return answer
                     problem = self._note_refusal(response)
                 except httpx.TransportError as error:
                     problem = type(error).__name__
                 finally:
-                    self._spending.settle(usd, counted)
+                    self._spending.settle(usd, usage, is_answered=is_answered)
         raise EndpointAway(f"{self.where} does not answer: {problem}, after {_ATTEMPTS} attempts")
 
     def _note_refusal(self, response: httpx.Response) -> str:
@@ -199,3 +216,8 @@ class Transport:
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
         await self._client.aclose()
+
+
+def _read_usage(answer: Any) -> Mapping[str, Any] | None:
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    return usage if isinstance(usage, dict) else None

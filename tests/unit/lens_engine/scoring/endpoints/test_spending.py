@@ -16,20 +16,20 @@ PRICES = TokenPrices(input=2.0, output=8.0, cached=1.0)
 
 def usage(prompt: int, written: int, cached: int = 0) -> dict[str, object]:
     details = {"cached_tokens": cached}
-    return {"usage": {"prompt_tokens": prompt, "completion_tokens": written, "prompt_tokens_details": details}}
+    return {"prompt_tokens": prompt, "completion_tokens": written, "prompt_tokens_details": details}
 
 
 def test_answer_is_settled_by_what_the_server_counted() -> None:
     spending = Spending(PRICES)
     spending.reserve(1.0)
-    spending.settle(1.0, usage(1_000_000, 1_000_000, cached=500_000))
+    spending.settle(1.0, usage(1_000_000, 1_000_000, cached=500_000), is_answered=True)
     assert spending.paid == Paid(1.0 + 0.5 + 8.0, 1, 1_000_000, 500_000)
 
 
 def test_answer_that_counts_nothing_costs_what_was_reserved() -> None:
     spending = Spending(PRICES)
     spending.reserve(0.25)
-    spending.settle(0.25, {})
+    spending.settle(0.25, None, is_answered=True)
     assert spending.paid == Paid(usd=0.25, requests=1)
 
 
@@ -37,7 +37,7 @@ def test_request_without_an_answer_costs_nothing() -> None:
     spending = Spending(PRICES)
     spending.limit = 1.0
     spending.reserve(1.0)
-    spending.settle(1.0, None)
+    spending.settle(1.0, None, is_answered=False)
     assert spending.paid == Paid()
     assert spending.affords(1.0)
 

@@ -153,7 +153,7 @@ def test_connection_that_is_reset_is_tried_again() -> None:
     spending = Spending(None)
     asked = Transport(endpoint, spending)
     try:
-        assert asked.wait(asked.start(asked.post("/x", {}))) == {"a": 1}
+        assert asked.wait(asked.start(asked.post("/x", {}, tokens=1))) == {"a": 1}
     finally:
         asked.close()
         listener.close()
