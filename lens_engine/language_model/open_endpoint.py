@@ -22,8 +22,10 @@ from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.types import LabelLogProbs
 
-_SAME_NATS = 1e-3
-"""Least tolerance within which two sets of check scores are of one model."""
+_SAME_NATS = 0.1
+"""Least tolerance within which two sets of check scores are of one model. Servers drift from day to day."""
+
+_STEP_NATS = 0.5
 
 
 def open_endpoint(
@@ -72,7 +74,7 @@ def open_endpoint(
     identity = ScorerIdentity(
         model=name or endpoint.model,
         revision=revision,
-        dtype="float32" if repeats <= EXACT_NATS else "unknown",
+        dtype="float32" if repeats <= EXACT_NATS and server.facts.number_format in (None, "float32") else "unknown",
         device=DEVICE,
         executor=endpoint.kind,
         executor_note="; ".join(filter(None, [server.facts.version, server.facts.note, note])),
@@ -108,19 +110,26 @@ def _score_here(server: Server, weights: str, cache_dir: Path | None) -> LabelLo
 def _recognise(server: Server, conformance: Conformance, cache_dir: Path | None) -> tuple[str, float]:
     """The revision of the model, and how far its repeats differ (nats).
 
-    A server that does not repeat itself bit for bit would get another revision at each connection. So the scores of
-    the first connection are kept, and a server that gives the same within its tolerance is the same.
+    Few servers repeat themselves bit for bit, and they must keep their revision all the same, on this machine and on
+    others. So the revision has only the mean of the check scores, in coarse steps. The scores themselves are kept in
+    the cache folder: if a server differs from all that were seen under its name there, it is another model.
     """
     facts = server.facts
     key = ["endpoint", facts.version, facts.model, dict(facts.details), *server.surroundings]
     known: list[dict[str, Any]] = json.loads(read_note(key, cache_dir) or "[]")
+    scores = conformance.scores.astype(np.float64)
     for one in known:
-        earlier = np.array(one["scores"])
         tolerance = max(_SAME_NATS, 3 * conformance.repeat_nats, 3 * one["repeat"])
-        if earlier.shape == conformance.scores.shape and np.abs(earlier - conformance.scores).max() <= tolerance:
+        if np.abs(np.array(one["scores"]) - scores).max() <= tolerance:
             return one["revision"], one["repeat"]
-    rounded = np.round(conformance.scores.astype(np.float64) / max(_SAME_NATS, 4 * conformance.repeat_nats)).tolist()
-    revision = hashlib.sha256(json.dumps([key, rounded], sort_keys=True).encode()).hexdigest()
-    new = {"revision": revision, "repeat": conformance.repeat_nats, "scores": conformance.scores.tolist()}
+    steps = [round(float(scores.mean()) / _STEP_NATS)]
+    revision = _digest([key, steps])
+    if any(one["revision"] == revision for one in known):
+        revision = _digest([key, scores.tolist()])
+    new = {"revision": revision, "repeat": conformance.repeat_nats, "scores": scores.tolist()}
     keep_note(key, json.dumps([*known, new]), cache_dir)
     return revision, conformance.repeat_nats
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

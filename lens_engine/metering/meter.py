@@ -226,8 +226,10 @@ class Meter:
             raise Stopped(reason)
 
     def _hear(self) -> None:
-        """Let the listener stop a forward; the budget is looked at between chunks alone."""
+        """Let the listener stop a forward. A server may keep a run waiting, so the time limits are heard there too."""
         asked = self.listener.stop_requested()
+        if asked is None and self.money.asks_server and not self._ignores_budget:
+            asked = None if self._covers_seconds(_NOTHING, is_chunk=True) else StopReason.BUDGET
         if asked is not None:
             raise Stopped(asked)
 

@@ -8,7 +8,7 @@ from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.paid import Paid, find_paid_scorer
 
 _LONGER_PROMPTS = 1.5
-"""The chosen prompts may have so many times the tokens of the mean prompt, by which the reserve is priced."""
+"""Tokens of a chosen prompt, as a multiple of those of the mean prompt, by which the reserve is priced."""
 
 
 class Money:
@@ -24,6 +24,10 @@ class Money:
         self._max_cost = max_cost
         self._earlier = Paid()
         self._at_start = Paid() if self._scorer is None else self._scorer.spending.paid
+
+    @property
+    def asks_server(self) -> bool:
+        return self._scorer is not None
 
     def resume(self, paid: Paid) -> None:
         """Add what earlier attempts paid."""

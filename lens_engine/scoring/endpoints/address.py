@@ -22,7 +22,7 @@ DEVICE = "endpoint"
 """The device of a scorer that asks a server."""
 
 _REFERENCE = re.compile(rf"(?P<kind>{'|'.join(KINDS)}):(?P<model>.+)@(?P<url>https?://[^@]+)", re.DOTALL)
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")  # a key has small letters, and must not pass as a name
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,15 +107,26 @@ class Conformance:
         )
 
 
-def ask_block(server: Server, transport: Transport, block: Block, label_spans: Sequence[str]) -> CheckAnswer:
-    """Ask a block with one prefix. Its answer is never from disk."""
+def ask_block(
+    server: Server, transport: Transport, block: Block, label_spans: Sequence[str], *, at_once: bool = False
+) -> CheckAnswer:
+    """Ask a block with one prefix. Its answer is never from disk.
+
+    Args:
+        at_once: whether each prompt is a request of its own, all at the same time: in another batch, a server computes
+            other bits.
+    """
     plan = server.plan(label_spans)
     ((prefix, queries),) = server.encode(block.prefixes, block.queries)
-    futures = [
-        transport.start(server.answer(ReadBatch(prefix, tuple(query + suffix for query in queries), wanted)))
-        for suffix, wanted in zip(plan.suffixes, plan.wanted, strict=True)
-    ]
-    reads = transport.wait_all(futures)
+    groups = [[query] for query in queries] if at_once else [queries]
+    found = transport.wait_all(
+        [
+            transport.start(server.answer(ReadBatch(prefix, tuple(query + suffix for query in group), wanted)))
+            for suffix, wanted in zip(plan.suffixes, plan.wanted, strict=True)
+            for group in groups
+        ]
+    )
+    reads = [np.concatenate(found[start : start + len(groups)]) for start in range(0, len(found), len(groups))]
     first = reads[0]  # that of the root
     mass = np.where(first > server.least_check_nats, np.exp(first), 0.0).sum(axis=1).mean()
     scores = plan.sum_paths(reads)
@@ -129,7 +140,7 @@ def check_server(server: Server, transport: Transport) -> Conformance:
         EndpointError: a check failed.
     """
     block, spans = server.check
-    first, again = (ask_block(server, transport, block, spans) for _ in range(2))
+    first, again = (ask_block(server, transport, block, spans, at_once=at_once) for at_once in (False, True))
     conformance = Conformance.of(first, again, ask_block(server, transport, block, spans[::-1]))
     conformance.check(transport.where)
     return conformance

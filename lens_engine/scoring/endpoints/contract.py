@@ -63,6 +63,7 @@ class ServerFacts:
     model: str
     context: int  #: longest prompt with its answer (tokens)
     details: Mapping[str, Any]
+    number_format: str | None = None  #: of its weights; None if it does not say
     slots: int = 1  #: prefixes that it keeps at once, if it has to be told where
     note: str = ""  #: what it says beside, which changes while the model stays
 

@@ -115,6 +115,7 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
         model=PurePath(path).name,
         context=read_context(endpoint, settings.get("n_ctx"), transport.where),
         details={"alias": alias, "weights": props.get("model_ftype")},
+        number_format="float32" if props.get("model_ftype") == "all F32" else "unknown",
         slots=int(props.get("total_slots") or 1),
     )
 

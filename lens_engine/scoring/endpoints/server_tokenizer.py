@@ -23,8 +23,8 @@ class ServerTokenizer(SegmentTokenizer):
         """
         self._transport = transport
         self._ask = tokenise
-        plain, spaced, whole = self._ask_all([("a", False), (" a", False), ("a", True)])
-        if plain == spaced:
+        plain, line, both, whole = self._ask_all([("a", False), ("\n", False), ("\na", False), ("a", True)])
+        if line + plain != both:
             raise EndpointError(
                 f"the tokenizer of {transport.where} puts a space before every text; name the model's own tokenizer "
                 "(tokenizer)"

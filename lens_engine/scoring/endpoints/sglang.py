@@ -60,4 +60,5 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
         model=endpoint.model,
         context=read_context(endpoint, model.get("max_model_len"), transport.where),
         details={"weights": info.get("model_path"), "dtype": info.get("dtype")},
+        number_format=None if info.get("dtype") in (None, "auto") else str(info["dtype"]),
     )

@@ -46,7 +46,7 @@ class Spending:
     """What the requests of a scorer cost, and the limit on it. Several threads may use it.
 
     `usd` is what settled requests cost, `tokens` the tokens that the server counted in prompts, `cached_tokens` those
-    of them that it had in its cache, and `requests` the number of answers. `ahead` is what requests may cost that wait
+    of them that it had in its cache, and `requests` the requests that were paid, also those whose answer was lost. `ahead` is what requests may cost that wait
     or are under way (USD).
     """
 
@@ -98,16 +98,17 @@ class Spending:
                 )
             self._reserved += usd
 
-    def settle(self, reserved: float, usage: Mapping[str, Any] | None, *, is_answered: bool) -> None:
+    def settle(self, reserved: float, usage: Mapping[str, Any] | None, *, is_paid: bool) -> None:
         """Replace a reservation by what the server counted.
 
         Args:
-            usage: as OpenAI's API has it; an answer without it costs what was reserved.
-            is_answered: whether a model answered. A request without an answer costs nothing.
+            usage: as OpenAI's API has it. A request without it costs what was reserved: its answer was lost, or counts
+                nothing.
+            is_paid: whether a model was asked. A refusal costs nothing.
         """
         with self._lock:
             self._reserved -= reserved
-            if not is_answered:
+            if not is_paid:
                 return
             self.requests += 1
             if usage is None:

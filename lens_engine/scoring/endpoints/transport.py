@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, wait
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import httpx
 
@@ -21,13 +22,15 @@ T = TypeVar("T")
 Count = Callable[[Any], Mapping[str, Any] | None]
 """An answer to what the server counted, under the names of OpenAI's `usage`; None if it counted nothing."""
 
-_RETRIED = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+_RETRIED = {408, 409, 425, 429}  # and 5xx
+_NEVER = {501}
 _FATAL_CODES = {"insufficient_quota"}  # 429 of an account without money
 _ATTEMPTS = 8
 _LONGEST_WAIT_SECONDS = 30.0
-_LONGEST_HOLD_SECONDS = 900.0
+_LONGEST_HOLD_SECONDS = 300.0  # less than the time after which a worker without progress is killed
 _LOOK_SECONDS = 0.2
-_DRAIN_SECONDS = 5.0
+_DRAIN_SECONDS = 2.0
+_ANSWER_SECONDS = 180.0  # for one answer in all, however slowly it comes
 _REMEDIES = {
     401: "the key is missing or wrong; name the environment variable that holds it",
     403: "the key may not use this model",
@@ -51,7 +54,8 @@ class Transport:
         """
         self.where = where or f"the server at {endpoint.url}"  #: for errors
         self.retries = 0
-        self._is_draining = False
+        self._tasks: WeakKeyDictionary[Future[Any], list[asyncio.Task[Any]]] = WeakKeyDictionary()
+        self._sent: set[asyncio.Task[Any]] = set()  #: those whose request is at the server
         self._spending = spending
         self._key = endpoint.read_key()
         self._url = endpoint.url
@@ -73,7 +77,15 @@ class Transport:
 
     def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         """Begin a coroutine on the thread of the transport."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        begun = list[asyncio.Task[Any]]()
+
+        async def run() -> T:
+            begun.extend(filter(None, [asyncio.current_task()]))
+            return await work
+
+        future = asyncio.run_coroutine_threadsafe(run(), self._loop)
+        self._tasks[future] = begun
+        return future
 
     def wait(self, future: "Future[T]") -> T:
         """The outcome of a coroutine; as `wait_all`."""
@@ -101,15 +113,13 @@ class Transport:
 
     def drain(self, futures: Iterable["Future[Any]"]) -> None:
         """End coroutines: send no more, but let what was sent come back, for seconds, because it is paid."""
-        left = list(futures)
-        self._is_draining = True
-        try:
-            wait(left, timeout=_DRAIN_SECONDS)
-            for future in left:
+        left = [future for future in futures if not future.done()]
+        for future in left:
+            if not self._sent.intersection(self._tasks.get(future, ())):
                 future.cancel()
-            wait(left, timeout=_DRAIN_SECONDS)
-        finally:
-            self._is_draining = False
+        wait(left, timeout=_DRAIN_SECONDS)
+        for future in left:
+            future.cancel()
 
     async def get(self, path: str) -> dict[str, Any]:
         """The JSON object at `path`; as `post`."""
@@ -148,25 +158,34 @@ class Transport:
                 longest = min(_LONGEST_WAIT_SECONDS, 2.0 ** (attempt - 1))
                 await asyncio.sleep(random.uniform(longest / 2, longest))
             async with self._gate:
-                if self._is_draining:
-                    raise asyncio.CancelledError
                 self._spending.reserve(usd)
-                is_answered, usage = False, None
+                # Until it is known otherwise, what was sent is paid, also if its answer is lost on the way.
+                is_paid, usage = count is not None, None
                 try:
-                    response = await self._client.request(
-                        method, self._url + path, content=body, headers={"Content-Type": "application/json"}
-                    )
+                    response = await self._send(method, path, body)
                     if response.status_code == httpx.codes.OK:
                         answer = self._parse(response)
-                        is_answered, usage = count is not None, count and count(answer)
+                        usage = count and count(answer)
                         self._gate.widen()
                         return answer
+                    is_paid = False
                     problem = self._note_refusal(response)
-                except httpx.TransportError as error:
+                except (httpx.TransportError, TimeoutError) as error:
+                    is_paid = is_paid and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
                     problem = type(error).__name__
                 finally:
-                    self._spending.settle(usd, usage, is_answered=is_answered)
+                    self._spending.settle(usd, usage, is_paid=is_paid)
         raise EndpointAway(f"{self.where} does not answer: {problem}, after {_ATTEMPTS} attempts")
+
+    async def _send(self, method: str, path: str, body: bytes | None) -> httpx.Response:
+        headers = {"Content-Type": "application/json"}
+        (task,) = filter(None, [asyncio.current_task()])
+        self._sent.add(task)
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await self._client.request(method, self._url + path, content=body, headers=headers)
+        finally:
+            self._sent.discard(task)
 
     def _note_refusal(self, response: httpx.Response) -> str:
         """What the server refused, if it may be asked again.
@@ -175,7 +194,8 @@ class Transport:
             EndpointError: it would refuse again.
         """
         status, said = response.status_code, self._read_message(response)
-        if status not in _RETRIED or any(code in said for code in _FATAL_CODES):
+        is_retried = status in _RETRIED or (status >= httpx.codes.INTERNAL_SERVER_ERROR and status not in _NEVER)
+        if not is_retried or any(code in said for code in _FATAL_CODES):
             remedy = "; " + _REMEDIES[status] if status in _REMEDIES else ""
             if response.is_redirect:
                 remedy = "; Lens follows no redirect: give the address itself"

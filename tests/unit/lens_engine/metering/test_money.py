@@ -39,7 +39,7 @@ class PaidTable(TableScorer):
         tokens = sum(len(" ".join((*prefix, query)).split()) for prefix in prefixes for query in queries)
         self.spending.reserve(tokens * USD_A_TOKEN)
         counted = {"prompt_tokens": round(tokens * (1 - self._discount)), "completion_tokens": 0}
-        self.spending.settle(tokens * USD_A_TOKEN, counted, is_answered=True)
+        self.spending.settle(tokens * USD_A_TOKEN, counted, is_paid=True)
         return super().score(prefixes, queries, label_spans)
 
 

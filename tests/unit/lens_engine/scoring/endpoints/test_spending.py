@@ -22,22 +22,22 @@ def usage(prompt: int, written: int, cached: int = 0) -> dict[str, object]:
 def test_answer_is_settled_by_what_the_server_counted() -> None:
     spending = Spending(PRICES)
     spending.reserve(1.0)
-    spending.settle(1.0, usage(1_000_000, 1_000_000, cached=500_000), is_answered=True)
+    spending.settle(1.0, usage(1_000_000, 1_000_000, cached=500_000), is_paid=True)
     assert spending.paid == Paid(1.0 + 0.5 + 8.0, 1, 1_000_000, 500_000)
 
 
 def test_answer_that_counts_nothing_costs_what_was_reserved() -> None:
     spending = Spending(PRICES)
     spending.reserve(0.25)
-    spending.settle(0.25, None, is_answered=True)
+    spending.settle(0.25, None, is_paid=True)
     assert spending.paid == Paid(usd=0.25, requests=1)
 
 
-def test_request_without_an_answer_costs_nothing() -> None:
+def test_refused_request_costs_nothing() -> None:
     spending = Spending(PRICES)
     spending.limit = 1.0
     spending.reserve(1.0)
-    spending.settle(1.0, None, is_answered=False)
+    spending.settle(1.0, None, is_paid=False)
     assert spending.paid == Paid()
     assert spending.affords(1.0)
 
