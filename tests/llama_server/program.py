@@ -33,6 +33,7 @@ _OPTIONS = (
     "-DLLAMA_USE_PREBUILT_UI=OFF",
 )
 _NAME = "llama-server"
+_BUILD_SECONDS = 1800.0
 
 
 class CannotBuild(Exception):
@@ -49,8 +50,8 @@ def build_program(cache_dir: Path | None = None) -> Path:
     """The program; it is built if the cache folder has none. This takes five minutes of two cores.
 
     Raises:
-        CannotBuild: cmake or a compiler is missing, or pip cannot fetch the sources.
-        CalledProcessError: the sources do not compile.
+        CannotBuild: cmake or a compiler is missing, pip cannot fetch the sources, or they do not compile in half an
+            hour.
     """
     return make_once(_key(), _build_into, cache_dir) / _NAME
 
@@ -102,4 +103,7 @@ def _fetch_sources(scratch: Path) -> Path:
 
 
 def _run(command: Sequence[str]) -> None:
-    subprocess.run(command, check=True)
+    try:
+        subprocess.run(command, check=True, timeout=_BUILD_SECONDS)
+    except subprocess.SubprocessError as error:
+        raise CannotBuild(f"{command[0]} failed: {error}") from error

@@ -46,8 +46,8 @@ class Spending:
     """What the requests of a scorer cost, and the limit on it. Several threads may use it.
 
     `usd` is what settled requests cost, `tokens` the tokens that the server counted in prompts, `cached_tokens` those
-    of them that it had in its cache, and `requests` the requests that were paid, also those whose answer was lost. `ahead` is what requests may cost that wait
-    or are under way (USD).
+    of them that it had in its cache, and `requests` the requests that were paid, also those whose answer was lost.
+    `ahead` is what requests may cost that wait or are under way (USD).
     """
 
     def __init__(self, prices: TokenPrices | None) -> None:
