@@ -22,7 +22,7 @@ from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.types import LabelLogProbs
 
-_SAME_NATS = 0.1
+_SAME_NATS, _SAME_CHAT_NATS = 0.1, 0.25
 """Least tolerance within which two sets of check scores are of one model. Servers drift from day to day."""
 
 _STEP_NATS = 0.5
@@ -118,8 +118,9 @@ def _recognise(server: Server, conformance: Conformance, cache_dir: Path | None)
     key = ["endpoint", facts.version, facts.model, dict(facts.details), *server.surroundings]
     known: list[dict[str, Any]] = json.loads(read_note(key, cache_dir) or "[]")
     scores = conformance.scores.astype(np.float64)
+    least = _SAME_CHAT_NATS if server.takes_turns else _SAME_NATS
     for one in known:
-        tolerance = max(_SAME_NATS, 3 * conformance.repeat_nats, 3 * one["repeat"])
+        tolerance = max(least, 3 * conformance.repeat_nats, 3 * one["repeat"])
         if np.abs(np.array(one["scores"]) - scores).max() <= tolerance:
             return one["revision"], one["repeat"]
     steps = [round(float(scores.mean()) / _STEP_NATS)]
