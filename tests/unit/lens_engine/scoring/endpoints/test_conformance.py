@@ -11,6 +11,8 @@ from lens_engine.errors import EndpointError
 from tests.endpoints.double import Double, HashBehind
 from tests.unit.lens_engine.scoring.endpoints.conftest import Connect
 
+pytestmark = pytest.mark.slow
+
 Answer = dict[str, Any]
 
 

@@ -15,6 +15,8 @@ from lens_engine.scoring.interruption import interrupted_by
 from tests.endpoints.double import Double, HashBehind
 from tests.unit.lens_engine.scoring.endpoints.conftest import Connect
 
+pytestmark = pytest.mark.slow
+
 PREFIXES = [(), ("It was good.\n", "It was bad.\n")]
 QUERIES = [f"Text {number}. It was" for number in range(40)]
 SPANS = [" great", " grim", " so"]

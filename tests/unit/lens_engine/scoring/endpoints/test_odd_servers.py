@@ -27,6 +27,8 @@ from lens_engine.types import FloatArray, StopReason
 from tests.endpoints.double import MODEL, Double, HashBehind
 from tests.unit.lens_engine.scoring.endpoints.conftest import Connect
 
+pytestmark = pytest.mark.slow
+
 
 def test_gateway_without_a_version_is_asked_all_the_same(connect: Connect, double: Double) -> None:
     double.version = None

@@ -21,6 +21,8 @@ from lens_engine.scoring.endpoints.transport import Transport
 from tests.endpoints.double import MODEL, Double, HashBehind, serving
 from tests.unit.lens_engine.scoring.endpoints.conftest import Connect
 
+pytestmark = pytest.mark.slow
+
 QUERIES = [f"Text {number}. It was" for number in range(48)]
 SPANS = ["g", "b"]
 
