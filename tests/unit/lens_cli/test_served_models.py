@@ -187,6 +187,6 @@ def test_interrupt_ends_a_run_within_seconds_with_the_best_so_far(double: Double
     asked = time.monotonic()
     shown, errors = run.communicate(timeout=60)
     assert run.returncode == 130, errors
-    assert time.monotonic() - asked < 15
+    assert time.monotonic() - asked < 30
     assert json.loads(result.read_text())["stop_reason"] == "cancelled"
     assert "Partial: the run was stopped" in " ".join(shown.split())
