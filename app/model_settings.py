@@ -54,8 +54,12 @@ class ModelSettings(BaseSettings):
         return (*self.allowed_models, *self.endpoints)
 
     def queue_of(self, model: str | None) -> str:
-        """Name of the queue of the jobs of a model; None for a job that asks no model."""
-        return f"{self.queue_name}-endpoints" if model in self.endpoints else self.queue_name
+        """Name of the queue of the jobs of a model; None for a job that asks no model.
+
+        Without a model to load, all jobs are for workers that ask servers, because there may be no other worker.
+        """
+        is_asked = model in self.endpoints or not self.allowed_models
+        return f"{self.queue_name}-endpoints" if is_asked else self.queue_name
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -79,7 +83,7 @@ class ModelSettings(BaseSettings):
             raise ValueError(f"{', '.join(twice)}: allowed_models and endpoints have the same name")
         served = [name for name, reference in self.allowed_models.items() if is_endpoint(reference)]
         if served:
-            raise ValueError(f"allowed_models {', '.join(served)}: a model behind a server belongs into endpoints")
+            raise ValueError(f"allowed_models {', '.join(served)}: a model behind a server belongs in endpoints")
         if self.default_model not in self.offered_models:
             raise ValueError("default_model must be one of allowed_models or endpoints")
         return self

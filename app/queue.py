@@ -171,16 +171,16 @@ class JobQueue:
         devices = [device for text in found if (device := _parse_device(text)) is not None]
         return sorted(devices, key=lambda device: (device.name, device.device))
 
-    def count_workers(self) -> int | None:
-        """The number of living workers of some seconds ago; None if Redis does not answer.
+    def count_workers(self) -> Mapping[str, int] | None:
+        """The number of living workers of each queue, of some seconds ago; None if Redis does not answer.
 
         A worker that was killed counts for up to two minutes. The call takes a fraction of a second at most.
         """
         return self._workers.get()
 
-    def _count_workers(self) -> int:
-        keys = _find_keys(self._make_queues(self._glancing_redis))
-        return int(self._glancing_redis.exists(*keys)) if keys else 0
+    def _count_workers(self) -> dict[str, int]:
+        found = {name: get_keys(queue=queue) for name, queue in self._make_queues(self._glancing_redis).items()}
+        return {name: int(self._glancing_redis.exists(*keys)) if keys else 0 for name, keys in found.items()}
 
     def close(self) -> None:
         self._redis.close()

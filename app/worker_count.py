@@ -1,9 +1,9 @@
-"""The number of living workers, for every poll of a queued selection."""
+"""The number of living workers of each queue, for every poll of a queued selection."""
 
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from redis.exceptions import RedisError
 
@@ -13,16 +13,16 @@ _FRESH_SECONDS = 5.0
 class WorkerCount:
     """Asks Redis every few seconds at most, in one thread at a time. Other threads get the number of before."""
 
-    def __init__(self, ask: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, ask: Callable[[], Mapping[str, int]], clock: Callable[[], float] = time.monotonic) -> None:
         """`ask`: asks Redis; raises RedisError."""
         self._ask = ask
         self._clock = clock
         self._asking = threading.Lock()
         self._asked_at = -math.inf
-        self._found: int | None = None
+        self._found: Mapping[str, int] | None = None
 
-    def get(self) -> int | None:
-        """Return the number of workers; None if Redis did not answer, or was not asked yet."""
+    def get(self) -> Mapping[str, int] | None:
+        """Return the number of workers by queue; None if Redis did not answer, or was not asked yet."""
         if self._clock() - self._asked_at >= _FRESH_SECONDS and self._asking.acquire(blocking=False):
             try:
                 self._found = self._count()
@@ -31,7 +31,7 @@ class WorkerCount:
                 self._asking.release()
         return self._found
 
-    def _count(self) -> int | None:
+    def _count(self) -> Mapping[str, int] | None:
         try:
             return self._ask()
         except RedisError:

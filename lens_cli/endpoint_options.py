@@ -51,10 +51,7 @@ class EndpointOptions:
     ] = None
     endpoint_answers: Annotated[
         str | None,
-        _option(
-            "What a chat API answers: probabilities, or sampled for a model that gives none; default: probabilities.",
-            "NAME",
-        ),
+        _option("What a chat API answers: probabilities (default), or sampled for a model that gives none.", "NAME"),
     ] = None
     endpoint_extra: Annotated[
         list[str] | None,
@@ -66,6 +63,9 @@ class EndpointOptions:
             "Tokenizer of the model: a folder with tokenizer.json, or a downloaded hub id; default: ask the server.",
             "NAME",
         ),
+    ] = None
+    endpoint_weights: Annotated[
+        str | None, _option("Weights on this machine to compare the server with, in float32; needs torch.", "NAME")
     ] = None
     price_input: Annotated[float | None, _price("tokens of prompts")] = None
     price_cached: Annotated[float | None, _price("tokens of prompts that the server has in its cache")] = None
@@ -206,6 +206,7 @@ class ChosenModel:
             dtype=dtype,
             device=device,
             tokenizer=self.options.tokenizer,
+            weights=self.options.endpoint_weights,
             pair_cache_bytes=DEFAULT_MAX_BYTES if keeps else None,
         )
         if not isinstance(model.scorer, EndpointScorer):

@@ -8,6 +8,8 @@ attempt. What ends a run, and what becomes of the job:
     InvalidInput, ModelError        failed at once: another attempt would meet it again
     WorkerFault                     given up and charged; queued again, or failed (worker-unfit) at the last attempt
     a spec of a newer release       queued again for a worker of that release, not charged
+    a model that moved              queued again for a worker of the other queue, not charged
+    a server that does not answer   queued again for a later attempt, not charged
     a spec that no release can run  failed (spec-refused)
     the time limit draws near       succeeded with the best so far, a partial result
     the job's time limit            succeeded with the best so far; failed (timeout) if nothing was chosen yet
@@ -37,13 +39,9 @@ from app.lifecycle.work import has_inline_rows
 from app.logs import context
 from app.logs.failures import summarize
 from app.settings import Settings
-from lens_engine.errors import (
-    InvalidInput,
-    ModelError,
-    NothingSelected,
-)
+from lens_engine.errors import EndpointAway, InvalidInput, ModelError, NothingSelected
 from worker.failures import describe_failure, describe_refused_spec, describe_timeout
-from worker.faults import WorkerFault
+from worker.faults import ModelMoved, WorkerFault
 from worker.heartbeat import Heartbeat
 from worker.horse_report import REPORT
 from worker.kinds import find_run
@@ -59,7 +57,7 @@ T = TypeVar("T")
 
 _PATIENCE_SECONDS = 600.0
 _HURRIED_PATIENCE_SECONDS = 3.0
-_LONGEST_WAIT_SECONDS = 600.0  # for a worker of a newer release
+_LONGEST_WAIT_SECONDS = 600.0  # for another worker, or for a server
 _RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
 
 _log = logging.getLogger(__name__)
@@ -152,7 +150,7 @@ class Attempt:
         run = Running(self._claim, self._settings, self._monitor, self._deadline, self._transact, self._log)
         try:
             outcome = find_run(self._claim.kind)(run)
-        except SpecOfNewerRelease as error:
+        except (SpecOfNewerRelease, ModelMoved, EndpointAway) as error:
             return self._pass_on(error)
         except SpecRefused as error:
             self._log("failed: %s", summarize(error))
@@ -166,9 +164,9 @@ class Attempt:
             return partial(endings.fail, problem=described)
         return endings.finish_cancelled if outcome is None else partial(endings.finish, outcome=outcome)
 
-    def _pass_on(self, error: SpecOfNewerRelease) -> Ending:
-        """Leave the job to a worker that knows its options."""
-        self._log("left to another worker: %s", summarize(error))
+    def _pass_on(self, error: SpecOfNewerRelease | ModelMoved | EndpointAway) -> Ending:
+        """Leave the job to another worker, or to a time when the server answers. The wait doubles with each attempt."""
+        self._log("left to a later attempt: %s", summarize(error), level=logging.WARNING)
         seconds = min(backoff_seconds(self._claim.attempt, self._settings), _LONGEST_WAIT_SECONDS)
         return partial(endings.requeue, event=(error.code, {"detail": str(error)}), wait_seconds=seconds)
 

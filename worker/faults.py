@@ -1,7 +1,7 @@
 """Which errors are the worker's and not the selection's.
 
 A selection fails at once by an error that any worker would meet. An error of this machine, of its device or of its
-files says nothing about the selection: another worker may run it.
+files says nothing about the selection: another worker may run it. An error of a server says nothing about the worker.
 """
 
 import re
@@ -13,7 +13,6 @@ from rq.timeouts import JobTimeoutException
 
 from lens_engine.errors import (
     ClusterError,
-    EndpointAway,
     EndpointError,
     InvalidConfig,
     ModelError,
@@ -22,7 +21,7 @@ from lens_engine.errors import (
     UnsafeModel,
 )
 
-_OF_MACHINES = (UnknownModel, UnsafeModel, UnreadableModel, ClusterError, EndpointAway)
+_OF_MACHINES = (UnknownModel, UnsafeModel, UnreadableModel, ClusterError)
 _OF_GPU = re.compile(
     r"\bCUDA (driver )?error|CUDA-capable device|CUBLAS_STATUS|CUDNN_STATUS|cuDNN error|CUSOLVER_STATUS"
 )
@@ -30,6 +29,12 @@ _OF_GPU = re.compile(
 
 _LOADING_CODE = "model-not-loaded"
 _DEVICE_CODE = "device-failed"
+
+
+class ModelMoved(Exception):
+    """The model went behind a server, or came back, while the job waited: a worker of the other queue has it."""
+
+    code = "model-moved"
 
 
 class WorkerFault(Exception):
@@ -45,7 +50,7 @@ def blaming_worker_for_everything() -> Iterator[None]:
     """Turn every error of the block into a `WorkerFault`: of loading a model, which does not depend on the selection.
 
     Raises:
-        EndpointError: a server refuses, or failed a check.
+        EndpointError: a server refuses, failed a check, or does not answer.
         ShutDownImminentException, JobTimeoutException: they come from outside of the block.
     """
     try:
@@ -53,7 +58,7 @@ def blaming_worker_for_everything() -> Iterator[None]:
     except (ShutDownImminentException, JobTimeoutException):
         raise
     except Exception as error:
-        if isinstance(error, EndpointError) and not isinstance(error, EndpointAway):
+        if isinstance(error, EndpointError):
             raise  # every worker would meet it
         raise _blame(error, _LOADING_CODE) from error
 
@@ -64,7 +69,7 @@ def blaming_worker() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not any(_is_of_machine(link) for link in _chain(error)):
+        if isinstance(error, EndpointError) or not any(_is_of_machine(link) for link in _chain(error)):
             raise
         raise _blame(error, _DEVICE_CODE) from error
 

@@ -20,6 +20,7 @@ from lens_engine.errors import LensError
 from lens_engine.language_model.loading.choices import DTYPES
 from lens_engine.language_model.loading.file_check import check_files, count_weights
 from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
+from lens_engine.language_model.loading.token_counter import find_tokenizer
 from lens_engine.scoring.endpoints.address import DEVICE
 from worker.cluster import THIS_MACHINE, find_cluster
 from worker.device import Device, UnfitWorker, in_gib
@@ -52,7 +53,7 @@ def inspect(settings: Settings, read: ReadGpu = read_gpu) -> Device:
             small for a model.
     """
     if settings.worker_models == "endpoints":
-        return check_endpoints(settings)
+        return in_child(partial(check_endpoints, settings), "the look at the endpoints", seconds=LOOK_SECONDS)
     weights = {}
     if (settings.ray_address or THIS_MACHINE) == THIS_MACHINE:
         weights = in_child(partial(weigh_models, settings), "the look at the models", seconds=None)
@@ -70,7 +71,7 @@ def check_endpoints(settings: Settings) -> Device:
     """Check what a worker needs that asks servers. No server is asked yet: a job says what it finds.
 
     Raises:
-        UnfitWorker: there is no such model, a package is missing, or the variable of a key is not set.
+        UnfitWorker: there is no such model, or a package, the variable of a key or a tokenizer is missing.
     """
     if not settings.endpoints:
         raise UnfitWorker("LENS_WORKER_MODELS is endpoints, and LENS_ENDPOINTS names no model")
@@ -83,6 +84,11 @@ def check_endpoints(settings: Settings) -> Device:
             one.endpoint.read_key()
         except LensError as error:
             raise UnfitWorker(f"model {name!r} of LENS_ENDPOINTS cannot be asked: {error}") from error
+        if one.tokenizer is not None and find_tokenizer(one.tokenizer, settings.cache_dir) is None:
+            raise UnfitWorker(
+                f"model {name!r} of LENS_ENDPOINTS: there is no {one.tokenizer}/tokenizer.json on this machine; mount "
+                "the folder, or name no tokenizer, to ask the server"
+            )
     return Device(torch_name=DEVICE, name="servers of models")
 
 

@@ -8,6 +8,7 @@ from lens_engine.errors import UnknownModel
 from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.scoring.base import LabelScorer
 from worker.cluster import open_on_cluster
+from worker.faults import ModelMoved
 
 TESTING_PREFIX = "testing:"
 """`testing:package.module:function` names a function that makes a scorer, where the settings allow it."""
@@ -18,10 +19,13 @@ def find_reference(settings: Settings, name: str) -> str | EndpointSetting:
 
     Raises:
         UnknownModel: the settings no longer allow this name.
+        ModelMoved: the workers of another queue have the model.
     """
     reference = settings.endpoints.get(name) or settings.allowed_models.get(name)
     if reference is None:
         raise UnknownModel(f"model {name!r} is no longer one of {', '.join(sorted(settings.offered_models))}")
+    if settings.queue_of(name) != settings.worker_queue:
+        raise ModelMoved(f"model {name!r} moved to the workers of the queue {settings.queue_of(name)}")
     return reference
 
 
@@ -33,7 +37,7 @@ def load_model(settings: Settings, name: str, dtype: str | None, *, is_search: b
         is_search: whether a selection asks it: its scores are kept in the pair cache, and several devices share it.
 
     Raises:
-        UnknownModel: the settings no longer allow this name.
+        UnknownModel, ModelMoved: as `find_reference`.
         InvalidConfig: the cluster cannot be reached, or is too small.
         ModelError: the model cannot be loaded, or its files are unsafe.
     """

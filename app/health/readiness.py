@@ -72,6 +72,10 @@ def _check_redis(services: Services) -> Check:
 
 
 def _check_workers(services: Services) -> Check:
-    if services.queue.count_workers() == 0:
+    settings, counts = services.settings, services.queue.count_workers()
+    if counts is None or all(counts.values()):
+        return Check()
+    if not any(counts.values()):
         return Check("0: no worker is registered; submissions wait until one is started")
-    return Check()
+    kind = "weights" if counts.get(settings.queue_name) == 0 else "endpoints"
+    return Check(f"0 with LENS_WORKER_MODELS={kind}: submissions for its models wait until one is started")

@@ -47,13 +47,13 @@ class QueueOut(Outgoing):
     """The place of a queued job, and who works on the queue."""
 
     position: int | None = Field(
-        description="Place among the queued jobs that may start; 1 is the next. 1001 stands for every later "
-        "place. Null while the job waits after a crash or a fault of a worker.",
+        description="Place among the queued jobs that may start and that the same workers take; 1 is the next. 1001 "
+        "stands for every later place. Null while the job waits after a crash or a fault of a worker or a server.",
         examples=[3],
     )
     workers: int | None = Field(
-        description="Number of living workers, some seconds old. With 0, nothing starts until the operator starts a "
-        "worker. A worker that was killed counts for up to two minutes. Null if it is not known.",
+        description="Number of living workers that take such jobs, some seconds old. With 0, the job waits until the "
+        "operator starts a worker. A worker that was killed counts for up to two minutes. Null if it is not known.",
         examples=[2],
     )
 
@@ -108,6 +108,8 @@ class EventOut(Outgoing):
         description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
         "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh. "
         "spec-newer: a worker of an older release left the job to a worker that knows its options. "
+        "model-moved: the operator moved the model behind a server, or back, and its workers take the job. "
+        "endpoint-away: the server of the model does not answer, and the job waits. "
         "checkpoint-unwritten: a checkpoint could not be stored, and the run continues. "
         "worker-unfit: an attempt ended by a fault of its worker. stalled: an attempt made no progress and was ended. "
         "retried: the owner had the failed job queued again. resumed: the owner had the cancelled job "
@@ -116,9 +118,9 @@ class EventOut(Outgoing):
     )
     data: dict[str, Any] = Field(
         description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head` "
-        "and `accuracy` (on the test rows). checkpoint-damaged, "
-        "checkpoint-foreign, checkpoint-unwritten, spec-newer: `detail`. worker-unfit: `code` (what is wrong with the "
-        "worker) and `attempt`. stalled: `seconds` (without progress) and `attempt`. "
+        "and `accuracy` (on the test rows). checkpoint-damaged, checkpoint-foreign, checkpoint-unwritten, spec-newer, "
+        "model-moved, endpoint-away: `detail`. worker-unfit: `code` (what is wrong with the worker) and `attempt`. "
+        "stalled: `seconds` (without progress) and `attempt`. "
         "retried: `error` (why it had failed) and `attempt`. resumed: `from_checkpoint` (whether the run goes on where "
         "it was), `result_deleted` (whether it had a partial result) and `attempt`.",
         examples=[{"from": "queued", "to": "running", "attempt": 1}],

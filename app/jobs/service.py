@@ -6,9 +6,8 @@ from sqlalchemy.orm import Session
 
 from app.datasets.repository import delete_unused_datasets
 from app.errors import AlreadyFinished, NoResult, NotCancelled, NotFailed, NotFinished, NotFound, StillRunning
-from app.jobs import repository
+from app.jobs import queue_place, repository
 from app.jobs.polls import JobState, retry_after
-from app.jobs.queue_place import find_position
 from app.jobs.schemas import QueueOut
 from app.lifecycle.claims import path_of
 from app.lifecycle.quota import hold_quota
@@ -44,7 +43,11 @@ def find_place(services: Services, session: Session, state: JobState) -> QueueOu
     """Return the place of a job in the queue; None if it is not queued."""
     if state.status != Status.QUEUED:
         return None
-    return QueueOut(position=find_position(session, state), workers=services.queue.count_workers())
+    settings, counts = services.settings, services.queue.count_workers()
+    # Without models to load, all jobs have one queue.
+    place = queue_place.find_place(session, state, settings.endpoints if settings.allowed_models else ())
+    workers = None if counts is None else counts[settings.queue_of(place.model)]
+    return QueueOut(position=place.position, workers=workers)
 
 
 def explain_absence(services: Services, job: Job, what: str) -> NotFinished | NoResult:

@@ -47,6 +47,7 @@ def open_model(
     threads: int | None = None,
     name: str | None = None,
     tokenizer: str | None = None,
+    weights: str | None = None,
     cache_dir: Path | None = None,
     pair_cache_bytes: int | None = DEFAULT_MAX_BYTES,
 ) -> LanguageModel:
@@ -57,7 +58,7 @@ def open_model(
 
     Args:
         reference, dtype, device, threads, name: as `load_scorer` takes them.
-        tokenizer: of a model behind a server, as `open_endpoint` takes it.
+        tokenizer, weights: of a model behind a server, as `open_endpoint` takes them.
         cache_dir: folder of converted weights and of the pair cache; None for `LENS_CACHE_DIR` or ~/.cache/lens.
         pair_cache_bytes: largest size of the pair cache, or of the file of a server's answers (bytes); None keeps no
             scores. The cache changes no result.
@@ -79,7 +80,14 @@ def open_model(
             ) from error
 
         return LanguageModel(
-            open_endpoint(endpoint, tokenizer=tokenizer, name=name, cache_dir=cache_dir, answer_bytes=pair_cache_bytes)
+            open_endpoint(
+                endpoint,
+                tokenizer=tokenizer,
+                weights=weights,
+                name=name,
+                cache_dir=cache_dir,
+                answer_bytes=pair_cache_bytes,
+            )
         )
     assert isinstance(reference, str)
     check_choice(reference, dtype, device, cache_dir)

@@ -102,16 +102,17 @@ def predict_with_one_actor(lens: Stack, cluster: Cluster, selection_id: str) -> 
 def test_actors_end_with_what_is_killed_and_its_selection_goes_on(
     lens: Stack, cluster: Cluster, selection_id: str
 ) -> None:
-    worker = cluster.start_worker(lens, actors=1)
+    worker = cluster.start_worker(lens, actors=3)
     lens.wait_for_checkpoint(selection_id, seconds=PATIENCE_SECONDS)
-    (actor,) = cluster.actors()
+    actors = cluster.actors()
+    assert len(actors) == 3
 
+    worker.kill()
+    until(lambda: all(map(is_gone, actors)), "the actors of a killed worker end", seconds=10)
+    worker = cluster.start_worker(lens, actors=1)
+    (actor,) = until(cluster.actors, "the next attempt has an actor", PATIENCE_SECONDS)
     worker.wait_for_horse().kill()
     until(lambda: is_gone(actor), "the actor of a killed work-horse ends", seconds=10)
-    until(cluster.actors, "the next attempt has an actor", PATIENCE_SECONDS)
-    worker.kill()
-    until(lambda: not cluster.actors(), "the actor of a killed worker ends", seconds=10)
-    cluster.start_worker(lens, actors=1)
     selection = lens.wait_until_done(selection_id, PATIENCE_SECONDS)
 
     assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 3)

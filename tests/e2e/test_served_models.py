@@ -1,5 +1,6 @@
 """A model behind a server, in the service: a worker without torch, faults of both, and what becomes of the key."""
 
+import json
 import signal
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from starlette.responses import JSONResponse
 
 from app.lifecycle.states import Status
 from app.models.base import Base
-from tests.e2e.processes import Worker
+from tests.e2e.processes import ROOT, Worker
 from tests.e2e.stack import Stack, make_submission
 from tests.e2e.waiting import until
 from tests.endpoints.double import Double, HashBehind, serving
@@ -21,6 +22,16 @@ from tests.endpoints.double import Double, HashBehind, serving
 KEY = "sk-zyzzyva-of-the-server"
 UNDER_WAY = 2 * 16
 """Prompts whose answers a killed worker cannot have received: of two requests."""
+_NOTE_NAMES = """
+import os, sys
+
+def note(event, values):
+    if event == "socket.getaddrinfo":
+        with open(os.environ["NOTED_NAMES"], "a") as file:
+            print(values[0] if isinstance(values[0], str) else values[0].decode(), file=file)
+
+sys.addaudithook(note)
+"""
 
 
 @pytest.fixture
@@ -92,13 +103,13 @@ def test_killed_worker_pays_for_no_answer_twice(lens: Stack, double: Double, who
     assert len(double.prompts) <= num_whole + checks + UNDER_WAY
 
 
-def test_server_that_is_away_for_seconds_only_delays(lens: Stack) -> None:
+def test_server_that_is_away_for_half_a_minute_only_delays(lens: Stack) -> None:
     with serving(Double(HashBehind()), port_of(lens)) as first:
         first.seconds = 0.05
         start_worker(lens)
         selection_id = lens.submit("served")
         until(lambda: first.num_prompts > 100, "the server is asked")
-    time.sleep(2)
+    time.sleep(31)  # the retries of a request last longer
     with serving(Double(HashBehind()), port_of(lens)):
         selection = lens.wait_until_done(selection_id)
     assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 1)
@@ -144,6 +155,30 @@ def test_no_client_can_name_an_address(lens: Stack) -> None:
         response = lens.client.post("/selections", json=make_submission(model="served", options=options))
         assert response.status_code == 422, response.text
         assert (elsewhere.num_prompts, elsewhere.headers) == (0, [])
+
+
+def test_no_address_in_what_a_client_sends_is_asked_or_resolved(lens: Stack, double: Double, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_NOTE_NAMES)
+    noted = tmp_path / "names"
+    url = f"http://localhost:{port_of(lens)}"
+    endpoints = {name: {**one.model_dump(), "url": url} for name, one in lens.settings.endpoints.items()}
+    with serving(Double(HashBehind())) as elsewhere:
+        places = f"{elsewhere.url} vllm:served@http://elsewhere.invalid"
+        body = make_submission(model="served", name=places, template=f"{places} {{text}} It was {{label}}.")
+        body["examples"] = [{**one, "text": f"{one['text']} at {places}"} for one in body["examples"]]
+        variables = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "NOTED_NAMES": str(noted)}
+        start_worker(lens, LENS_ENDPOINTS=json.dumps(endpoints), **variables)
+        response = lens.client.post("/selections", json=body)
+        assert response.status_code == 202, response.text
+        until(lambda: double.num_prompts > 200, "the server is asked")
+        lens.cancel(response.json()["id"])
+        lens.wait_for(response.json()["id"], Status.CANCELLED)
+        assert (elsewhere.num_prompts, elsewhere.headers) == (0, [])
+    assert any(b"elsewhere.invalid" in bytes(prompt) for prompt in double.prompts)
+    assert {headers["host"] for headers in double.headers} == {url.removeprefix("http://")}
+    names = set(noted.read_text().split())
+    assert "localhost" in names
+    assert names <= {"localhost", "127.0.0.1"}
 
 
 def test_key_of_the_server_is_kept_nowhere(lens: Stack, double: Double) -> None:

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.jobs import queue_place
-from app.jobs.queue_place import find_position
+from app.jobs.queue_place import find_place
 from app.jobs.repository import find_state
 from app.settings import Settings
 from app.web.authentication import LOCAL_OWNER
@@ -72,7 +72,7 @@ def test_selections_behind_are_not_read(selections: Selections, database: Databa
         state = find_state(session, LOCAL_OWNER, "selection", second)
         assert state is not None
         before = session.scalar(_ROWS_READ)
-        assert find_position(session, state) == 2
+        assert find_place(session, state, ["behind a server"]).position == 2
         assert session.scalar(_ROWS_READ) - before < 10
 
 
@@ -84,6 +84,28 @@ def test_living_workers_are_counted(client: TestClient, selections: Selections) 
 
 def test_no_worker_is_told(client: TestClient, selections: Selections) -> None:
     assert place_of(client, selections.queued()) == {"position": 1, "workers": 0}
+
+
+@pytest.mark.usefixtures("worker_is_registered")
+def test_jobs_of_servers_have_workers_and_places_of_their_own(
+    make_client: Callable[..., TestClient], database: Database, settings: Settings
+) -> None:
+    endpoint = {"kind": "vllm", "url": "http://h", "model": "m"}
+    client = make_client(endpoints={"served": endpoint})
+    jobs = Selections(client, database)
+    ids = [jobs.queued(model=model) for model in ("served", settings.default_model, "served")]
+    found = [place_of(client, id_) for id_ in ids]
+    assert [(place["position"], place["workers"]) for place in found] == [(1, 0), (1, 1), (2, 0)]  # type: ignore[index]
+    assert client.get("/readyz").json()["checks"]["workers"].startswith("0 with LENS_WORKER_MODELS=endpoints: ")
+
+
+def test_place_of_a_deleted_job_is_unknown(selections: Selections, database: Database) -> None:
+    with database.session_scope() as session:
+        state = find_state(session, LOCAL_OWNER, "selection", selections.queued())
+    assert state is not None
+    run_sql(database, "DELETE FROM selections")
+    with database.session_scope() as session:
+        assert find_place(session, state).position is None
 
 
 def test_workers_are_unknown_without_redis(make_client: Callable[..., TestClient], selections: Selections) -> None:

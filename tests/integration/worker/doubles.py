@@ -10,7 +10,7 @@ from typing import NoReturn
 from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
-from lens_engine.errors import InvalidConfig, UnreadableModel
+from lens_engine.errors import EndpointAway, InvalidConfig, UnreadableModel
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.testing import TableScorer
@@ -113,6 +113,14 @@ def losing_its_gpu() -> TableScorer:
 
 def losing_its_model() -> TableScorer:
     return _raising(UnreadableModel("model 'x' cannot be loaded: config.json is missing"))
+
+
+def absent() -> TableScorer:
+    raise EndpointAway("the server of the model 'x' does not answer: ConnectError, after 8 attempts")
+
+
+def leaving() -> TableScorer:
+    return _raising(EndpointAway("the server of the model 'x' does not answer: 503, after 8 attempts"))
 
 
 def _raising(error: BaseException) -> TableScorer:

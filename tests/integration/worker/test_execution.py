@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -182,6 +183,46 @@ def test_a_fault_of_the_worker_leaves_the_selection_to_another(
     assert run_sql(database, "SELECT crashes FROM selections WHERE id = :id", id=selection_id) == 1
     assert run_sql(database, "SELECT not_before > now() FROM selections WHERE id = :id", id=selection_id)
     assert selections.events_of(selection_id, "worker-unfit") == [{"code": code, "attempt": 1}]
+
+
+def test_a_server_that_is_away_costs_no_attempt_and_the_worker_nothing(
+    selections: Selections, settings: Settings, database: Database
+) -> None:
+    selection_id, other_id = selections.queued(), selections.queued()
+    doubles = ["leaving", *["absent"] * settings.max_attempts]
+    waits = []
+
+    for double in doubles:
+        run_with(settings, double, selection_id)
+        waits.append(run_sql(database, "SELECT not_before - queued_at FROM selections WHERE id = :id", id=selection_id))
+        end_the_wait(database)
+
+    assert selections.status_of(selection_id) == "queued"
+    assert run_sql(database, "SELECT crashes FROM selections WHERE id = :id", id=selection_id) == 0
+    assert waits == [timedelta(seconds=settings.retry_backoff_seconds * 2**n) for n in range(len(doubles))]
+    details = [event["detail"] for event in selections.events_of(selection_id, "endpoint-away")]
+    assert [detail.endswith("does not answer: 503, after 8 attempts") for detail in details] == [True, *[False] * 3]
+
+    for id_ in (selection_id, other_id):
+        run_with(settings, "sound", id_)
+    ended = [selections.client.get(f"/selections/{id_}").json() for id_ in (selection_id, other_id)]
+    assert [one["status"] for one in ended] == ["succeeded", "succeeded"]
+    assert ended[0]["digest"] == ended[1]["digest"]
+
+
+def test_a_model_that_went_behind_a_server_is_left_to_the_workers_that_ask_it(
+    selections: Selections, settings: Settings, database: Database
+) -> None:
+    selection_id = selections.queued()
+    endpoint = {settings.default_model: {"kind": "vllm", "url": "http://127.0.0.1:1", "model": "m"}}
+    changes = {"endpoints": endpoint, "allowed_models": {"other": "other"}}
+
+    execute_job(selection_id, Settings.model_validate({**settings.model_dump(), **changes}))
+
+    assert selections.status_of(selection_id) == "queued"
+    assert run_sql(database, "SELECT crashes FROM selections") == 0
+    [event] = selections.events_of(selection_id, "model-moved")
+    assert event["detail"].endswith(f"moved to the workers of the queue {settings.queue_name}-endpoints")
 
 
 def test_a_cluster_that_is_away_is_a_fault_of_the_worker(selections: Selections, settings: Settings) -> None:

@@ -16,8 +16,9 @@ from app.main import create_app
 from app.selections.openapi import EXAMPLE_CLASSIFIER
 from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.errors import CheckpointDamaged, CheckpointForeign
+from lens_engine.errors import CheckpointDamaged, CheckpointForeign, EndpointAway
 from lens_engine.testing import TableScorer
+from worker.faults import ModelMoved
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +159,13 @@ def test_example_of_a_classifier_loads_and_classifies(tmp_path: Path) -> None:
 
 def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
     properties = document["components"]["schemas"]["EventOut"]["properties"]
-    codes = (CheckpointDamaged.code, CheckpointForeign.code, SpecOfNewerRelease.code)
+    codes = (
+        CheckpointDamaged.code,
+        CheckpointForeign.code,
+        SpecOfNewerRelease.code,
+        EndpointAway.code,
+        ModelMoved.code,
+    )
     for kind in ("status", "phase", "classifier", *codes, WORKER_UNFIT, RETRIED, RESUMED):
         assert kind in properties["type"]["description"]
 

@@ -68,13 +68,15 @@ def test_invalid_value_is_refused(name: str, value: object) -> None:
 
 def test_models_behind_servers_are_offered_and_have_a_queue_of_their_own() -> None:
     endpoint = {"kind": "openai-chat", "url": "https://h/v1", "model": "m", "prices": {"input": 0.1, "output": 0.4}}
-    settings = make(endpoints={"hosted": endpoint}, allowed_models={}, default_model="hosted", queue_name="q")
-    assert settings.offered_models == ("hosted",)
+    settings = make(endpoints={"hosted": endpoint}, queue_name="q")
+    assert settings.offered_models[-1] == "hosted"
     assert settings.endpoints["hosted"].endpoint.name == "openai-chat:m@https://h/v1"
     assert [settings.queue_of(name) for name in ("hosted", "other", None)] == ["q-endpoints", "q", "q"]
     assert settings.queues == ("q", "q-endpoints")
     assert (settings.worker_queue, make(worker_models="endpoints", queue_name="q").worker_queue) == ("q", "q-endpoints")
     assert make(queue_name="q").queues == ("q",)
+    alone = make(endpoints={"hosted": endpoint}, allowed_models={}, default_model="hosted", queue_name="q")
+    assert (alone.offered_models, alone.queues) == (("hosted",), ("q-endpoints",))
 
 
 def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

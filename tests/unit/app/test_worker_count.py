@@ -1,5 +1,7 @@
 """The number of workers is asked of Redis now and then, not at every poll."""
 
+from collections.abc import Mapping
+
 from redis.exceptions import ConnectionError as RedisAway
 
 from app.pause import Pause
@@ -14,17 +16,17 @@ class Clock:
 
 
 def test_redis_is_asked_every_few_seconds() -> None:
-    clock, answers = Clock(), iter([2, 3])
+    clock, answers = Clock(), iter([{"q": 2}, {"q": 3}])
     count = WorkerCount(lambda: next(answers), clock)
-    assert [count.get() for _ in range(5)] == [2] * 5
+    assert [count.get() for _ in range(5)] == [{"q": 2}] * 5
     clock.now += 6
-    assert count.get() == 3
+    assert count.get() == {"q": 3}
 
 
 def test_redis_that_is_away_is_not_asked_at_every_poll() -> None:
     asked = []
 
-    def fail() -> int:
+    def fail() -> dict[str, int]:
         asked.append(1)
         raise RedisAway
 
@@ -34,14 +36,14 @@ def test_redis_that_is_away_is_not_asked_at_every_poll() -> None:
 
 
 def test_other_threads_do_not_wait_for_the_one_that_asks() -> None:
-    nested: list[int | None] = []
+    nested: list[Mapping[str, int] | None] = []
 
-    def ask() -> int:
+    def ask() -> dict[str, int]:
         nested.append(count.get())
-        return 4
+        return {"q": 4}
 
     count = WorkerCount(ask)
-    assert count.get() == 4
+    assert count.get() == {"q": 4}
     assert nested == [None]
 
 

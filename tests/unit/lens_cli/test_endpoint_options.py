@@ -61,11 +61,13 @@ def test_model_without_options_is_on_this_machine() -> None:
 
 
 def test_arguments_choose_the_same_model_again() -> None:
-    options = EndpointOptions(tokenizer="./own", price_input=1.0, price_output=2.0, max_cost=0.5)
+    options = EndpointOptions(
+        tokenizer="./own", endpoint_weights="./own", price_input=1.0, price_output=2.0, max_cost=0.5
+    )
     words = options.choose(f"vllm:our model@{URL}").list_arguments()
     assert shlex.join(words) == (
-        f"--endpoint {URL} --endpoint-kind vllm --model 'our model' --tokenizer ./own --price-input 1.0 "
-        "--price-output 2.0 --max-cost 0.5"
+        f"--endpoint {URL} --endpoint-kind vllm --model 'our model' --tokenizer ./own "
+        "--endpoint-weights ./own --price-input 1.0 --price-output 2.0 --max-cost 0.5"
     )
     assert "--max-cost" not in options.choose(f"vllm:our model@{URL}").list_arguments(with_limit=False)
 
@@ -75,6 +77,7 @@ def test_arguments_choose_the_same_model_again() -> None:
     [
         (EndpointOptions(endpoint=URL), "m", "name the kind of the server: vllm,", "--endpoint-kind"),
         (EndpointOptions(max_cost=1.0), "m", "--max-cost is for a model behind a server", "--max-cost"),
+        (EndpointOptions(endpoint_weights="w"), "m", "name the server by --endpoint", "--endpoint-weights"),
         (EndpointOptions(tokenizer="t"), "m", "name the server by --endpoint", "--tokenizer"),
         (SERVED, f"vllm:m@{URL}", "names the server already", "--endpoint"),
         (

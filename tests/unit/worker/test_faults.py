@@ -34,7 +34,6 @@ def caused_by(error: Exception, cause: Exception) -> Exception:
         (RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`"), "device-failed"),
         (RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"), "device-failed"),
         (OSError(errno.EIO, "Input/output error"), "device-failed"),
-        (EndpointAway("no answer"), "endpoint-away"),
         (UnknownModel("gone"), "unknown-model"),
         (UnsafeModel("pickles"), "unsafe-model"),
         (ClusterError("4 actors in a row were lost"), "cluster-error"),
@@ -57,6 +56,7 @@ def test_fault_of_the_machine_is_the_worker_s(error: Exception, code: str) -> No
         InvalidConfig("max_pairs is 1", field="options.budget.max_pairs"),
         NonFiniteScore("NaN"),
         EndpointError("check: values"),
+        caused_by(EndpointAway("no answer"), ConnectionRefusedError()),
         ModelError("training diverged"),
         RuntimeError("a fault of ours"),
         JobTimeoutException("too long"),
@@ -96,6 +96,12 @@ def test_every_error_of_loading_is_the_worker_s(error: Exception) -> None:
         raise error
 
     assert caught.value.code == "model-not-loaded"
+
+
+@pytest.mark.parametrize("kind", [EndpointAway, EndpointError])
+def test_fault_of_a_server_is_not_the_worker_s(kind: type[Exception]) -> None:
+    with pytest.raises(kind), blaming_worker_for_everything():
+        raise kind("no answer")
 
 
 @pytest.mark.parametrize("kind", [JobTimeoutException, ShutDownImminentException])

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
 
 from app.settings import Settings
 from lens_engine.testing import tiny_causal_lm
@@ -49,6 +51,15 @@ def test_worker_that_asks_servers_needs_its_keys_and_no_device(monkeypatch: pyte
     assert inspect(settings, machine_with()).torch_name == "endpoint"
     with pytest.raises(UnfitWorker, match="LENS_ENDPOINTS names no model"):
         inspect(make(worker_models="endpoints"), machine_with())
+
+
+def test_tokenizer_of_an_endpoint_is_looked_for(tmp_path: Path) -> None:
+    endpoint = {"kind": "vllm", "url": "http://h", "model": "m", "tokenizer": str(tmp_path)}
+    settings = make(endpoints={"x": endpoint}, worker_models="endpoints")
+    with pytest.raises(UnfitWorker, match=r"model 'x' of LENS_ENDPOINTS: there is no .*/tokenizer.json"):
+        inspect(settings, machine_with())
+    Tokenizer(BPE()).save(str(tmp_path / "tokenizer.json"))
+    assert inspect(settings, machine_with()).torch_name == "endpoint"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lens_cli.endpoint_options import EndpointOptions
 from lens_engine.errors import EndpointError
 from lens_engine.language_model.open_endpoint import open_endpoint
 from lens_engine.language_model.open_model import open_model
@@ -48,3 +49,6 @@ def test_weights_here_are_compared_with(folder: Path, tmp_path: Path) -> None:
         assert "the weights here differ by" in (scorer.identity.executor_note or "")
         with pytest.raises(EndpointError, match="check: weights"):
             open_endpoint(endpoint, weights=str(other), cache_dir=tmp_path, answer_bytes=None)
+        options = EndpointOptions(endpoint_weights=str(other)).choose(endpoint.name)
+        with pytest.raises(EndpointError, match="check: weights"), options.opened(remembers=False):
+            pass
