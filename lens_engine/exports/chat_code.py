@@ -12,8 +12,8 @@ PATH = "/chat/completions"
 
 def score_labels(prompt, query, server):
     """Log-probability of the answer of each label; one that is not listed has the smallest listed value."""
-    body = {"messages": prompt + [{"role": "user", "content": query}], "max_tokens": 1, "temperature": 0}
-    answer = post(server, {**body, "logprobs": True, "top_logprobs": 20})
+    body = {"messages": prompt + [{"role": "user", "content": query}], "logprobs": True, "top_logprobs": 20}
+    answer = post(server, {**body, **FIELDS})
     content = (answer["choices"][0].get("logprobs") or {}).get("content")
     listed = {one["token"]: one["logprob"] for one in (content[0]["top_logprobs"] if content else ())}
     listed = {token: value for token, value in listed.items() if value > -9000}
@@ -39,7 +39,7 @@ type Chat = { choices: { logprobs?: { content?: { top_logprobs: Listed[] }[] | n
 // Log-probability of the answer of each label; one that is not listed has the smallest listed value.
 async function scoreLabels(prompt: Message[], query: string, server: Server): Promise<number[]> {
   const messages = [...prompt, { role: "user", content: query }];
-  const body = { messages, max_tokens: 1, temperature: 0, logprobs: true, top_logprobs: 20 };
+  const body = { messages, logprobs: true, top_logprobs: 20, ...FIELDS };
   const answer = await post<Chat>(server, "/chat/completions", body);
   const all = answer.choices[0]?.logprobs?.content?.[0]?.top_logprobs ?? [];
   const listed = [...new Map(all.map((one) => [one.token, one.logprob]))].filter(([, value]) => value > -9000);

@@ -26,7 +26,7 @@ type Head =
   | { kind: "linear"; means: number[]; scales: number[]; weights: number[][]; intercepts: number[] };
 
 """
-_TYPES = {"LABELS": "string[]", "SPANS": "string[]", "PROMPTS": "string[]", "HEAD": "Head"}
+_TYPES = {"LABELS": "string[]", "SPANS": "string[]", "PROMPTS": "string[]", "FIELDS": "object", "HEAD": "Head"}
 
 _SERVER = """\
 // The server has the weights of MODEL and answers POST {base_url}/completions with the log-probabilities of a prompt

@@ -12,7 +12,7 @@ from lens_engine.metering.meter import Meter
 from lens_engine.result import Spread
 from lens_engine.rows.quotas import spread_evenly
 from lens_engine.scoring.base import Prefix
-from lens_engine.scoring.floors import check_true_floors, has_floors
+from lens_engine.scoring.floors import check_floors, check_true_floors, has_floors
 from lens_engine.task.template import Task
 from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
 
@@ -97,10 +97,11 @@ def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) -> lis
     """Score the rows after each prefix.
 
     Raises:
-        EndpointError: a chat lists too few of the rows' own labels; see `check_true_floors`.
+        EndpointError: a chat lists too few of the labels; see `check_floors` and `check_true_floors`.
     """
     scores = meter.score(prefixes, rows.queries)
     if has_floors(rows.task):
+        check_floors(scores, meter.scorer.identity.model)
         check_true_floors(scores, rows.gold, meter.scorer.identity.model)
     return [Judgement(one, rows.gold) for one in scores]
 

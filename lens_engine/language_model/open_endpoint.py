@@ -59,7 +59,7 @@ def open_endpoint(
     spending = Spending(endpoint.prices)
     transport = Transport(endpoint, spending, None if name is None else f"the server of the model {name!r}")
     try:
-        server = MEET[endpoint.kind](endpoint, transport, own)
+        server = MEET[endpoint.kind](endpoint, transport, own, cache_dir)
         if weights is not None and server.takes_turns:
             raise InvalidConfig("a chat API is not compared with weights; leave them out", field="weights")
         conformance = check_server(server, transport)
@@ -121,7 +121,7 @@ def _recognise(server: Server, conformance: Conformance, cache_dir: Path | None)
     least = _SAME_CHAT_NATS if server.takes_turns else _SAME_NATS
     for one in known:
         tolerance = max(least, 3 * conformance.repeat_nats, 3 * one["repeat"])
-        if np.abs(np.array(one["scores"]) - scores).max() <= tolerance:
+        if conformance.differ(np.array(one["scores"])) <= tolerance:
             return one["revision"], one["repeat"]
     steps = [round(float(scores.mean()) / _STEP_NATS)]
     revision = _digest([key, steps])

@@ -38,18 +38,18 @@ def find_floors(values: LabelLogProbs) -> NDArray[np.bool_]:
     return (np.ascontiguousarray(values, dtype=np.float32).view(np.uint32) & np.uint32(1)).astype(bool)
 
 
-def check_floors(floors: int, values: int, where: str) -> None:
+def check_floors(scores: LabelLogProbs, model: str) -> None:
     """
     Args:
-        floors, values: number of floors, and of all values.
-        where: the server, for errors.
+        scores: of a chat.
 
     Raises:
         EndpointError: more than `MOST_FLOORS` of the values are floors.
     """
-    if values >= _LEAST_VALUES and floors > MOST_FLOORS * values:
+    share = find_floors(scores).mean()
+    if scores.size >= _LEAST_VALUES and share > MOST_FLOORS:
         raise EndpointError(
-            f"{where} lists only {1 - floors / values:.0%} of the label words among its 20 most probable tokens "
+            f"{model} lists only {1 - share:.0%} of the label words among its 20 most probable tokens "
             f"(check: most probable tokens): {_REMEDY}"
         )
 

@@ -6,9 +6,10 @@ query, because a prefix may be empty; who sends the turns puts it first (`lift_s
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from pydantic import Field
 
@@ -35,6 +36,12 @@ class ChatForm(Record):
     is_sampled: bool = Field(
         False,
         description="Whether the model was asked for one answer, because it gives no probabilities.",
+    )
+    fields: dict[str, Any] = Field(
+        {},
+        exclude_if=lambda fields: not fields,
+        description="Further fields of each request, such as reasoning_effort; null leaves a field of Lens out. Left "
+        "out if there are none.",
     )
 
 
@@ -109,11 +116,23 @@ def instruct(words: Iterable[str]) -> str:
     return f"Answer with one of these labels and nothing else: {', '.join(words)}."
 
 
+def merge_fields(fields: Mapping[str, Any], most_tokens: int) -> dict[str, Any]:
+    """Fields of a request beside the turns: those of Lens, and over them those of an endpoint; None leaves one out.
+
+    Args:
+        most_tokens: limit on the tokens of an answer; `max_completion_tokens` takes its place.
+    """
+    limit = {} if "max_completion_tokens" in fields else {"max_tokens": most_tokens}
+    merged = {"temperature": 0, **limit, **fields}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
 def describe_chat(form: ChatForm) -> str:
-    """How a chat is asked, in two sentences."""
+    """How a chat is asked, in two sentences, and its further fields."""
+    fields = f"Further fields of each request: {json.dumps(form.fields, ensure_ascii=False)}. " if form.fields else ""
     return (
         "The model is asked by turns of a chat: the template up to the label word by the user, the label word by the "
-        f"assistant. The system message: {form.system!r}"
+        f"assistant. {fields}The system message: {form.system!r}"
     )
 
 

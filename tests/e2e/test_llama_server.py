@@ -6,12 +6,18 @@ from typing import Any
 import httpx
 import pytest
 
+from lens_engine.config import SelectionConfig
 from lens_engine.language_model.loading.load import load_scorer
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.language_model.open_endpoint import open_endpoint
 from lens_engine.language_model.open_tokenizer import open_tokenizer
+from lens_engine.pipeline import select_support_examples
+from lens_engine.rows.problem import Problem
+from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.endpoints.address import Endpoint
-from lens_engine.types import LabelLogProbs
+from lens_engine.task.template import Task
+from lens_engine.types import Example, LabelLogProbs
+from tests.endpoints.double import MODEL, Double, ModelBehind, serving
 from tests.llama_server.server import LlamaServer
 from tests.llama_server.weights import float32_weights
 
@@ -19,6 +25,17 @@ pytestmark = pytest.mark.model
 
 PREFIX = ("Sharp, funny and warm. It was great.\n", "Two hours that I will not get back. It was terrible.\n")
 QUERIES = ["I loved every minute of it. It was", "Dull. It was"]
+TASK = Task("{text} It was {label}.\n", {"bad": "terrible", "good": "great"})
+CONFIG = SelectionConfig.model_validate(
+    {
+        "num_demonstrations": 2,
+        "splits": {"validation": 8, "confirmation": 4, "test": 4},
+        "filtering": {"keep": 6, "rounds": 2, "initial_score_size": 2, "max_score_size": 4},
+        "search": {"beam_width": 2, "children": 2, "iterations": 1},
+        "classifier": {"kind": "none"},
+        "comparisons": "none",
+    }
+)
 LIKELY, RARE = [" great", " terrible", " fine"], " photosynthesis"
 
 
@@ -96,3 +113,30 @@ def test_weights_here_are_those_of_the_server(llama_server: LlamaServer, tmp_pat
     scorer = open_endpoint(endpoint, weights=BUNDLED_MODEL, cache_dir=tmp_path, answer_bytes=None)
     scorer.close()
     assert "the weights here differ by" in (scorer.identity.executor_note or "")
+
+
+def choose(scorer: LabelScorer) -> list[tuple[int, ...]]:
+    """Rows of the support examples of a small selection, for each use."""
+    said = {"bad": ("Dull", "Slow", "A mess"), "good": ("Warm", "Sharp", "A joy")}
+    things = ("the plot", "the cast", "the music", "the end", "the jokes", "the pace")
+    texts = [(label, f"{word}, {thing}.") for thing in things for label in said for word in said[label]]
+    examples = [Example(row, text, label) for row, (label, text) in enumerate(texts)]
+    result = select_support_examples(Problem(TASK, examples), scorer, CONFIG, progress=False)
+    return [tuple(one.row for one in answer.examples) for answer in result.support_examples]
+
+
+def choose_at(endpoint: Endpoint, folder: Path) -> list[tuple[int, ...]]:
+    scorer = open_endpoint(endpoint, cache_dir=folder, answer_bytes=None)
+    try:
+        return choose(scorer)
+    finally:
+        scorer.close()
+
+
+def test_selection_through_servers_is_that_of_the_model_here(llama_server: LlamaServer, tmp_path: Path) -> None:
+    local = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu")
+    chosen = choose(local)
+    with serving(Double(ModelBehind(local))) as double:
+        assert choose_at(Endpoint("vllm", double.url, MODEL), tmp_path) == chosen
+    real = Endpoint("llama-cpp", llama_server.url, float32_weights().name)
+    assert choose_at(real, tmp_path) == chosen

@@ -32,7 +32,8 @@ TOKENS = (*WORDS, " Billing", "Bil", "B", "D", "The", "the", "yes", "no", *"ACEF
 
 @dataclass(frozen=True)
 class HashChat:
-    """A model with a small vocabulary. It repeats the last message of the user, or the word that stands in it."""
+    """A model with a small vocabulary. It repeats the last message of the user, or the word that stands in it, and
+    answers questions by yes or no."""
 
     tokens: tuple[str, ...] = TOKENS
 
@@ -48,7 +49,8 @@ class HashChat:
         starts = [one for one in self.tokens if last.startswith(one)]
         if starts and token == max(starts, key=len):
             return noise + 6.0
-        return noise + 2.5 * (len(token) > 2 and token.strip().lower() in last.lower())
+        is_answer = last.endswith("?") and token in ("yes", "no")
+        return noise + 2.5 * (is_answer or (len(token) > 2 and token.strip().lower() in last.lower()))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from lens_engine.metering.meter import Meter
 from lens_engine.methods.lens.infoscore import contributions, info_scores
 from lens_engine.plan.rounds import FilterRound
 from lens_engine.rows.quotas import count_labels, share_equally, take_quotas
+from lens_engine.scoring.floors import check_floors, has_floors
 from lens_engine.task.template import Task
 from lens_engine.types import Example, FloatArray, IndexArray
 
@@ -96,6 +97,8 @@ class Filter:
         queries = [self.task.render_query(example.text) for example in new]
         prefixes = [(self.task.render_demonstration(self.candidates[index]),) for index in survivors]
         one_shot, zero_shot = meter.score(prefixes, queries), meter.score([()], queries)[0]
+        if has_floors(self.task):
+            check_floors(one_shot, meter.scorer.identity.model)
         span_tokens = [meter.count_tokens(span) for span in self.task.label_spans]
         gold = self.task.index_labels(new)
         return contributions(self.options.contribution, one_shot, zero_shot, gold, span_tokens)

@@ -15,8 +15,14 @@ EndpointKind = Literal["vllm", "sglang", "llama-cpp", "openai-chat"]
 KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)
 AnswerKind = Literal["probabilities", "sampled"]
 
-_OWN_FIELDS = {"model", "messages", "max_tokens", "temperature", "logprobs", "top_logprobs", "n", "stream"}
+_OWN_FIELDS = {"model", "messages", "logprobs", "top_logprobs", "n", "stream"}
 """Fields of a chat request that Lens sets itself."""
+
+_SECRET = re.compile(
+    r"(.*[_-])?(api[_-]?key|authorization|secret|password|access[_-]?token|auth[_-]?token)|auth|bearer|key|token",
+    re.IGNORECASE,
+)
+"""Names of fields that hold a key: the result has `extra`."""
 
 DEVICE = "endpoint"
 """The device of a scorer that asks a server."""
@@ -40,8 +46,9 @@ class Endpoint:
         context: longest prompt (tokens); None for what the server says, or 32,768 for "openai-chat".
         answers: of "openai-chat". probabilities: those of its 20 most probable tokens. sampled: one answer a prompt,
             for a model that gives no probabilities.
-        extra: further fields of each request of "openai-chat", such as `{"reasoning_effort": "none"}`. With
-            `max_completion_tokens`, no `max_tokens` is sent.
+        extra: further fields of each request of "openai-chat", such as `{"reasoning_effort": "none"}`; None leaves a
+            field out. It may set `temperature` and `max_tokens`. With `max_completion_tokens`, no `max_tokens` is
+            sent. The result has these fields.
 
     Raises:
         InvalidConfig: the kind is unknown, the address is no http address or holds a key, the name is no name of a
@@ -56,7 +63,7 @@ class Endpoint:
     most_requests: int = 32
     context: int | None = None
     answers: AnswerKind = "probabilities"
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -84,9 +91,10 @@ class Endpoint:
         if own := sorted(_OWN_FIELDS & self.extra.keys()):
             raise InvalidConfig(f"extra has {', '.join(own)}, which Lens sets itself; leave it out", field="extra")
         try:
-            json.dumps(dict(self.extra), allow_nan=False)
+            written = json.dumps(dict(self.extra), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise InvalidConfig(f"extra is no JSON object: {error}", field="extra") from error
+        json.loads(written, object_hook=_refuse_secrets)
 
     @property
     def name(self) -> str:
@@ -108,6 +116,14 @@ class Endpoint:
                 field="key_variable",
             )
         return key
+
+
+def _refuse_secrets(fields: Mapping[str, Any]) -> None:
+    if secret := [name for name in fields if _SECRET.fullmatch(name)]:
+        raise InvalidConfig(
+            f"extra has {secret[0]}, and a result shows extra; give a key by the name of an environment variable",
+            field="extra",
+        )
 
 
 def is_endpoint(reference: str) -> bool:

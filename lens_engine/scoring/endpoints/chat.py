@@ -7,20 +7,24 @@ writing it, and adding them changed 5 to 10 % of the likeliest labels. A label t
 listed value, which is an upper bound (see `scoring.floors`).
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lens_engine.disk.cache_folder import keep_note, read_note
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.base import Block, Prefix
 from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.scoring.endpoints.chat_words import find_answers, list_probes
+from lens_engine.scoring.endpoints.conformance import CHECK_QUESTIONS, CHECK_TURNS
 from lens_engine.scoring.endpoints.contract import Parts, ReadBatch, ReadPlan, ServerFacts
-from lens_engine.scoring.endpoints.reads import NO_LOG_PROB, check_log_probs
+from lens_engine.scoring.endpoints.reads import NO_LOG_PROB, check_log_probs, in_form_of
 from lens_engine.scoring.endpoints.transport import Transport
-from lens_engine.scoring.floors import check_floors, mark_floors
+from lens_engine.scoring.floors import mark_floors
 from lens_engine.scoring.labels import check_distinct
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.task.chat import (
@@ -30,6 +34,7 @@ from lens_engine.task.chat import (
     ask_for_words,
     instruct,
     lift_system,
+    merge_fields,
     read_turns,
     write_turns,
 )
@@ -42,23 +47,12 @@ TOP = 20
 USUAL_CONTEXT = 32_768
 """Longest prompt of an endpoint that names none (tokens)."""
 
-_BYTES_PER_TOKEN = 4
+_BYTES_PER_TOKEN = 3  # fewer than most texts have, so that an estimate is an upper bound
 _TURN_TOKENS = 4
 """Tokens that a chat template puts around a turn, by and large."""
 
 _LEAST_LISTED = 2
 _CHECK_WORDS = ("yes", "no")
-_CHECK_TURNS = (("Is ice cold?", "yes"), ("Is a mouse larger than a house?", "no"))
-_CHECK_QUESTIONS = (
-    "Is water wet?",
-    "Can a stone swim?",
-    "Do birds have wings?",
-    "Is the moon made of wood?",
-    "Is seven more than three?",
-    "Are all numbers even?",
-    "Is fire cold?",
-    "Do fish need water?",
-)
 
 
 class ChatServer:
@@ -68,17 +62,31 @@ class ChatServer:
     takes_turns = True
     gives_answers_only = False
     least_check_nats = -5.0  # below, the values of one model differ from minute to minute
+    usual_written = 1  #: most tokens of an answer, unless the endpoint says otherwise
     reading = "the 20 most probable tokens, 1"  #: how answers are read; an answer on disk is of one way
 
-    def __init__(self, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None) -> None:
-        """`tokenizer`: the model's own; without it, tokens are estimated."""
+    def __init__(
+        self, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, cache_dir: Path | None
+    ) -> None:
+        """
+        Args:
+            tokenizer: the model's own; None to estimate the number of tokens.
+            cache_dir: where the choice of label words is kept, as `cache_folder` takes it.
+        """
         self._endpoint = endpoint
         self._transport = transport
         self._tokenizer = tokenizer
+        self._cache_dir = cache_dir
         self._answered_as: str | None = None
         self._fingerprint = ""
         self._fitted: dict[tuple[object, ...], Task] = {}
-        self._values = self._floors = 0
+
+    @property
+    def most_written(self) -> int:
+        """As `Server.most_written`; the context, if the endpoint leaves the limit out."""
+        fields = merge_fields(self._endpoint.extra, self.usual_written)
+        limits = [fields.get(name) for name in ("max_completion_tokens", "max_tokens")]
+        return max((limit for limit in limits if isinstance(limit, int)), default=self.facts.context)
 
     @property
     def facts(self) -> ServerFacts:
@@ -100,15 +108,15 @@ class ChatServer:
     @property
     def check(self) -> tuple[Block, tuple[str, ...]]:
         system = {"role": "system", "content": instruct(_CHECK_WORDS)}
-        prefix = tuple(write_turns([_by_user(text), _by_assistant(word)]) for text, word in _CHECK_TURNS)
-        queries = tuple(write_turns([system, _by_user(question)]) for question in _CHECK_QUESTIONS)
+        prefix = tuple(write_turns([_by_user(text), _by_assistant(word)]) for text, word in CHECK_TURNS)
+        queries = tuple(write_turns([system, _by_user(question)]) for question in CHECK_QUESTIONS)
         return Block((prefix,), queries), _CHECK_WORDS
 
     def fit_task(self, task: Task) -> Task:
         """As turns, with the label words or, where their first tokens may be alike, with letters.
 
-        Each word is asked for once. The words stay if the first token of every one is the beginning of one word
-        alone, and has two characters at least or is the whole word.
+        Each word is asked for once, and the choice is kept on disk. The words stay if the first token of every one is
+        the beginning of one word alone, and has two characters at least or is the whole word.
 
         Raises:
             InvalidVerbalizer: the words are alike, and there are more labels than letters.
@@ -118,7 +126,9 @@ class ChatServer:
             return task
         key = (task.template.pattern, tuple(task.verbalizer.words.items()), task.separator)
         if key not in self._fitted:
-            self._fitted[key] = self._choose_words(task)
+            fitted = self._choose_words(task)
+            form = fitted.chat.model_copy(update={"fields": dict(self._endpoint.extra)})
+            self._fitted[key] = ChatTask(fitted, form)
         return self._fitted[key]
 
     def plan(self, label_spans: Sequence[str]) -> ReadPlan:
@@ -131,7 +141,7 @@ class ChatServer:
         return [(prefix, endings) for prefix in prefixes]
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
-        """By the tokenizer, and four for each turn; without one, a token for each four bytes of UTF-8."""
+        """By the tokenizer, and four for each turn; without one, a token for each three bytes of UTF-8."""
         turns = [read_turns(segment) for segment in segments]
         texts = [[turn["content"] for turn in own] or [segment] for own, segment in zip(turns, segments, strict=True)]
         counts = [sum(self._count(own)) for own in texts]
@@ -150,8 +160,6 @@ class ChatServer:
         total = np.logaddexp.reduce([*listed.values()])
         check_log_probs(np.array([*values, total]), self._transport.where)
         is_floor = np.array([not found[word] for word in wanted])
-        self._values, self._floors = self._values + len(wanted), self._floors + int(is_floor.sum())
-        check_floors(self._floors, self._values, self._transport.where)
         return mark_floors(values, is_floor).astype(np.float64)
 
     async def _list_tokens(self, turns: Sequence[Turn]) -> Mapping[str, float]:
@@ -160,19 +168,16 @@ class ChatServer:
         Raises:
             EndpointError: the server gives none.
         """
-        asked = {"logprobs": True, "top_logprobs": TOP}
-        choice = await self.complete(turns, most_tokens=1, fields=asked)
         where = self._transport.where
-        content = (choice.get("logprobs") or {}).get("content")
-        if not content:
-            raise EndpointError(
-                f"{where} gives no log-probabilities of {self._endpoint.model} (check: values); take another model, or "
-                'ask for sampled answers: answers="sampled"'
-            )
-        try:
+        with in_form_of(self._endpoint.kind, where):
+            choice = await self.complete(turns, logprobs=True, top_logprobs=TOP)
+            content = (choice.get("logprobs") or {}).get("content")
+            if not content:
+                raise EndpointError(
+                    f"{where} gives no log-probabilities of {self._endpoint.model} (check: values); take another "
+                    'model, or ask for sampled answers: answers="sampled"'
+                )
             listed = {str(one["token"]): float(one["logprob"]) for one in content[0]["top_logprobs"]}
-        except (KeyError, TypeError, ValueError) as error:
-            raise self.strange(error) from error
         found = {token: value for token, value in listed.items() if value > NO_LOG_PROB}
         if len(found) < _LEAST_LISTED:
             raise EndpointError(
@@ -181,25 +186,18 @@ class ChatServer:
             )
         return found
 
-    async def complete(self, turns: Sequence[Turn], *, most_tokens: int, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """The first choice of an answer."""
-        extra = self._endpoint.extra
-        limit = {} if "max_completion_tokens" in extra else {"max_tokens": most_tokens}
-        body = {"model": self._endpoint.model, "messages": list(turns), "temperature": 0, **limit, **fields, **extra}
-        tokens = sum(self.count_tokens([write_turns(turns)]))
-        answer = await self._transport.post("/chat/completions", body, tokens=tokens, written=most_tokens)
-        try:
-            self._check_model(str(answer["model"]), answer.get("system_fingerprint"))
-            choice: dict[str, Any] = answer["choices"][0]
-            return {**choice}
-        except (KeyError, IndexError, TypeError) as error:
-            raise self.strange(error) from error
+    async def complete(self, turns: Sequence[Turn], **fields: object) -> dict[str, Any]:
+        """The first choice of an answer.
 
-    def strange(self, error: Exception) -> EndpointError:
-        return EndpointError(
-            f"{self._transport.where} answers in a form that chat completions do not have ({type(error).__name__}: "
-            f"{error}); is it another kind of server?"
-        )
+        Raises:
+            KeyError, IndexError, TypeError, AttributeError: the answer has another form.
+        """
+        fields |= {"model": self._endpoint.model, "messages": list(turns)}
+        body = fields | merge_fields(self._endpoint.extra, self.usual_written)
+        tokens = sum(self.count_tokens([write_turns(turns)]))
+        answer = await self._transport.post("/chat/completions", body, tokens=tokens, written=self.most_written)
+        self._check_model(str(answer["model"]), answer.get("system_fingerprint"))
+        return {**answer["choices"][0]}
 
     def _read_prompt(self, prompt: Parts) -> list[Turn]:
         turns = [read_turns(str(segment)) for segment in prompt]
@@ -218,9 +216,14 @@ class ChatServer:
                 "name the model with its date, or an address that asks one model"
             )
 
-    def _choose_words(self, task: Task) -> Task:
-        words = tuple(task.verbalizer.words.values())
-        answers = find_answers(words, self._probe(words))
+    def _choose_words(self, task: Task) -> ChatTask:
+        words, endpoint = tuple(task.verbalizer.words.values()), self._endpoint
+        probes = list_probes(words)
+        key = ["label words", endpoint.kind, endpoint.model, self._answered_as, dict(endpoint.extra), probes]
+        known = read_note(key, self._cache_dir)
+        answers = find_answers(words, self._probe(probes)) if known is None else json.loads(known)
+        if known is None:
+            keep_note(key, json.dumps(answers), self._cache_dir)
         return ask_for_letters(task) if answers is None else ask_for_words(task, answers)
 
     def _count(self, texts: Sequence[str]) -> list[int]:
@@ -228,11 +231,8 @@ class ChatServer:
             return self._tokenizer.count(texts)
         return [math.ceil(len(text.encode("utf-8", "surrogatepass")) / _BYTES_PER_TOKEN) for text in texts]
 
-    def _probe(self, words: Sequence[str]) -> list[Mapping[str, float]]:
-        """What is listed where each word is the right answer."""
-        return self._transport.wait_all(
-            [self._transport.start(self._list_tokens(turns)) for turns in list_probes(words)]
-        )
+    def _probe(self, probes: Sequence[Sequence[Turn]]) -> list[Mapping[str, float]]:
+        return self._transport.wait_all([self._transport.start(self._list_tokens(turns)) for turns in probes])
 
 
 def _by_user(text: str) -> Turn:

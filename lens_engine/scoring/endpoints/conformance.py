@@ -16,10 +16,24 @@ from lens_engine.scoring.endpoints.contract import ReadBatch, Server
 from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.types import LabelLogProbs
 
+CHECK_TURNS = (("Is ice cold?", "yes"), ("Is a mouse larger than a house?", "no"))
+CHECK_QUESTIONS = (
+    "Does a week have seven days?",
+    "Can a stone swim?",
+    "Do birds have wings?",
+    "Is the moon made of wood?",
+    "Is seven more than three?",
+    "Are all numbers even?",
+    "Is fire cold?",
+    "Do fish need water?",
+)
+"""The known prompts: what each asks, after two questions with their answers."""
+
 EXACT_NATS = 1e-3
 """A server whose repeats differ by less computes as in float32."""
 
 _MOST_REPEAT_NATS = 0.25  # quantised weights with a prefix cache: 0.1
+_FORGIVEN_ANSWERS = 2  # of a server that gives answers only, whose model may answer by chance
 _LEAST_SPREAD_NATS = 1e-3
 _LEAST_MASS = 1e-4
 
@@ -37,24 +51,37 @@ class CheckAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """What the checks measured. `scores` are those of the first time  # [queries, labels]."""
+    """What the checks measured. `scores` are those of the first time  # [queries, labels].
+
+    `repeat_nats`, `order_nats` and `differ` leave out the `forgiven` prompts that differ most.
+    """
 
     scores: LabelLogProbs
     repeat_nats: float  #: largest difference between two times
     order_nats: float  #: largest difference when the label words are asked for in reversed order
     mass: float  #: mean probability of the first tokens of all label words together
     spread_nats: float  #: largest difference between two prompts, of one label word
+    forgiven: int = 0  #: number of prompts that a model may answer otherwise from time to time
 
     @classmethod
-    def of(cls, first: CheckAnswer, again: CheckAnswer, reversed_: CheckAnswer) -> "Conformance":
+    def of(cls, first: CheckAnswer, again: CheckAnswer, reversed_: CheckAnswer, *, forgiven: int = 0) -> "Conformance":
         """The labels of the last are in reversed order."""
         return cls(
             scores=first.scores,
-            repeat_nats=float(np.abs(first.scores - again.scores).max()),
-            order_nats=float(np.abs(first.scores - reversed_.scores[:, ::-1]).max()),
+            repeat_nats=_differ(first.scores, again.scores, forgiven),
+            order_nats=_differ(first.scores, reversed_.scores[:, ::-1], forgiven),
             mass=first.mass,
             spread_nats=float(np.ptp(first.scores, axis=0).max()),
+            forgiven=forgiven,
         )
+
+    def differ(self, scores: LabelLogProbs) -> float:
+        """Largest difference of other scores from these (nats).
+
+        Args:
+            scores: of all known prompts, or of the first of them  # [queries, labels].
+        """
+        return _differ(self.scores[: len(scores)], scores, self.forgiven)
 
     def check(self, where: str) -> None:
         """
@@ -62,9 +89,13 @@ class Conformance:
             EndpointError: a check failed; the message names server, check and remedy.
         """
         if self.spread_nats < _LEAST_SPREAD_NATS:
+            reason = (
+                "its weights are not loaded as they should be, or it leaves the prompt out; look at the server's log"
+            )
+            if self.forgiven:
+                reason = "none of its answers is a label word; a model that reasons needs more max_completion_tokens"
             raise EndpointError(
-                f"{where} gives every prompt the same scores, {self.scores.flat[0]:.4f} (check: prompts): its weights "
-                "are not loaded as they should be, or it leaves the prompt out; look at the server's log"
+                f"{where} gives every prompt the same scores, {self.scores.flat[0]:.4f} (check: prompts): {reason}"
             )
         for name, found, remedy in (
             ("order", self.order_nats, "its scores depend on the order in which label words are asked for"),
@@ -101,10 +132,15 @@ class Conformance:
         return difference
 
     def describe(self) -> str:
+        forgiven = f", {self.forgiven} of {len(self.scores)} prompts left out" if self.forgiven else ""
         return (
-            f"repeats agree to {self.repeat_nats:.1e} nats, orders of labels to {self.order_nats:.1e}, "
+            f"repeats agree to {self.repeat_nats:.1e} nats, orders of labels to {self.order_nats:.1e}{forgiven}, "
             f"label words have {self.mass:.3f} of the probability"
         )
+
+
+def _differ(scores: LabelLogProbs, others: LabelLogProbs, forgiven: int) -> float:
+    return float(np.sort(np.abs(scores - others).max(axis=1))[-1 - forgiven])
 
 
 def ask_block(
@@ -141,6 +177,7 @@ def check_server(server: Server, transport: Transport) -> Conformance:
     """
     block, spans = server.check
     first, again = (ask_block(server, transport, block, spans, at_once=at_once) for at_once in (False, True))
-    conformance = Conformance.of(first, again, ask_block(server, transport, block, spans[::-1]))
+    forgiven = _FORGIVEN_ANSWERS if server.gives_answers_only else 0
+    conformance = Conformance.of(first, again, ask_block(server, transport, block, spans[::-1]), forgiven=forgiven)
     conformance.check(transport.where)
     return conformance

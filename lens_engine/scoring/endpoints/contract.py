@@ -90,6 +90,11 @@ class Server(Protocol):
         ...
 
     @property
+    def most_written(self) -> int:
+        """Largest number of tokens that one answer may have."""
+        ...
+
+    @property
     def facts(self) -> ServerFacts: ...
 
     @property

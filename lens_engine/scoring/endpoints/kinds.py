@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from lens_engine.scoring.endpoints import llama_cpp, sglang, vllm
@@ -9,6 +10,7 @@ from lens_engine.scoring.endpoints.address import Endpoint, EndpointKind
 from lens_engine.scoring.endpoints.chat import ChatServer
 from lens_engine.scoring.endpoints.contract import Server, ServerFacts
 from lens_engine.scoring.endpoints.llama_cpp import LlamaCppServer
+from lens_engine.scoring.endpoints.reads import in_form_of
 from lens_engine.scoring.endpoints.sampled import SampledServer
 from lens_engine.scoring.endpoints.server_tokenizer import ServerTokenizer
 from lens_engine.scoring.endpoints.sglang import SglangServer
@@ -19,24 +21,33 @@ from lens_engine.scoring.tokenization import SegmentTokenizer
 
 TokeniseAt = Callable[[Endpoint, Transport, str, bool], Awaitable[list[int]]]
 Describe = Callable[[Endpoint, Transport], Coroutine[Any, Any, ServerFacts]]
-Meet = Callable[[Endpoint, Transport, SegmentTokenizer | None], Server]
-"""Learn what a server says of itself. The tokenizer is that of its model; None to ask the server."""
+Meet = Callable[[Endpoint, Transport, SegmentTokenizer | None, Path | None], Server]
+"""Learn what a server says of itself. The tokenizer is that of its model; None to ask the server. The path is the cache
+folder, as `cache_folder` takes it."""
 
 
 def _meet_tokens(kind: type[TokenServer], describe: Describe, tokenise: TokeniseAt) -> Meet:
     """How a server that takes token ids is met."""
 
-    def meet(endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None) -> Server:
-        facts = transport.wait(transport.start(describe(endpoint, transport)))
-        tokenizer = tokenizer or ServerTokenizer(transport, partial(tokenise, endpoint, transport))
+    async def ask(ask_one: Callable[..., Awaitable[Any]], endpoint: Endpoint, transport: Transport, *given: Any) -> Any:
+        with in_form_of(endpoint.kind, transport.where):
+            return await ask_one(endpoint, transport, *given)
+
+    def meet(
+        endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, _cache_dir: Path | None
+    ) -> Server:
+        facts = transport.wait(transport.start(ask(describe, endpoint, transport)))
+        tokenizer = tokenizer or ServerTokenizer(transport, partial(ask, tokenise, endpoint, transport))
         return kind(endpoint, transport, tokenizer, facts)
 
     return meet
 
 
-def _meet_chat(endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None) -> Server:
+def _meet_chat(
+    endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, cache_dir: Path | None
+) -> Server:
     kind = SampledServer if endpoint.answers == "sampled" else ChatServer
-    return kind(endpoint, transport, tokenizer)
+    return kind(endpoint, transport, tokenizer, cache_dir)
 
 
 MEET: Mapping[EndpointKind, Meet] = {

@@ -4,6 +4,7 @@ A wanted token beyond the list is asked for alone, with a bias that makes it the
 answer is the one before the bias. The OpenAI-compatible calls of this server give no log-probabilities of given tokens.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -29,10 +30,13 @@ class LlamaCppServer(TokenServer):
         found = await self._complete(batch.prefix, batch.prompts, n_probs=_LISTED)
         self.check_counts(batch, _count(found)["prompt_tokens"])
         reads = [{one["id"]: float(one["logprob"]) for one in self._read(answer)["top_logprobs"]} for answer in found]
-        for prompt, values in zip(batch.prompts, reads, strict=False):
-            for token in batch.wanted:
-                if token not in values:
-                    values[token] = await self._ask_alone(batch.prefix, prompt, token)
+        places = zip(batch.prompts, reads, strict=False)
+        missing = [
+            (prompt, values, token) for prompt, values in places for token in batch.wanted if token not in values
+        ]
+        alone = await asyncio.gather(*(self._ask_alone(batch.prefix, prompt, token) for prompt, _, token in missing))
+        for (_, values, token), value in zip(missing, alone, strict=True):
+            values[token] = value
         return [*reads]
 
     async def _ask_alone(self, prefix: Parts, prompt: Parts, token: Part) -> float:
@@ -67,15 +71,12 @@ class LlamaCppServer(TokenServer):
         return sorted(answers, key=lambda answer: int(answer.get("index") or 0))
 
     def _read(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            read: dict[str, Any] = answer["completion_probabilities"][0]
-            if "top_logprobs" not in read or "logprob" not in read:
-                raise KeyError("logprob")
-        except (KeyError, IndexError, TypeError) as error:
+        read: dict[str, Any] = (answer.get("completion_probabilities") or [{}])[0]
+        if not {"top_logprobs", "logprob"} <= read.keys():
             raise EndpointError(
                 f"{self._transport.where} gives no log-probabilities (check: values): it is another kind of server, or "
                 "an old llama.cpp"
-            ) from error
+            )
         return read
 
 
@@ -123,5 +124,4 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
 async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:  # noqa: ARG001
     """Token ids of a text by the server's own tokenizer."""
     body = {"content": text, "add_special": special, "parse_special": False}
-    tokens: list[int] = (await transport.post("/tokenize", body))["tokens"]
-    return tokens
+    return [int(token) for token in (await transport.post("/tokenize", body))["tokens"]]

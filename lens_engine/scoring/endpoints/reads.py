@@ -1,10 +1,11 @@
 """Label words of several tokens as reads: each inner node of the label trie is one read of its children."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
-from lens_engine.errors import EndpointError
+from lens_engine.errors import EndpointError, LensError
 from lens_engine.scoring.endpoints.contract import Part, ReadBatch, ReadPlan
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.types import FloatArray
@@ -14,6 +15,27 @@ NO_LOG_PROB = -9000.0
 
 _ABOVE_ZERO = 1e-4
 """Rounding may lift the logarithm of a probability of one above 0."""
+
+
+@contextmanager
+def in_form_of(kind: str, where: str) -> Iterator[None]:
+    """A context that reads what a server of this kind answered.
+
+    Args:
+        where: the server, for errors.
+
+    Raises:
+        EndpointError: the answer has another form.
+    """
+    try:
+        yield
+    except LensError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise EndpointError(
+            f"{where} answers in a form that {kind} does not have ({type(error).__name__}: {error}); is it another "
+            "kind of server?"
+        ) from error
 
 
 def plan_reads(label_spans: Sequence[str], span_tokens: Sequence[tuple[int, ...]]) -> ReadPlan:

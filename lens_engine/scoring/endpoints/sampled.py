@@ -13,12 +13,12 @@ import numpy as np
 from lens_engine.errors import InvalidVerbalizer
 from lens_engine.scoring.endpoints.chat import ChatServer
 from lens_engine.scoring.endpoints.contract import Parts
-from lens_engine.task.chat import ask_for_words
+from lens_engine.scoring.endpoints.reads import in_form_of
+from lens_engine.task.chat import ChatTask, ask_for_words
 from lens_engine.task.template import Task
 from lens_engine.types import FloatArray
 
 _HIT_NATS, _MISS_NATS = math.log(0.99), math.log(1e-4)
-_MOST_TOKENS = 24
 _EDGE = re.compile(r"^\W+|\W+$")
 
 
@@ -26,21 +26,20 @@ class SampledServer(ChatServer):
     """A chat API that is asked for answers."""
 
     gives_answers_only = True
+    usual_written = 24
     reading = "a sampled answer, 1"
 
     async def _read(self, prompt: Parts, wanted: Parts) -> FloatArray:
-        choice = await self.complete(self._read_prompt(prompt), most_tokens=_MOST_TOKENS, fields={})
-        try:
+        with in_form_of(self._endpoint.kind, self._transport.where):
+            choice = await self.complete(self._read_prompt(prompt))
             said = str(choice["message"]["content"] or "")
-        except (KeyError, TypeError) as error:
-            raise self.strange(error) from error
         place = find_said(said, [*map(str, wanted)])
         values = np.full(len(wanted), _MISS_NATS)
         if place is not None:
             values[place] = _HIT_NATS
         return values
 
-    def _choose_words(self, task: Task) -> Task:
+    def _choose_words(self, task: Task) -> ChatTask:
         words = tuple(task.verbalizer.words.values())
         folded = {_fold(word): word for word in words}
         if len(folded) < len(words):

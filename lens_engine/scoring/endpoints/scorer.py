@@ -102,8 +102,9 @@ class EndpointScorer:
         suffixes = self._server.plan(label_spans).suffixes
         tokens = prompt_tokens * len(suffixes) + pairs * sum(map(len, suffixes))
         requests = len(suffixes) * max(prefixes, -(-pairs // self._server.prompts_per_request))
+        written = pairs * len(suffixes) * self._server.most_written
         has_prices = self.spending.prices is not None
-        return Bill(requests, tokens, self.spending.estimate(tokens, pairs * len(suffixes)) if has_prices else None)
+        return Bill(requests, tokens, self.spending.estimate(tokens, written) if has_prices else None)
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         """As `LabelScorer.score`, and as `score_blocks`."""
@@ -155,7 +156,8 @@ class EndpointScorer:
                     batch = ReadBatch(prefix, tuple(endings[query] for query in chosen), wanted)
                     future = self._transport.start(self._ask(batch))
                     tokens = int(lengths[place, chosen].sum()) + len(chosen) * len(suffix)
-                    self.spending.expect(self.spending.estimate(tokens, len(chosen)), future)
+                    written = len(chosen) * self._server.most_written
+                    self.spending.expect(self.spending.estimate(tokens, written), future)
                     flight.under_way.append((_Place(place, read, chosen), future))
         flight.pairs_found = int((~missing).sum())
         return flight
@@ -221,14 +223,15 @@ class EndpointScorer:
         return np.add.outer(np.array(prefixes, dtype=np.intp), np.array(queries, dtype=np.intp))
 
     def _check_again(self) -> None:
-        """Ask one of the known prompts again.
+        """Ask one of the known prompts again; all, if the model may answer some otherwise.
 
         Raises:
             EndpointError: the server answers otherwise than at connection.
         """
         block, spans = self._server.check
-        found = ask_block(self._server, self._transport, Block(block.prefixes, block.queries[:1]), spans)
-        shift = float(np.abs(found.scores[0] - self.conformance.scores[0]).max())
+        queries = block.queries if self.conformance.forgiven else block.queries[:1]
+        found = ask_block(self._server, self._transport, Block(block.prefixes, queries), spans)
+        shift = self.conformance.differ(found.scores)
         if shift > max(_SHIFT_NATS, 3 * self.conformance.repeat_nats):
             raise EndpointError(
                 f"{self._transport.where} answers a known prompt otherwise than at connection, by {shift:.2f} nats "

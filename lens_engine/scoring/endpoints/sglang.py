@@ -6,7 +6,6 @@ By its documentation and source; it was tried against a double only.
 from collections.abc import Mapping
 from typing import Any
 
-from lens_engine.errors import EndpointError
 from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.scoring.endpoints.contract import Part, ReadBatch, ServerFacts
 from lens_engine.scoring.endpoints.token_server import TokenServer, find_model, read_context
@@ -25,18 +24,12 @@ class SglangServer(TokenServer):
             "return_logprob": True,
             "token_ids_logprob": [batch.wanted] * len(prompts),
         }
-        try:
-            answers: list[dict[str, Any]] = await self._transport.post(
-                "/generate", body, tokens=sum(map(len, prompts)), written=len(prompts), count=_count
-            )
-            found = [answer["meta_info"]["output_token_ids_logprobs"][0] for answer in answers]
-            self.check_counts(batch, _count(answers)["prompt_tokens"])
-            return [{token: float(value) for value, token, *_ in reads} for reads in found]
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            raise EndpointError(
-                f"{self._transport.where} answers in a form that SGLang does not have "
-                f"({type(error).__name__}: {error}); is it another kind of server, or without log-probabilities?"
-            ) from error
+        answers: list[dict[str, Any]] = await self._transport.post(
+            "/generate", body, tokens=sum(map(len, prompts)), written=len(prompts), count=_count
+        )
+        found = [answer["meta_info"]["output_token_ids_logprobs"][0] for answer in answers]
+        self.check_counts(batch, _count(answers)["prompt_tokens"])
+        return [{token: float(value) for value, token, *_ in reads} for reads in found]
 
 
 def _count(answers: list[dict[str, Any]]) -> Mapping[str, Any]:

@@ -8,27 +8,15 @@ import numpy as np
 from lens_engine.errors import EndpointError, InvalidDataset
 from lens_engine.scoring.base import Block, Prefix
 from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.scoring.endpoints.conformance import CHECK_QUESTIONS, CHECK_TURNS
 from lens_engine.scoring.endpoints.contract import Part, Parts, ReadBatch, ReadPlan, ServerFacts
-from lens_engine.scoring.endpoints.reads import pick_values, plan_reads
+from lens_engine.scoring.endpoints.reads import in_form_of, pick_values, plan_reads
 from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.task.template import Task
 from lens_engine.types import FloatArray
 
-_CHECK_DEMONSTRATIONS = (
-    "Question: Is ice cold?\nAnswer: yes\n",
-    "Question: Is a mouse larger than a house?\nAnswer: no\n",
-)
-_CHECK_QUESTIONS = (
-    "Is water wet?",
-    "Can a stone swim?",
-    "Do birds have wings?",
-    "Is the moon made of wood?",
-    "Is seven more than three?",
-    "Are all numbers even?",
-    "Will it rain in this town next Tuesday?",
-    "Do fish need water?",
-)
+_CHECK_DEMONSTRATIONS = tuple(f"Question: {question}\nAnswer: {word}\n" for question, word in CHECK_TURNS)
 _CHECK_SPANS = (" yes", " no", " not sure")
 
 
@@ -39,11 +27,13 @@ class TokenServer:
     takes_turns = False
     gives_answers_only = False
     least_check_nats = -np.inf
+    most_written = 1
 
     def __init__(
         self, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer, facts: ServerFacts
     ) -> None:
         self.facts = facts
+        self._kind = endpoint.kind
         self._model = endpoint.model
         self._transport = transport
         self._tokenizer = tokenizer
@@ -55,7 +45,7 @@ class TokenServer:
 
     @property
     def check(self) -> tuple[Block, tuple[str, ...]]:
-        queries = tuple(f"Question: {question}\nAnswer:" for question in _CHECK_QUESTIONS)
+        queries = tuple(f"Question: {question}\nAnswer:" for question in CHECK_QUESTIONS)
         return Block((_CHECK_DEMONSTRATIONS,), queries), _CHECK_SPANS
 
     def fit_task(self, task: Task) -> Task:
@@ -80,10 +70,15 @@ class TokenServer:
 
     async def answer(self, batch: ReadBatch) -> FloatArray:
         """As `Server.answer`."""
-        return pick_values(batch, await self.ask(batch), self._transport.where)
+        with in_form_of(self._kind, self._transport.where):
+            return pick_values(batch, await self.ask(batch), self._transport.where)
 
     async def ask(self, batch: ReadBatch) -> list[Mapping[Part, float]]:
-        """The log-probabilities of each prompt, by token id; they may hold more than the wanted ones."""
+        """The log-probabilities of each prompt, by token id; they may hold more than the wanted ones.
+
+        Raises:
+            KeyError, IndexError, TypeError, ValueError, AttributeError: the answer has another form.
+        """
         raise NotImplementedError
 
     def check_counts(self, batch: ReadBatch, counted: object) -> None:
@@ -131,5 +126,4 @@ async def find_model(endpoint: Endpoint, transport: Transport) -> dict[str, Any]
 async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
     """Token ids of a text by the server's own tokenizer."""
     body = {"model": endpoint.model, "prompt": text, "add_special_tokens": special}
-    tokens: list[int] = (await transport.post("/tokenize", body))["tokens"]
-    return tokens
+    return [int(token) for token in (await transport.post("/tokenize", body))["tokens"]]

@@ -43,17 +43,11 @@ class VllmServer(TokenServer):
         )
         self._check_model(answer)
         self.check_counts(batch, (answer.get("usage") or {}).get("prompt_tokens"))
-        try:
-            choices = sorted(answer["choices"], key=lambda choice: choice["index"])
-            if any(choice["logprobs"] is None for choice in choices):
-                raise EndpointError(f"{self._transport.where} gives no log-probabilities (check: values)")
-            tops = [choice["logprobs"]["top_logprobs"][0] for choice in choices]
-            return [{_read_id(token): float(value) for token, value in top.items()} for top in tops]
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise EndpointError(
-                f"{self._transport.where} answers in a form that vLLM does not have ({type(error).__name__}: {error}); "
-                "is it another kind of server?"
-            ) from error
+        choices = sorted(answer["choices"], key=lambda choice: choice["index"])
+        if any(choice["logprobs"] is None for choice in choices):
+            raise EndpointError(f"{self._transport.where} gives no log-probabilities (check: values)")
+        tops = [choice["logprobs"]["top_logprobs"][0] for choice in choices]
+        return [{_read_id(token): float(value) for token, value in top.items()} for top in tops]
 
     def _check_model(self, answer: Mapping[str, Any]) -> None:
         if answer.get("model") != self._model:

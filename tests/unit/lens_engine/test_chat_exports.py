@@ -14,7 +14,7 @@ from lens_engine.classifier.heads import PriorHead
 from lens_engine.errors import InvalidConfig
 from lens_engine.exports import CODE_FORMATS, FORMATS, CodeFormat, Source, write_classifier_export
 from lens_engine.exports.logit_bias import write_logit_bias
-from lens_engine.task.chat import ask_for_letters, ask_for_words, lift_system, read_turns
+from lens_engine.task.chat import ChatTask, ask_for_letters, ask_for_words, lift_system, read_turns
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 from lens_engine.types import Example
@@ -104,8 +104,10 @@ def test_code_asks_the_turns_and_gives_the_probabilities(format: CodeFormat, tmp
     head = PriorHead(biases=((0.5, -0.25, 0.0), (0.0, 0.0, 1.0)), temperature=0.7)
     examples = [Example(place, text, "zero") for place, text in enumerate(AWKWARD)]
     prompts = tuple(Prompt(rows=(0,), demonstrations=TASK.render_prefix(examples[place::2])) for place in range(2))
+    fields = {"seed": None, "temperature": None, "stop": ["\u2028", True], "max_completion_tokens": 16}
+    form = TASK.chat.model_copy(update={"fields": fields})
     classifier = Classifier(
-        task=TaskRecord.of(TASK),
+        task=TaskRecord.of(ChatTask(TASK, form)),
         prompts=prompts,
         head=head,
         fit_rows=9,
@@ -116,6 +118,8 @@ def test_code_asks_the_turns_and_gives_the_probabilities(format: CodeFormat, tmp
     with serving(ChatDouble()) as double:
         code = write_classifier_export(classifier, format)
         found = run_code(format, code, tmp_path, f"{double.url}/v1", texts)
+    sent = {"logprobs": True, "top_logprobs": 20, "stop": fields["stop"], "max_completion_tokens": 16}
+    assert all(body | {"messages": 0} == {"model": "toy", "messages": 0, **sent} for body in double.bodies)
     scores = np.array([[_score(prefix, text) for text in texts] for prefix in classifier.prefixes])
     expected = np.exp(head.class_log_probs(scores))
     answered = [[one["probabilities"][label] for label in classifier.labels] for one in found]

@@ -13,6 +13,7 @@ from lens_engine.task.chat import (
     ChatTask,
     ask_for_letters,
     ask_for_words,
+    describe_chat,
     read_turns,
     write_turns,
 )
@@ -71,6 +72,17 @@ def test_record_gives_the_chat_again_and_leaves_texts_as_they_were() -> None:
     assert list(json.loads(TaskRecord.of(TASK).model_dump_json())) == ["template", "label_words", "separator"]
     assert list(TaskRecord.of(TASK).model_dump()) == ["template", "label_words", "separator"]
     assert TaskRecord.of(TaskRecord.of(TASK).task()) == TaskRecord.of(TASK)
+
+
+def test_fields_of_requests_are_stored_and_told_if_there_are_any() -> None:
+    plain = ChatForm(system="x", answers=("A", "B"))
+    asked = plain.model_copy(update={"fields": {"temperature": None, "effort": "low"}})
+
+    assert list(json.loads(plain.model_dump_json())) == ["system", "answers", "is_sampled"]
+    assert ChatForm.model_validate_json(plain.model_dump_json()) == plain
+    assert ChatForm.model_validate_json(asked.model_dump_json()) == asked
+    assert "Further fields" not in describe_chat(plain)
+    assert 'Further fields of each request: {"temperature": null, "effort": "low"}.' in describe_chat(asked)
 
 
 def test_chat_has_an_answer_for_each_label() -> None:

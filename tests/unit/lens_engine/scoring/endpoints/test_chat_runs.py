@@ -103,7 +103,8 @@ def test_run_again_pays_nothing_and_has_the_same_digest(double: ChatDouble) -> N
         paid.append(len(double.bodies) - before)
         scorer.close()
     assert results[0].digest == results[1].digest
-    assert paid[1] == len(WORDS)  # the probes of the label words
+    assert paid == [paid[0], 0]  # and no word is asked for again
+    assert results[0].task == results[1].task
     assert results[1].cost.pairs_from_cache == results[1].cost.pairs
 
 
@@ -121,6 +122,20 @@ def test_labels_that_are_not_listed_are_counted(double: ChatDouble) -> None:
     scorer.close()
     (found,) = [one for one in result.warnings if "upper bounds" in one]
     assert "values of right labels" in found
+
+
+def test_chat_that_lists_few_label_words_ends_the_run(double: ChatDouble) -> None:
+    scorer = connect(double)
+    scorer.fit_task(TASK)
+
+    def drop(answer: dict[str, Any]) -> dict[str, Any]:
+        listed(answer)[:] = [one for one in listed(answer) if one["token"] not in WORDS[1:3]]
+        return answer
+
+    double.fault = drop
+    with pytest.raises(EndpointError, match=r"only \d\d% of the label words .*check: most probable tokens"):
+        select(scorer)
+    scorer.close()
 
 
 def test_right_labels_that_are_not_listed_end_the_run(double: ChatDouble) -> None:

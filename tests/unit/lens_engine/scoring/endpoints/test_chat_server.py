@@ -13,11 +13,11 @@ from lens_engine.errors import EndpointError, InvalidConfig, InvalidVerbalizer
 from lens_engine.language_model.open_endpoint import open_endpoint
 from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.scoring.endpoints.scorer import EndpointScorer
-from lens_engine.scoring.floors import check_true_floors, find_floors, mark_floors
+from lens_engine.scoring.floors import find_floors
 from lens_engine.task.chat import ChatTask, lift_system, read_turns
 from lens_engine.task.template import Task
 from lens_engine.types import Example
-from tests.endpoints.chat_double import DATED, MODEL, TOKENS, WORDS, ChatDouble, HashChat, listed
+from tests.endpoints.chat_double import DATED, MODEL, WORDS, ChatDouble, HashChat, listed
 from tests.endpoints.serving import serving
 
 TASK = Task("{text} Topic: {label}.", {word.lower(): word for word in WORDS})
@@ -98,7 +98,8 @@ def test_same_model_has_the_same_revision_and_another_has_not() -> None:
     assert revision(ChatDouble()) == usual
     # The address is no part of it, nor is the machine of the vendor.
     assert revision(other_machine) == usual
-    assert revision(ChatDouble(model=HashChat((*TOKENS, "yes", "X" * 9)))) != usual
+    other = ChatDouble(model=lambda messages: HashChat()([{"role": "system", "content": "x"}, *messages]))
+    assert revision(other) != usual
     assert revision(ChatDouble(), answers="sampled") != usual
     assert revision(ChatDouble(), extra={"seed": 1}) != usual
 
@@ -141,42 +142,6 @@ def test_label_beyond_the_listed_tokens_has_the_smallest_of_them() -> None:
     assert (found[:, 2] <= found.min(axis=1) + 1e-6).all()
 
 
-def test_server_that_lists_few_label_words_is_refused() -> None:
-    def drop(answer: dict[str, Any]) -> dict[str, Any]:
-        listed(answer)[:] = [one for one in listed(answer) if one["token"] not in WORDS[1:3]]
-        return answer
-
-    double = ChatDouble()
-    with asking(double) as scorer:
-        task = fit(scorer)
-        double.fault = drop
-        queries = [task.render_query(text) for text in TEXTS]
-        prefixes = [task.render_prefix(EXAMPLES[:number]) for number in range(8)]
-        with pytest.raises(EndpointError, match=r"only \d\d% of the label words .*check: most probable tokens"):
-            scorer.score(prefixes, queries, task.label_spans)
-
-
-def test_right_labels_that_are_not_listed_are_refused() -> None:
-    values = np.full((2, 200, 3), -1.0)
-    floors = np.zeros(values.shape, dtype=bool)
-    gold = np.arange(200) % 3
-    floors[0, :20, :] = True
-    scores = mark_floors(values, floors)
-    check_true_floors(scores, gold, "chatty")
-    floors[1, 7, gold[7]] = True
-    with pytest.raises(EndpointError, match=r"chatty does not list the right label .* for 21 of 400 rows"):
-        check_true_floors(mark_floors(values, floors), gold, "chatty")
-
-
-def test_mark_of_a_floor_survives_and_changes_nothing_else() -> None:
-    values = -np.random.default_rng(0).exponential(3.0, 1000)
-    floors = np.arange(1000) % 3 == 0
-    marked = mark_floors(values, floors)
-    assert np.array_equal(find_floors(marked.astype(np.float64).astype(np.float32)), floors)
-    assert np.abs(marked - values).max() < 1e-5
-    assert np.isfinite(mark_floors(np.zeros(2), np.array([True, False]))).all()
-
-
 def put(token: str, value: float) -> Callable[[dict[str, Any]], dict[str, Any]]:
     def change(answer: dict[str, Any]) -> dict[str, Any]:
         for one in listed(answer):
@@ -200,8 +165,8 @@ FAULTS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = {
     "positive": (put("", 0.5), r"gave 0.5 as a log-probability \(check: values\)"),
     "zeros": (put("", 0.0), r"\(check: values\)"),
     "uniform": (put("", -math.log(50)), r"every prompt the same scores.*\(check: prompts\)"),
-    "no choice": (lambda answer: answer | {"choices": []}, "form that chat completions do not have"),
-    "no model": (lambda answer: {"choices": answer["choices"]}, "form that chat completions do not have"),
+    "no choice": (lambda answer: answer | {"choices": []}, "form that openai-chat does not have"),
+    "no model": (lambda answer: {"choices": answer["choices"]}, "form that openai-chat does not have"),
 }
 
 
@@ -229,22 +194,26 @@ def test_tokens_are_estimated_by_bytes_and_turns() -> None:
     with asking(ChatDouble()) as scorer:
         task = fit(scorer)
         (demonstration,) = scorer.count_tokens([task.render_demonstration(EXAMPLES[0])])
-        assert demonstration == math.ceil(len(f"{TEXTS[0]} Topic:") / 4) + math.ceil(len("Billing") / 4) + 8
-        assert scorer.count_tokens(["Billing", "日本語"]) == [2, 3]
+        assert demonstration == math.ceil(len(f"{TEXTS[0]} Topic:") / 3) + math.ceil(len("Billing") / 3) + 8
+        assert scorer.count_tokens(["Billing", "日本語"]) == [3, 3]
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "said"),
+    ("extra", "fields"),
     [
-        ("openai-chat", {"extra": {"temperature": 1}}, "extra has temperature, which Lens sets itself"),
-        ("openai-chat", {"extra": {"x": float("nan")}}, "extra is no JSON object"),
-        ("openai-chat", {"answers": "text"}, "take probabilities or sampled"),
-        ("vllm", {"answers": "sampled"}, "options of openai-chat alone"),
+        ({}, {"temperature": 0, "max_tokens": 1}),
+        ({"temperature": None, "max_tokens": None}, {}),
+        ({"temperature": 1, "max_tokens": 8, "seed": 3}, {"temperature": 1, "max_tokens": 8, "seed": 3}),
+        ({"max_completion_tokens": 16}, {"temperature": 0, "max_completion_tokens": 16}),
     ],
 )
-def test_options_of_an_endpoint_are_checked(kind: Any, given: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidConfig, match=said):
-        Endpoint(kind, "http://localhost", MODEL, **given)
+def test_server_gets_the_fields_that_the_result_tells(extra: dict[str, Any], fields: dict[str, Any]) -> None:
+    double = ChatDouble()
+    with asking(double, extra=extra) as scorer:
+        form = fit(scorer).chat
+    sent = [(name, value) for name, value in double.bodies[-1].items() if name not in ("model", "messages")]
+    assert dict(sent) == {"logprobs": True, "top_logprobs": 20, **fields}
+    assert form.fields == extra
 
 
 def test_chat_is_not_compared_with_weights() -> None:

@@ -69,7 +69,7 @@ def in_another_form(answer: Answer) -> Answer:
         (shortened, "answered 7 of 8 prompts"),
         (counted_less, "check: tokens"),
         (as_another_model, "check: model"),
-        (in_another_form, "form that vLLM does not have"),
+        (in_another_form, "form that vllm does not have"),
     ],
 )
 def test_server_with_a_fault_is_refused(

@@ -29,6 +29,14 @@ def test_tokens_beyond_the_list_are_asked_for_alone(connect: Connect, double: Do
     assert np.allclose(scorer.score([PREFIX], QUERIES, SPANS)[0], RIGHT, atol=1e-5)
 
 
+def test_tokens_beyond_the_list_are_asked_at_the_same_time(connect: Connect, double: Double) -> None:
+    double.listed = 1
+    scorer = connect(kind="llama-cpp")
+    double.seconds, double.most_at_once = 0.05, 0
+    scorer.score([PREFIX], QUERIES[:4], ["x", "y"])  # one read
+    assert double.most_at_once >= 4
+
+
 def test_a_prompt_alone_is_answered_without_a_list(connect: Connect) -> None:
     (scores,) = connect(kind="llama-cpp").score([PREFIX], QUERIES[:1], SPANS)
     assert np.allclose(scores, RIGHT[:1], atol=1e-5)
@@ -59,6 +67,8 @@ def _on_each(change: Any) -> Any:
         ({"completion_probabilities": None}, "check: values"),
         ({"completion_probabilities": []}, "check: values"),
         ({"completion_probabilities": [{"id": 1, "probs": []}]}, "check: values"),
+        ({"completion_probabilities": "x"}, "form that llama-cpp does not have"),
+        ({"completion_probabilities": ["x"]}, "form that llama-cpp does not have"),
         ({"model": "other"}, "check: model"),
         ({"tokens_evaluated": 3}, "check: tokens"),
         ({"completion_probabilities": [{"id": 1, "logprob": -1.0, "top_logprobs": []}]}, "check: rare tokens"),

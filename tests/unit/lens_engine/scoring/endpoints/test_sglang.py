@@ -45,10 +45,10 @@ def _counted_less(answer: list[dict[str, Any]]) -> Any:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (_without_wanted, "form that SGLang does not have"),
+        (_without_wanted, "form that sglang does not have"),
         (_with_others, "gave no log-probability"),
         (_counted_less, "check: tokens"),
-        (lambda answer: {"choices": answer}, "form that SGLang does not have"),
+        (lambda answer: {"choices": answer}, "form that sglang does not have"),
     ],
 )
 def test_answer_with_a_fault_is_refused(connect: Connect, double: Double, fault: Any, message: str) -> None:
