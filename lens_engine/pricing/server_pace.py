@@ -15,7 +15,7 @@ _REQUESTS = 32
 """Largest number of requests of the sample: some rounds of those at once."""
 
 _SHARE = 8
-"""The sample takes one of so many candidates at most."""
+"""Number of candidates for each one of the sample, at least."""
 
 
 def measure_server_pace(

@@ -49,7 +49,7 @@ USUAL_CONTEXT = 32_768
 
 _BYTES_PER_TOKEN = 3  # fewer than most texts have, so that an estimate is an upper bound
 _TURN_TOKENS = 4
-"""Tokens that a chat template puts around a turn, by and large."""
+"""Tokens that a chat template puts around a turn, about."""
 
 _LEAST_LISTED = 2
 _CHECK_WORDS = ("yes", "no")

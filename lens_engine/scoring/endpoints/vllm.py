@@ -17,7 +17,7 @@ _MOST_TOKENS = 128
 
 
 class VllmServer(TokenServer):
-    prompts_per_request = 16  # prompts of one prefix; a request has some 2 ms of its own
+    prompts_per_request = 16  # prompts of one prefix; each request costs the client some 2 ms
 
     async def ask(self, batch: ReadBatch) -> list[Mapping[Part, float]]:
         """As `TokenServer.ask`; more wanted tokens than a request may name take several requests."""
