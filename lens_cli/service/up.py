@@ -37,9 +37,9 @@ def up(
         ),
     ] = None,
 ) -> None:
-    """Run everything on this machine: Postgres, Redis, the API and one worker, until Ctrl-C.
+    """Run everything on this machine: Postgres, Redis, the API and a worker, until Ctrl-C.
 
-    The extra `embedded` has both servers. The data stays in the data directory, so a
+    With models behind servers (LENS_ENDPOINTS), a second worker asks them. The extra `embedded` has both servers. The data stays in the data directory, so a
     selection that was under way goes on at the next `lens up`.
     """
     from lens_cli.service.stack import StackSpec, running_stack
