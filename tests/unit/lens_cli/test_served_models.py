@@ -177,10 +177,10 @@ def test_selection_at_a_server_imports_no_torch(double: Double, train: Path) -> 
 
 
 def test_interrupt_ends_a_run_within_seconds_with_the_best_so_far(double: Double, train: Path, tmp_path: Path) -> None:
-    double.seconds = 0.15
+    double.seconds = 0.3
     result = tmp_path / "result.json"
     run = start(*select(train, double, "--output", str(result), "--option", "search.iterations=50"))
-    while double.num_prompts < 600:
+    while double.num_prompts < 520:  # the first permutations are judged, and the search goes on
         assert run.poll() is None, run.communicate()
         time.sleep(0.02)
     os.kill(run.pid, signal.SIGINT)

@@ -12,8 +12,8 @@ from tests.endpoints.select_once import select_once
 
 pytestmark = pytest.mark.slow
 
-_UNDER_WAY = 2 * 16
-"""Prompts whose answers a killed process cannot have received: of two requests."""
+_UNDER_WAY = 2 * 2 * 16
+"""Prompts whose answers a killed process cannot have kept: of two requests, and of the two before, just received."""
 
 
 def test_killed_run_pays_for_no_answer_twice(double: Double, tmp_path: Path) -> None:
