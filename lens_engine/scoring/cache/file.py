@@ -26,7 +26,6 @@ _SETUP = (
     "PRAGMA synchronous = OFF",  # a killed process harms nothing; a crash of the machine may, and is noticed
     "CREATE TABLE IF NOT EXISTS blocks (number INTEGER PRIMARY KEY, key BLOB UNIQUE NOT NULL, value BLOB NOT NULL)",
 )
-_READ = "SELECT value FROM blocks WHERE key = ?"
 _WRITE = "INSERT OR REPLACE INTO blocks (key, value) VALUES (?, ?)"
 _DELETE_OLDEST = "DELETE FROM blocks WHERE number <= (SELECT (15 * min(number) + max(number)) / 16 FROM blocks)"
 
@@ -57,8 +56,7 @@ class PairCache:
 
     def find(self, key: bytes) -> LabelLogProbs | None:
         """The block stored under `key`, bit for bit; None if there is none or it is damaged."""
-        row = self._attempt(lambda connection: connection.execute(_READ, (key,)).fetchone())
-        return None if row is None else _decode(key, row[0])
+        return self.find_all([key]).get(key)
 
     def find_all(self, keys: Sequence[bytes]) -> dict[bytes, LabelLogProbs]:
         """As `find`, for many keys; those without a block are left out."""

@@ -42,7 +42,6 @@ class _Place(NamedTuple):
 class _Flight:
     """A block whose reads are under way."""
 
-    block: Block
     plan: ReadPlan
     reads: list[FloatArray]  #: of each read of the plan  # [prefixes, queries, wanted]
     pairs_found: int = 0
@@ -51,10 +50,6 @@ class _Flight:
     @property
     def has_landed(self) -> bool:
         return all(future.done() for _, future in self.under_way)
-
-    def sum_paths(self) -> LabelLogProbs:
-        """`label_log_probs  # [prefixes, queries, labels]`."""
-        return self.plan.sum_paths(self.reads)
 
 
 class EndpointScorer:
@@ -88,7 +83,7 @@ class EndpointScorer:
         self._transport = transport
         self._answers = answers
         self._checked_at = spending.requests
-        self._prefix_of_keys = json.dumps([identity.revision, self.surroundings]).encode()
+        self._identity_of_keys = json.dumps([identity.revision, self.surroundings]).encode()
 
     def fit_task(self, task: Task) -> Task:
         """As `AskingScorer.fit_task`."""
@@ -142,19 +137,20 @@ class EndpointScorer:
     def _start(self, block: Block, plan: ReadPlan) -> _Flight:
         """Look every read up, and ask for those that are not found."""
         shape = (len(block.prefixes), len(block.queries))
-        flight = _Flight(block, plan, [np.zeros((*shape, len(wanted))) for wanted in plan.wanted])
+        flight = _Flight(plan, [np.zeros((*shape, len(wanted))) for wanted in plan.wanted])
         encoded = self._server.encode(block.prefixes, block.queries)
         lengths = self._count_block(block, plan)
         missing = np.zeros(shape, dtype=bool)
         for place, (prefix, queries) in enumerate(encoded):
             for read, (suffix, wanted) in enumerate(zip(plan.suffixes, plan.wanted, strict=True)):
                 endings = [query + suffix for query in queries]
-                asked = self._look_up(flight.reads[read][place], prefix, endings, wanted)
+                keys = [] if self._answers is None else _make_keys(self._identity_of_keys, prefix, endings, wanted)
+                asked = self._look_up(flight.reads[read][place], keys)
                 missing[place, asked] = True
                 for start in range(0, len(asked), self._server.prompts_per_request):
                     chosen = asked[start : start + self._server.prompts_per_request]
                     batch = ReadBatch(prefix, tuple(endings[query] for query in chosen), wanted)
-                    future = self._transport.start(self._ask(batch))
+                    future = self._transport.start(self._ask(batch, [keys[query] for query in chosen if keys]))
                     tokens = int(lengths[place, chosen].sum()) + len(chosen) * len(suffix)
                     written = len(chosen) * self._server.most_written
                     self.spending.expect(self.spending.estimate(tokens, written), future)
@@ -177,38 +173,25 @@ class EndpointScorer:
             self._checked_at = self.spending.requests
             self._check_again()
         self.pairs_found += flight.pairs_found
-        scores = flight.sum_paths()
+        scores = flight.plan.sum_paths(flight.reads)
         check_finite(scores, label_spans)
         return scores
 
-    def _look_up(self, values: FloatArray, prefix: Parts, endings: Sequence[Parts], wanted: Parts) -> list[int]:
+    def _look_up(self, values: FloatArray, keys: Sequence[bytes]) -> list[int]:
         """Fill in the answers on disk; returns the numbers of the endings without one."""
         if self._answers is None:
-            return list(range(len(endings)))
-        keys = self._make_keys(prefix, endings, wanted)
+            return list(range(len(values)))
         found = self._answers.find_all(keys)
         for number, key in enumerate(keys):
             if key in found:
                 values[number] = found[key].ravel()
         return [number for number, key in enumerate(keys) if key not in found]
 
-    async def _ask(self, batch: ReadBatch) -> FloatArray:
+    async def _ask(self, batch: ReadBatch, keys: Sequence[bytes]) -> FloatArray:
         values = (await self._server.answer(batch)).astype("<f4")
         if self._answers is not None:
-            keys = self._make_keys(batch.prefix, batch.endings, batch.wanted)
             self._answers.keep_all(dict(zip(keys, values.reshape(len(keys), 1, 1, -1), strict=True)))
         return values.astype(np.float64)
-
-    def _make_keys(self, prefix: Parts, endings: Iterable[Parts], wanted: Parts) -> list[bytes]:
-        """SHA-256 of all that decides each answer."""
-        common = hashlib.sha256(self._prefix_of_keys)
-        common.update(json.dumps([wanted, prefix]).encode())
-        keys = []
-        for ending in endings:
-            digest = common.copy()
-            digest.update(json.dumps(ending).encode())
-            keys.append(digest.digest())
-        return keys
 
     def _count_block(self, block: Block, plan: ReadPlan) -> IndexArray:
         """Number of tokens of each prompt  # [prefixes, queries].
@@ -241,3 +224,15 @@ class EndpointScorer:
 
 def _list_futures(flights: Iterable[_Flight]) -> list["Future[FloatArray]"]:
     return [future for flight in flights for _, future in flight.under_way]
+
+
+def _make_keys(identity: bytes, prefix: Parts, endings: Iterable[Parts], wanted: Parts) -> list[bytes]:
+    """SHA-256 of all that decides each answer; `identity` is what tells the model and how it is read."""
+    common = hashlib.sha256(identity)
+    common.update(json.dumps([wanted, prefix]).encode())
+    keys = []
+    for ending in endings:
+        digest = common.copy()
+        digest.update(json.dumps(ending).encode())
+        keys.append(digest.digest())
+    return keys
