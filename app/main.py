@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import threading
 from collections.abc import AsyncIterator
 from functools import partial
 
@@ -14,9 +15,11 @@ from app.database import create_database
 from app.datasets import endpoints as datasets
 from app.evaluations import endpoints as evaluations
 from app.evaluations import openapi as of_evaluations
+from app.health.draining import DRAINING
 from app.health.endpoints import router as health_router
 from app.intake.admission import Admission
 from app.intake.intake import Intake
+from app.jobs.streaming import Streams
 from app.keys.lookup import KeyLookup
 from app.lifecycle.sweep import Settling, sweep
 from app.logs.failures import summarize
@@ -107,6 +110,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     database = create_database(settings)
     app.state.services = services = Services(settings, database, JobQueue(settings))
+    app.state.streams = Streams()
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
     app.state.rate_limits = RateLimits(settings)
     app.state.admission = Admission(
@@ -146,13 +150,13 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
     services: Services = app.state.services
     stopping = asyncio.Event()
     sweeping = asyncio.create_task(sweep_until(stopping, services, app.state.sweep_metrics))
     measuring = asyncio.create_task(app.state.process_metrics.measure_lag())
     try:
-        yield
+        yield {DRAINING: threading.Event()}
     finally:
         stopping.set()
         measuring.cancel()

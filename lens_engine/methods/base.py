@@ -82,6 +82,7 @@ class Findings:
     num_judged: int = 0  #: permutations judged on all or some validation rows
     num_dropped: int = 0  #: permutations dropped before the last validation row
     best_accuracy: float | None = None  #: of the best finalist on the validation rows
+    survivors: int | None = None  #: candidates that filtering has kept so far; None without filtering
     warnings: tuple[str, ...] = ()
 
 

@@ -97,9 +97,10 @@ class Lens(Method[LensState]):
     def findings(self, state: LensState) -> Findings:
         filtering, search = state.filtering, state.search
         known = filtering.scores_by_candidate if filtering.rounds_done else {}
+        survivors = len(filtering.survivors) if filtering.rounds_done else None
         if search is None:
             message = "the run ended before the search: the permutation was chosen by InfoScore and diversity alone"
-            return Findings(info_scores=known, warnings=(message,))
+            return Findings(info_scores=known, survivors=survivors, warnings=(message,))
         finalists = self._finalists(search)
         done, planned = search.iterations_done, self.run.config.search.iterations
         is_short = (f"the search ended after {done} of {planned} iterations",) if done < planned else ()
@@ -110,6 +111,7 @@ class Lens(Method[LensState]):
             num_judged=search.num_judged,
             num_dropped=len(search.dropped),
             best_accuracy=search.scores[finalists[0]].accuracy,
+            survivors=survivors,
             warnings=is_short,
         )
 
