@@ -85,7 +85,7 @@ class AuthenticationMiddleware:
 
 def _is_public(scope: Scope) -> bool:
     path = served_path(scope)
-    return path in _PUBLIC_PATHS or path.startswith(ASSETS)
+    return path in _PUBLIC_PATHS or path.startswith((ASSETS, PAGE_ASSETS))
 
 
 def find_owner(api_keys: Mapping[str, str], key: str) -> str | None:
