@@ -1,0 +1,169 @@
+"""A result as the sections of a report: what a page, a file and a notebook show."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from lens_engine.report.charts import Bar, Point, draw_accuracies, draw_calibration, draw_frontier
+from lens_engine.report.section import Section
+from lens_engine.result.answers import Answered, list_answered
+from lens_engine.result.parts import Spread
+from lens_engine.result.summary import (
+    describe_cost,
+    describe_form,
+    describe_ranking_rows,
+    describe_suspicious_labels,
+    list_opening,
+)
+from lens_engine.result.tables import (
+    name_classifier,
+    name_contender,
+    tabulate_biases,
+    tabulate_classifiers,
+    tabulate_effects,
+    tabulate_examples,
+    tabulate_facts,
+    tabulate_prompts,
+    tabulate_suspicious,
+)
+
+if TYPE_CHECKING:
+    from lens_engine.result.selection_result import SelectionResult  # shows itself by this
+
+_EARLIER = "The result does not have this: an earlier release of Lens wrote it, or the run tested nothing."
+
+
+class Texts(NamedTuple):
+    """Texts by row number, as far as they are known."""
+
+    dataset: Mapping[int, str] = {}
+    test: Mapping[int, str] = {}
+
+
+@dataclass(frozen=True)
+class ResultView:
+    """The sections of a result."""
+
+    result: "SelectionResult"
+    texts: Texts = field(default_factory=Texts)
+
+    @property
+    def title(self) -> str:
+        return f"Selection for {self.result.provenance.model}"
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """All sections, in order."""
+        first = (self.choice, self.accuracies, self.candidates, self.examples)
+        return (*first, self.confusion, self.calibration, self.suspicious, self.run)
+
+    @property
+    def choice(self) -> Section:
+        """What to use, and what may surprise."""
+        *warnings, sentence = list_opening(self.result)
+        notes = (f"Note: {one}." for one in self.result.warnings)
+        return Section("choice", "What to use", (sentence, *warnings, *notes), is_lead=True)
+
+    @property
+    def accuracies(self) -> Section:
+        """Every classifier and prompt on the test rows, with their intervals."""
+        result, random = self.result, self.result.random
+        band = (
+            None if random is None else _draw_spread("random prompts (on validation rows), lowest to highest", random)
+        )
+        bars = self._list_bars()
+        return Section(
+            "accuracies",
+            "Accuracies on the test rows",
+            tuple(filter(None, [describe_ranking_rows(result)])),
+            charts=(draw_accuracies(bars, band),) if bars else (),
+            tables=(tabulate_prompts(result),),
+        )
+
+    @property
+    def candidates(self) -> Section:
+        """The candidates for the classifier, and which are worth their tokens."""
+        tested, table = self.result.tested, tabulate_classifiers(self.result)
+        points = [
+            Point(name_classifier(one), one.tokens_per_input, one.test.accuracy, one.is_chosen)
+            for one in tested
+            if one.test is not None
+        ]
+        if table is None:
+            return Section("candidates", "Candidates for the classifier", ("The run made no classifier.",))
+        charts = (draw_frontier(points),) if points else ()
+        return Section("candidates", "Candidates for the classifier", charts=charts, tables=(table,))
+
+    @property
+    def examples(self) -> Section:
+        """The support examples for each use, with their effects and the label biases."""
+        found = {one.prompt: one for one in reversed(self.result.support_examples)}.values()
+        tables = [make(one) for one in found for make in (tabulate_examples, tabulate_effects, tabulate_biases)]
+        code = tuple(
+            (f"The prompt{' with label biases' * (one.use == 'probabilities')}", one.prompt)
+            for one in found
+            if one.prompt
+        )
+        return Section("examples", "Support examples", tables=tuple(filter(None, tables)), code=code)
+
+    @property
+    def confusion(self) -> Section:
+        """Which labels are taken for which, with the rows."""
+        answered = self._answered
+        return Section(
+            "confusion",
+            "Which labels are confused",
+            () if answered else (_EARLIER,),
+            matrices=tuple(one.matrix for one in answered),
+            folded=tuple(one.tabulate_wrong(self.texts.test) for one in answered),
+        )
+
+    @property
+    def calibration(self) -> Section:
+        """Whether an answer is as often right as its probability says."""
+        found = [(one, bins) for one in self._answered if (bins := one.list_bins())]
+        charts = tuple(draw_calibration(bins, name=f"calibration-{one.name}") for one, bins in found)
+        tables = tuple(one.tabulate_bins(bins) for one, bins in found)
+        text = () if found else (_EARLIER,)
+        return Section("calibration", "Whether probabilities can be trusted", text, charts=charts, folded=tables)
+
+    @property
+    def suspicious(self) -> Section:
+        """Rows whose label is probably wrong."""
+        text = describe_suspicious_labels(self.result) or "No label is contradicted with confidence."
+        table = tabulate_suspicious(self.result, self.texts.dataset)
+        return Section("suspicious", "Suspicious labels", (text,), tables=() if table is None else (table,))
+
+    @property
+    def run(self) -> Section:
+        """Rows, cost and everything needed to repeat the run."""
+        result = self.result
+        text = tuple(filter(None, [describe_cost(result), describe_form(result)]))
+        return Section("run", "The run", text, folded=tabulate_facts(result))
+
+    @cached_property
+    def _answered(self) -> list[Answered]:
+        return list_answered(self.result)
+
+    def _list_bars(self) -> list[Bar]:
+        """Classifiers, then prompts for each use, then other orders."""
+        result = self.result
+        bars = [
+            Bar(name_classifier(one), one.test.accuracy, *one.test.ci95, is_chosen=one.is_chosen)
+            for one in result.tested
+            if one.test is not None
+        ]
+        for answer in result.support_examples:
+            bars += [
+                Bar(name_contender(one, answer.use), one.test.accuracy, *one.test.ci95, is_prompt=True)
+                for one in answer.contenders
+                if one.test is not None
+            ]
+        if result.order is not None:
+            bars.append(_draw_spread("same examples, other orders, lowest to highest", result.order))
+        return bars
+
+
+def _draw_spread(label: str, spread: Spread) -> Bar:
+    return Bar(label, spread.mean, spread.min, spread.max, is_prompt=True)
