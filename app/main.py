@@ -27,6 +27,9 @@ from app.metrics.endpoint import router as metrics_router
 from app.metrics.process_state import ProcessMetrics
 from app.metrics.requests import RequestMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
+from app.pages import creation, names, results
+from app.pages import selections as pages_of_selections
+from app.pages.shell import ASSETS, Assets, ShellMiddleware
 from app.predictions import endpoints as predictions
 from app.predictions import openapi as of_predictions
 from app.prompts.endpoints import router as prompts_router
@@ -87,6 +90,10 @@ _ROUTERS = (
     prompts_router,
     health_router,
     metrics_router,
+    creation.router,
+    results.router,
+    pages_of_selections.router,
+    names.router,
 )
 _BODIES = (submissions, datasets, of_evaluations, of_predictions)
 _log = logging.getLogger(__name__)
@@ -128,11 +135,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             others={name: schema for one in _BODIES for name, schema in one.SCHEMAS.items()},
         ),
     )
+    app.mount(ASSETS.rstrip("/"), Assets())
     install_error_handlers(app)
     # The middleware added last sees a request first.
     app.add_middleware(BodyLimitMiddleware, settings=settings)
     app.add_middleware(RateLimitHeaders)
     app.add_middleware(AuthenticationMiddleware, settings=settings, keys=app.state.keys)
+    app.add_middleware(ShellMiddleware)
     app.add_middleware(LoopbackMiddleware, settings=settings)
     app.add_middleware(AccessLogMiddleware, metrics=request_metrics)
     app.add_middleware(RequestIdMiddleware)

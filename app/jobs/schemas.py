@@ -110,7 +110,8 @@ class EventOut(Outgoing):
     at: datetime = Field(description="Time of the event.")
     type: str = Field(
         description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
-        "stored. progress: a step of a selection ended. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh. "
+        "stored. progress: a step of a selection ended. checkpoint-damaged, checkpoint-foreign: a worker dropped the "
+        "checkpoint and started afresh. "
         "spec-newer: a worker of an older release left the job to a worker that knows its options. "
         "model-moved: the operator moved the model behind a server, or back, and its workers take the job. "
         "endpoint-away: the server of the model does not answer, and the job waits. "

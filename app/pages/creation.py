@@ -103,7 +103,7 @@ def show_suggestion(
 @router.post("/prompt")
 def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
     """The prompt for one row, as the form has it, with a later row of another label as its only demonstration."""
-    number, dataset = _read(fields, "row"), _read(fields, "dataset_id")
+    number, dataset = read_field(fields, "row"), read_field(fields, "dataset_id")
     first = int(number) if number.isdecimal() and len(number) < 9 else 0
     with services.database.session_scope() as session:
         datasets.get(session, owner, dataset)
@@ -114,7 +114,7 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
     other = next((row for row in rows if fold_label(row.label) != label), rows[-1])
     with invalid_inputs(inline=False):
         words = Verbalizer(_words(fields))
-        task = Task(Template(_read(fields, "template") or DEFAULT_TEMPLATE), words)
+        task = Task(Template(read_field(fields, "template") or DEFAULT_TEMPLATE), words)
         known = {fold_label(name): name for name in words.words}
         shown = [replace(other, label=known[fold_label(other.label)])] if fold_label(other.label) in known else []
         prompt = task.render_prompt(shown, one.text)
@@ -129,7 +129,9 @@ def submit(
     with SpooledTemporaryFile() as body:
         body.write(json.dumps(build_submission(fields)).encode())
         submission = JsonSubmission(body, services.settings.max_rows)
-        accepted = intake.submit(owner, SelectionOrder(), submission, check_key(_read(fields, "key") or uuid4().hex))
+        accepted = intake.submit(
+            owner, SelectionOrder(), submission, check_key(read_field(fields, "key") or uuid4().hex)
+        )
     shown = go_to(request, f"/pages/selections/{accepted.answer['id']}")
     shown.background = enqueueing(services, accepted.job_id)
     return shown
@@ -141,17 +143,17 @@ def build_submission(fields: FormData) -> dict[str, Any]:
     Raises:
         Unprocessable: the further options are not JSON.
     """
-    spec: dict[str, Any] = {name: found for name in _SPEC if (found := _read(fields, name))}
+    spec: dict[str, Any] = {name: found for name in _SPEC if (found := read_field(fields, name))}
     if words := _words(fields):
         spec["verbalizer"] = words
-    chosen = {path: _read_value(value) for path in _OPTIONS if (value := _read(fields, path))}
-    further = _read(fields, "options")
+    chosen = {path: _read_value(value) for path in _OPTIONS if (value := read_field(fields, path))}
+    further = read_field(fields, "options")
     spec["options"] = overlay_options(nest_options(chosen), _read_options(further) if further else {})
-    ids = {name: found for name in ("dataset_id", "test_dataset_id") if (found := _read(fields, name))}
+    ids = {name: found for name in ("dataset_id", "test_dataset_id") if (found := read_field(fields, name))}
     return {"spec": spec, **ids}
 
 
-def _read(fields: FormData, name: str) -> str:
+def read_field(fields: FormData, name: str) -> str:
     """A field as it was written; "" without it. Browsers may end lines by two characters."""
     return str(fields.get(name) or "").replace("\r\n", "\n")
 

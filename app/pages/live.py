@@ -17,7 +17,6 @@ from lens_engine.task.wording import show_count
 from lens_engine.types import Phase
 
 _PHASES = {
-    Phase.FINE_TUNE: "Fine-tune",
     Phase.FILTER: "Filter the candidates by InfoScore",
     Phase.INITIALISE: "Judge first permutations",
     Phase.SEARCH: "Search better permutations",
@@ -98,7 +97,8 @@ def _say_status(job: Job, place: QueueOut | None) -> tuple[str, bool]:
 def _say_queue(job: Job, place: QueueOut | None) -> tuple[str, bool]:
     again = "" if job.attempt == 0 else " Its worker ended in the middle; it goes on from the last checkpoint."
     if place is None or place.workers is None:
-        return f"It waits. Redis does not answer, so nobody can say where it stands; it is stored, and starts later.{again}", True
+        where = "Redis does not answer, so nobody can say where it stands; it is stored, and starts later"
+        return f"It waits. {where}.{again}", True
     if place.workers == 0:
         return f"It waits, and no worker lives: start one with `lens worker`.{again}", True
     workers = f"{show_count(place.workers, 'worker')} take{'s' * (place.workers == 1)} such selections"
@@ -112,9 +112,7 @@ def _list_phases(job: Job) -> Iterator[tuple[str, str]]:
     progress = job.progress or {}
     phase, order = progress.get("phase"), [one.value for one in _PHASES]
     reached = order.index(phase) if phase in order else -1
-    for place, (one, name) in enumerate(_PHASES.items()):
-        if one is Phase.FINE_TUNE and phase != one:
-            continue
+    for place, name in enumerate(_PHASES.values()):
         if place == reached and job.status != Status.SUCCEEDED:
             yield f"{name}, step {progress.get('step')} of {progress.get('steps')}", "now"
         else:

@@ -1,6 +1,5 @@
 """What a selection of a stored dataset could look like, as `lens suggest` says it of a file."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,6 @@ from app.intake.refusals import invalid_inputs
 from app.intake.submissions import NoSubmission
 from app.models import Job
 from app.services import Services
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.language_model.loading.token_counter import find_token_counter
 from lens_engine.pricing.counting_scorer import CountingScorer
 from lens_engine.reading.language import describe_language

@@ -108,5 +108,3 @@ def _describe(services: Services, session: Session, owner: str, selection_id: st
     place = service.find_place(services, session, JobState.of(job))
     events = repository.list_events(session, selection_id, 0, _MOST_EVENTS)[:_MOST_EVENTS]
     return {"job": job, "run": describe_run(job, place, events)}
-
-

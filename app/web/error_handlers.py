@@ -22,8 +22,8 @@ from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, Unavailable,
 from app.logs.failures import summarize
 from app.problems import problem
 from app.web.access_log import note_problem
-from app.web.problem_page import TARGET, write_problem
 from app.web.paths import find_methods, name_paths, served_path
+from app.web.problem_page import TARGET, write_problem
 from app.web.request_id import HEADER
 from app.web.validation import error_items, join_details
 

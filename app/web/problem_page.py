@@ -14,7 +14,10 @@ TARGET = {"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"}
 def write_problem(body: dict[str, Any]) -> str:
     """What is wrong, and how to mend it; the form for a key if one is needed."""
     if body["code"] == "unauthorized":
-        return f"<p>This service asks for an API key. The key stays in this tab, and is forgotten with it.</p>{_KEY_FORM}"
+        return (
+            f"<p>This service asks for an API key. The key stays in this tab, and is forgotten with it.</p>{_KEY_FORM}"
+        )
     errors = [one["detail"] for one in body.get("errors", ()) if one["detail"] != body["detail"]]
     listed = "".join(f"<li>{escape(one)}</li>" for one in errors)
-    return f"<p><strong>{escape(body['title'])}</strong></p><p>{escape(body['detail'])}</p>{f'<ul>{listed}</ul>' if listed else ''}"
+    faults = f"<ul>{listed}</ul>" if listed else ""
+    return f"<p><strong>{escape(body['title'])}</strong></p><p>{escape(body['detail'])}</p>{faults}"

@@ -40,6 +40,11 @@ class Answered:
         cells = tuple(tuple(Cell(gold, answer, counts[gold, answer]) for answer in places) for gold in places)
         return Matrix(self.name, f"Answers of the {self.title}", self.labels, cells)
 
+    def find_rows(self, gold: int, answer: int) -> list[int]:
+        """Numbers of the test rows with this label and this answer."""
+        every = zip(self.gold, self.answers, self.rows, strict=True)
+        return [row for *pair, row in every if pair == [gold, answer]]
+
     def tabulate_wrong(self, texts: Mapping[int, str]) -> Table:
         """The rows that were answered wrongly, by label and answer; within these the surest first."""
         shares = self.probabilities or (None,) * len(self.rows)

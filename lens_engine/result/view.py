@@ -72,7 +72,7 @@ class ResultView:
         band = (
             None if random is None else _draw_spread("random prompts (on validation rows), lowest to highest", random)
         )
-        bars = self._list_bars()
+        bars = self.bars
         return Section(
             "accuracies",
             "Accuracies on the test rows",
@@ -146,7 +146,8 @@ class ResultView:
     def _answered(self) -> list[Answered]:
         return list_answered(self.result)
 
-    def _list_bars(self) -> list[Bar]:
+    @property
+    def bars(self) -> list[Bar]:
         """Classifiers, then prompts for each use, then other orders."""
         result = self.result
         bars = [
