@@ -63,12 +63,14 @@ def show_new(
         return answer(request, "new.html", dataset=None)
     with services.database.session_scope() as session:
         stored = [datasets.present(datasets.get(session, owner, one)) for one in (dataset, test) if one is not None]
+        column = (datasets.get(session, owner, dataset).input or {}).get("text_column")
         report = datasets.find_report(session, owner, dataset, services.settings)
         rows = load_rows_from(session, dataset, 0, _SHOWN_ROWS)
     if report is None:
         report = intake.do(owner, datasets.Describing(dataset), NoSubmission())
     test_rows = stored[1] if len(stored) > 1 else None
-    return answer(request, "new.html", dataset=stored[0], test=test_rows, report=report, rows=rows)
+    found = {"dataset": stored[0], "test": test_rows, "report": report, "rows": rows, "column": column}
+    return answer(request, "new.html", None, **found)
 
 
 @router.post("/datasets", dependencies=[SUBMISSION_LIMIT])
