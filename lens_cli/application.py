@@ -65,14 +65,16 @@ def main() -> None:
         sys.exit(refusal.exit_code)
 
 
-def demo() -> None:
+def demo(
+    keep: Annotated[bool, typer.Option("--keep", metavar="", help="Leave everything open until Ctrl-C.")] = False,
+) -> None:
     """Show Lens at work: the whole service on this machine, one real selection over HTTP.
 
     Takes a few minutes on two processor cores, and leaves nothing running and nothing behind.
     """
     from lens_cli.demo.show import show_demo
 
-    show_demo()
+    show_demo(keep=keep)
 
 
 def _show_version(is_wanted: bool) -> None:

@@ -1,7 +1,7 @@
 // What htmx does not do: the key of this tab, empty fields, downloads with a key, and saying that the service is away.
 (() => {
   "use strict";
-  const NAME = "lens-key";
+  const NAME = "lens-key", FILE = "lens-file";
   const find = (id) => document.getElementById(id);
   const key = () => sessionStorage.getItem(NAME);
   const again = (name) => document.body.dispatchEvent(new CustomEvent(name));
@@ -42,6 +42,11 @@
     const isProblem = ctx.hx?.retarget === "#problem";
     if (isProblem) find("problem").focus();
     else if (ctx.sourceElement?.matches("form, button, main")) find("problem").replaceChildren();
+    for (const field of document.querySelectorAll("[data-file-name]")) field.value ||= sessionStorage.getItem(FILE) ?? "";
+  });
+
+  document.addEventListener("change", ({ target }) => {
+    if (target.id === "dataset") sessionStorage.setItem(FILE, target.files[0]?.name ?? "");
   });
 
   document.addEventListener("htmx:after:request", (event) => showAway([502, 503, 504].includes(event.detail.ctx.response.status)));
