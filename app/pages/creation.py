@@ -116,7 +116,7 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
         datasets.get(session, owner, dataset)
         rows = load_rows_from(session, dataset, first, _SHOWN_ROWS)
     if not rows:
-        raise Unprocessable(f"the dataset has no row {first}; choose a smaller number")
+        return answer(request, "prompt.html", refusal=f"there is no row {first}; choose a smaller number")
     one, label = rows[0], fold_label(rows[0].label)
     other = next((row for row in rows if fold_label(row.label) != label), rows[-1])
     try:
