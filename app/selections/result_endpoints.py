@@ -15,6 +15,7 @@ from app.selections.answers import Answers, Export
 from app.selections.measured_forms import MeasuredForm, find_measured
 from app.selections.presentation import present_result
 from app.selections.rendering import RenderBody, Rendered
+from app.selections.report import ReportFormat, write_report
 from app.selections.schemas import ResultOut, SupportExamplesOut, SuspiciousLabelsOut
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
@@ -167,6 +168,22 @@ def list_suspicious_labels(
         return Response(content.encode("utf-8-sig"), media_type="text/csv; charset=utf-8", headers=headers)
 
     return asked.answer(f"suspicious-labels-{format}", Report, show)
+
+
+@router.get("/{selection_id}/report", response_class=Response, responses=openapi.reported(_ANSWERS))
+def get_report(
+    asked: AskedDep,
+    format: Annotated[ReportFormat, Query(description="Form of the report.")] = "html",
+) -> Response:
+    """Return a report for people: what to use, accuracies, support examples, confusions, calibration, labels, cost.
+
+    The HTML needs no other file. It holds texts of the dataset: support examples, and rows that it calls wrong.
+    """
+
+    def show(session: Session) -> Response:
+        return write_report(service.get_view(asked.services, session, asked.owner, asked.selection_id), format)
+
+    return asked.answer(f"report-{format}", Report, show)
 
 
 @router.post(

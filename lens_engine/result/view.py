@@ -97,8 +97,9 @@ class ResultView:
 
     @property
     def examples(self) -> Section:
-        """The support examples for each use, with their effects and the label biases."""
-        found = {one.prompt: one for one in reversed(self.result.support_examples)}.values()
+        """The support examples for each use, with their effects and the label biases; equal ones once."""
+        seen = [one.rows for one in self.result.support_examples]
+        found = [one for place, one in enumerate(self.result.support_examples) if one.rows not in seen[:place]]
         tables = [make(one) for one in found for make in (tabulate_examples, tabulate_effects, tabulate_biases)]
         code = tuple(
             (f"The prompt{' with label biases' * (one.use == 'probabilities')}", one.prompt)
@@ -123,7 +124,7 @@ class ResultView:
     def calibration(self) -> Section:
         """Whether an answer is as often right as its probability says."""
         found = [(one, bins) for one in self._answered if (bins := one.list_bins())]
-        charts = tuple(draw_calibration(bins, name=f"calibration-{one.name}") for one, bins in found)
+        charts = tuple(draw_calibration(bins, one.title, name=f"calibration-{one.name}") for one, bins in found)
         tables = tuple(one.tabulate_bins(bins) for one, bins in found)
         text = () if found else (_EARLIER,)
         return Section("calibration", "Whether probabilities can be trusted", text, charts=charts, folded=tables)
@@ -142,6 +143,11 @@ class ResultView:
         text = tuple(filter(None, [describe_cost(result), describe_form(result)]))
         return Section("run", "The run", text, folded=tabulate_facts(result))
 
+    @property
+    def wrong_rows(self) -> set[int]:
+        """Numbers of the test rows that are listed as wrong."""
+        return {row for one in self._answered for row, *_ in one.wrong}
+
     @cached_property
     def _answered(self) -> list[Answered]:
         return list_answered(self.result)
@@ -154,9 +160,16 @@ class ResultView:
             for one in result.tested
             if one.test is not None
         ]
+        has_classifier = any(one.is_chosen for one in result.tested)
         for answer in result.support_examples:
             bars += [
-                Bar(name_contender(one, answer.use), one.test.accuracy, *one.test.ci95, is_prompt=True)
+                Bar(
+                    name_contender(one, answer.use),
+                    one.test.accuracy,
+                    *one.test.ci95,
+                    is_prompt=True,
+                    is_chosen=not has_classifier and answer is result.answer and one.method == answer.method,
+                )
                 for one in answer.contenders
                 if one.test is not None
             ]
