@@ -38,15 +38,15 @@ def report(
     path = output or result.with_suffix(".md" if format == "markdown" else ".html")
     with refusing():
         check_output(path)
-        write_report(ResultView(read_result(result)), path, is_markdown=None if format is None else format != "html")
+        write_report(ResultView(read_result(result)), path, format)
     typer.echo(f"Written: {path}")
 
 
-def write_report(view: "ResultView", path: Path, *, is_markdown: bool | None = None) -> None:
-    """Write a report; a file whose name ends in .md is Markdown, unless `is_markdown` says otherwise."""
+def write_report(view: "ResultView", path: Path, format: str | None = None) -> None:
+    """Write a report, in the format that the name of the file tells if none is named."""
     from lens_engine.result.documents import write_html, write_markdown
 
-    is_markdown = path.suffix == ".md" if is_markdown is None else is_markdown
+    is_markdown = (format or path.suffix) in ("markdown", ".md")
     replace_file(path, (write_markdown if is_markdown else write_html)(view).encode())
 
 

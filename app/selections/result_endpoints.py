@@ -15,7 +15,6 @@ from app.selections.answers import Answers, Export
 from app.selections.measured_forms import MeasuredForm, find_measured
 from app.selections.presentation import present_result
 from app.selections.rendering import RenderBody, Rendered
-from app.selections.report import ReportFormat, write_report
 from app.selections.schemas import ResultOut, SupportExamplesOut, SuspiciousLabelsOut
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
@@ -24,6 +23,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.exports import FormatName
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
+from lens_engine.result.documents import write_html, write_markdown
 
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody))]
 
@@ -41,6 +41,12 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: sends("ETag"),
     **not_modified(),
     **refusals(400, 401, 404, 503, conflict=_NO_RESULT, is_conflict_brief=True),
+}
+
+_REPORT_HEADERS = {
+    "Content-Disposition": "inline",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",  # it carries its stylesheet
+    "X-Content-Type-Options": "nosniff",
 }
 
 
@@ -173,7 +179,7 @@ def list_suspicious_labels(
 @router.get("/{selection_id}/report", response_class=Response, responses=openapi.reported(_ANSWERS))
 def get_report(
     asked: AskedDep,
-    format: Annotated[ReportFormat, Query(description="Form of the report.")] = "html",
+    format: Annotated[Literal["html", "markdown"], Query(description="Form of the report.")] = "html",
 ) -> Response:
     """Return a report for people: what to use, accuracies, support examples, confusions, calibration, labels, cost.
 
@@ -181,7 +187,9 @@ def get_report(
     """
 
     def show(session: Session) -> Response:
-        return write_report(service.get_view(asked.services, session, asked.owner, asked.selection_id), format)
+        view = service.get_view(asked.services, session, asked.owner, asked.selection_id)
+        content = write_html(view) if format == "html" else write_markdown(view)
+        return Response(content, media_type=f"text/{format}; charset=utf-8", headers=_REPORT_HEADERS)
 
     return asked.answer(f"report-{format}", Report, show)
 

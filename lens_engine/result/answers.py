@@ -11,7 +11,7 @@ import numpy as np
 
 from lens_engine.classifier.quality import Quality, place_in_bins
 from lens_engine.report.charts import Bin
-from lens_engine.report.section import Cell, Matrix
+from lens_engine.report.section import Matrix
 from lens_engine.views.table import NOTHING, Table
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ class Answered:
     @property
     def matrix(self) -> Matrix:
         counts, places = Counter(zip(self.gold, self.answers, strict=True)), range(len(self.labels))
-        cells = tuple(tuple(Cell(gold, answer, counts[gold, answer]) for answer in places) for gold in places)
-        return Matrix(self.name, f"Answers of the {self.title}", self.labels, cells)
+        lines = tuple(tuple(counts[gold, answer] for answer in places) for gold in places)
+        return Matrix(self.name, f"Answers of the {self.title}", self.labels, lines)
 
     @cached_property
     def wrong(self) -> list[Wrong]:

@@ -38,7 +38,5 @@ def _write_section(section: Section) -> str:
 
 
 def _tabulate_matrix(matrix: Matrix) -> Table:
-    rows = (
-        (label, *(str(cell.count) for cell in line)) for label, line in zip(matrix.labels, matrix.cells, strict=True)
-    )
+    rows = ((label, *map(str, line)) for label, line in zip(matrix.labels, matrix.counts, strict=True))
     return Table(matrix.title, ("label \\ answer", *matrix.labels), tuple(rows), words=("label \\ answer",))

@@ -67,7 +67,7 @@ def test_changed_figure_of_a_result_changes_its_report(
 def test_confusion_counts_the_rows_of_each_cell() -> None:
     (matrix, *_), page = ResultView(make_reported()).confusion.matrices, write_html(ResultView(make_reported()))
     assert matrix.labels == LABELS
-    assert [[cell.count for cell in line] for line in matrix.cells] == [
+    assert [list(line) for line in matrix.counts] == [
         [8, 2, 0, 0],
         [0, 9, 1, 0],
         [0, 0, 9, 1],
