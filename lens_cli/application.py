@@ -11,6 +11,7 @@ from lens_cli.classify.command import classify
 from lens_cli.evaluate.command import evaluate
 from lens_cli.export import export
 from lens_cli.refusals import Refusal, show_refusal
+from lens_cli.report import report
 from lens_cli.select.command import select
 from lens_cli.service.commands import migrate, serve, work
 from lens_cli.service.keys import create_keys
@@ -44,6 +45,7 @@ def create_application() -> typer.Typer:
     application.command("select", rich_help_panel=_ENGINE)(select)
     application.command("classify", rich_help_panel=_ENGINE)(classify)
     application.command("evaluate", rich_help_panel=_ENGINE)(evaluate)
+    application.command("report", rich_help_panel=_ENGINE)(report)
     application.command("export", rich_help_panel=_ENGINE)(export)
     application.command("templates", rich_help_panel=_ENGINE)(templates)
     application.command("demo", rich_help_panel=_SERVICE)(demo)
