@@ -20,7 +20,7 @@ from app.models import Dataset
 from app.services import Services
 from app.settings import Settings
 from app.web.validation import read_model
-from lens_engine.language_model.loading.token_counter import find_token_counter
+from lens_engine.language_model.loading.token_counter import CountTokens, find_token_counter
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.rows.report import describe_dataset
 from lens_engine.version import __version__
@@ -74,9 +74,7 @@ class Describing:
             dataset = get(session, owner_id, self.dataset_id)
             rows, warnings = repository.load_rows(session, self.dataset_id), dataset.warnings
         settings = services.settings
-        served = settings.endpoints.get(settings.default_model)
-        reference = served.tokenizer if served else settings.allowed_models[settings.default_model]
-        count_tokens = None if reference is None else find_token_counter(reference, settings.cache_dir)
+        count_tokens = find_counter(settings, settings.default_model)
         report = describe_dataset(rows, count_tokens, warnings=warnings).model_dump(mode="json")
         with services.database.session_scope() as session:
             kept = {"made_by": _maker(settings), **report}
@@ -126,6 +124,13 @@ def find_report(session: Session, owner_id: str, dataset_id: str, settings: Sett
         raise Unprocessable("the dataset is a file of texts without labels, of which there is no report")
     kept = dict(dataset.report or {})
     return kept if kept.pop("made_by", None) == _maker(settings) else None
+
+
+def find_counter(settings: Settings, model: str) -> CountTokens | None:
+    """What counts the tokens of an offered model; None without its tokenizer."""
+    served = settings.endpoints.get(model)
+    reference = served.tokenizer if served else settings.allowed_models[model]
+    return None if reference is None else find_token_counter(reference, settings.cache_dir)
 
 
 def make_report(intake: Intake, services: Services, owner_id: str, dataset_id: str) -> dict[str, Any]:
