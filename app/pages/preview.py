@@ -12,6 +12,7 @@ from app.intake.refusals import invalid_inputs
 from app.intake.submissions import NoSubmission
 from app.models import Job
 from app.services import Services
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.pricing.counting_scorer import CountingScorer
 from lens_engine.reading.language import describe_language
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
