@@ -16,9 +16,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+KEEP ?=
+
 .PHONY: demo
-demo: $(INSTALLED) ## install, start everything, run one real selection over HTTP, show it, stop everything
-	@$(BIN)/python -m lens_cli demo
+demo: $(INSTALLED) ## install, start everything, run one real selection over HTTP, show it, stop everything; KEEP=1 leaves its page open
+	@$(BIN)/python -m lens_cli demo $(if $(KEEP),--keep)
 
 .PHONY: up
 up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C

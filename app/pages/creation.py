@@ -16,13 +16,14 @@ from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, ServicesDep
 from app.errors import BadRequest, Unprocessable
 from app.intake.form import COLUMN_PARTS, submission_of
 from app.intake.idempotency import check_key
-from app.intake.refusals import invalid_inputs
 from app.intake.submissions import FormSubmission, JsonSubmission, NoSubmission, RawSubmission
 from app.jobs.enqueueing import enqueueing
 from app.pages.preview import Suggesting
 from app.pages.rendering import answer, go_to
 from app.selections.order import SelectionOrder
 from app.web.rate_limits import SUBMISSION_LIMIT
+from app.web.request_body import check_media_type
+from lens_engine.errors import InvalidInput
 from lens_engine.presets import nest_options, overlay_options
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.task.template import Task, Template, Verbalizer
@@ -33,6 +34,7 @@ router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=
 FilesDep = Annotated[RawSubmission, submission_of("dataset", "test", *COLUMN_PARTS)]
 DatasetParameter = Annotated[str | None, Query(max_length=40)]
 
+_FORM = "application/x-www-form-urlencoded"
 _SHOWN_ROWS = 20
 _MOST_FIELDS = 4000
 """Two fields for each of a thousand labels, and others."""
@@ -43,7 +45,11 @@ _OPTIONS = ("seed", "num_demonstrations", "use", "labels.rare", "budget.max_seco
 
 
 async def read_form(request: Request) -> FormData:
-    return await request.form(max_files=0, max_fields=_MOST_FIELDS)
+    check_media_type(request, _FORM, send=f"a form ({_FORM})")
+    fields = await request.form(max_files=0, max_fields=_MOST_FIELDS)
+    if any("\x00" in str(value) for value in fields.values()):
+        raise BadRequest("a field holds NUL, which no store keeps; take it out")
+    return fields
 
 
 FieldsDep = Annotated[FormData, Depends(read_form)]
@@ -64,10 +70,8 @@ def show_new(
     with services.database.session_scope() as session:
         stored = [datasets.present(datasets.get(session, owner, one)) for one in (dataset, test) if one is not None]
         column = (datasets.get(session, owner, dataset).input or {}).get("text_column")
-        report = datasets.find_report(session, owner, dataset, services.settings)
         rows = load_rows_from(session, dataset, 0, _SHOWN_ROWS)
-    if report is None:
-        report = intake.do(owner, datasets.Describing(dataset), NoSubmission())
+    report = datasets.make_report(intake, services, owner, dataset)
     test_rows = stored[1] if len(stored) > 1 else None
     found = {"dataset": stored[0], "test": test_rows, "report": report, "rows": rows, "column": column}
     return answer(request, "new.html", None, **found)
@@ -97,7 +101,8 @@ def show_suggestion(
     model: Annotated[str | None, Query(max_length=100)] = None,
 ) -> HTMLResponse:
     """The form of a selection, filled in as `lens suggest` would, and what each preset takes with a model."""
-    found = intake.do(owner, Suggesting(dataset, test, model or services.settings.default_model), NoSubmission())
+    work = Suggesting(dataset, test, model or services.settings.default_model)
+    found = datasets.looking_at(lambda: intake.do(owner, work, NoSubmission()))
     models = list(services.settings.offered_models)
     return answer(request, "suggestion.html", found=found, models=models, dataset=dataset, test=test, key=uuid4().hex)
 
@@ -111,16 +116,18 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
         datasets.get(session, owner, dataset)
         rows = load_rows_from(session, dataset, first, _SHOWN_ROWS)
     if not rows:
-        raise Unprocessable(f"the dataset has no row {first}; choose a smaller number")
+        return answer(request, "prompt.html", refusal=f"there is no row {first}; choose a smaller number")
     one, label = rows[0], fold_label(rows[0].label)
     other = next((row for row in rows if fold_label(row.label) != label), rows[-1])
-    with invalid_inputs(inline=False):
+    try:
         words = Verbalizer(_words(fields))
         task = Task(Template(read_field(fields, "template") or DEFAULT_TEMPLATE), words)
-        known = {fold_label(name): name for name in words.words}
-        shown = [replace(other, label=known[fold_label(other.label)])] if fold_label(other.label) in known else []
-        prompt = task.render_prompt(shown, one.text)
-    return answer(request, "prompt.html", prompt=prompt, row=one, has_demonstration=bool(shown))
+    except InvalidInput as error:  # a person is still typing
+        return answer(request, "prompt.html", refusal=str(error))
+    known = {fold_label(name): name for name in words.words}
+    shown = [replace(other, label=known[fold_label(other.label)])] if fold_label(other.label) in known else []
+    prompt = task.render_prompt(shown, one.text)
+    return answer(request, "prompt.html", prompt=prompt, row=one, has_demonstration=bool(shown), refusal=None)
 
 
 @router.post("/submit", dependencies=[SUBMISSION_LIMIT])

@@ -12,7 +12,7 @@ from app.intake.refusals import invalid_inputs
 from app.intake.submissions import NoSubmission
 from app.models import Job
 from app.services import Services
-from lens_engine.language_model.loading.token_counter import find_token_counter
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.pricing.counting_scorer import CountingScorer
 from lens_engine.reading.language import describe_language
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
@@ -39,13 +39,11 @@ class Suggesting:
             ids = [one for one in (self.dataset_id, self.test_dataset_id) if one is not None]
             rows = [load_rows(session, datasets.get(session, owner_id, one).id) for one in ids]
             pace = session.scalar(_newest_pace(owner_id, model))
-        served = settings.endpoints.get(model)
-        reference = served.tokenizer if served else settings.allowed_models[model]
-        count = None if reference is None else find_token_counter(reference, settings.cache_dir)
+        count = datasets.find_counter(settings, model)
         with invalid_inputs(inline=False):
             found = suggest_for_rows(*rows)
             priced = price_suggestion(found, CountingScorer(model, count), lambda *_: pace)
-        return {**_show(priced), "model": model, "pace": pace, "is_counted": count is not None}
+        return {**_show(priced, model), "model": model, "pace": pace, "is_counted": count is not None}
 
 
 def _newest_pace(owner_id: str, model: str) -> Any:
@@ -55,7 +53,7 @@ def _newest_pace(owner_id: str, model: str) -> Any:
     return select(pace).where(*own, pace.is_not(None)).order_by(Job.id.desc()).limit(1)
 
 
-def _show(found: Suggestion) -> dict[str, Any]:
+def _show(found: Suggestion, model: str) -> dict[str, Any]:
     words, language = found.problem.task.verbalizer.words, found.language
     return {
         "labels": [(one.label, one.rows, one.read_as, one.is_rare) for one in found.labels],
@@ -65,7 +63,7 @@ def _show(found: Suggestion) -> dict[str, Any]:
         "plans": [_show_plan(plan) for plan in found.plans],
         "preset": found.preset,
         "words_accuracy": found.words_accuracy,
-        "language": language and describe_language(language, is_bundled=True),
+        "language": language and describe_language(language, is_bundled=model == BUNDLED_MODEL),
     }
 
 

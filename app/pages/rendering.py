@@ -21,6 +21,7 @@ def _environment() -> Environment:
     environment = make_environment(PackageLoader("app.pages"))
     environment.filters |= {
         "time": _write_time,
+        "moment": lambda moment: _write_time(moment, "%Y-%m-%d %H:%M:%S"),
         "seconds": describe_seconds,
         "shorten": shorten,
         "json": lambda value: json.dumps(value, ensure_ascii=False, indent=1),
@@ -49,8 +50,5 @@ def root_of(request: Request) -> str:
     return root.rstrip("/")
 
 
-def _write_time(moment: datetime | None) -> str | Markup:
-    if moment is None:
-        return "–"
-    shown = moment.strftime("%Y-%m-%d %H:%M")
-    return Markup('<time datetime="{0}">{1} UTC</time>').format(moment.isoformat(), shown)
+def _write_time(moment: datetime, form: str = "%Y-%m-%d %H:%M") -> Markup:
+    return Markup('<time datetime="{}">{} UTC</time>').format(moment.isoformat(), moment.strftime(form))

@@ -28,7 +28,7 @@ from lens_engine.exports import FORMATS
 from lens_engine.report.charts import draw_accuracies
 from lens_engine.result import SelectionResult
 from lens_engine.result.answers import list_answered
-from lens_engine.result.view import ResultView, Texts
+from lens_engine.result.view import ResultView, Texts, list_bars
 from lens_engine.views.table import NOTHING, Table, describe_seconds
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
@@ -127,7 +127,7 @@ def compare(
         bar._replace(label=f"{place} · {bar.label}")
         for place, (_, result) in zip(_PLACES, found, strict=True)
         if result is not None
-        for bar in ResultView(result).bars
+        for bar in list_bars(result)
     ]
     rows = tuple((name, *(one.get(name, NOTHING) for one in facts)) for name in facts[0] | facts[1])
     table = Table("Two selections", ("", *_PLACES), rows, words=("", *_PLACES))

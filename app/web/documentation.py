@@ -79,7 +79,12 @@ def install_documentation(app: FastAPI, complete: Callable[[dict[str, Any]], Non
     @app.get("/", include_in_schema=False)
     async def describe_service(request: Request) -> Response:
         root = _root(request)
-        links = {"documentation": f"{root}/docs", "openapi": f"{root}/openapi.json", "selections": f"{root}/selections"}
+        links = {
+            "pages": f"{root}/pages/selections",
+            "documentation": f"{root}/docs",
+            "openapi": f"{root}/openapi.json",
+            "selections": f"{root}/selections",
+        }
         return JSONResponse({"name": app.title, "version": app.version, **links}, headers={"Vary": "Accept"})
 
     @app.get("/docs", include_in_schema=False)

@@ -7,6 +7,6 @@ environment   the templates and the stylesheet
 """
 
 from lens_engine.report.environment import STYLESHEET, make_environment, read_stylesheet
-from lens_engine.report.section import Cell, Matrix, Section
+from lens_engine.report.section import Matrix, Section
 
-__all__ = ["STYLESHEET", "Cell", "Matrix", "Section", "make_environment", "read_stylesheet"]
+__all__ = ["STYLESHEET", "Matrix", "Section", "make_environment", "read_stylesheet"]

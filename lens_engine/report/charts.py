@@ -22,10 +22,10 @@ _TOP, _BOTTOM = 20, 190
 _PLOT = 230
 """End of the plot of a chart whose figures stand beside it."""
 
-_LINE = 16
-"""Height of a line of text."""
+_LINE, _ROW = 16, 38
+"""Heights of a line of text, and of a name with its mark."""
 
-_NAME = 54
+_NAME = 56
 """Longest name on a line of its own (characters)."""
 
 
@@ -73,19 +73,20 @@ def draw_accuracies(bars: Sequence[Bar], band: Bar | None = None, *, name: str =
     """
     lines = [*bars, *([] if band is None else [band])]
     axis = fit_shares((end for one in lines for end in (one.low, one.high)), 8, _PLOT)
-    row, bottom = 2 * _LINE + 2, len(lines) * (2 * _LINE + 2) + 4
+    bottom = len(lines) * _ROW
     marks = [*_grid(axis, 0, bottom)]
     if band is not None:
         width = axis.at(band.high) - axis.at(band.low)
         marks.append(_rect(axis.at(band.low), 0, width, bottom, "band"))
     for place, one in enumerate(lines):
-        y, kind = place * row + _LINE, "chosen" if one.is_chosen else ""
+        y, kind = place * _ROW + 12, "chosen" if one.is_chosen else ""
         marks += [
-            _text(0, y - 3, shorten(one.label, _NAME), kind),
-            _text(_WIDTH, y + 12, _interval(one), kind, "end"),
-            _line(axis.at(one.low), y + 8, axis.at(one.high), y + 8, f"interval {kind}"),
-            _mark(axis.at(one.value), y + 8, kind, is_square=one.is_prompt),
+            _text(0, y, shorten(one.label, _NAME), kind),
+            _text(_WIDTH, y + 13, _interval(one), f"figure {kind}", "end"),
+            _line(axis.at(one.low), y + 9, axis.at(one.high), y + 9, f"interval {kind}"),
+            _mark(axis.at(one.value), y + 9, kind, is_square=one.is_prompt),
         ]
+    marks.append(_text(_WIDTH, bottom + 12, "○ classifier  □ prompt", "tick", "end"))
     told = (f"{one.label}: {_interval(one)}{', chosen' * one.is_chosen}" for one in lines)
     return _frame(name, "Accuracies with their intervals", told, bottom + _LINE, marks)
 
@@ -99,27 +100,32 @@ def draw_frontier(points: Sequence[Point], *, name: str = "frontier") -> Markup:
     for number, one in enumerate(points, start=1):
         kind, place = "chosen" if one.is_chosen else "", (x.at(one.tokens), y.at(one.accuracy))
         taken.append(_find_room(place, taken))
-        marks += [_mark(*place, kind), _text(taken[-1][0] + 8, taken[-1][1] + 4, str(number), kind)]
-        line = f"{number}  {shorten(one.label, 40)}"
-        figure = f"{one.accuracy:.3f}, {one.tokens:,.0f}"
-        marks += [_text(0, 222 + number * _LINE, line, kind), _text(_WIDTH, 222 + number * _LINE, figure, kind, "end")]
+        marks += [_mark(*place, kind), _text(taken[-1][0] + 8, taken[-1][1] + 4, f"{number}", f"number {kind}")]
+        marks.append(_text(0, 222 + number * _LINE, f"{number}  {shorten(one.label, _NAME)}", kind))
     told = (
         f"{one.label}: {one.accuracy:.3f} for {one.tokens:,.0f} tokens{', chosen' * one.is_chosen}" for one in points
     )
     return _frame(name, "Accuracy against tokens for an input", told, 230 + len(points) * _LINE, marks)
 
 
-def draw_calibration(bins: Sequence[Bin], *, name: str = "calibration") -> Markup:
-    """Accuracy against the probability of the answer, with the number of rows. The diagonal is perfect."""
+def draw_calibration(bins: Sequence[Bin], of: str = "answers", *, name: str = "calibration") -> Markup:
+    """Accuracy against the probability of the answer, with the number of rows. The diagonal is perfect.
+
+    Args:
+        of: whose answers they are.
+    """
     x, y = (Axis(0.0, 1.0, *ends, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)) for ends in ((_LEFT, _RIGHT), (_BOTTOM, _TOP)))
-    marks = [*_plot(x, y, "probability of the answer"), _line(x.at(0), y.at(0), x.at(1), y.at(1), "diagonal")]
+    marks = [
+        *_plot(x, y, "probability of the answer, with rows", f"accuracy of the {of}"),
+        _line(x.at(0), y.at(0), x.at(1), y.at(1), "diagonal"),
+    ]
     for one in bins:
         place = x.at(one.probability)
         marks.append(_line(place, y.at(one.probability), place, y.at(one.accuracy), "interval"))
         marks.append(_mark(place, y.at(one.accuracy)))
         marks.append(_text(place, _BOTTOM - 4, f"{one.count}", "count", "middle"))
     told = (f"probability {one.probability:.3f}: {one.accuracy:.3f} of {one.count} rows right" for one in bins)
-    return _frame(name, "Accuracy against the probability of the answer", told, 226, marks)
+    return _frame(name, f"Accuracy of the {of} against probability", told, 226, marks)
 
 
 def draw_curve(
@@ -174,15 +180,15 @@ def _interval(one: Bar) -> str:
     return f"{one.value:.3f} ({one.low:.3f}–{one.high:.3f})"
 
 
-def _plot(x: Axis, y: Axis, title: str) -> list[Markup]:
+def _plot(x: Axis, y: Axis, x_title: str, y_title: str = "accuracy") -> list[Markup]:
     """Both axes with their ticks, and what they show."""
-    marks = [*_grid(x, y.end, y.start), _text(0, 8, "accuracy", "tick")]
+    marks = [*_grid(x, y.end, y.start), _text(0, 8, y_title, "tick")]
     for tick in y.ticks:
         marks += [
             _line(x.start, y.at(tick), x.end, y.at(tick), "grid"),
             _text(x.start - 4, y.at(tick) + 4, y.shown.format(tick), "tick", "end"),
         ]
-    return [*marks, _text(_RIGHT, y.start + 2 * _LINE - 2, title, "tick", "end")]
+    return [*marks, _text(_RIGHT, y.start + 2 * _LINE - 2, x_title, "tick", "end")]
 
 
 def _grid(axis: Axis, top: float, bottom: float) -> Iterable[Markup]:

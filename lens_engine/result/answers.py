@@ -3,13 +3,15 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from operator import ne
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lens_engine.classifier.quality import Quality, place_in_bins
 from lens_engine.report.charts import Bin
-from lens_engine.report.section import Cell, Matrix
+from lens_engine.report.section import Matrix
 from lens_engine.views.table import NOTHING, Table
 
 if TYPE_CHECKING:
@@ -19,6 +21,15 @@ _MOST_ROWS = 200
 """Largest number of wrong answers that are listed."""
 
 _USES = {"prompt": "support examples, likeliest label word", "probabilities": "support examples with label biases"}
+
+
+class Wrong(NamedTuple):
+    """A test row that was answered wrongly."""
+
+    row: int
+    gold: int  #: place of its label
+    answer: int  #: place of the answer
+    probability: float | None  #: of the answer
 
 
 @dataclass(frozen=True)
@@ -37,35 +48,40 @@ class Answered:
     @property
     def matrix(self) -> Matrix:
         counts, places = Counter(zip(self.gold, self.answers, strict=True)), range(len(self.labels))
-        cells = tuple(tuple(Cell(gold, answer, counts[gold, answer]) for answer in places) for gold in places)
-        return Matrix(self.name, f"Answers of the {self.title}", self.labels, cells)
+        lines = tuple(tuple(counts[gold, answer] for answer in places) for gold in places)
+        return Matrix(self.name, f"Answers of the {self.title}", self.labels, lines)
 
     def find_rows(self, gold: int, answer: int) -> list[int]:
         """Numbers of the test rows with this label and this answer."""
         every = zip(self.gold, self.answers, self.rows, strict=True)
         return [row for *pair, row in every if pair == [gold, answer]]
 
-    def tabulate_wrong(self, texts: Mapping[int, str]) -> Table:
+    @cached_property
+    def wrong(self) -> list[Wrong]:
         """The rows that were answered wrongly, by label and answer; within these the surest first."""
         shares = self.probabilities or (None,) * len(self.rows)
-        every = zip(self.gold, self.answers, shares, self.rows, strict=True)
-        wrong = sorted((one for one in every if one[0] != one[1]), key=lambda one: (*one[:2], -(one[2] or 0), one[3]))
-        shown, names = wrong[:_MOST_ROWS], self.labels
+        every = map(Wrong, self.rows, self.gold, self.answers, shares)
+        wrong = [one for one in every if one.gold != one.answer]
+        return sorted(wrong, key=lambda one: (one.gold, one.answer, -(one.probability or 0), one.row))[:_MOST_ROWS]
+
+    def tabulate_wrong(self, texts: Mapping[int, str]) -> Table:
+        """The wrong answers, with the texts if they are known."""
+        number, labels = sum(map(ne, self.gold, self.answers)), self.labels
         return Table(
-            title=f"Rows that the {self.title} got wrong: {len(wrong)} of {len(self.rows)}",
+            title=f"Rows that the {self.title} got wrong: {number} of {len(self.rows)}",
             header=("test row", "label", "answer", "probability", *(["text"] if texts else [])),
             rows=tuple(
                 (
-                    str(row),
-                    names[gold],
-                    names[answer],
-                    NOTHING if share is None else f"{share:.4f}",
-                    *([texts.get(row, NOTHING)] if texts else []),
+                    str(one.row),
+                    labels[one.gold],
+                    labels[one.answer],
+                    NOTHING if one.probability is None else f"{one.probability:.4f}",
+                    *([texts.get(one.row, NOTHING)] if texts else []),
                 )
-                for gold, answer, share, row in shown
+                for one in self.wrong
             ),
             words=("label", "answer", "text"),
-            caption=f"the first {len(shown)}" * (len(shown) < len(wrong)),
+            caption=f"the first {_MOST_ROWS}" * (number > _MOST_ROWS),
         )
 
     def list_bins(self) -> list[Bin]:
@@ -92,7 +108,7 @@ def list_answered(result: "SelectionResult") -> list[Answered]:
     if answers is None or task is None:
         return []
     known = answers.support_examples_probabilities or (None,) * len(answers.support_examples)
-    quality = None if result.classifier is None else result.classifier.test
+    quality = next((one.test for one in result.tested if one.is_chosen), None)
     found = [("classifier", "classifier", answers.classifier, answers.classifier_probabilities, quality)]
     for one, answered, shares in zip(result.support_examples, answers.support_examples, known, strict=True):
         found.append((one.use, _USES[one.use], answered, shares, one.test))

@@ -4,20 +4,18 @@ from typing import TYPE_CHECKING
 
 from lens_engine.report.environment import make_environment, read_stylesheet
 from lens_engine.report.section import Matrix, Section
-from lens_engine.result.view import ResultView, Texts
+from lens_engine.result.view import ResultView
 from lens_engine.views.markdown import write_cell, write_fence, write_table
 from lens_engine.views.table import Table
 
 if TYPE_CHECKING:
     from lens_engine.result.selection_result import SelectionResult  # shows itself by this
 
-_NO_TEXTS = Texts()
 
-
-def write_html(result: "SelectionResult", texts: Texts = _NO_TEXTS) -> str:
+def write_html(view: ResultView) -> str:
     """One HTML file without scripts, with the stylesheet and the charts in it."""
     template = make_environment().get_template("report.html")
-    return template.render(view=ResultView(result, texts), stylesheet=read_stylesheet())
+    return template.render(view=view, stylesheet=read_stylesheet())
 
 
 def write_fragment(result: "SelectionResult") -> str:
@@ -28,9 +26,8 @@ def write_fragment(result: "SelectionResult") -> str:
     return template.render(sections=sections, stylesheet=read_stylesheet())
 
 
-def write_markdown(result: "SelectionResult", texts: Texts = _NO_TEXTS) -> str:
+def write_markdown(view: ResultView) -> str:
     """The same sections without charts: the tables have their figures."""
-    view = ResultView(result, texts)
     return "\n\n".join([f"# {write_cell(view.title)}", *map(_write_section, view.sections)]) + "\n"
 
 
@@ -41,7 +38,5 @@ def _write_section(section: Section) -> str:
 
 
 def _tabulate_matrix(matrix: Matrix) -> Table:
-    rows = (
-        (label, *(str(cell.count) for cell in line)) for label, line in zip(matrix.labels, matrix.cells, strict=True)
-    )
+    rows = ((label, *map(str, line)) for label, line in zip(matrix.labels, matrix.counts, strict=True))
     return Table(matrix.title, ("label \\ answer", *matrix.labels), tuple(rows), words=("label \\ answer",))

@@ -68,7 +68,7 @@ def tabulate_effects(answer: SupportExamples) -> Table | None:
             (str(one.position + 1), one.label, *(own.get(label, NOTHING) for label in labels)) for one, own in figures
         ),
         words=("own label",),
-        caption="InfoScore over the inputs of one label; below zero: the example alone makes them less often right",
+        caption="InfoScore over the inputs of one label; below zero, the example alone hinders them",
     )
 
 
@@ -77,7 +77,7 @@ def tabulate_biases(answer: SupportExamples) -> Table | None:
     if not answer.label_biases:
         return None
     rows = tuple((one.label, f"{one.bias:+.4f}") for one in answer.label_biases)
-    return Table("Label biases, to add to log-probabilities (nats)", ("label", "bias"), rows, words=("label",))
+    return Table("Label biases (nats)", ("label", "bias"), rows, words=("label",))
 
 
 def tabulate_prompts(result: "SelectionResult") -> Table:

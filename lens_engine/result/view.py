@@ -68,43 +68,41 @@ class ResultView:
     @property
     def accuracies(self) -> Section:
         """Every classifier and prompt on the test rows, with their intervals."""
-        result, random = self.result, self.result.random
-        band = (
-            None if random is None else _draw_spread("random prompts (on validation rows), lowest to highest", random)
-        )
-        bars = self.bars
+        bars = list_bars(self.result)
+        band = _draw_spread("random prompts (on validation rows), lowest to highest", self.result.random)
         return Section(
             "accuracies",
             "Accuracies on the test rows",
-            tuple(filter(None, [describe_ranking_rows(result)])),
-            charts=(draw_accuracies(bars, band),) if bars else (),
-            tables=(tabulate_prompts(result),),
+            tuple(filter(None, [describe_ranking_rows(self.result)])),
+            charts=(draw_accuracies(bars, *band),) if bars else (),
+            tables=(tabulate_prompts(self.result),),
         )
 
     @property
     def candidates(self) -> Section:
         """The candidates for the classifier, and which are worth their tokens."""
-        tested, table = self.result.tested, tabulate_classifiers(self.result)
+        figures = [(one, one.test) for one in self.result.tested]
         points = [
-            Point(name_classifier(one), one.tokens_per_input, one.test.accuracy, one.is_chosen)
-            for one in tested
-            if one.test is not None
+            Point(name_classifier(one), one.tokens_per_input, test.accuracy, one.is_chosen)
+            for one, test in figures
+            if test
         ]
-        if table is None:
-            return Section("candidates", "Candidates for the classifier", ("The run made no classifier.",))
-        charts = (draw_frontier(points),) if points else ()
-        return Section("candidates", "Candidates for the classifier", charts=charts, tables=(table,))
+        table = tabulate_classifiers(self.result)
+        return Section(
+            "candidates",
+            "Candidates for the classifier",
+            () if table else ("The run made no classifier.",),
+            charts=(draw_frontier(points),) if points else (),
+            tables=(table,) if table else (),
+        )
 
     @property
     def examples(self) -> Section:
-        """The support examples for each use, with their effects and the label biases."""
-        found = {one.prompt: one for one in reversed(self.result.support_examples)}.values()
+        """The support examples for each use, with their effects and the label biases; equal ones once."""
+        seen = [one.rows for one in self.result.support_examples]
+        found = [one for place, one in enumerate(self.result.support_examples) if one.rows not in seen[:place]]
         tables = [make(one) for one in found for make in (tabulate_examples, tabulate_effects, tabulate_biases)]
-        code = tuple(
-            (f"The prompt{' with label biases' * (one.use == 'probabilities')}", one.prompt)
-            for one in found
-            if one.prompt
-        )
+        code = tuple((f"The prompt for the use {one.use}", one.prompt) for one in found if one.prompt)
         return Section("examples", "Support examples", tables=tuple(filter(None, tables)), code=code)
 
     @property
@@ -123,7 +121,7 @@ class ResultView:
     def calibration(self) -> Section:
         """Whether an answer is as often right as its probability says."""
         found = [(one, bins) for one in self._answered if (bins := one.list_bins())]
-        charts = tuple(draw_calibration(bins, name=f"calibration-{one.name}") for one, bins in found)
+        charts = tuple(draw_calibration(bins, one.title, name=f"calibration-{one.name}") for one, bins in found)
         tables = tuple(one.tabulate_bins(bins) for one, bins in found)
         text = () if found else (_EARLIER,)
         return Section("calibration", "Whether probabilities can be trusted", text, charts=charts, folded=tables)
@@ -133,7 +131,7 @@ class ResultView:
         """Rows whose label is probably wrong."""
         text = describe_suspicious_labels(self.result) or "No label is contradicted with confidence."
         table = tabulate_suspicious(self.result, self.texts.dataset)
-        return Section("suspicious", "Suspicious labels", (text,), tables=() if table is None else (table,))
+        return Section("suspicious", "Suspicious labels", (text,), tables=(table,) if table else ())
 
     @property
     def run(self) -> Section:
@@ -142,29 +140,24 @@ class ResultView:
         text = tuple(filter(None, [describe_cost(result), describe_form(result)]))
         return Section("run", "The run", text, folded=tabulate_facts(result))
 
+    @property
+    def wrong_rows(self) -> set[int]:
+        """Numbers of the test rows that are listed as wrong."""
+        return {row for one in self._answered for row, *_ in one.wrong}
+
     @cached_property
     def _answered(self) -> list[Answered]:
         return list_answered(self.result)
 
-    @property
-    def bars(self) -> list[Bar]:
-        """Classifiers, then prompts for each use, then other orders."""
-        result = self.result
-        bars = [
-            Bar(name_classifier(one), one.test.accuracy, *one.test.ci95, is_chosen=one.is_chosen)
-            for one in result.tested
-            if one.test is not None
-        ]
-        for answer in result.support_examples:
-            bars += [
-                Bar(name_contender(one, answer.use), one.test.accuracy, *one.test.ci95, is_prompt=True)
-                for one in answer.contenders
-                if one.test is not None
-            ]
-        if result.order is not None:
-            bars.append(_draw_spread("same examples, other orders, lowest to highest", result.order))
-        return bars
+
+def list_bars(result: "SelectionResult") -> list[Bar]:
+    """Classifiers, then prompts for each use, then other orders."""
+    tested = [(name_classifier(one), one.test, False, one.is_chosen) for one in result.tested]
+    for answer in result.support_examples:
+        tested += [(name_contender(one, answer.use), one.test, True, False) for one in answer.contenders]
+    bars = [Bar(name, test.accuracy, *test.ci95, *kind) for name, test, *kind in tested if test is not None]
+    return [*bars, *_draw_spread("same examples, other orders, lowest to highest", result.order)]
 
 
-def _draw_spread(label: str, spread: Spread) -> Bar:
-    return Bar(label, spread.mean, spread.min, spread.max, is_prompt=True)
+def _draw_spread(label: str, spread: Spread | None) -> list[Bar]:
+    return [] if spread is None else [Bar(label, spread.mean, spread.min, spread.max, is_prompt=True)]

@@ -1,10 +1,9 @@
 // What htmx does not do: the key of this tab, empty fields, downloads with a key, and saying that the service is away.
 (() => {
   "use strict";
-  const NAME = "lens-key";
+  const NAME = "lens-key", FILE = "lens-file";
   const find = (id) => document.getElementById(id);
   const key = () => sessionStorage.getItem(NAME);
-  const again = (name) => document.body.dispatchEvent(new CustomEvent(name));
   const authorized = (headers) => (key() ? { ...headers, Authorization: `Bearer ${key()}` } : headers);
   const showAway = (isAway) => { find("away").hidden = !isAway; };
 
@@ -26,7 +25,7 @@
     sessionStorage.setItem(NAME, find("key").value.trim());
     find("forget-key").hidden = false;
     find("problem").replaceChildren();
-    again("key");
+    find("main").dispatchEvent(new CustomEvent("again"));
   });
 
   // An empty field means the default. A form would send it as an empty text, and no file as an empty file.
@@ -37,24 +36,43 @@
     }
   });
 
-  document.addEventListener("htmx:after:swap", (event) => {
-    const { ctx } = event.detail;
-    const isProblem = ctx.hx?.retarget === "#problem";
-    if (isProblem) find("problem").focus();
-    else if (ctx.sourceElement?.matches("form, button, main")) find("problem").replaceChildren();
+  const isAsked = (source) => source?.matches("form, button");
+  const say = (isOfPerson) => { find("problem").dataset.of = isOfPerson ? "person" : "page"; if (isOfPerson) find("problem").focus(); };
+
+  // What a person asked for stays refused until the next request of a person; what the page asks for heals by itself.
+  document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
+    if (ctx.hx?.retarget === "#problem") say(isAsked(ctx.sourceElement));
+    else if (isAsked(ctx.sourceElement) || find("problem").dataset.of === "page") find("problem").replaceChildren();
+    if (ctx.hx?.retarget === "#main") find("main").focus();
+    for (const field of document.querySelectorAll("[data-file-name]")) field.value ||= sessionStorage.getItem(FILE) ?? "";
   });
 
-  document.addEventListener("htmx:after:request", (event) => showAway([502, 503, 504].includes(event.detail.ctx.response.status)));
+  document.addEventListener("change", ({ target }) => {
+    if (target.id === "dataset") sessionStorage.setItem(FILE, target.files[0]?.name ?? "");
+  });
+
+  const tryAgain = (source) => { if (!isAsked(source)) setTimeout(() => source?.dispatchEvent(new CustomEvent("again")), 3000); };
+
+  document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
+    const isAway = [502, 503, 504].includes(ctx.response.status);
+    showAway(isAway);
+    if (isAway) tryAgain(ctx.sourceElement);
+  });
+  document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
+    if (!ctx) return;
+    showAway(true);
+    tryAgain(ctx.sourceElement);
+  });
   document.addEventListener("htmx:sse:after:connection", () => showAway(false));
   document.addEventListener("htmx:sse:error", () => showAway(true));
-  document.addEventListener("htmx:error", (event) => {
-    if (!event.detail.ctx) return;
-    showAway(true);
-    if (event.detail.ctx.sourceElement?.id === "main") setTimeout(() => again("again"), 3000);
-  });
 
   async function save(link) {
     const response = await fetch(link.href, { headers: authorized({}) });
+    if (!response.ok) {
+      find("problem").textContent = (await response.json()).detail;
+      say(true);
+      return;
+    }
     const file = new Blob([await response.blob()]);
     const named = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "");
     const shown = document.createElement("a");
