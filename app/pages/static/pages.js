@@ -82,16 +82,26 @@
     setTimeout(() => URL.revokeObjectURL(shown.href), 60000);
   }
 
+  // Browsers have a clipboard for scripts at https and on localhost only, and may refuse it.
+  async function copy(button) {
+    const shown = find(button.dataset.copy);
+    try {
+      await navigator.clipboard.writeText(shown.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(shown);
+      button.textContent = "Selected: copy it by keyboard";
+    }
+  }
+
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-save]");
     if (link) {
       event.preventDefault();
       save(link).catch(() => showAway(true));
     }
-    const copy = event.target.closest("button[data-copy]");
-    if (copy) {
-      navigator.clipboard.writeText(find(copy.dataset.copy).textContent).then(() => { copy.textContent = "Copied"; });
-    }
+    const button = event.target.closest("button[data-copy]");
+    if (button) copy(button);
     if (event.target.closest("#forget-key")) {
       sessionStorage.removeItem(NAME);
       location.reload();
