@@ -116,16 +116,17 @@ def draw_calibration(bins: Sequence[Bin], of: str = "answers", *, name: str = "c
     """
     x, y = (Axis(0.0, 1.0, *ends, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)) for ends in ((_LEFT, _RIGHT), (_BOTTOM, _TOP)))
     marks = [
-        *_plot(x, y, "probability of the answer, with rows", f"accuracy of the {of}"),
+        *_plot(x, y, "probability of the answer", f"accuracy of the {of}", 1),
         _line(x.at(0), y.at(0), x.at(1), y.at(1), "diagonal"),
     ]
+    marks.append(_text(0, _BOTTOM + 24, "rows", "tick"))
     for one in bins:
         place = x.at(one.probability)
         marks.append(_line(place, y.at(one.probability), place, y.at(one.accuracy), "interval"))
         marks.append(_mark(place, y.at(one.accuracy)))
-        marks.append(_text(place, _BOTTOM - 4, f"{one.count}", "count", "middle"))
+        marks.append(_text(place, _BOTTOM + 24, f"{one.count}", "tick", "middle"))
     told = (f"probability {one.probability:.3f}: {one.accuracy:.3f} of {one.count} rows right" for one in bins)
-    return _frame(name, f"Accuracy of the {of} against probability", told, 226, marks)
+    return _frame(name, f"Accuracy of the {of} against probability", told, 238, marks)
 
 
 def draw_curve(
@@ -180,15 +181,15 @@ def _interval(one: Bar) -> str:
     return f"{one.value:.3f} ({one.low:.3f}–{one.high:.3f})"
 
 
-def _plot(x: Axis, y: Axis, x_title: str, y_title: str = "accuracy") -> list[Markup]:
-    """Both axes with their ticks, and what they show."""
+def _plot(x: Axis, y: Axis, x_title: str, y_title: str = "accuracy", lines: int = 0) -> list[Markup]:
+    """Both axes with their ticks, and what they show; `lines` stay free below the ticks."""
     marks = [*_grid(x, y.end, y.start), _text(0, 8, y_title, "tick")]
     for tick in y.ticks:
         marks += [
             _line(x.start, y.at(tick), x.end, y.at(tick), "grid"),
             _text(x.start - 4, y.at(tick) + 4, y.shown.format(tick), "tick", "end"),
         ]
-    return [*marks, _text(_RIGHT, y.start + 2 * _LINE - 2, x_title, "tick", "end")]
+    return [*marks, _text(_RIGHT, y.start + (2 + lines) * _LINE - 6, x_title, "tick", "end")]
 
 
 def _grid(axis: Axis, top: float, bottom: float) -> Iterable[Markup]:

@@ -12,6 +12,7 @@ import numpy as np
 from lens_engine.classifier.quality import Quality, place_in_bins
 from lens_engine.report.charts import Bin
 from lens_engine.report.section import Matrix
+from lens_engine.result.tables import name_choice, name_use
 from lens_engine.views.table import NOTHING, Table
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 200
 """Largest number of wrong answers that are listed."""
-
-_USES = {"prompt": "support examples, likeliest label word", "probabilities": "support examples with label biases"}
 
 
 class Wrong(NamedTuple):
@@ -111,7 +110,7 @@ def list_answered(result: "SelectionResult") -> list[Answered]:
     quality = next((one.test for one in result.tested if one.is_chosen), None)
     found = [("classifier", "classifier", answers.classifier, answers.classifier_probabilities, quality)]
     for one, answered, shares in zip(result.support_examples, answers.support_examples, known, strict=True):
-        found.append((one.use, _USES[one.use], answered, shares, one.test))
+        found.append((one.use, f"{name_choice(one)}, {name_use(one.use)}", answered, shares, one.test))
     return [
         Answered(name, title, task.labels, answers.rows, answers.gold, answered, shares, quality)
         for name, title, answered, shares, quality in found

@@ -27,6 +27,11 @@ def name_choice(answer: SupportExamples) -> str:
     return names.get(answer.method, f"{answer.method.replace('_', '-')} examples")
 
 
+def name_use(use: Use) -> str:
+    """How a prompt is read."""
+    return " ".join(_USES[use].split())
+
+
 def name_contender(one: PromptContender, use: Use) -> str:
     """What a single prompt is, and whether label biases are added."""
     return _METHODS[one.method] + ", label biases" * (use == "probabilities")
@@ -34,7 +39,7 @@ def name_contender(one: PromptContender, use: Use) -> str:
 
 def tabulate_examples(answer: SupportExamples) -> Table:
     """The chosen demonstrations, in the order of the prompt."""
-    name, use = name_choice(answer), " (with label biases)" * (answer.use == "probabilities")
+    name, use = name_choice(answer), f" ({name_use(answer.use)})" * (answer.use != "prompt")
     has_scores = any(example.info_score is not None for example in answer.examples)
     return Table(
         title=f"{name[0].upper()}{name[1:]}, in order{use}" if answer.examples else "No demonstrations: zero-shot",
@@ -121,7 +126,7 @@ def tabulate_suspicious(result: "SelectionResult", texts: Mapping[int, str]) -> 
         return None
     return Table(
         title="Rows of the dataset, the most suspicious first",
-        header=("row", "label", "p", "likelier", "p ", *(["text"] if texts else [])),
+        header=("row", "label", "probability", "likelier", "its probability", *(["text"] if texts else [])),
         rows=tuple(
             (
                 str(one.row),
@@ -134,7 +139,7 @@ def tabulate_suspicious(result: "SelectionResult", texts: Mapping[int, str]) -> 
             for one in result.suspicious_labels
         ),
         words=("label", "likelier", "text"),
-        caption="p: probability by cross-validation",
+        caption="probabilities by cross-validation",
     )
 
 

@@ -19,6 +19,7 @@ from lens_engine.result.summary import (
 from lens_engine.result.tables import (
     name_classifier,
     name_contender,
+    name_use,
     tabulate_biases,
     tabulate_classifiers,
     tabulate_effects,
@@ -102,7 +103,7 @@ class ResultView:
         seen = [one.rows for one in self.result.support_examples]
         found = [one for place, one in enumerate(self.result.support_examples) if one.rows not in seen[:place]]
         tables = [make(one) for one in found for make in (tabulate_examples, tabulate_effects, tabulate_biases)]
-        code = tuple((f"The prompt for the use {one.use}", one.prompt) for one in found if one.prompt)
+        code = tuple((f"The prompt, {name_use(one.use)}", one.prompt) for one in found if one.prompt)
         return Section("examples", "Support examples", tables=tuple(filter(None, tables)), code=code)
 
     @property
