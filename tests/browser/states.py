@@ -1,0 +1,135 @@
+"""Every page, in every state that a person meets."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from app.lifecycle.claims import renew_lease
+from lens_engine.types import Phase
+from tests.browser.page import Page
+from tests.integration.conftest import Selections
+from tests.integration.samples import PROGRESS, make_csv, make_rows
+from tests.unit.lens_engine.result.reported import make_reported
+
+HOUR = 3600.0
+
+_STEPS = (
+    replace(PROGRESS, phase=Phase.FILTER, survivors=200, best_validation_accuracy=None, pairs_done=20_000),
+    replace(PROGRESS, survivors=100, best_validation_accuracy=0.7, best_random_accuracy=0.6, pairs_done=60_000),
+    replace(PROGRESS, survivors=100, best_random_accuracy=0.65),
+)
+
+
+class State(NamedTuple):
+    """A page as it is once it has come."""
+
+    path: str
+    says: str
+
+
+def list_nothing(_: Selections) -> State:
+    return State("/pages/selections", "There is none yet.")
+
+
+def list_selections(stage: Selections) -> State:
+    for status in ("succeeded", "failed", "cancelled", "queued"):
+        stage.in_state(status)
+    _run(stage)
+    return State("/pages/selections", "Mark two to see them side by side.")
+
+
+def ask_for_a_file(_: Selections) -> State:
+    return State("/pages/new", "Lens needs texts with labels")
+
+
+def fill_in(stage: Selections) -> State:
+    return State(f"/pages/new?dataset={_store(stage)}", "the model continues here")
+
+
+def wait_in_the_queue(stage: Selections) -> State:
+    return State(f"/pages/selections/{stage.queued()}", "no worker lives")
+
+
+def run(stage: Selections) -> State:
+    return State(f"/pages/selections/{_run(stage)}", "Search: best accuracy")
+
+
+def succeed(stage: Selections) -> State:
+    return State(f"/pages/selections/{stage.succeeded(make_reported())}", "What to use")
+
+
+def fail(stage: Selections) -> State:
+    return State(f"/pages/selections/{stage.failed()}", "It failed:")
+
+
+def be_cancelled(stage: Selections) -> State:
+    return State(f"/pages/selections/{stage.cancelled()}", "It was cancelled.")
+
+
+def list_names(stage: Selections) -> State:
+    _promote(stage)
+    return State("/pages/names", "What each name says now")
+
+
+def show_a_name(stage: Selections) -> State:
+    _promote(stage)
+    _promote(stage)
+    return State("/pages/names/desk", "It says version 2")
+
+
+def compare(stage: Selections) -> State:
+    first, second = stage.succeeded(make_reported()), stage.succeeded()
+    return State(f"/pages/compare?of={first}&of={second}", "Two selections side by side")
+
+
+STATES: dict[str, Callable[[Selections], State]] = {
+    "list-empty": list_nothing,
+    "list": list_selections,
+    "new-empty": ask_for_a_file,
+    "new": fill_in,
+    "queued": wait_in_the_queue,
+    "running": run,
+    "result": succeed,
+    "failed": fail,
+    "cancelled": be_cancelled,
+    "names": list_names,
+    "name": show_a_name,
+    "compare": compare,
+}
+"""What brings the service into the state, by the name of its picture."""
+
+
+def show(page: Page, state: State) -> None:
+    """Open the page, with everything unfolded that can be."""
+    page.open(state.path)
+    page.see(state.says)
+    page.run("for (const one of document.querySelectorAll('details')) one.open = true")
+
+
+def _run(stage: Selections) -> str:
+    claim = stage.running(HOUR)
+    for progress in _STEPS:
+        with stage.database.session_scope() as session:
+            renew_lease(session, claim, HOUR, progress)
+    return claim.job_id
+
+
+def _store(stage: Selections) -> str:
+    """A file with all that a page has to say of one: two labels of one text, near duplicates, look-alike labels."""
+    rows = make_rows()
+    odd = [
+        {"text": rows[0]["text"], "label": "negative"},
+        {"text": rows[1]["text"] + "!", "label": "negative"},
+        {"text": "a film of its own", "label": "Positive"},
+        {"text": "", "label": "positive"},
+    ]
+    response = stage.client.post("/datasets", files={"dataset": ("films.csv", make_csv([*rows, *odd]))})
+    assert response.status_code == 201, response.text
+    return str(response.json()["id"])
+
+
+def _promote(stage: Selections) -> None:
+    body, known = {"selection_id": stage.succeeded(make_reported())}, stage.client.get("/prompts/desk")
+    condition = {"If-Match": known.headers["etag"]} if known.status_code == 200 else {"If-None-Match": "*"}
+    response = stage.client.put("/prompts/desk", json=body, headers=condition)
+    assert response.status_code in (200, 201), response.text
