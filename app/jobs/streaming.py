@@ -51,7 +51,8 @@ def write_message(kind: str, data: str, event_id: int | None = None) -> str:
 class Streams:
     """The open streams of one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, look_seconds: float = _LOOK_SECONDS) -> None:
+        self._look_seconds = look_seconds
         self._open = 0
 
     def open(self, look: Look, first: News, stopping: Flag | None) -> StreamingResponse:
@@ -68,7 +69,7 @@ class Streams:
             raise Unavailable(STOPPING)
         if self._open >= MOST_STREAMS:
             raise Busy(f"this process has {MOST_STREAMS} open streams; poll, or repeat the request later")
-        messages = self._counted(_follow(look, first, stopping))
+        messages = self._counted(_follow(look, first, stopping, self._look_seconds))
         return StreamingResponse(messages, media_type=MEDIA_TYPE, headers=_HEADERS)
 
     async def _counted(self, messages: AsyncIterator[str]) -> AsyncIterator[str]:
@@ -80,7 +81,7 @@ class Streams:
             self._open -= 1
 
 
-async def _follow(look: Look, news: News, stopping: Flag | None) -> AsyncIterator[str]:
+async def _follow(look: Look, news: News, stopping: Flag | None, look_seconds: float) -> AsyncIterator[str]:
     """The messages, until the job has ended, the process stops, or the database is away: the client comes back."""
     silent = 0
     yield ": open\n\n"
@@ -93,7 +94,7 @@ async def _follow(look: Look, news: News, stopping: Flag | None) -> AsyncIterato
         silent = 0 if news.messages else silent + 1
         if silent and silent % _SILENT_LOOKS == 0:
             yield ": waiting\n\n"
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(look_seconds)
         if stopping is not None and stopping.is_set():
             return
         try:

@@ -24,7 +24,15 @@ def call(
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = {
+    asyncio.run(app(make_scope(method, path, headers, state), receive, send))
+    return sent, asked
+
+
+def make_scope(
+    method: str, path: str, headers: Mapping[str, str], state: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A request for a path without a query, from this machine."""
+    return {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
@@ -41,5 +49,3 @@ def call(
             (name.lower().encode(), value.encode()) for name, value in {"Host": "localhost", **headers}.items()
         ],
     }
-    asyncio.run(app(scope, receive, send))
-    return sent, asked

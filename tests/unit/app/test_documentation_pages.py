@@ -83,6 +83,6 @@ def test_root_points_to_the_documentation(client: TestClient) -> None:
     assert {client.get(body[name]).status_code for name in ("documentation", "openapi")} == {200}
 
 
-def test_root_leads_a_browser_to_the_documentation(client: TestClient) -> None:
+def test_root_leads_a_browser_to_the_pages(client: TestClient) -> None:
     response = client.get("/", headers={"Accept": "text/html,*/*;q=0.8"}, follow_redirects=False)
-    assert (response.status_code, response.headers["location"]) == (307, "/docs")
+    assert (response.status_code, response.headers["location"]) == (307, "/pages/selections")

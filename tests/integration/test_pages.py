@@ -1,0 +1,193 @@
+"""Pages as the service answers them: frames, fragments, refusals, and what a list costs."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+from starlette.testclient import TestClient
+
+from app.database import Database
+from tests.integration.conftest import Selections, run_sql
+from tests.integration.samples import SMALL_OPTIONS, make_csv
+from tests.unit.lens_engine.result.reported import make_reported
+
+FRAGMENT = {"HX-Request": "true"}
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+MANY = 10_000
+
+
+def fill(database: Database, selection_id: str, number: int) -> None:
+    """Copies of a selection, with older ids."""
+    copies = """
+        INSERT INTO selections SELECT (jsonb_populate_record(one, jsonb_build_object('id', copy))).*
+        FROM selections one, (SELECT 'sel_00' || lpad(n::text, 24, '0') copy FROM generate_series(1, :number) n) copies
+        WHERE id = :id
+    """
+    run_sql(database, copies, id=selection_id, number=number)
+    run_sql(database, "ANALYZE selections")
+
+
+def count_rows_read(engine: Engine, asked: list[tuple[str, Any]]) -> int:
+    """Rows of selections that statements read, among them those that a filter takes away."""
+    with engine.connect() as connection:
+        plans = [
+            connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values).scalar_one()
+            for statement, values in asked
+        ]
+    return sum(_count(plan[0]["Plan"]) for plan in plans)
+
+
+def _count(node: dict[str, Any]) -> int:
+    own = node["Actual Rows"] + node.get("Rows Removed by Filter", 0) if "Relation Name" in node else 0
+    return int(own * node["Actual Loops"]) + sum(map(_count, node.get("Plans", ())))
+
+
+@contextmanager
+def asked_of(engine: Engine) -> Iterator[list[tuple[str, Any]]]:
+    """The statements within the block, with their parameters."""
+    found: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
+        found.append((statement, values))
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def test_list_of_many_reads_as_few_rows_as_a_short_one(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    engine = client.app.state.services.database.engine  # type: ignore[attr-defined]
+    fill(database, selections.succeeded(), MANY)
+    path = "/pages/selections?limit=20"
+    for _ in range(2):
+        with asked_of(engine) as asked:
+            page = client.get(path, headers=FRAGMENT).text
+
+        assert page.count("<tr>") >= 20
+        assert len(asked) == 1
+        assert count_rows_read(engine, asked) <= 21, "the list reads what it does not show"
+        path = re.findall(r'hx-get="([^"]+cursor=[^"]+)"', page)[0] + "&limit=20"
+
+
+def test_browser_gets_the_frame_and_htmx_the_content(client: TestClient, selections: Selections) -> None:
+    path = f"/pages/selections/{selections.succeeded()}"
+    frame, content = client.get(path, headers=BROWSER), client.get(path, headers={**BROWSER, **FRAGMENT})
+    assert frame.text.startswith("<!doctype html>")
+    assert frame.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+    assert "HX-Request" in frame.headers["vary"], "a cache must not give one for the other"
+    assert "<!doctype" not in content.text
+    assert "What to use" in content.text
+
+
+def test_frame_shows_its_address_as_text(client: TestClient) -> None:
+    frame = client.get('/pages/new?x=%22%3E<script>alert(1)</script>"><script>', headers=BROWSER)
+    assert frame.status_code == 200
+    assert "<script>" not in frame.text
+
+
+@pytest.mark.parametrize("name", ["htmx.min.js", "hx-sse.min.js", "pages.js", "pages.css", "lens.css"])
+def test_assets_may_be_kept_and_are_what_they_say(client: TestClient, name: str) -> None:
+    answer = client.get(f"/pages/assets/{name}")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/css" if name.endswith("css") else "text/javascript")
+    assert (answer.headers["x-content-type-options"], answer.headers["cache-control"][:6]) == ("nosniff", "public")
+
+
+@pytest.mark.parametrize("path", ["nothing.js", "..%2fshell.py", "%2e%2e%2fshell.py", ""])
+def test_other_files_are_no_assets(client: TestClient, path: str) -> None:
+    answer = client.get(f"/pages/assets/{path}", headers=BROWSER)
+    assert answer.status_code == 404, answer.text
+
+
+def test_frame_and_assets_need_no_key_and_content_does(make_client: Callable[..., TestClient]) -> None:
+    client = make_client(api_keys={})
+    for path in ("/pages/selections", "/pages/assets/pages.js"):
+        assert client.get(path, headers=BROWSER).status_code == 200
+    for path in ("/pages/selections", "/pages/new", "/pages/names", "/pages/compare?of=a&of=b"):
+        answer = client.get(path, headers=FRAGMENT)
+        assert (answer.status_code, answer.headers["hx-retarget"]) == (401, "#problem")
+        assert 'id="key-form"' in answer.text
+
+
+def test_content_of_another_owner_is_not_shown(make_client: Callable[..., TestClient], selections: Selections) -> None:
+    selection_id = selections.succeeded()  # of the owner "local"
+    client = make_client(api_keys={hashlib.sha256(b"key").hexdigest(): "alice"})
+    headers = {**FRAGMENT, "Authorization": "Bearer key"}
+    for path in (f"/{selection_id}", f"/{selection_id}/live", f"/{selection_id}/rows?of=classifier&gold=0&answer=0"):
+        assert client.get(f"/pages/selections{path}", headers=headers).status_code == 404
+    assert client.get(f"/pages/compare?of={selection_id}&of={selection_id}", headers=headers).status_code == 404
+    for action in ("cancel", "resume", "retry", "delete"):
+        assert client.post(f"/pages/selections/{selection_id}/{action}", headers=headers).status_code == 404
+    assert selections.status_of(selection_id) == "succeeded"
+
+
+def test_page_and_report_show_the_figures_of_the_result(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.succeeded(make_reported())
+    addresses = (f"/pages/selections/{selection_id}", f"/selections/{selection_id}/report")
+    figure = "{support_examples,0,contenders,0,test,accuracy}"
+    read = "SELECT result #>> CAST(:path AS text[]) FROM reports WHERE selection_id = :id"
+    before = f"{float(run_sql(selections.database, read, path=figure, id=selection_id)):.3f}"
+    for address in addresses:
+        shown = client.get(address, headers=FRAGMENT).text
+        assert before in shown
+        assert "0.123" not in shown
+
+    change = "UPDATE reports SET result = jsonb_set(result, CAST(:path AS text[]), '0.1234') WHERE selection_id = :id"
+    run_sql(selections.database, change, path=figure, id=selection_id)
+
+    for address in addresses:
+        assert "0.123" in client.get(address, headers=FRAGMENT).text
+
+
+def test_result_of_another_release_is_offered_as_it_is(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.succeeded()
+    run_sql(
+        selections.database, "UPDATE reports SET result = result - 'verdict' WHERE selection_id = :id", id=selection_id
+    )
+    shown = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
+    assert "Another release of Lens wrote the result." in shown
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/pages/selections?cursor=x", 400),
+        ("/pages/selections?limit=0", 400),
+        ("/pages/selections/nothing", 404),
+        ("/pages/compare?of=sel_1", 400),
+        ("/pages/new?dataset=ds_01k5kcfb0p5rkbzz2bv2ckzq4t", 404),
+        ("/pages/names/nothing", 404),
+        ("/pages/nowhere", 404),
+    ],
+)
+def test_refusal_is_a_part_of_the_page(client: TestClient, path: str, status: int) -> None:
+    answer = client.get(path, headers=FRAGMENT)
+    assert (answer.status_code, answer.headers["hx-retarget"]) == (status, "#problem"), answer.text
+    assert answer.text.startswith("<p><strong>")
+
+
+def test_same_form_sent_twice_makes_one_selection(client: TestClient) -> None:
+    dataset = client.post("/datasets", files={"dataset": ("films.csv", make_csv())}).json()["id"]
+    form = {"dataset_id": dataset, "key": "k" * 20, "options": json.dumps(SMALL_OPTIONS)}
+    first, again = (client.post("/pages/submit", data=form, headers=FRAGMENT) for _ in range(2))
+    assert first.headers["hx-redirect"] == again.headers["hx-redirect"]
+    assert len(client.get("/selections").json()["items"]) == 1
+
+
+def test_name_that_changed_meanwhile_is_not_rolled_back(client: TestClient, selections: Selections) -> None:
+    for condition in ({"If-None-Match": "*"}, {"If-Match": '"1"'}):
+        put = client.put("/prompts/films", json={"selection_id": selections.succeeded()}, headers=condition)
+        assert put.status_code in (200, 201), put.text
+    answer = client.post("/pages/names/films/back", data={"current": "1", "version": "1"}, headers=FRAGMENT)
+    assert (answer.status_code, answer.headers["hx-retarget"]) == (412, "#problem")
+    assert client.get("/prompts/films").json()["version"] == 2
