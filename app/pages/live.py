@@ -64,7 +64,7 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> R
         events: of the job, oldest first.
     """
     steps = [event.data for event in events if event.type == "progress"]
-    sentence, is_trouble = _say_status(job, place)
+    sentence, is_trouble = _say_status(job, place, _goes_on(job, events))
     return Run(
         sentence=sentence,
         is_trouble=is_trouble,
@@ -76,10 +76,16 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> R
     )
 
 
-def _say_status(job: Job, place: QueueOut | None) -> tuple[str, bool]:
+def _goes_on(job: Job, events: Sequence[Event]) -> bool:
+    """Whether an attempt after the first goes on from a checkpoint: after a crash, or as its owner resumed it."""
+    asked = next((event for event in reversed(events) if event.type in ("retried", "resumed")), None)
+    return bool(job.crashes) or (asked is not None and bool(asked.data.get("from_checkpoint")))
+
+
+def _say_status(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, bool]:
     status = Status(job.status)
     if status is Status.QUEUED:
-        return _say_queue(job, place)
+        return _say_queue(job, place, goes_on)
     if status in (Status.RUNNING, Status.CANCELLING):
         if job.lease_until is not None and job.lease_until < datetime.now(UTC):
             return "The worker is silent. Another worker goes on from the last checkpoint within a minute or two.", True
@@ -87,15 +93,17 @@ def _say_status(job: Job, place: QueueOut | None) -> tuple[str, bool]:
             return "The run is asked to stop, and keeps its best permutation so far.", False
         if job.progress is None:
             return "A worker has taken it, and loads the model.", False
-        again = "" if job.attempt == 1 else f" Attempt {job.attempt} goes on from the last checkpoint."
+        begins = "goes on from the last checkpoint" if goes_on else "begins from the start"
+        again = "" if job.attempt == 1 else f" Attempt {job.attempt} {begins}."
         return f"A worker runs it.{again}", False
     if status is Status.FAILED:
         return f"It failed: {(job.error or {}).get('detail', 'no reason is stored')}", True
     return ("It is done.", False) if status is Status.SUCCEEDED else ("It was cancelled.", False)
 
 
-def _say_queue(job: Job, place: QueueOut | None) -> tuple[str, bool]:
-    again = "" if job.attempt == 0 else " Its worker ended in the middle; it goes on from the last checkpoint."
+def _say_queue(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, bool]:
+    again = " Its worker ended in the middle; it" if job.crashes else " It"
+    again = f"{again} goes on from the last checkpoint." if goes_on and job.attempt else ""
     if place is None or place.workers is None:
         where = "Redis does not answer, so nobody can say where it stands; it is stored, and starts later"
         return f"It waits. {where}.{again}", True

@@ -42,7 +42,8 @@ class Suggesting:
         count = datasets.find_counter(settings, model)
         with invalid_inputs(inline=False):
             found = suggest_for_rows(*rows)
-            priced = price_suggestion(found, CountingScorer(model, count), lambda *_: pace)
+            scorer = CountingScorer(model, count, num_layers=0 if model in settings.endpoints else 1)
+            priced = price_suggestion(found, scorer, lambda *_: pace)
         return {**_show(priced, model), "model": model, "pace": pace, "is_counted": count is not None}
 
 
