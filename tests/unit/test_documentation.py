@@ -4,7 +4,6 @@ import ast
 import csv
 import json
 import re
-import runpy
 import tomllib
 from ast import literal_eval
 from pathlib import Path
@@ -18,6 +17,7 @@ import lens_engine
 from app.errors import AppError
 from app.main import create_app
 from app.settings import Settings
+from docs.site import reference
 from lens_cli.application import create_application
 from lens_cli.demo.sample import SAMPLE_SPEC
 from lens_engine import LanguageModel, Task, Template, Verbalizer
@@ -28,7 +28,7 @@ from tests.unit.lens_engine.test_wings import FLOORS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-REFERENCE = runpy.run_path(str(ROOT / ".ci" / "reference.py"))
+
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 PACKAGES = ("lens_engine", "app", "lens_cli", "lens_client", "worker", "migrations", "experiments", "benchmarks")
 
@@ -215,7 +215,7 @@ def test_paths_that_docs_name_exist() -> None:
 
 def test_tables_of_the_reference_are_those_that_the_code_writes() -> None:
     page = read(ROOT / "docs/reference.md")
-    assert page == REFERENCE["fill"](page), "run `make docs-tables`"
+    assert page == reference.fill(page), "run `make docs-tables`"
 
 
 def test_routes_of_the_service_and_of_the_page_are_the_same() -> None:
@@ -252,4 +252,4 @@ def test_spec_of_the_sample_is_that_of_the_demonstration() -> None:
 
 
 def test_every_option_and_setting_says_what_it_means() -> None:
-    assert [row for row in (*REFERENCE["option_rows"](), *REFERENCE["setting_rows"]()) if row.endswith("|  |")] == []
+    assert [row for row in (*reference.option_rows(), *reference.setting_rows()) if row.endswith("|  |")] == []
