@@ -28,7 +28,6 @@ from tests.unit.lens_engine.test_wings import FLOORS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 PACKAGES = ("lens_engine", "app", "lens_cli", "lens_client", "worker", "migrations", "experiments", "benchmarks")
 
