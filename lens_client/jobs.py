@@ -152,6 +152,10 @@ class Selections(Jobs[Selection]):
         """The support examples as a file that another tool loads."""
         return self._run(self._flows.read_bytes(path_of("selections", selection_id, "export"), format=format, use=use))
 
+    def report(self, selection_id: str, format: str = "html") -> bytes:
+        """A report for people, as html or markdown."""
+        return self._run(self._flows.read_bytes(path_of("selections", selection_id, "report"), format=format))
+
     def suspicious_labels(self, selection_id: str) -> List[SuspiciousLabel]:
         """Rows whose label is probably wrong, the most suspicious first."""
         return self._run(self._flows.suspicious_labels(selection_id))

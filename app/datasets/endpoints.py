@@ -1,6 +1,5 @@
 """Routes of /datasets. Decisions are in `service.py`."""
 
-import threading
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Response, status
@@ -9,11 +8,11 @@ from starlette.responses import JSONResponse
 from app.datasets import repository, service
 from app.datasets.schemas import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut
 from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
-from app.errors import Busy, InvalidCursor
+from app.errors import InvalidCursor
 from app.ids import encode_cursor
 from app.intake.form import COLUMN_PARTS, submission_of
 from app.intake.parts import LABELLED_FILE, READING_PARTS
-from app.intake.submissions import NoSubmission, RawSubmission
+from app.intake.submissions import RawSubmission
 from app.web.openapi import REFERENCE, named, refusals, sends
 from app.web.rate_limits import SUBMISSION_LIMIT
 
@@ -47,7 +46,6 @@ _BODY: dict[str, Any] = {
         },
     }
 }
-_describing = threading.Lock()
 
 router = APIRouter(prefix="/datasets", tags=["datasets"], dependencies=OWNER_ROUTE)
 
@@ -96,15 +94,7 @@ def get_dataset_report(
 
     The first request makes the report, which takes some 20 seconds for 100,000 rows.
     """
-    with services.database.session_scope() as session:
-        report = service.find_report(session, owner, dataset_id, services.settings)
-    if report is None:
-        if not _describing.acquire(blocking=False):
-            raise Busy("another report is being made; repeat the request later")
-        try:
-            report = intake.do(owner, service.Describing(dataset_id), NoSubmission())
-        finally:
-            _describing.release()
+    report = service.make_report(intake, services, owner, dataset_id)
     return DatasetReportOut(**report, dataset_id=dataset_id)
 
 

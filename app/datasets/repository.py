@@ -120,6 +120,14 @@ def load_rows(session: Session, dataset_id: str) -> tuple[Example, ...]:
     return tuple(Example(row, content, label or "") for row, content, label in rows)
 
 
+def load_rows_from(session: Session, dataset_id: str, first: int, limit: int) -> tuple[Example, ...]:
+    """Read up to `limit` rows of a labelled dataset, from the row with this number on."""
+    columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
+    own = columns.where(StoredExample.dataset_id == dataset_id, StoredExample.row >= first)
+    found = session.execute(own.order_by(StoredExample.row).limit(limit))
+    return tuple(Example(row, content, label or "") for row, content, label in found)
+
+
 def load_texts(session: Session, dataset_id: str, rows: Collection[int]) -> dict[int, str]:
     """Read the texts of these rows of a dataset."""
     columns = select(StoredExample.row, StoredExample.text)

@@ -1,5 +1,7 @@
 """Decisions about datasets. SQL is in the repository, HTTP in the endpoints."""
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from app.datasets import repository
 from app.datasets.schemas import DatasetBody, DatasetOut
-from app.errors import DatasetInUse, NotFound, Unprocessable
+from app.errors import Busy, DatasetInUse, NotFound, Unprocessable
+from app.intake.intake import Intake
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, NoSubmission, RawSubmission, parsing_limits
 from app.lifecycle.claims import path_of
@@ -17,10 +20,12 @@ from app.models import Dataset
 from app.services import Services
 from app.settings import Settings
 from app.web.validation import read_model
-from lens_engine.language_model.loading.token_counter import find_token_counter
+from lens_engine.language_model.loading.token_counter import CountTokens, find_token_counter
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.rows.report import describe_dataset
 from lens_engine.version import __version__
+
+_looks = threading.BoundedSemaphore(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +74,7 @@ class Describing:
             dataset = get(session, owner_id, self.dataset_id)
             rows, warnings = repository.load_rows(session, self.dataset_id), dataset.warnings
         settings = services.settings
-        served = settings.endpoints.get(settings.default_model)
-        reference = served.tokenizer if served else settings.allowed_models[settings.default_model]
-        count_tokens = None if reference is None else find_token_counter(reference, settings.cache_dir)
+        count_tokens = find_counter(settings, settings.default_model)
         report = describe_dataset(rows, count_tokens, warnings=warnings).model_dump(mode="json")
         with services.database.session_scope() as session:
             kept = {"made_by": _maker(settings), **report}
@@ -121,6 +124,38 @@ def find_report(session: Session, owner_id: str, dataset_id: str, settings: Sett
         raise Unprocessable("the dataset is a file of texts without labels, of which there is no report")
     kept = dict(dataset.report or {})
     return kept if kept.pop("made_by", None) == _maker(settings) else None
+
+
+def find_counter(settings: Settings, model: str) -> CountTokens | None:
+    """What counts the tokens of an offered model; None without its tokenizer."""
+    served = settings.endpoints.get(model)
+    reference = served.tokenizer if served else settings.allowed_models[model]
+    return None if reference is None else find_token_counter(reference, settings.cache_dir)
+
+
+def make_report(intake: Intake, services: Services, owner_id: str, dataset_id: str) -> dict[str, Any]:
+    """The report on a dataset; the first request makes it. Raises the errors of `find_report`, and:
+
+    Raises:
+        Busy: other reports are being made.
+    """
+    with services.database.session_scope() as session:
+        report = find_report(session, owner_id, dataset_id, services.settings)
+    return looking_at(lambda: intake.do(owner_id, Describing(dataset_id), NoSubmission())) if report is None else report
+
+
+def looking_at(look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Look at a stored dataset in the reader. Few wait for it, so that the threads of polls stay free.
+
+    Raises:
+        Busy: others wait.
+    """
+    if not _looks.acquire(blocking=False):
+        raise Busy("other datasets are being looked at; repeat the request later")
+    try:
+        return look()
+    finally:
+        _looks.release()
 
 
 def delete(session: Session, owner_id: str, dataset_id: str) -> None:

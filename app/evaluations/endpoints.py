@@ -12,7 +12,8 @@ from app.evaluations.schemas import EvaluationOut, EvaluationPage, EvaluationSum
 from app.intake.answer import answer_submission, submitted
 from app.intake.form import COLUMN_PARTS, KeyDep, submission_of
 from app.intake.submissions import RawSubmission
-from app.jobs.endpoints import View, by_source, make_routes
+from app.jobs.endpoints import make_routes
+from app.jobs.view import View, by_source
 from app.web.rate_limits import SUBMISSION_LIMIT
 
 SubmissionDep = Annotated[RawSubmission, submission_of("dataset", "spec", *COLUMN_PARTS)]

@@ -6,12 +6,13 @@ their clients see refused connections.
 
 import signal
 import time
+from threading import Event
 from types import FrameType
 
 import uvicorn
 
 DRAINING = "draining"
-"""Name of the flag in the state of each request (the lifespan state of ASGI)."""
+"""Name of the flag in the state of each request (the lifespan state of ASGI): an `Event` of `threading`."""
 
 
 class DrainingServer(uvicorn.Server):
@@ -27,9 +28,11 @@ class DrainingServer(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to drain, or stop."""
+        if self.started:
+            draining: Event = self.lifespan.state[DRAINING]
+            draining.set()
         if sig == signal.SIGTERM and self.started and self._stop_at is None and self._drain_seconds > 0:
             self._stop_at = time.monotonic() + self._drain_seconds
-            self.lifespan.state[DRAINING] = True
         else:
             super().handle_exit(sig, frame)
 

@@ -1,5 +1,6 @@
 """Routes /healthz, /readyz and /models."""
 
+from threading import Event
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
@@ -74,7 +75,8 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     each worker computes. Otherwise the answer is 503, and its `errors` name each failed check. A process that was asked
     to stop answers 503 too, and serves all other routes until it stops.
     """
-    if getattr(request.state, DRAINING, False):
+    draining: Event | None = getattr(request.state, DRAINING, None)
+    if draining is not None and draining.is_set():
         return problem_response(request.scope, Unavailable("not ready: this process stops"))
     checks = run_checks(services)
     fatal = {name: check.fault for name, check in checks.items() if check.is_fatal}

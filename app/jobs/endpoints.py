@@ -1,12 +1,9 @@
 """Routes that jobs of every kind have. Decisions are in `service.py`."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response, status
-from pydantic import BaseModel
-from sqlalchemy import ColumnElement, Row, or_
+from fastapi import APIRouter, Depends, Header, Query, Request, Response, status
+from sqlalchemy import ColumnElement, Row
 from sqlalchemy.orm import Session
 from starlette.responses import JSONResponse
 
@@ -18,6 +15,9 @@ from app.jobs.enqueueing import enqueueing
 from app.jobs.polls import JobState, retry_after
 from app.jobs.presentation import read_columns
 from app.jobs.schemas import EventOut, EventPage, JobSummary, QueueOut
+from app.jobs.streaming import MEDIA_TYPE
+from app.jobs.view import View
+from app.jobs.watching import NOTHING_MORE, STREAM, answer_stream
 from app.lifecycle.states import Status
 from app.models import Job
 from app.queue import JobId
@@ -25,37 +25,6 @@ from app.services import Services
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
 from app.web.rate_limits import SUBMISSION_LIMIT
-
-Filters = Sequence[ColumnElement[bool]]
-
-
-def by_source(
-    source: Annotated[str | None, Query(max_length=100, description="Only those of this selection, or name.")] = None,
-) -> Filters:
-    """A filter by what is judged or asked."""
-    if source is None:
-        return ()
-    named = [Job.source[name].astext == source for name in ("selection_id", "prompt_name")]
-    return (or_(*named),)
-
-
-Present = Callable[[Session, Job, QueueOut | None], BaseModel]
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """How clients see the jobs of one kind."""
-
-    kind: str  #: "selection"; the path is its plural
-    prefix: str  #: of ids
-    summary: type[JobSummary]
-    out: type[BaseModel]  #: what GET of one answers
-    page: type[BaseModel]
-    present: Present  #: makes an `out`; the session is open
-    keeps: str  #: what a cancelled one keeps, for the documentation
-    resumes: str  #: where a resumed one goes on
-    filter_by: Callable[..., Filters] = lambda: ()  #: a dependency: filters of lists besides the status
-
 
 StatusParameter = Annotated[Status | None, Query(description="Only those with this status.")]
 
@@ -127,15 +96,25 @@ def make_routes(view: View) -> APIRouter:
         f"{one}/events",
         name="list_events" if kind == "selection" else f"list_{kind}_events",
         summary=f"List {kind.title()} Events",
-        description=f"List the events of {_a(kind)}, oldest first.",
-        response_description="One page of events.",
-        responses=refusals(400, 401, 404, 503),
+        description=f"List the events of {_a(kind)}, oldest first. With `Accept: {MEDIA_TYPE}`, stream them as they "
+        f"happen; a message `job` has the {kind} whenever it has changed, and `close` comes after the last event.",
+        response_model=EventPage,
+        response_description="One page of events, or the stream.",
+        responses={200: STREAM, 204: {"description": NOTHING_MORE}, **refusals(400, 401, 404, 503)},
     )
     def list_events(
-        job_id: Annotated[str, id_reader], session: SessionDep, owner: OwnerDep, page: PageDep
-    ) -> EventPage:
-        service.get(session, owner, kind, job_id)
-        found = repository.list_events(session, job_id, _event_id(page.last_id), page.limit)
+        request: Request,
+        job_id: Annotated[str, id_reader],
+        services: ServicesDep,
+        owner: OwnerDep,
+        page: PageDep,
+        last_event_id: Annotated[str | None, Header(description="Number of the last event of a stream before.")] = None,
+    ) -> EventPage | Response:
+        if MEDIA_TYPE in request.headers.get("Accept", ""):
+            return answer_stream(request, view, job_id, _event_id(last_event_id or page.last_id))
+        with services.database.session_scope() as session:
+            service.get(session, owner, kind, job_id)
+            found = repository.list_events(session, job_id, _event_id(page.last_id), page.limit)
         items = [EventOut.model_validate(event) for event in found[: page.limit]]
         last_id = str(items[-1].id) if items else page.last_id
         follow = None if last_id is None else encode_cursor(last_id)

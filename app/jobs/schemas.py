@@ -41,6 +41,10 @@ class ProgressOut(Outgoing):
         description="Expected remaining time (seconds). 0 after success; null while unknown, and after a stop."
     )
     best_validation_accuracy: float | None = Field(description="Best accuracy so far on validation rows.")
+    survivors: int | None = Field(None, description="Number of candidates that the rounds of filtering have kept.")
+    best_random_accuracy: float | None = Field(
+        None, description="Best accuracy so far of random-and-validation, on validation rows."
+    )
 
 
 class QueueOut(Outgoing):
@@ -106,7 +110,8 @@ class EventOut(Outgoing):
     at: datetime = Field(description="Time of the event.")
     type: str = Field(
         description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
-        "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh. "
+        "stored. progress: a step of a selection ended. checkpoint-damaged, checkpoint-foreign: a worker dropped the "
+        "checkpoint and started afresh. "
         "spec-newer: a worker of an older release left the job to a worker that knows its options. "
         "model-moved: the operator moved the model behind a server, or back, and its workers take the job. "
         "endpoint-away: the server of the model does not answer, and the job waits. "
@@ -118,7 +123,8 @@ class EventOut(Outgoing):
     )
     data: dict[str, Any] = Field(
         description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head` "
-        "and `accuracy` (on the test rows). checkpoint-damaged, checkpoint-foreign, checkpoint-unwritten, spec-newer, "
+        "and `accuracy` (on the test rows). progress: `pairs_done` and what `progress` of the selection said then. "
+        "checkpoint-damaged, checkpoint-foreign, checkpoint-unwritten, spec-newer, "
         "model-moved, endpoint-away: `detail`. worker-unfit: `code` (what is wrong with the worker) and `attempt`. "
         "stalled: `seconds` (without progress) and `attempt`. "
         "retried: `error` (why it had failed) and `attempt`. resumed: `from_checkpoint` (whether the run goes on where "

@@ -12,7 +12,8 @@ from app.intake.answer import answer_submission, submitted
 from app.intake.form import DIALECT_PARTS, KeyDep, submission_of
 from app.intake.submissions import RawSubmission
 from app.jobs import service
-from app.jobs.endpoints import View, by_source, make_routes
+from app.jobs.endpoints import make_routes
+from app.jobs.view import View, by_source
 from app.lifecycle.rows import read_answered
 from app.lifecycle.states import Status
 from app.predictions import openapi

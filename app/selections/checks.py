@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from app.errors import Unprocessable
@@ -17,7 +18,7 @@ from lens_engine.errors import InvalidInput
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset
 from lens_engine.rows.problem import Problem
-from lens_engine.run.preparation import split_within_budget
+from lens_engine.run.preparation import refuse_unpriced, split_within_budget
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Template, Verbalizer
 
@@ -71,6 +72,9 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     config = _collect(found, lambda: resolve_config(spec.preset, spec.options))
     if config is not None:
         found += list_excesses(config.budget, settings)
+        served = settings.endpoints.get(model)
+        has_prices = served is not None and served.prices is not None
+        _collect(found, partial(refuse_unpriced, config, is_served=served is not None, has_prices=has_prices))
     if found or config is None:
         raise as_problem(found, inline=False)
     bounded, warnings = bound_budget(config, settings)

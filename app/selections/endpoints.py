@@ -1,6 +1,7 @@
 """Routes of /selections that every kind of job has."""
 
-from app.jobs.endpoints import View, make_routes
+from app.jobs.endpoints import make_routes
+from app.jobs.view import View
 from app.selections.presentation import present
 from app.selections.schemas import SelectionOut, SelectionPage, SelectionSummary
 

@@ -74,6 +74,12 @@ RENDER_BODY: dict[str, Any] = {
 }
 
 
+def reported(answers: Mapping[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI entries of a route that answers with a report."""
+    content = {one: {"schema": {"type": "string"}} for one in ("text/html", "text/markdown")}
+    return {**answers, 200: {"description": "The report.", "content": content, **sends("ETag")}}
+
+
 def exported(answers: Mapping[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
     """The OpenAPI entries of a route that answers with an export."""
     media_types = sorted({one.media_type.partition(";")[0] for one in FORMATS.values()})

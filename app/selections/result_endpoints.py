@@ -23,6 +23,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.exports import FormatName
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
+from lens_engine.result.documents import write_html, write_markdown
 
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody))]
 
@@ -40,6 +41,12 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: sends("ETag"),
     **not_modified(),
     **refusals(400, 401, 404, 503, conflict=_NO_RESULT, is_conflict_brief=True),
+}
+
+_REPORT_HEADERS = {
+    "Content-Disposition": "inline",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",  # it carries its stylesheet
+    "X-Content-Type-Options": "nosniff",
 }
 
 
@@ -167,6 +174,24 @@ def list_suspicious_labels(
         return Response(content.encode("utf-8-sig"), media_type="text/csv; charset=utf-8", headers=headers)
 
     return asked.answer(f"suspicious-labels-{format}", Report, show)
+
+
+@router.get("/{selection_id}/report", response_class=Response, responses=openapi.reported(_ANSWERS))
+def get_report(
+    asked: AskedDep,
+    format: Annotated[Literal["html", "markdown"], Query(description="Form of the report.")] = "html",
+) -> Response:
+    """Return a report for people: what to use, accuracies, support examples, confusions, calibration, labels, cost.
+
+    The HTML needs no other file. It holds texts of the dataset: support examples, and rows that it calls wrong.
+    """
+
+    def show(session: Session) -> Response:
+        view = service.get_view(asked.services, session, asked.owner, asked.selection_id)
+        content = write_html(view) if format == "html" else write_markdown(view)
+        return Response(content, media_type=f"text/{format}; charset=utf-8", headers=_REPORT_HEADERS)
+
+    return asked.answer(f"report-{format}", Report, show)
 
 
 @router.post(

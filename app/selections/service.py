@@ -1,16 +1,20 @@
 """Decisions about what a selection found. SQL is in the repositories, HTTP in the endpoints."""
 
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.datasets.repository import load_texts
-from app.errors import NoClassifier
+from app.errors import NoClassifier, NoResult
 from app.jobs import repository
 from app.jobs import service as jobs
 from app.lifecycle.states import Status
 from app.models import Job, Report
+from app.selections.answers import OTHER_RELEASE
 from app.selections.schemas import SuspiciousLabelOut, SuspiciousLabelsOut
 from app.services import Services
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.result import SelectionResult
+from lens_engine.result.view import ResultView, Texts
 
 
 def get(session: Session, owner_id: str, selection_id: str) -> Job:
@@ -50,6 +54,25 @@ def list_suspicious_labels(
     texts = load_texts(session, dataset_id, [one["row"] for one in found])
     items = [SuspiciousLabelOut(**one, text=texts[one["row"]]) for one in found]
     return SuspiciousLabelsOut(selection_id=selection_id, items=items)
+
+
+def get_view(services: Services, session: Session, owner_id: str, selection_id: str) -> ResultView:
+    """Return the result of a finished selection as a report shows it, with the texts of rows that it names.
+
+    Raises:
+        NotFinished: as `get_report`.
+        NoResult: as `get_report`, or another release stored the result.
+    """
+    report, selection = get_report(services, session, owner_id, selection_id), get(session, owner_id, selection_id)
+    try:
+        result = SelectionResult.model_validate(report.result)
+    except ValidationError as error:
+        raise NoResult(OTHER_RELEASE) from error
+    view = ResultView(result)
+    suspicious = [one.row for one in result.suspicious_labels]
+    test_id = selection.test_dataset_id or selection.dataset_id
+    texts = load_texts(session, selection.dataset_id, suspicious), load_texts(session, test_id, view.wrong_rows)
+    return ResultView(result, Texts(*texts))
 
 
 def get_classifier(services: Services, session: Session, owner_id: str, selection_id: str) -> Classifier:

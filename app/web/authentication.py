@@ -33,6 +33,7 @@ API_KEY = Depends(
 )
 """Names the key of a route in the OpenAPI document. The middleware below asks for the key."""
 _PUBLIC_PATHS = PUBLIC_PATHS | {"/healthz", "/readyz", "/metrics"}
+_ASSETS = (ASSETS, "/pages/assets/")
 _POLICY_VIOLATION = 1008  # a code of RFC 6455
 
 
@@ -85,7 +86,7 @@ class AuthenticationMiddleware:
 
 def _is_public(scope: Scope) -> bool:
     path = served_path(scope)
-    return path in _PUBLIC_PATHS or path.startswith(ASSETS)
+    return path in _PUBLIC_PATHS or path.startswith(_ASSETS)
 
 
 def find_owner(api_keys: Mapping[str, str], key: str) -> str | None:

@@ -46,7 +46,7 @@ class BodyLimitMiddleware:
         return _Limit(upload)
 
 
-_UPLOADS = re.compile(r"/selections|/datasets|/(selections|prompts)/[^/]+/(evaluations|predictions)")
+_UPLOADS = re.compile(r"/selections|(/pages)?/datasets|/(selections|prompts)/[^/]+/(evaluations|predictions)")
 """Paths that take files."""
 
 

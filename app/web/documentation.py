@@ -16,7 +16,7 @@ import fastapi_offline
 from fastapi import FastAPI, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.staticfiles import StaticFiles
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from app.problems import TITLES
@@ -79,9 +79,12 @@ def install_documentation(app: FastAPI, complete: Callable[[dict[str, Any]], Non
     @app.get("/", include_in_schema=False)
     async def describe_service(request: Request) -> Response:
         root = _root(request)
-        if "text/html" in request.headers.get("Accept", ""):
-            return RedirectResponse(f"{root}/docs", headers={"Vary": "Accept"})
-        links = {"documentation": f"{root}/docs", "openapi": f"{root}/openapi.json", "selections": f"{root}/selections"}
+        links = {
+            "pages": f"{root}/pages/selections",
+            "documentation": f"{root}/docs",
+            "openapi": f"{root}/openapi.json",
+            "selections": f"{root}/selections",
+        }
         return JSONResponse({"name": app.title, "version": app.version, **links}, headers={"Vary": "Accept"})
 
     @app.get("/docs", include_in_schema=False)

@@ -11,9 +11,10 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from app.database import find_sqlstate
@@ -22,6 +23,7 @@ from app.logs.failures import summarize
 from app.problems import problem
 from app.web.access_log import note_problem
 from app.web.paths import find_methods, name_paths, served_path
+from app.web.problem_page import TARGET, write_problem
 from app.web.request_id import HEADER
 from app.web.validation import error_items, join_details
 
@@ -43,6 +45,8 @@ def problem_response(scope: Scope, error: AppError) -> Response:
     body = problem(error.code, error.detail, status=error.status, instance=scope["path"], errors=error.errors)
     body["request_id"] = request_id
     headers = {HEADER: request_id, **(_RETRY if isinstance(error, Unavailable) else {}), **error.headers}
+    if "HX-Request" in Headers(scope=scope):
+        return HTMLResponse(write_problem(_encodable(body)), error.status, {**headers, **TARGET})
     return JSONResponse(_encodable(body), error.status, headers, media_type="application/problem+json")
 
 

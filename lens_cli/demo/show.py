@@ -39,27 +39,45 @@ DEMO_ENVIRONMENT = {
 }
 """What the demonstration needs, over a `.env` that is meant for a service of one's own."""
 
+_LOOK_SECONDS = 0.5
 _PROGRESS = TypeAdapter(Progress)
 
 
-def show_demo() -> None:
+def show_demo(*, keep: bool = False) -> None:
     """Start everything, run one selection over HTTP, show what came out, and take everything down.
+
+    Args:
+        keep: leave everything running, with the page of the selection, until Ctrl-C.
 
     Raises:
         Refusal: the sample data is not there, a process does not come up, or the selection fails.
     """
     console = Console(highlight=False)
-    started = time.monotonic()
+    started, took = time.monotonic(), ""
     try:
         with interruptible(), tempfile.TemporaryDirectory(prefix="lens-demo-") as folder:
             check_sample()
             console.print("Starting Postgres, Redis, the API and a worker, all on this machine …")
             spec = StackSpec(Path(folder), "127.0.0.1", find_free_port(), durable=False, environment=DEMO_ENVIRONMENT)
             with running_stack(spec) as stack:
-                tell_story(stack, console)
+                page = tell_story(stack, console)
+                took = describe_seconds(time.monotonic() - started)
+                if keep:
+                    _keep_open(stack, page, console)
     except KeyboardInterrupt:
+        if keep and took:
+            console.print("Stopped.")
+            return
         raise Refusal("stopped; nothing is left running", exit_code=EXIT_INTERRUPTED) from None
-    console.print(f"Everything is stopped. It took {describe_seconds(time.monotonic() - started)}.", style="dim")
+    console.print(f"Everything is stopped. It took {took}.", style="dim")
+    console.print(f"To look at the result, `make demo KEEP=1` leaves its page open: {page}", soft_wrap=True)
+
+
+def _keep_open(stack: Stack, page: str, console: Console) -> None:
+    console.print(f"Open {page} in a browser. Everything runs until Ctrl-C.", soft_wrap=True)
+    while True:
+        stack.check_alive()
+        time.sleep(_LOOK_SECONDS)
 
 
 def open_scorer(classifier: Classifier) -> LabelScorer | None:
@@ -69,8 +87,8 @@ def open_scorer(classifier: Classifier) -> LabelScorer | None:
 
 def tell_story(
     stack: Stack, console: Console, open_scorer: Callable[[Classifier], LabelScorer | None] = open_scorer
-) -> None:
-    """One selection of the sample dataset, by a client of a running service.
+) -> str:
+    """One selection of the sample dataset, by a client of a running service. Returns the address of its page.
 
     `open_scorer` opens the model that the classifier asks.
     """
@@ -78,6 +96,8 @@ def tell_story(
         train, test = SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv"
         selection_id = client.selections.submit(train, test=test, spec=DEMO_SPEC).id
         console.print(Text(f"POST {stack.url}/selections  →  202, {selection_id}"), soft_wrap=True)
+        page = f"{stack.url}/pages/selections/{selection_id}"
+        console.print(f"Follow it in a browser: {page}", soft_wrap=True)
         with selection_bar(console) as bar:
             bar.wait("Loading the model")
             client.selections.wait(selection_id, on_change=lambda selection: _follow(selection, bar, stack))
@@ -96,7 +116,8 @@ def tell_story(
         client.prompts.put("support-desk", selection_id=selection_id, note="of the demonstration")
         rendered = client.prompts.render("support-desk", NEW_INPUT)
         console.print(Text(f"{rendered.reason}\n\n{rendered}"), soft_wrap=True)
-    console.print("\nThe same by hand: start `lens up`; docs/api.md has the curl commands.\n")
+    console.print("\nThe same by hand: start `lens up`, and open its page; docs/api.md has the curl commands.\n")
+    return page
 
 
 def _follow(selection: Selection, bar: SelectionBar, stack: Stack) -> None:

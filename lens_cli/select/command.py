@@ -127,6 +127,14 @@ def select(
             help="File for the rows whose label is probably wrong as CSV, the most suspicious first; it is replaced.",
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File for a report for people, with texts of your rows: HTML, or Markdown if its name ends in .md; it "
+            "is replaced.",
+        ),
+    ] = None,
     compare: Annotated[
         ComparisonsOption | None,
         typer.Option(
@@ -157,6 +165,7 @@ def select(
           --verbalizer positive=great --verbalizer negative=terrible \\
           --preset quick --output result.json --classifier classifier.json
     """
+    from lens_cli.report import write_report
     from lens_cli.select.advice import advise, note_language
     from lens_cli.select.files import show_files, write_classifier
     from lens_cli.select.options import read_config, read_task_request
@@ -170,6 +179,7 @@ def select(
     from lens_engine.disk.replace_file import replace_file
     from lens_engine.exports.suspicious_labels import write_suspicious_labels
     from lens_engine.reading import Dialect
+    from lens_engine.result.view import ResultView
     from lens_engine.run.preparation import estimate_cost
 
     console = Console(stderr=True)
@@ -179,6 +189,7 @@ def select(
             check_output(classifier, "--classifier")
             check_output(checkpoint, "--checkpoint")
             check_output(suspicious, "--suspicious")
+            check_output(report, "--report")
             faults = Faults()
             with faults.noting():
                 asked = read_task_request(template, verbalizer, separator)
@@ -207,9 +218,10 @@ def select(
             if output is not None:
                 replace_file(output, (result.model_dump_json(indent=2) + "\n").encode())
             if suspicious is not None:
-                texts = {example.row: example.text for example in run.problem.examples}
-                content = write_suspicious_labels(result.suspicious_labels, texts)
+                content = write_suspicious_labels(result.suspicious_labels, run.texts.dataset)
                 replace_file(suspicious, content.encode("utf-8-sig"))
+            if report is not None:
+                write_report(ResultView(result, run.texts), report)
             is_written = classifier is not None and write_classifier(result, classifier, console)
     except KeyboardInterrupt:
         console.print("Stopped.")
@@ -217,6 +229,6 @@ def select(
     show_result(result, Console(highlight=False), shown=(*run.warnings, *foreign))
     show_suspicious_labels(result, run.problem.examples, Console(highlight=False))
     server = [] if chosen.endpoint is None else chosen.list_arguments(with_limit=False)
-    show_files(result, output, classifier if is_written else None, Console(highlight=False), server)
+    show_files(result, output, classifier if is_written else None, Console(highlight=False), server, report)
     if result.stop_reason is StopReason.CANCELLED:
         raise typer.Exit(EXIT_INTERRUPTED)

@@ -21,11 +21,12 @@ def show_files(
     classifier: Path | None,
     console: Console,
     asked: Sequence[str] = (),
+    report: Path | None = None,
 ) -> None:
     """Say which files were written, and the command that runs what the result recommends.
 
     Args:
-        output, classifier: the files that were written.
+        output, classifier, report: the files that were written.
         asked: the arguments that name the server of the model; none for a model on this machine.
     """
     written = [] if output is None else [f"{output} (with the single prompt as text: support_examples[0].prompt)"]
@@ -33,6 +34,7 @@ def show_files(
     if classifier is not None and kept is not None:
         written.append(f"{classifier} (prompts: {len(kept.prompts)}, head: {kept.head.kind})")
         more += [f"{classifier} holds words of your texts; {_WITHOUT_WORDS}."] if kept.holds_words else []
+    written += [] if report is None else [f"{report} (a report, with texts of your rows)"]
     if words := _find_next_command(result, output, classifier):
         if words[1] == "classify" and kept is not None and kept.model is not None:
             words += asked

@@ -19,6 +19,7 @@ from lens_engine.language_model.open_model import LanguageModel
 from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
+from lens_engine.result.view import Texts
 from lens_engine.rows.cleaning import clean_problem
 from lens_engine.rows.label_rows import find_unknown_labels
 from lens_engine.rows.problem import Problem
@@ -52,6 +53,12 @@ class SelectionRun:
     notes: tuple[str, ...] = ()  #: what was taken from the files but may surprise
     warnings: tuple[str, ...] = ()  #: of the splits; the result has them too
     input: InputFormat | None = None  #: for the classifier
+
+    @property
+    def texts(self) -> Texts:
+        """Texts of the rows of the dataset, and of those from which the test rows are."""
+        dataset, test = self.problem.examples, self.problem.test
+        return Texts({one.row: one.text for one in dataset}, {one.row: one.text for one in test or dataset})
 
     @classmethod
     def prepare(cls, sources: Sources, asked: TaskRequest, config: SelectionConfig) -> "SelectionRun":

@@ -20,13 +20,14 @@ _CONTINUED = " \\\n  "
 def write_command(suggestion: Suggestion, sources: Sources, model: ChosenModel = _BUNDLED) -> str:
     """The complete command, quoted for a shell, with a line for each group of arguments."""
     train, columns = ["lens", "select", str(sources.train)], list[str]()
-    words = suggestion.problem.task.verbalizer.words
+    words, found = suggestion.problem.task.verbalizer.words, suggestion.columns
+    assert found is not None  # of a file
     if sources.test is not None:
         train += ["--test", str(sources.test)]
-    if suggestion.columns.text.name != TEXT:
-        columns += ["--text-column", suggestion.columns.text.name]
-    if suggestion.columns.label.name != LABEL:
-        columns += ["--label-column", suggestion.columns.label.name]
+    if found.text.name != TEXT:
+        columns += ["--text-column", found.text.name]
+    if found.label.name != LABEL:
+        columns += ["--label-column", found.label.name]
     if sources.dialect.delimiter is not None:
         columns += ["--delimiter", sources.dialect.delimiter.replace("\t", "tab")]
     if sources.dialect.encoding is not None:

@@ -48,6 +48,7 @@ def show_suggestion(suggestion: Suggestion, sources: Sources, console: Console, 
 
 def _show_columns(suggestion: Suggestion, console: Console, model: str) -> None:
     columns = suggestion.columns
+    assert columns is not None  # of a file
     _head(console, "File")
     _say(console, f"rows    {suggestion.num_rows:,}")
     _say(console, f"text    column {show_label(columns.text.name)}: {columns.text.reason}")

@@ -46,7 +46,7 @@ def show_result(result: SelectionResult, console: Console, shown: Collection[str
 
 def draw_examples(result: SelectionResult) -> Table:
     """The chosen demonstrations; their texts take the width that is left."""
-    table = draw_table(tabulate_examples(result), expand=True)
+    table = draw_table(tabulate_examples(result.answer), expand=True)
     table.columns[2].no_wrap = True  # the label words
     table.columns[-1].ratio = 1
     return table

@@ -24,6 +24,7 @@ class Candidate(Record):
     cross_validated: Quality  #: on the fit rows
     suspicious_labels: tuple[SuspiciousLabel, ...] = ()  #: among the rows on which it was cross-validated
     tested: tuple[int, ...] = ()  #: index of the predicted label of each test row
+    tested_probabilities: tuple[float, ...] | None = None  #: of these; None in an earlier checkpoint
     losses: tuple[float, ...]  #: loss of each fit row (nats), under a head that was fitted without the row's fold
 
     @property

@@ -99,6 +99,16 @@ def compare_hits(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> PairedH
     return PairedHits(only_first, only_second, p_value)
 
 
+def place_in_bins(confidences: FloatArray) -> IndexArray:
+    """`[rows]`, the bin of the expected calibration error of each probability, from 0."""
+    return np.minimum((confidences * _BINS).astype(np.intp), _BINS - 1)
+
+
+def list_probabilities(class_log_probs: FloatArray) -> tuple[float, ...]:
+    """Probability of each row's most probable label, to four decimals."""
+    return tuple(np.exp(class_log_probs.max(axis=1)).round(4).tolist())
+
+
 def gold_losses(class_log_probs: FloatArray, gold: IndexArray) -> FloatArray:
     """`[rows]`, negative log-probability of the gold label (nats)."""
     return np.asarray(-np.take_along_axis(class_log_probs, gold[:, None], axis=1)[:, 0])
@@ -129,6 +139,6 @@ def interval(hits: int, n: int) -> tuple[float, float]:
 
 def _calibration_error(confidences: FloatArray, hits: IndexArray) -> float:
     """Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning" (AAAI 2015), with equal bins."""
-    bins = np.minimum((confidences * _BINS).astype(int), _BINS - 1)
+    bins = place_in_bins(confidences)
     gaps = [abs(float(confidences[own].sum() - hits[own].sum())) for own in (bins == one for one in np.unique(bins))]
     return sum(gaps) / len(hits)

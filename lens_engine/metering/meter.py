@@ -51,6 +51,8 @@ class Meter:
     step: int = 1
     steps: int = 1
     best_validation_accuracy: float | None = None
+    survivors: int | None = None
+    best_random_accuracy: float | None = None
     pairs_from_cache: int = 0  #: part of `spent`; includes earlier attempts
     deadline: float | None = None  #: value of `clock`; ends the run as a budget does, and is no option of the run
     clock: Callable[[], float] = time.monotonic
@@ -300,6 +302,8 @@ class Meter:
                 tokens_per_second=pace,
                 eta_seconds=self._seconds_left(left / pace) if pace else None,
                 best_validation_accuracy=self.best_validation_accuracy,
+                survivors=self.survivors,
+                best_random_accuracy=self.best_random_accuracy,
             )
         )
 

@@ -22,6 +22,8 @@ class Progress:
     tokens_per_second: float | None
     eta_seconds: float | None
     best_validation_accuracy: float | None
+    survivors: int | None = None  #: candidates that the rounds of filtering so far have kept
+    best_random_accuracy: float | None = None  #: of random-and-validation so far, on the validation rows
 
     def at_end(self) -> Self:
         """The progress when the run has done all its work: what was scored is the total, and no time is left."""

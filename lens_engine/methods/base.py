@@ -17,7 +17,7 @@ from lens_engine.metering.meter import Meter
 from lens_engine.pricing.prices import Prices
 from lens_engine.rows.splits import SplitRows
 from lens_engine.task.template import Task
-from lens_engine.types import LabelLogProbs, Permutation, Phase, StopReason
+from lens_engine.types import FloatArray, LabelLogProbs, Permutation, Phase, StopReason
 
 S = TypeVar("S")
 
@@ -79,9 +79,11 @@ class Findings:
     finalists: tuple[Permutation, ...] = ()  #: the best permutations: of the use of the run, best first, then others
     log_probs: LabelLogProbs | None = None  #: `[finalists, rows, labels]` on the validation rows
     info_scores: Mapping[int, float] = field(default_factory=dict)  #: by index of the candidate
+    gains: Mapping[int, FloatArray] = field(default_factory=dict)  #: on the first rows of the score set
     num_judged: int = 0  #: permutations judged on all or some validation rows
     num_dropped: int = 0  #: permutations dropped before the last validation row
     best_accuracy: float | None = None  #: of the best finalist on the validation rows
+    survivors: int | None = None  #: candidates that filtering has kept so far; None without filtering
     warnings: tuple[str, ...] = ()
 
 

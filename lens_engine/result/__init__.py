@@ -3,12 +3,14 @@
 The service stores the JSON of these models, the API serves it, and `lens select --output` writes it.
 
 parts              what a result is made of
+examples           a support example, and how much it helps
 selection_result   the result
 of_prompt          the support examples of a result as a classifier
 tables             support examples, prompts and classifiers as tables of strings
 summary            sentences about a result, and the result as text and HTML
 """
 
+from lens_engine.result.examples import LabelEffect, SupportExample
 from lens_engine.result.parts import (
     BestAnswer,
     Comparison,
@@ -20,7 +22,6 @@ from lens_engine.result.parts import (
     Spending,
     Splits,
     Spread,
-    SupportExample,
     SupportExamples,
     TestAnswers,
     Verdict,
@@ -31,6 +32,7 @@ __all__ = [
     "BestAnswer",
     "Comparison",
     "LabelBias",
+    "LabelEffect",
     "Lead",
     "Payment",
     "PromptContender",

@@ -6,24 +6,10 @@ from pydantic import Field
 
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.config import Use
+from lens_engine.result.examples import SupportExample
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.paid import Paid, find_paid_scorer
 from lens_engine.types import Record
-
-
-class SupportExample(Record):
-    """One demonstration of the chosen permutation."""
-
-    position: int = Field(description="Position in the prompt, counted from 0.")
-    row: int = Field(description="Number of the example's data row in the dataset, counted from 0.")
-    text: str = Field(description="Text of the example.")
-    label: str = Field(description="Label of the example.")
-    label_word: str = Field(description="Label word that stands for the label in the prompt.")
-    info_score: float | None = Field(
-        description="How much the example helps as the only demonstration: the mean gain over the score set. Higher is "
-        "better; null if the method does not compute it."
-    )
-    tokens: int = Field(description="Number of tokens of the rendered demonstration.")
 
 
 class Spread(Record):
@@ -132,6 +118,15 @@ class TestAnswers(Record):
         description="Answers of each of `support_examples`, for its use; null if it was not tested."
     )
     classifier: tuple[int, ...] | None = Field(description="Answers of the classifier to use; null without one.")
+    support_examples_probabilities: tuple[tuple[float, ...] | None, ...] | None = Field(
+        None,
+        description="Probability of each answer in `support_examples`; null for a model that tells none, and in "
+        "results of earlier releases.",
+    )
+    classifier_probabilities: tuple[float, ...] | None = Field(
+        None,
+        description="Probability of each answer in `classifier`; null without one, and in results of earlier releases.",
+    )
 
 
 class Verdict(Record):

@@ -11,18 +11,18 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Use
+from lens_engine.result.examples import SupportExample
 from lens_engine.result.parts import (
     Lead,
     Provenance,
     Spending,
     Splits,
     Spread,
-    SupportExample,
     SupportExamples,
     TestAnswers,
     Verdict,
 )
-from lens_engine.result.summary import represent, summarise, summarise_as_html
+from lens_engine.result.summary import represent, summarise
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Record, StopReason
 
@@ -120,8 +120,10 @@ class SelectionResult(Record):
     __str__ = __repr__  # pydantic writes every field
 
     def _repr_html_(self) -> str:
-        """The summary, for a notebook."""
-        return summarise_as_html(self)
+        """What to use, accuracies, candidates and support examples, for a notebook."""
+        from lens_engine.result.documents import write_fragment  # imports this module, and the templates
+
+        return write_fragment(self)
 
     def with_digest(self) -> "SelectionResult":
         """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and three notes.

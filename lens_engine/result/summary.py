@@ -1,4 +1,4 @@
-"""Sentences about a result, and the result as text and HTML."""
+"""Sentences about a result, and the result as text."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,6 @@ from lens_engine.result.parts import Payment
 from lens_engine.result.tables import name_choice, tabulate_classifiers, tabulate_examples, tabulate_prompts
 from lens_engine.task.chat import describe_chat
 from lens_engine.task.wording import show_count
-from lens_engine.views.html import write_block, write_paragraph, write_table
 from lens_engine.views.table import Table, describe_seconds, describe_usd
 
 if TYPE_CHECKING:
@@ -25,13 +24,6 @@ def summarise(result: "SelectionResult") -> str:
     return "\n\n".join([*list_opening(result), *(one.as_text() for one in list_tables(result)), *_list_closing(result)])
 
 
-def summarise_as_html(result: "SelectionResult") -> str:
-    """The same as HTML."""
-    opening = [write_paragraph(one, is_strong=True) for one in list_opening(result)]
-    closing = [write_paragraph(one) for one in _list_closing(result)]
-    return write_block([*opening, *map(write_table, list_tables(result)), *closing])
-
-
 def represent(result: "SelectionResult") -> str:
     """What to use, support examples, classifier, cost and digest: a line each."""
     rows, test = result.rows, result.test
@@ -40,7 +32,7 @@ def represent(result: "SelectionResult") -> str:
     return "\n".join(
         [
             f"SelectionResult: {describe_choice(result)}",
-            f"{name_choice(result)}: rows {shown or '–'}; {figure}",
+            f"{name_choice(result.answer)}: rows {shown or '–'}; {figure}",
             f"classifier: {result.classifier or 'none'}",
             describe_cost(result),
             f"digest {result.digest}",
@@ -50,7 +42,7 @@ def represent(result: "SelectionResult") -> str:
 
 def list_tables(result: "SelectionResult") -> list[Table]:
     """Support examples, prompts, and candidates for the classifier if there are any."""
-    tables = (tabulate_examples(result), tabulate_prompts(result), tabulate_classifiers(result))
+    tables = (tabulate_examples(result.answer), tabulate_prompts(result), tabulate_classifiers(result))
     return [table for table in tables if table is not None]
 
 
@@ -70,7 +62,7 @@ def warn_of_examples(result: "SelectionResult") -> str:
     if result.answer.best is None or result.answer.recommended:
         return ""
     why = _WHY_NOT.get(result.answer.best.name, _ASK_ONLY)
-    return f"The {name_choice(result)} below are not recommended{why}."
+    return f"The {name_choice(result.answer)} below are not recommended{why}."
 
 
 def describe_choice(result: "SelectionResult") -> str:
@@ -83,7 +75,8 @@ def describe_ranking_rows(result: "SelectionResult") -> str:
     judged, comparison = result.answer.judged, result.answer.comparison
     if judged is None:
         return ""
-    text = f"The {name_choice(result)} reached {judged.accuracy:.3f} on the {judged.n} rows that decided (optimistic)."
+    name = name_choice(result.answer)
+    text = f"The {name} reached {judged.accuracy:.3f} on the {judged.n} rows that decided (optimistic)."
     if comparison is None or result.answer.method == "random_and_validation":
         return text
     return f"{text} Against random-and-validation: p = {comparison.p_value:.2g} (exact McNemar test on the test rows)."

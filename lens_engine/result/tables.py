@@ -1,11 +1,12 @@
 """Support examples, compared prompts and candidates for the classifier of a result, as tables."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.quality import Accuracy
-from lens_engine.config import MethodName
-from lens_engine.result.parts import Spread
+from lens_engine.config import MethodName, Use
+from lens_engine.result.parts import PromptContender, Spread, SupportExamples
 from lens_engine.views.table import NOTHING, Table
 
 if TYPE_CHECKING:
@@ -20,19 +21,28 @@ _METHODS: dict[MethodName, str] = {
 _USES = {"prompt": "likeliest\nlabel word", "probabilities": "with label\nbiases"}
 
 
-def name_choice(result: "SelectionResult") -> str:
+def name_choice(answer: SupportExamples) -> str:
     """Name of the chosen demonstrations. Only those of LENS are called support examples."""
     names = {"lens": "support examples", "zero_shot": "zero-shot prompt"}
-    method = result.answer.method
-    return names.get(method, f"{method.replace('_', '-')} examples")
+    return names.get(answer.method, f"{answer.method.replace('_', '-')} examples")
 
 
-def tabulate_examples(result: "SelectionResult") -> Table:
+def name_use(use: Use) -> str:
+    """How a prompt is read."""
+    return " ".join(_USES[use].split())
+
+
+def name_contender(one: PromptContender, use: Use) -> str:
+    """What a single prompt is, and whether label biases are added."""
+    return _METHODS[one.method] + ", label biases" * (use == "probabilities")
+
+
+def tabulate_examples(answer: SupportExamples) -> Table:
     """The chosen demonstrations, in the order of the prompt."""
-    name = name_choice(result)
-    has_scores = any(example.info_score is not None for example in result.examples)
+    name, use = name_choice(answer), f" ({name_use(answer.use)})" * (answer.use != "prompt")
+    has_scores = any(example.info_score is not None for example in answer.examples)
     return Table(
-        title=f"{name[0].upper()}{name[1:]}, in order" if result.examples else "No demonstrations: zero-shot",
+        title=f"{name[0].upper()}{name[1:]}, in order{use}" if answer.examples else "No demonstrations: zero-shot",
         header=("#", "row", "label word", "InfoScore", "text"),
         rows=tuple(
             (
@@ -42,11 +52,37 @@ def tabulate_examples(result: "SelectionResult") -> Table:
                 NOTHING if one.info_score is None else f"{one.info_score:+.4f}",
                 one.text,
             )
-            for one in result.examples
+            for one in answer.examples
         ),
         words=("label word", "text"),
         caption="InfoScore: how much the example helps alone; many hinder alone (below zero)" if has_scores else "",
     )
+
+
+def tabulate_effects(answer: SupportExamples) -> Table | None:
+    """How much each example helps inputs of each label; None if no example tells."""
+    told = [(one, one.effects) for one in answer.examples if one.effects]
+    if not told:
+        return None
+    labels = dict.fromkeys(effect.label for _, effects in told for effect in effects)
+    figures = [(one, {effect.label: f"{effect.effect:+.4f}" for effect in effects}) for one, effects in told]
+    return Table(
+        title="Effect of each example alone, by label of the input",
+        header=("#", "own label", *(f"on {label}" for label in labels)),
+        rows=tuple(
+            (str(one.position + 1), one.label, *(own.get(label, NOTHING) for label in labels)) for one, own in figures
+        ),
+        words=("own label",),
+        caption="InfoScore over the inputs of one label; below zero, the example alone hinders them",
+    )
+
+
+def tabulate_biases(answer: SupportExamples) -> Table | None:
+    """The label biases; None without any."""
+    if not answer.label_biases:
+        return None
+    rows = tuple((one.label, f"{one.bias:+.4f}") for one in answer.label_biases)
+    return Table("Label biases (nats)", ("label", "bias"), rows, words=("label",))
 
 
 def tabulate_prompts(result: "SelectionResult") -> Table:
@@ -84,6 +120,39 @@ def tabulate_classifiers(result: "SelectionResult") -> Table | None:
     )
 
 
+def tabulate_suspicious(result: "SelectionResult", texts: Mapping[int, str]) -> Table | None:
+    """Rows whose label is probably wrong, the most suspicious first; None without any."""
+    if not result.suspicious_labels:
+        return None
+    return Table(
+        title="Rows of the dataset, the most suspicious first",
+        header=("row", "label", "probability", "likelier", "its probability", *(["text"] if texts else [])),
+        rows=tuple(
+            (
+                str(one.row),
+                one.label,
+                f"{one.probability:.3f}",
+                one.likelier,
+                f"{one.probability_of_likelier:.3f}",
+                *([texts.get(one.row, NOTHING)] if texts else []),
+            )
+            for one in result.suspicious_labels
+        ),
+        words=("label", "likelier", "text"),
+        caption="probabilities by cross-validation",
+    )
+
+
+def tabulate_facts(result: "SelectionResult") -> tuple[Table, Table]:
+    """The rows of each split, and where the result comes from."""
+    origin = result.provenance.model_dump(exclude={"config"}) | {"digest": result.digest}
+    tables = ("Rows of each split", result.splits.model_dump()), ("Provenance", origin)
+    return tuple(
+        Table(title, ("", "value"), tuple((name.replace("_", " "), _show_fact(fact)) for name, fact in facts.items()))
+        for title, facts in tables
+    )
+
+
 def name_classifier(one: TestedClassifier) -> str:
     """What a candidate reads, in a few words."""
     if one.name == "bag_of_words":
@@ -102,6 +171,10 @@ def _list_figures(one: TestedClassifier) -> tuple[str, ...]:
         low, high = test.ci95
         figures = [f"{test.accuracy:.3f}", f"{low:.3f}–{high:.3f}", f"{test.log_loss:.3f}", f"{test.ece:.3f}"]
     return name_classifier(one), f"{one.cross_validated.log_loss:.3f}", *figures, f"{one.tokens_per_input:,.0f}"
+
+
+def _show_fact(fact: object) -> str:
+    return NOTHING if fact is None else f"{fact:,}" if isinstance(fact, int) else str(fact)
 
 
 def _show(figure: Accuracy | None) -> str:

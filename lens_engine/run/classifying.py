@@ -14,7 +14,7 @@ from lens_engine.classifier.candidates import Candidate, CandidateName
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.fitting import can_fit, fit_prompts_head, fit_states_head, fit_words_weight
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead
-from lens_engine.classifier.quality import gold_losses, measure_quality
+from lens_engine.classifier.quality import gold_losses, list_probabilities, measure_quality
 from lens_engine.classifier.suspicion import find_suspicious
 from lens_engine.judging.judgement import EvaluationRows
 from lens_engine.metering.meter import Meter
@@ -173,6 +173,7 @@ class Classifying:
                 log_probs, task.index_labels(examples), [example.row for example in examples], task.labels
             ),
             tested=tuple(tested.argmax(axis=1).tolist()),
+            tested_probabilities=list_probabilities(tested),
             losses=losses,
         )
 

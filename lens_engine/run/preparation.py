@@ -136,15 +136,20 @@ def check_prices(config: SelectionConfig, scorer: LabelScorer) -> None:
     Raises:
         InvalidConfig: the cost is limited, and nobody knows what a request costs.
     """
-    if config.budget.max_cost is None:
-        return
     paid = find_paid_scorer(scorer)
-    if paid is not None and paid.spending.prices is not None:
+    refuse_unpriced(
+        config, is_served=paid is not None, has_prices=paid is not None and paid.spending.prices is not None
+    )
+
+
+def refuse_unpriced(config: SelectionConfig, *, is_served: bool, has_prices: bool) -> None:
+    """As `check_prices`, for a model that is not opened yet."""
+    if config.budget.max_cost is None or has_prices:
         return
     why = (
-        "the model is on this machine, where nothing is paid; leave it out, or set max_seconds"
-        if paid is None
-        else "the endpoint has no prices; give those of a million tokens (TokenPrices)"
+        "the endpoint has no prices; give those of a million tokens (TokenPrices)"
+        if is_served
+        else "the model is on this machine, where nothing is paid; leave it out, or set max_seconds"
     )
     raise InvalidConfig(f"max_cost limits the cost of requests to a server: {why}", field="options.budget.max_cost")
 

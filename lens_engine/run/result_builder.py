@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lens_engine.classifier.candidates import Candidate, TestedClassifier, choose_candidate
+from lens_engine.classifier.quality import list_probabilities
 from lens_engine.config import Use
 from lens_engine.judging.judgement import summarise
 from lens_engine.methods.base import Findings
@@ -16,7 +17,6 @@ from lens_engine.result import (
     Provenance,
     SelectionResult,
     Spending,
-    SupportExample,
     SupportExamples,
     TestAnswers,
     Verdict,
@@ -24,7 +24,8 @@ from lens_engine.result import (
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.asking import describe_asking
 from lens_engine.run.preparation import PreparedRun, count_splits
-from lens_engine.run.single_prompts import Contender, SinglePrompts, pick_answer
+from lens_engine.run.shown_examples import render_examples, show_examples
+from lens_engine.run.single_prompts import SinglePrompts, pick_answer
 from lens_engine.run.state import RunState
 from lens_engine.run.wording import describe_noisy_lead, name_step, say_prompt, say_verdict
 from lens_engine.scoring.base import LabelScorer, ScorerIdentity
@@ -110,8 +111,8 @@ def _answer(ending: Ending, use: Use, classifier: Candidate | None) -> SupportEx
     return SupportExamples(
         use=use,
         method=chosen.method,
-        examples=_show_examples(ending, chosen),
-        prompt="".join(_render(ending, chosen.permutation)),
+        examples=show_examples(run, ending.findings, chosen.permutation, ending.prepared.meter.scorer),
+        prompt="".join(render_examples(run, chosen.permutation)),
         label_biases=tuple(LabelBias(label=label, bias=bias) for label, bias in biases),
         judged=figures.judged,
         without_biases=prompts.measure(chosen, "prompt"),
@@ -133,6 +134,11 @@ def _test_answers(ending: Ending, uses: Sequence[Use], classifier: Candidate | N
         gold=tuple(prompts.test_rows.gold.tolist()),
         support_examples=tuple(None if one is None else tuple(one.argmax(axis=1).tolist()) for one in found),
         classifier=None if classifier is None else classifier.tested,
+        support_examples_probabilities=tuple(
+            None if one is None or not ending.prepared.run.has_probabilities else list_probabilities(one)
+            for one in found
+        ),
+        classifier_probabilities=None if classifier is None else classifier.tested_probabilities,
     )
 
 
@@ -158,29 +164,6 @@ def _is_behind(prompt: PromptContender, candidate: Candidate) -> bool:
         return False
     variance = own.accuracy * (1 - own.accuracy) / own.n + theirs.accuracy * (1 - theirs.accuracy) / theirs.n
     return bool(theirs.accuracy - own.accuracy > variance**0.5)
-
-
-def _render(ending: Ending, permutation: Permutation) -> tuple[str, ...]:
-    run = ending.prepared.run
-    return run.task.render_prefix([run.rows.candidates[index] for index in permutation])
-
-
-def _show_examples(ending: Ending, chosen: Contender) -> tuple[SupportExample, ...]:
-    run = ending.prepared.run
-    examples = [run.rows.candidates[index] for index in chosen.permutation]
-    tokens = ending.prepared.meter.scorer.count_tokens(_render(ending, chosen.permutation))
-    return tuple(
-        SupportExample(
-            position=position,
-            row=example.row,
-            text=example.text,
-            label=example.label,
-            label_word=run.task.verbalizer.words[example.label],
-            info_score=ending.findings.info_scores.get(index),
-            tokens=tokens[position],
-        )
-        for position, (index, example) in enumerate(zip(chosen.permutation, examples, strict=True))
-    )
 
 
 def _cost_figures(ending: Ending) -> Spending:

@@ -176,9 +176,12 @@ class Session:
         return replace(packed, device=identity.device, result_if_cancelled=self.result_if_cancelled)
 
     def _show_best(self) -> None:
-        best = self.method.findings(self.state.method).best_accuracy
-        if best is not None:
-            self.meter.best_validation_accuracy = best
+        found, random = self.method.findings(self.state.method), self.state.evaluation.tally.accuracies
+        self.meter.survivors = found.survivors
+        if found.best_accuracy is not None:
+            self.meter.best_validation_accuracy = found.best_accuracy
+        if random:
+            self.meter.best_random_accuracy = max(random)
 
     @cached_property
     def _fingerprint(self) -> str:

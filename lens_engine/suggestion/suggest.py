@@ -1,7 +1,7 @@
 """Suggests a task and a preset for a file."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +28,10 @@ from lens_engine.task.chat import ChatForm
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.request import TaskRequest
+from lens_engine.task.template import Task
+from lens_engine.types import Example
+
+MeasurePace = Callable[[SplitRows, Task, LabelScorer], float | None]
 
 
 def suggest(
@@ -60,27 +64,39 @@ def suggest(
     columns = choose_columns(profile_columns(Path(path), written), text_column, label_column)
     dataset = _parse(Path(path), columns, "dataset", written)
     test_rows = None if test is None else _parse(Path(test), columns, "test", dialect).examples
-    problem = Problem(TaskRequest().complete(dataset.examples), dataset.examples, test_rows)
+    found = replace(suggest_for_rows(dataset.examples, test_rows), columns=columns, warnings=dataset.warnings)
+    return found if scorer is None else price_suggestion(found, find_scorer(scorer))
+
+
+def suggest_for_rows(examples: Sequence[Example], test: Sequence[Example] | None = None) -> Suggestion:
+    """As `suggest`, for rows that are read already, without columns and costs.
+
+    Raises:
+        InvalidVerbalizer: a label gives no label word, or two labels give the same word.
+    """
+    problem = Problem(TaskRequest().complete(examples), examples, test)
     rare = _find_rare(problem)
     labels = LabelOptions(rare="drop") if rare else LabelOptions()
     plans, words_accuracy = _plan_presets(problem, labels)
-    found = Suggestion(
+    return Suggestion(
         problem=problem,
-        columns=columns,
-        num_rows=len(dataset.examples),
+        columns=None,
+        num_rows=len(examples),
         labels=_count_labels(problem, rare),
         templates=(DEFAULT_TEMPLATE, *OTHER_TEMPLATES),
         label_options=labels,
         plans=plans,
         words_accuracy=words_accuracy,
-        language=find_language(dataset.examples),
-        warnings=dataset.warnings,
+        language=find_language(examples),
+        warnings=(),
     )
-    return found if scorer is None else price_suggestion(found, find_scorer(scorer))
 
 
-def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
+def price_suggestion(suggestion: Suggestion, scorer: LabelScorer, measure: MeasurePace = measure_pace) -> Suggestion:
     """The suggestion with the cost of each preset. The pace is measured once, on a small sample.
+
+    Args:
+        measure: gives the pace (tokens per second); None of it leaves the time out.
 
     Raises:
         InvalidVerbalizer: the model cannot tell two label words apart; the message names both.
@@ -101,7 +117,7 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
             continue
         chat = TaskRecord.of(prepared.run.task).chat
         if pace is None:
-            pace = measure_pace(prepared.run.rows, prepared.run.task, scorer)
+            pace = measure(prepared.run.rows, prepared.run.task, scorer)
         cost = sum(price_run(prepared.run, prepared.method).values(), Cost())
         seconds = cost.tokens / pace if pace else None
         label_spans = prepared.run.task.label_spans

@@ -40,7 +40,7 @@ class Suggestion:
     """What can be said of a dataset before a selection. No test row was looked at to choose anything."""
 
     problem: Problem
-    columns: ColumnChoice
+    columns: ColumnChoice | None  #: None for rows that are not read from a file
     num_rows: int
     labels: tuple[LabelCount, ...]  #: most frequent first
     templates: tuple[str, ...]  #: the default first
@@ -58,9 +58,12 @@ class Suggestion:
         return next((plan.preset for plan in self.plans if plan.refusal is None), None)
 
     def __repr__(self) -> str:
-        text, label = (show_label(column.name) for column in (self.columns.text, self.columns.label))
+        where = ""
+        if self.columns is not None:
+            text, label = (show_label(column.name) for column in (self.columns.text, self.columns.label))
+            where = f", texts in column {text}, labels in column {label}"
         presets = ", ".join(plan.preset for plan in self.plans if plan.refusal is None) or "none"
         return (
-            f"Suggestion({show_count(self.num_rows, 'row')}, texts in column {text}, labels in column {label}, "
+            f"Suggestion({show_count(self.num_rows, 'row')}{where}, "
             f"{show_count(len(self.labels), 'label')}, presets that can run: {presets})"
         )

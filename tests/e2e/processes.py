@@ -91,3 +91,13 @@ def status_at(port: int, path: str) -> int | None:
         return httpx.get(f"http://127.0.0.1:{port}{path}", timeout=5).status_code
     except httpx.TransportError:
         return None
+
+
+def start_api(environment: Mapping[str, str], port: int, log_path: Path) -> Process:
+    """An API process, once it is ready."""
+    api = Process(
+        "API", ["-m", "lens_cli", "serve", "--port", str(port), "--drain-seconds", "0"], environment, log_path
+    )
+    until(lambda: api.exit_status is not None or status_at(port, "/readyz") == 200, "the API answers")
+    assert api.exit_status is None, api.log()
+    return api

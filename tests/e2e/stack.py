@@ -20,7 +20,7 @@ from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer
-from tests.e2e.processes import Worker
+from tests.e2e.processes import Process, Worker, start_api
 from tests.e2e.scorers import HELD
 from tests.e2e.waiting import until
 from tests.moves import GAPS, MOVES, UNUSED_DATASETS, find_false_moves
@@ -68,6 +68,7 @@ class Stack:
     hold_path: Path
     model_dir: Path  #: where the model `tiny` is looked for
     workers: list[Worker] = field(default_factory=list)
+    api: Process | None = None
 
     # What a client does.
 
@@ -109,6 +110,15 @@ class Stack:
         worker = Worker("worker", ["-m", module], {**self.environment, **environment}, log_path)
         self.workers.append(worker)
         return worker
+
+    def start_api(self) -> None:
+        """Start the API where the client looks for it, and wait until it is ready."""
+        self.api = start_api(self.environment, self.client.base_url.port or 0, self.log_dir / "api.log")
+
+    def stop_api(self) -> None:
+        """kill -9."""
+        if self.api is not None:
+            self.api.stop()
 
     def hold_from(self, call: int) -> None:
         """Have every run wait before this call of its scorer, until `let_go`."""

@@ -154,7 +154,7 @@ def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
         "/predictions/{prediction_id}/, cancel, events, output, resume, retry; "
         "below /prompts/{name}/, classifier, export, predictions, render, support-examples, versions; "
         "below /selections/{selection_id}/, cancel, classifier, evaluations, events, export, predictions, render, "
-        "result, resume, retry, support-examples, suspicious-labels; /docs describes them"
+        "report, result, resume, retry, support-examples, suspicious-labels; /docs describes them"
     )
 
 

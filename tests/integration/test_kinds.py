@@ -17,6 +17,7 @@ OWN_ROUTES = {
     "selection": [
         *(("GET", f"/{part}") for part in ("result", "classifier", "support-examples", "suspicious-labels")),
         ("GET", "/export?format=openai-chat"),
+        ("GET", "/report"),
         ("POST", "/render"),
         ("POST", "/evaluations"),
         ("POST", "/predictions"),

@@ -7,14 +7,16 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Lease
 from app.lifecycle.results import SelectionOutcome
+from app.models import Report
 from lens_engine.classifier.suspicion import SuspiciousLabel
-from lens_engine.result import SelectionResult
+from lens_engine.result import SelectionResult, TestAnswers
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections
 from tests.integration.samples import PROGRESS, make_result, make_rows, problem_of
@@ -298,3 +300,36 @@ def test_suspicious_labels_come_with_their_texts(
     lines = list(csv.DictReader(io.StringIO(table.content.decode("utf-8-sig"))))
     assert [(line["row"], line["text"]) for line in lines] == [("7", rows[7]["text"]), ("2", rows[2]["text"])]
     problem_of(client.get(f"/selections/{selections.queued()}/suspicious-labels"), 409, "not-finished")
+
+
+def test_report_has_the_texts_of_rows_that_it_calls_wrong(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    claim, rows = selections.running(), make_rows()
+    judged = {"label": "a", "likelier": "b", "probability": 0.1, "probability_of_likelier": 0.9}
+    answers = TestAnswers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
+    found = {"suspicious_labels": (SuspiciousLabel(row=7, **judged),), "test_answers": answers}
+    with database.session_scope() as session:
+        assert endings.finish(session, claim, SelectionOutcome(make_result().model_copy(update=found)))
+    path = f"/selections/{claim.job_id}/report"
+    page, text = client.get(path), client.get(path, params={"format": "markdown"})
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert text.headers["content-type"] == "text/markdown; charset=utf-8"
+    for shown in (page, text):
+        assert shown.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'"
+        assert shown.headers["x-content-type-options"] == "nosniff"
+        assert [row for row in range(len(rows)) if rows[row]["text"] in shown.text] == [0, 1, 3, 4, 5, 7, 9]
+    known = {"If-None-Match": page.headers["etag"]}
+    assert client.get(path, headers=known).status_code == 304
+    assert client.get(path, params={"format": "markdown"}, headers=known).status_code == 200
+    problem_of(client.get(f"/selections/{selections.queued()}/report"), 409, "not-finished")
+
+
+def test_result_of_another_release_has_no_report(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        assert endings.finish(session, claim, SelectionOutcome(make_result()))
+        session.execute(update(Report).values(result={"other": "form"}))
+    problem_of(client.get(f"/selections/{claim.job_id}/report"), 409, "no-result")

@@ -254,6 +254,22 @@ def test_budget_above_the_ceiling_of_the_service_is_refused_by_name(
         assert ceilings[error["pointer"].rpartition("/")[2]] in error["detail"]
 
 
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [("smollm2-135m-instruct", "nothing is paid; leave it out"), ("served", "the endpoint has no prices")],
+)
+def test_budget_of_money_without_prices_is_refused_at_once(
+    make_client: Callable[..., TestClient], model: str, why: str
+) -> None:
+    served = {"kind": "openai-chat", "url": "http://127.0.0.1:9/v1", "model": "m"}
+    client = make_client(endpoints={"served": served})
+    body = with_budget(max_cost=1.0)
+    body["spec"]["model"] = model
+    problem = problem_of(client.post("/selections", json=body), 422, "invalid-options")
+    assert pointers_of(problem) == ["/spec/options/budget/max_cost"]
+    assert why in problem["detail"]
+
+
 def test_budget_without_limits_gets_the_ceilings_of_the_service(make_client: Callable[..., TestClient]) -> None:
     client = make_client(max_seconds=3600, max_pairs=50_000)
     accepted = client.post("/selections", json=with_budget(max_pairs=1000)).json()

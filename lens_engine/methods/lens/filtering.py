@@ -47,6 +47,12 @@ class FilterState:
         """`info_scores` by index of the candidate."""
         return dict(zip(self.survivors.tolist(), self.info_scores.tolist(), strict=True))
 
+    @property
+    def gains_by_candidate(self) -> dict[int, FloatArray]:
+        """The line of `contributions` by index of the candidate; nothing before the first column."""
+        is_scored = self.contributions.shape[1] > 0
+        return dict(zip(self.survivors.tolist(), self.contributions, strict=True)) if is_scored else {}
+
 
 @dataclass(frozen=True)
 class Filter:

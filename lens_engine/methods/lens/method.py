@@ -97,9 +97,12 @@ class Lens(Method[LensState]):
     def findings(self, state: LensState) -> Findings:
         filtering, search = state.filtering, state.search
         known = filtering.scores_by_candidate if filtering.rounds_done else {}
+        survivors = len(filtering.survivors) if filtering.rounds_done else None
         if search is None:
             message = "the run ended before the search: the permutation was chosen by InfoScore and diversity alone"
-            return Findings(info_scores=known, warnings=(message,))
+            return Findings(
+                info_scores=known, gains=filtering.gains_by_candidate, survivors=survivors, warnings=(message,)
+            )
         finalists = self._finalists(search)
         done, planned = search.iterations_done, self.run.config.search.iterations
         is_short = (f"the search ended after {done} of {planned} iterations",) if done < planned else ()
@@ -107,9 +110,11 @@ class Lens(Method[LensState]):
             finalists=tuple(state.to_candidates(one) for one in finalists),
             log_probs=np.array([search.log_probs[one] for one in finalists]),
             info_scores=known,
+            gains=filtering.gains_by_candidate,
             num_judged=search.num_judged,
             num_dropped=len(search.dropped),
             best_accuracy=search.scores[finalists[0]].accuracy,
+            survivors=survivors,
             warnings=is_short,
         )
 

@@ -66,7 +66,7 @@ def test_operations_have_short_names(document: dict[str, Any]) -> None:
         *("retry_selection", "resume_selection"),
         *("list_events", "get_support_examples", "get_result", "get_classifier", "render_prompt"),
         *("list_prompts", "put_prompt", "get_prompt", "delete_prompt", "list_prompt_versions"),
-        *("export_support_examples", "export_prompt", "list_suspicious_labels"),
+        *("export_support_examples", "export_prompt", "list_suspicious_labels", "get_report"),
         *("get_prompt_support_examples", "get_prompt_classifier", "render_named_prompt"),
         *(f"{verb}_{kind}" for verb in _VERBS for kind in ("evaluation", "prediction")),
         *("submit_evaluation", "submit_prediction", "submit_named_prediction", "get_output"),

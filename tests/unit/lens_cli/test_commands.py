@@ -22,6 +22,8 @@ COMMANDS = (
     "select",
     "classify",
     "evaluate",
+    "report",
+    "export",
     "templates",
     "demo",
     "up",

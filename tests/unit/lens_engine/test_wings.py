@@ -12,7 +12,7 @@ import lens_engine
 ROOT = Path(lens_engine.__file__).parent
 FLOORS = (
     ("types", "errors", "randomness", "disk", "version", "views"),
-    ("task", "config"),
+    ("task", "config", "report"),
     ("options",),
     ("presets", "plan", "scoring"),
     ("classifier",),

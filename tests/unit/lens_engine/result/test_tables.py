@@ -13,11 +13,11 @@ from tests.unit.lens_cli.results import TESTED, make_answer, make_result
 
 
 def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
-    table = tabulate_examples(make_result())
+    table = tabulate_examples(make_answer("prompt"))
     assert table.title == "Support examples, in order"
     assert table.rows == (("1", "912", "great", "+0.0410", "[red]loved[/red] it"),)
-    answers = (make_answer("prompt", examples=(), method="zero_shot"), make_answer("probabilities"))
-    assert tabulate_examples(make_result(support_examples=answers)).title == "No demonstrations: zero-shot"
+    answer = make_answer("prompt", examples=(), method="zero_shot")
+    assert tabulate_examples(answer).title == "No demonstrations: zero-shot"
 
 
 def test_prompts_are_shown_for_both_uses() -> None:
@@ -67,5 +67,4 @@ def test_result_without_candidates_has_no_table_of_them() -> None:
     ],
 )
 def test_only_the_examples_of_lens_are_called_support_examples(method: str, name: str) -> None:
-    answers = (make_answer("prompt", method=method), make_answer("probabilities"))
-    assert name_choice(make_result(support_examples=answers)) == name
+    assert name_choice(make_answer("prompt", method=method)) == name

@@ -1,0 +1,190 @@
+"""Pages of a new selection: drop a file, see what is in it and what a run would take, submit."""
+
+import json
+from dataclasses import replace
+from tempfile import SpooledTemporaryFile
+from typing import Annotated, Any
+from uuid import uuid4
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.datastructures import FormData
+from starlette.responses import HTMLResponse
+
+from app.datasets import service as datasets
+from app.datasets.repository import load_rows_from
+from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, ServicesDep
+from app.errors import BadRequest, Unprocessable
+from app.intake.form import COLUMN_PARTS, submission_of
+from app.intake.idempotency import check_key
+from app.intake.submissions import FormSubmission, JsonSubmission, NoSubmission, RawSubmission
+from app.jobs.enqueueing import enqueueing
+from app.pages.preview import Suggesting
+from app.pages.rendering import answer, go_to
+from app.selections.order import SelectionOrder
+from app.web.rate_limits import SUBMISSION_LIMIT
+from app.web.request_body import check_media_type
+from lens_engine.errors import InvalidInput
+from lens_engine.presets import nest_options, overlay_options
+from lens_engine.task.defaults import DEFAULT_TEMPLATE
+from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.unicode_form import fold_label
+
+router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
+
+FilesDep = Annotated[RawSubmission, submission_of("dataset", "test", *COLUMN_PARTS)]
+DatasetParameter = Annotated[str | None, Query(max_length=40)]
+
+_FORM = "application/x-www-form-urlencoded"
+_SHOWN_ROWS = 20
+_MOST_FIELDS = 4000
+"""Two fields for each of a thousand labels, and others."""
+
+_SPEC = ("template", "model", "preset", "name")
+_OPTIONS = ("seed", "num_demonstrations", "use", "labels.rare", "budget.max_seconds")
+"""Fields that are options of the spec, by their paths."""
+
+
+async def read_form(request: Request) -> FormData:
+    check_media_type(request, _FORM, send=f"a form ({_FORM})")
+    fields = await request.form(max_files=0, max_fields=_MOST_FIELDS)
+    if any("\x00" in str(value) for value in fields.values()):
+        raise BadRequest("a field holds NUL, which no store keeps; take it out")
+    return fields
+
+
+FieldsDep = Annotated[FormData, Depends(read_form)]
+
+
+@router.get("/new")
+def show_new(
+    request: Request,
+    owner: OwnerDep,
+    services: ServicesDep,
+    intake: IntakeDep,
+    dataset: DatasetParameter = None,
+    test: DatasetParameter = None,
+) -> HTMLResponse:
+    """The field for a file; with a stored dataset what is in it, and then the form."""
+    if dataset is None:
+        return answer(request, "new.html", dataset=None)
+    with services.database.session_scope() as session:
+        stored = [datasets.present(datasets.get(session, owner, one)) for one in (dataset, test) if one is not None]
+        column = (datasets.get(session, owner, dataset).input or {}).get("text_column")
+        rows = load_rows_from(session, dataset, 0, _SHOWN_ROWS)
+    report = datasets.make_report(intake, services, owner, dataset)
+    test_rows = stored[1] if len(stored) > 1 else None
+    found = {"dataset": stored[0], "test": test_rows, "report": report, "rows": rows, "column": column}
+    return answer(request, "new.html", None, **found)
+
+
+@router.post("/datasets", dependencies=[SUBMISSION_LIMIT])
+def store_files(request: Request, files: FilesDep, owner: OwnerDep, intake: IntakeDep) -> HTMLResponse:
+    """Store a file of labelled texts, and perhaps one of test rows, and show what is in them."""
+    if not isinstance(files, FormSubmission):
+        raise BadRequest("send a form with the part `dataset`, a file")
+    found = intake.do(owner, datasets.Storing(), replace(files, test=None)).answer["id"]
+    path = f"/pages/new?dataset={found}"
+    if files.test is not None:
+        test = intake.do(owner, datasets.Storing(), replace(files, dataset=files.test, test=None))
+        path += f"&test={test.answer['id']}"
+    return go_to(request, path)
+
+
+@router.get("/suggestion")
+def show_suggestion(
+    request: Request,
+    owner: OwnerDep,
+    services: ServicesDep,
+    intake: IntakeDep,
+    dataset: Annotated[str, Query(max_length=40)],
+    test: DatasetParameter = None,
+    model: Annotated[str | None, Query(max_length=100)] = None,
+) -> HTMLResponse:
+    """The form of a selection, filled in as `lens suggest` would, and what each preset takes with a model."""
+    work = Suggesting(dataset, test, model or services.settings.default_model)
+    found = datasets.looking_at(lambda: intake.do(owner, work, NoSubmission()))
+    models = list(services.settings.offered_models)
+    return answer(request, "suggestion.html", found=found, models=models, dataset=dataset, test=test, key=uuid4().hex)
+
+
+@router.post("/prompt")
+def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
+    """The prompt for one row, as the form has it, with a later row of another label as its only demonstration."""
+    number, dataset = read_field(fields, "row"), read_field(fields, "dataset_id")
+    first = int(number) if number.isdecimal() and len(number) < 9 else 0
+    with services.database.session_scope() as session:
+        datasets.get(session, owner, dataset)
+        rows = load_rows_from(session, dataset, first, _SHOWN_ROWS)
+    if not rows:
+        return answer(request, "prompt.html", refusal=f"there is no row {first}; choose a smaller number")
+    one, label = rows[0], fold_label(rows[0].label)
+    other = next((row for row in rows if fold_label(row.label) != label), rows[-1])
+    try:
+        words = Verbalizer(_words(fields))
+        task = Task(Template(read_field(fields, "template") or DEFAULT_TEMPLATE), words)
+    except InvalidInput as error:  # a person is still typing
+        return answer(request, "prompt.html", refusal=str(error))
+    known = {fold_label(name): name for name in words.words}
+    shown = [replace(other, label=known[fold_label(other.label)])] if fold_label(other.label) in known else []
+    prompt = task.render_prompt(shown, one.text)
+    return answer(request, "prompt.html", prompt=prompt, row=one, has_demonstration=bool(shown), refusal=None)
+
+
+@router.post("/submit", dependencies=[SUBMISSION_LIMIT])
+def submit(
+    request: Request, fields: FieldsDep, owner: OwnerDep, services: ServicesDep, intake: IntakeDep
+) -> HTMLResponse:
+    """Submit the form as a client of the API would, and show the selection."""
+    with SpooledTemporaryFile() as body:
+        body.write(json.dumps(build_submission(fields)).encode())
+        submission = JsonSubmission(body, services.settings.max_rows)
+        accepted = intake.submit(
+            owner, SelectionOrder(), submission, check_key(read_field(fields, "key") or uuid4().hex)
+        )
+    shown = go_to(request, f"/pages/selections/{accepted.answer['id']}")
+    shown.background = enqueueing(services, accepted.job_id)
+    return shown
+
+
+def build_submission(fields: FormData) -> dict[str, Any]:
+    """The body of POST /selections that a form means. An empty field means the default.
+
+    Raises:
+        Unprocessable: the further options are not JSON.
+    """
+    spec: dict[str, Any] = {name: found for name in _SPEC if (found := read_field(fields, name))}
+    if words := _words(fields):
+        spec["verbalizer"] = words
+    chosen = {path: _read_value(value) for path in _OPTIONS if (value := read_field(fields, path))}
+    further = read_field(fields, "options")
+    spec["options"] = overlay_options(nest_options(chosen), _read_options(further) if further else {})
+    ids = {name: found for name in ("dataset_id", "test_dataset_id") if (found := read_field(fields, name))}
+    return {"spec": spec, **ids}
+
+
+def read_field(fields: FormData, name: str) -> str:
+    """A field as it was written; "" without it. Browsers may end lines by two characters."""
+    return str(fields.get(name) or "").replace("\r\n", "\n")
+
+
+def _words(fields: FormData) -> dict[str, str]:
+    labels, words = fields.getlist("label"), fields.getlist("word")
+    return {str(label): str(word) for label, word in zip(labels, words, strict=False)}
+
+
+def _read_value(text: str) -> Any:
+    """A figure or a word of the form."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _read_options(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise Unprocessable(f"the further options are no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise Unprocessable('the further options must be an object, such as {"search": {"beam_width": 4}}')
+    return found

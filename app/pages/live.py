@@ -1,0 +1,160 @@
+"""How a run goes, in sentences and figures: what the page of a selection shows while it runs and afterwards."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from markupsafe import Markup
+
+from app.jobs.presentation import present_progress
+from app.jobs.queue_place import MOST_COUNTED
+from app.jobs.schemas import QueueOut
+from app.lifecycle.states import Status
+from app.models import Event, Job
+from lens_engine.report.charts import Step, draw_curve
+from lens_engine.task.wording import show_count
+from lens_engine.types import Phase
+
+_PHASES = {
+    Phase.FILTER: "Filter the candidates by InfoScore",
+    Phase.INITIALISE: "Judge first permutations",
+    Phase.SEARCH: "Search better permutations",
+    Phase.EVALUATE: "Compare, and make classifiers",
+}
+_NOTES = {
+    "retried": "You had it queued again.",
+    "resumed": "You had it queued again.",
+    "stalled": "An attempt made no progress and was ended.",
+    "worker-unfit": "A worker could not do its work.",
+    "classifier": "The classifier was stored.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """An event as a sentence."""
+
+    at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a page says of a run."""
+
+    sentence: str
+    is_trouble: bool  #: the sentence names something that may need a person
+    progress: Mapping[str, Any] | None
+    phases: tuple[tuple[str, str], ...]  #: name and state: done, now or to come
+    rounds: tuple[str, ...]  #: survivors of each round of filtering
+    curve: Markup | None
+    notes: tuple[Note, ...]  #: newest first
+
+    @property
+    def percent(self) -> int:
+        done, total = (self.progress or {}).get("pairs_done", 0), (self.progress or {}).get("pairs_total") or 1
+        return int(100 * done / total)
+
+
+def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> Run:
+    """How a run goes.
+
+    Args:
+        events: of the job, oldest first.
+    """
+    steps = [event.data for event in events if event.type == "progress"]
+    sentence, is_trouble = _say_status(job, place)
+    return Run(
+        sentence=sentence,
+        is_trouble=is_trouble,
+        progress=present_progress(job),
+        phases=tuple(_list_phases(job)),
+        rounds=tuple(_list_rounds(steps)),
+        curve=_draw_search(job, steps),
+        notes=tuple(_list_notes(events))[::-1],
+    )
+
+
+def _say_status(job: Job, place: QueueOut | None) -> tuple[str, bool]:
+    status = Status(job.status)
+    if status is Status.QUEUED:
+        return _say_queue(job, place)
+    if status in (Status.RUNNING, Status.CANCELLING):
+        if job.lease_until is not None and job.lease_until < datetime.now(UTC):
+            return "The worker is silent. Another worker goes on from the last checkpoint within a minute or two.", True
+        if status is Status.CANCELLING:
+            return "The run is asked to stop, and keeps its best permutation so far.", False
+        if job.progress is None:
+            return "A worker has taken it, and loads the model.", False
+        again = "" if job.attempt == 1 else f" Attempt {job.attempt} goes on from the last checkpoint."
+        return f"A worker runs it.{again}", False
+    if status is Status.FAILED:
+        return f"It failed: {(job.error or {}).get('detail', 'no reason is stored')}", True
+    return ("It is done.", False) if status is Status.SUCCEEDED else ("It was cancelled.", False)
+
+
+def _say_queue(job: Job, place: QueueOut | None) -> tuple[str, bool]:
+    again = "" if job.attempt == 0 else " Its worker ended in the middle; it goes on from the last checkpoint."
+    if place is None or place.workers is None:
+        where = "Redis does not answer, so nobody can say where it stands; it is stored, and starts later"
+        return f"It waits. {where}.{again}", True
+    if place.workers == 0:
+        return f"It waits, and no worker lives: start one with `lens worker`.{again}", True
+    workers = f"{show_count(place.workers, 'worker')} take{'s' * (place.workers == 1)} such selections"
+    if place.position is None:
+        return f"It waits a moment before the next attempt; {workers}.{again}", False
+    where = f"more than {MOST_COUNTED:,}" if place.position > MOST_COUNTED else f"{place.position:,}"
+    return f"It waits in the queue, at place {where}; {workers}.{again}", False
+
+
+def _list_phases(job: Job) -> Iterator[tuple[str, str]]:
+    progress = job.progress or {}
+    phase, order = progress.get("phase"), [one.value for one in _PHASES]
+    reached = order.index(phase) if phase in order else -1
+    for place, name in enumerate(_PHASES.values()):
+        if place == reached and job.status != Status.SUCCEEDED:
+            yield f"{name}, step {progress.get('step')} of {progress.get('steps')}", "now"
+        else:
+            yield name, "done" if place < reached or job.status == Status.SUCCEEDED else "to come"
+
+
+def _list_rounds(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    found = [step["survivors"] for step in steps if step.get("survivors") is not None]
+    for number, survivors in enumerate(dict.fromkeys(found), start=1):
+        yield f"Round {number}: {show_count(survivors, 'candidate')} left"
+
+
+def _draw_search(job: Job, steps: Sequence[Mapping[str, Any]]) -> Markup | None:
+    """The best accuracies so far; of a run that went on, as the newest attempt saw them."""
+    best, rival = (list(_climb(steps, name)) for name in ("best_validation_accuracy", "best_random_accuracy"))
+    planned = (job.progress or {}).get("pairs_total")
+    return draw_curve(best, rival, planned=planned) if best or rival else None
+
+
+def _climb(steps: Sequence[Mapping[str, Any]], name: str) -> Iterator[Step]:
+    top = -1.0
+    for step in steps:
+        value = step.get(name)
+        if value is not None and value > top:
+            top = value
+            yield Step(step.get("pairs_done") or 0, value)
+    if steps and top >= 0:
+        yield Step(max(step.get("pairs_done") or 0 for step in steps), top)
+
+
+def _list_notes(events: Sequence[Event]) -> Iterator[Note]:
+    for event in events:
+        if event.type == "status":
+            yield Note(event.at, _say_move(event.data))
+        elif event.type not in ("phase", "progress"):
+            yield Note(event.at, event.data.get("detail") or _NOTES.get(event.type, event.type))
+
+
+def _say_move(data: Mapping[str, Any]) -> str:
+    before, after, attempt = data.get("from"), data.get("to"), data.get("attempt")
+    if before in ("running", "cancelling") and after == "queued":
+        return f"The worker of attempt {attempt} ended in the middle. It is queued again."
+    if after == "running":
+        return f"A worker took it (attempt {attempt})."
+    return f"It is {after}."

@@ -1,0 +1,54 @@
+"""Templates of the pages, and the answer that they become."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from lens_engine.report import make_environment
+from lens_engine.task.wording import show_count
+from lens_engine.views.table import describe_seconds, shorten
+
+
+@cache
+def _environment() -> Environment:
+    environment = make_environment(PackageLoader("app.pages"))
+    environment.filters |= {
+        "time": _write_time,
+        "moment": lambda moment: _write_time(moment, "%Y-%m-%d %H:%M:%S"),
+        "seconds": describe_seconds,
+        "shorten": shorten,
+        "json": lambda value: json.dumps(value, ensure_ascii=False, indent=1),
+    }
+    environment.globals |= {"count": show_count}
+    return environment
+
+
+def render(template: str, root: str, **values: Any) -> str:
+    """A template as text. `root`: the path under which a proxy serves the application."""
+    return _environment().get_template(template).render(root=root, **values)
+
+
+def answer(request: Request, template: str, headers: Mapping[str, str] | None = None, **values: Any) -> HTMLResponse:
+    """The content of a page, or of a part of one."""
+    return HTMLResponse(render(template, root_of(request), **values), headers=dict(headers or {}))
+
+
+def go_to(request: Request, path: str) -> HTMLResponse:
+    """Have the browser open another page."""
+    return HTMLResponse("", headers={"HX-Redirect": f"{root_of(request)}{path}"})
+
+
+def root_of(request: Request) -> str:
+    root: str = request.scope.get("root_path", "")
+    return root.rstrip("/")
+
+
+def _write_time(moment: datetime, form: str = "%Y-%m-%d %H:%M") -> Markup:
+    return Markup('<time datetime="{}">{} UTC</time>').format(moment.isoformat(), moment.strftime(form))

@@ -1,0 +1,160 @@
+"""What a page shows of a result, and what one can do with it: new inputs, a name, a look at another beside it."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+from starlette.responses import HTMLResponse
+
+from app.datasets.repository import load_texts
+from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
+from app.errors import BadRequest, NotFound
+from app.ids import NAME, is_id
+from app.jobs import repository
+from app.models import Job
+from app.pages.creation import FieldsDep, read_field
+from app.pages.rendering import answer, go_to
+from app.prompts.repository import find_current, list_names
+from app.prompts.schemas import PromptBody
+from app.prompts.service import Change, Condition
+from app.selections import service
+from app.selections.answers import Answers
+from app.selections.rendering import RenderBody
+from app.web.etag import version_etag
+from app.web.rate_limits import SUBMISSION_LIMIT
+from app.web.validation import read_model
+from lens_engine.exports import FORMATS
+from lens_engine.report.charts import draw_accuracies
+from lens_engine.result import SelectionResult
+from lens_engine.result.answers import list_answered
+from lens_engine.result.view import ResultView, Texts, list_bars
+from lens_engine.views.table import NOTHING, Table, describe_seconds
+
+router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
+
+_PLACES = ("first", "second")
+_MOST_NAMES = 200
+_MOST_ROWS = 200
+"""Rows that are shown behind one cell."""
+
+
+def describe_result(session: Session, job: Job) -> dict[str, Any]:
+    """What the page of a selection shows of its result; `view` is None without a result of this release."""
+    result = _read_result(session, job.id)
+    if result is None:
+        return {"view": None, "has_report": repository.find_report(session, job.id) is not None}
+    texts = load_texts(session, job.dataset_id, [one.row for one in result.suspicious_labels])
+    names = [one.name for one in list_names(session, job.owner_id, None, _MOST_NAMES)]
+    return {"view": ResultView(result, Texts(dataset=texts)), "names": names, "formats": list(FORMATS)}
+
+
+def _read_result(session: Session, selection_id: str) -> SelectionResult | None:
+    report = repository.find_report(session, selection_id)
+    if report is None:
+        return None
+    classifier = repository.find_classifier(session, selection_id)
+    stored = {**report.result, "classifier": None if classifier is None else classifier.classifier}
+    try:
+        return SelectionResult.model_validate(stored)
+    except ValidationError:
+        return None
+
+
+@router.get("/selections/{selection_id}/rows")
+def show_rows(
+    request: Request,
+    selection_id: SelectionIdDep,
+    owner: OwnerDep,
+    services: ServicesDep,
+    of: Annotated[str, Query(max_length=40)],
+    gold: Annotated[int, Query(ge=0)],
+    answered: Annotated[int, Query(ge=0, alias="answer")],
+) -> HTMLResponse:
+    """The test rows behind a cell of a confusion matrix, with their texts."""
+    with services.database.session_scope() as session:
+        job = service.get(session, owner, selection_id)
+        result = _read_result(session, selection_id)
+        found = None if result is None else next((one for one in list_answered(result) if one.name == of), None)
+        if found is None or max(gold, answered) >= len(found.labels):
+            raise NotFound("the result has no such cell")
+        rows = found.find_rows(gold, answered)
+        texts = load_texts(session, job.test_dataset_id or job.dataset_id, rows[:_MOST_ROWS])
+    labels = (found.labels[gold], found.labels[answered])
+    return answer(request, "rows.html", rows=rows, texts=texts, labels=labels)
+
+
+@router.post("/selections/{selection_id}/try")
+def try_input(
+    request: Request, selection_id: SelectionIdDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
+) -> HTMLResponse:
+    """The prompt for a new text, as it was evaluated."""
+    body = read_model(RenderBody, {"input": read_field(fields, "input"), "use": read_field(fields, "use") or None})
+    with services.database.session_scope() as session:
+        report = service.get_report(services, session, owner, selection_id)
+        found = Answers.of(report).render(body, None)
+    return answer(request, "tried.html", found=found)
+
+
+@router.post("/selections/{selection_id}/names", dependencies=[SUBMISSION_LIMIT])
+def promote(
+    request: Request, selection_id: SelectionIdDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
+) -> HTMLResponse:
+    """Let a name say what this selection found; a name that there is says it from now on."""
+    name = read_field(fields, "name")
+    if not NAME.fullmatch(name):
+        raise BadRequest("a name has 1 to 100 lower-case letters, digits, dots, dashes and underscores")
+    with services.database.session_scope() as session:
+        current = find_current(session, owner, name)
+    condition = Condition(None, "*") if current is None else Condition(version_etag(current.version), None)
+    note = read_field(fields, "note") or None
+    body = read_model(PromptBody, {"selection_id": selection_id, "note": note})
+    Change(services, owner, name, condition, request.state.key_name).put(body)
+    return go_to(request, f"/pages/names/{name}")
+
+
+@router.get("/compare")
+def compare(
+    request: Request, owner: OwnerDep, services: ServicesDep, of: Annotated[list[str], Query(max_length=10)]
+) -> HTMLResponse:
+    """Two selections side by side."""
+    if len(of) != 2 or not all(map(is_id, of)):
+        raise BadRequest("mark two selections in the list, to see them side by side")
+    with services.database.session_scope() as session:
+        found = [(service.get(session, owner, one), _read_result(session, one)) for one in of]
+    facts = [_list_facts(job, result) for job, result in found]
+    bars = [
+        bar._replace(label=f"{place} · {bar.label}")
+        for place, (_, result) in zip(_PLACES, found, strict=True)
+        if result is not None
+        for bar in list_bars(result)
+    ]
+    rows = tuple((name, *(one.get(name, NOTHING) for one in facts)) for name in facts[0] | facts[1])
+    table = Table("Two selections", ("", *_PLACES), rows, words=("", *_PLACES))
+    chart = draw_accuracies(bars) if bars else None
+    return answer(request, "compare.html", jobs=[job for job, _ in found], table=table, chart=chart)
+
+
+def _list_facts(job: Job, result: SelectionResult | None) -> dict[str, str]:
+    """What two selections may differ in."""
+    spec = job.spec
+    facts = {
+        "name": job.name or job.id,
+        "model": spec["model"],
+        "preset": spec["preset"],
+        "template": spec["template"],
+        "label words": ", ".join(f"{label}: {word}" for label, word in spec["verbalizer"]),
+    }
+    if result is None:
+        return facts | {"result": f"none: it is {job.status}"}
+    test, made = result.test, None if result.classifier is None else result.classifier.test
+    return facts | {
+        "what to use": result.verdict.sentence,
+        "support examples": ", ".join(map(str, result.rows)),
+        "accuracy of the prompt": NOTHING if test is None else f"{test.accuracy:.3f} on {test.n} test rows",
+        "accuracy of the classifier": NOTHING if made is None else f"{made.accuracy:.3f} on {made.n} test rows",
+        "test rows": "a file of their own" if result.provenance.test_sha256 else "held out of the dataset",
+        "dataset": result.provenance.dataset_sha256[:12],
+        "pairs": f"{result.cost.pairs:,}",
+        "time": describe_seconds(result.cost.seconds),
+    }

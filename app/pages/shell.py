@@ -1,0 +1,67 @@
+"""The frame of every page, without any data: it needs no key, and loads its content as one who shows a key.
+
+A browser shows no header of ours with the address of a page. So the address answers the frame, and the same address
+with the header `HX-Request` answers the content.
+"""
+
+from starlette.datastructures import Headers
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.pages.rendering import render
+from app.web.paths import served_path
+from lens_engine import __version__
+from lens_engine.report import STYLESHEET
+
+PAGES = "/pages/"
+ASSETS = f"{PAGES}assets/"
+HOME = f"{PAGES}selections"
+BY_HTMX = "HX-Request"
+
+SECURITY = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class Assets(StaticFiles):
+    """Scripts and styles. Their address has the version, so a browser may keep them."""
+
+    def __init__(self) -> None:
+        super().__init__(packages=[("app.pages", "static")])
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        shared = path == STYLESHEET.name  # of reports too
+        response = FileResponse(STYLESHEET) if shared else await super().get_response(path, scope)
+        response.headers.update({"Cache-Control": "public, max-age=86400", **SECURITY})
+        return response
+
+
+class ShellMiddleware:
+    """Answers a browser that opens a page with the frame. Every other request goes on."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        frame = _frame(scope) if scope["type"] == "http" and scope["method"] in ("GET", "HEAD") else None
+        await (self._app if frame is None else frame)(scope, receive, send)
+
+
+def _frame(scope: Scope) -> Response | None:
+    path, headers = served_path(scope), Headers(scope=scope)
+    if BY_HTMX in headers or path.startswith(ASSETS) or "text/html" not in headers.get("Accept", ""):
+        return None
+    root, query = scope.get("root_path", "").rstrip("/"), scope["query_string"].decode("latin-1")
+    if path == "/":
+        return RedirectResponse(f"{root}{HOME}", headers={"Vary": f"Accept, {BY_HTMX}"})
+    if not path.startswith(PAGES):
+        return None
+    content = render("shell.html", root, path=f"{root}{path}{'?' * bool(query)}{query}", version=__version__)
+    return HTMLResponse(content, headers={**SECURITY, "Cache-Control": "no-cache", "Vary": f"Accept, {BY_HTMX}"})

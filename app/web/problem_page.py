@@ -1,0 +1,23 @@
+"""A refusal as a part of a page, for requests that a page sends."""
+
+from html import escape
+from typing import Any
+
+_KEY_FORM = (
+    '<form id="key-form"><label for="key">API key</label> '
+    '<input id="key" type="password" autocomplete="off" required> <button>Use this key in this tab</button></form>'
+)
+TARGET = {"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"}
+"""Where a page shows every refusal."""
+
+
+def write_problem(body: dict[str, Any]) -> str:
+    """What is wrong, and how to mend it; the form for a key if one is needed."""
+    if body["code"] == "unauthorized":
+        return (
+            f"<p>This service asks for an API key. The key stays in this tab, and is forgotten with it.</p>{_KEY_FORM}"
+        )
+    errors = [one["detail"] for one in body.get("errors", ()) if one["detail"] != body["detail"]]
+    listed = "".join(f"<li>{escape(one)}</li>" for one in errors)
+    faults = f"<ul>{listed}</ul>" if listed else ""
+    return f"<p><strong>{escape(body['title'])}</strong></p><p>{escape(body['detail'])}</p>{faults}"

@@ -1,0 +1,63 @@
+"""`lens report`: a result as a report for people."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from pydantic import ValidationError
+
+from lens_cli.refusals import RefusedInput, check_output, refusing
+from lens_engine.disk.replace_file import replace_file
+
+if TYPE_CHECKING:
+    from lens_engine.result import SelectionResult
+    from lens_engine.result.view import ResultView
+
+
+def report(
+    result: Annotated[Path, typer.Argument(help="Result: a file that lens select --output wrote.")],
+    format: Annotated[
+        Literal["html", "markdown"] | None,
+        typer.Option(help="Format; default: markdown if the name of the report ends in .md, html otherwise."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write; default: RESULT with the ending .html or .md.")
+    ] = None,
+) -> None:
+    """Write a report: what to use, accuracies, support examples, confusions and calibration, in one file.
+
+    The HTML file needs no other file and no network. Texts of test rows and of suspicious labels are not in a result;
+    lens select --report has them.
+
+    Example:
+
+        lens report result.json
+    """
+    from lens_engine.result.view import ResultView
+
+    path = output or result.with_suffix(".md" if format == "markdown" else ".html")
+    with refusing():
+        check_output(path)
+        write_report(ResultView(read_result(result)), path, format)
+    typer.echo(f"Written: {path}")
+
+
+def write_report(view: "ResultView", path: Path, format: str | None = None) -> None:
+    """Write a report, in the format that the name of the file tells if none is named."""
+    from lens_engine.result.documents import write_html, write_markdown
+
+    is_markdown = (format or path.suffix) in ("markdown", ".md")
+    replace_file(path, (write_markdown if is_markdown else write_html)(view).encode())
+
+
+def read_result(path: Path) -> "SelectionResult":
+    """
+    Raises:
+        RefusedInput: the file is no result.
+    """
+    from lens_engine.result import SelectionResult
+
+    try:
+        return SelectionResult.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise RefusedInput(f"{path} is no result of lens select --output", "where: RESULT") from error

@@ -1,0 +1,53 @@
+"""Where a figure stands on a chart."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A range of figures, and the range of places on which it is drawn."""
+
+    low: float
+    high: float
+    start: float  #: place of `low`
+    end: float  #: place of `high`
+    ticks: tuple[float, ...]
+    shown: str = "{:.2f}"  #: how a tick is written
+    scale: Callable[[float], float] = float  #: of a figure, before it is placed
+
+    def at(self, value: float) -> float:
+        """Place of a figure; one out of the range stands at its end."""
+        low, high = self.scale(self.low), self.scale(self.high)
+        share = (self.scale(value) - low) / (high - low)
+        return round(self.start + min(max(share, 0.0), 1.0) * (self.end - self.start), 1)
+
+
+def fit_shares(values: Iterable[float], start: float, end: float) -> Axis:
+    """An axis of shares that holds all values: within 0 and 1, and at least a tenth long."""
+    found = [0.5, *values][1:] or [0.0, 1.0]
+    low, high = max(min(found) - 0.02, 0.0), min(max(found) + 0.02, 1.0)
+    low, high = (max(min(low, 0.9), 0.0), min(max(high, low + 0.1), 1.0)) if high - low < 0.1 else (low, high)
+    return Axis(low, high, start, end, list_ticks(low, high))
+
+
+def fit_amounts(values: Iterable[float], start: float, end: float) -> Axis:
+    """An axis from 0 that holds all values; logarithmic where the largest is far beyond the smallest above 0."""
+    found = [value for value in values if value > 0] or [1.0]
+    top = max(found)
+    if top <= 20 * min(found):
+        return Axis(0.0, top, start, end, list_ticks(0.0, top), "{:,g}")
+    ticks = (0.0, *(10.0**power for power in range(math.ceil(math.log10(top)) + 1) if 10**power <= top))
+    return Axis(0.0, top, start, end, ticks, "{:,.0f}", math.log1p)
+
+
+def list_ticks(low: float, high: float, most: int = 5) -> tuple[float, ...]:
+    """Round figures between the ends, at most `most`."""
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(one * power for one in _STEPS if one * power >= rough - 1e-12)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return tuple(round(number * step, 10) for number in range(first, last + 1))

@@ -1,0 +1,118 @@
+"""What the answers on the test rows show: which labels are confused, and whether probabilities can be trusted."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import ne
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lens_engine.classifier.quality import Quality, place_in_bins
+from lens_engine.report.charts import Bin
+from lens_engine.report.section import Matrix
+from lens_engine.result.tables import name_choice, name_use
+from lens_engine.views.table import NOTHING, Table
+
+if TYPE_CHECKING:
+    from lens_engine.result.selection_result import SelectionResult  # shows itself by this
+
+_MOST_ROWS = 200
+"""Largest number of wrong answers that are listed."""
+
+
+class Wrong(NamedTuple):
+    """A test row that was answered wrongly."""
+
+    row: int
+    gold: int  #: place of its label
+    answer: int  #: place of the answer
+    probability: float | None  #: of the answer
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answers of the classifier, or of the support examples for a use, on each test row."""
+
+    name: str  #: `classifier`, or the use
+    title: str
+    labels: tuple[str, ...]
+    rows: tuple[int, ...]
+    gold: tuple[int, ...]
+    answers: tuple[int, ...]
+    probabilities: tuple[float, ...] | None
+    quality: Quality | None
+
+    @property
+    def matrix(self) -> Matrix:
+        counts, places = Counter(zip(self.gold, self.answers, strict=True)), range(len(self.labels))
+        lines = tuple(tuple(counts[gold, answer] for answer in places) for gold in places)
+        return Matrix(self.name, f"Answers of the {self.title}", self.labels, lines)
+
+    def find_rows(self, gold: int, answer: int) -> list[int]:
+        """Numbers of the test rows with this label and this answer."""
+        every = zip(self.gold, self.answers, self.rows, strict=True)
+        return [row for *pair, row in every if pair == [gold, answer]]
+
+    @cached_property
+    def wrong(self) -> list[Wrong]:
+        """The rows that were answered wrongly, by label and answer; within these the surest first."""
+        shares = self.probabilities or (None,) * len(self.rows)
+        every = map(Wrong, self.rows, self.gold, self.answers, shares)
+        wrong = [one for one in every if one.gold != one.answer]
+        return sorted(wrong, key=lambda one: (one.gold, one.answer, -(one.probability or 0), one.row))[:_MOST_ROWS]
+
+    def tabulate_wrong(self, texts: Mapping[int, str]) -> Table:
+        """The wrong answers, with the texts if they are known."""
+        number, labels = sum(map(ne, self.gold, self.answers)), self.labels
+        return Table(
+            title=f"Rows that the {self.title} got wrong: {number} of {len(self.rows)}",
+            header=("test row", "label", "answer", "probability", *(["text"] if texts else [])),
+            rows=tuple(
+                (
+                    str(one.row),
+                    labels[one.gold],
+                    labels[one.answer],
+                    NOTHING if one.probability is None else f"{one.probability:.4f}",
+                    *([texts.get(one.row, NOTHING)] if texts else []),
+                )
+                for one in self.wrong
+            ),
+            words=("label", "answer", "text"),
+            caption=f"the first {_MOST_ROWS}" * (number > _MOST_ROWS),
+        )
+
+    def list_bins(self) -> list[Bin]:
+        """Answers of about the same probability, in ten bins of equal width; nothing without probabilities."""
+        if self.probabilities is None:
+            return []
+        shares, hits = np.array(self.probabilities), np.equal(self.gold, self.answers)
+        bins = place_in_bins(shares)
+        groups = [bins == place for place in np.unique(bins)]
+        return [Bin(float(shares[own].mean()), float(hits[own].mean()), int(own.sum())) for own in groups]
+
+    def tabulate_bins(self, bins: Sequence[Bin]) -> Table:
+        ece = "" if self.quality is None else f": expected calibration error {self.quality.ece:.3f}"
+        return Table(
+            title=f"Probabilities of the {self.title}{ece}",
+            header=("mean probability", "accuracy", "rows"),
+            rows=tuple((f"{one.probability:.3f}", f"{one.accuracy:.3f}", f"{one.count:,}") for one in bins),
+        )
+
+
+def list_answered(result: "SelectionResult") -> list[Answered]:
+    """The classifier first, then each use that was tested; nothing in a result of an earlier release."""
+    answers, task = result.test_answers, result.task
+    if answers is None or task is None:
+        return []
+    known = answers.support_examples_probabilities or (None,) * len(answers.support_examples)
+    quality = next((one.test for one in result.tested if one.is_chosen), None)
+    found = [("classifier", "classifier", answers.classifier, answers.classifier_probabilities, quality)]
+    for one, answered, shares in zip(result.support_examples, answers.support_examples, known, strict=True):
+        found.append((one.use, f"{name_choice(one)}, {name_use(one.use)}", answered, shares, one.test))
+    return [
+        Answered(name, title, task.labels, answers.rows, answers.gold, answered, shares, quality)
+        for name, title, answered, shares, quality in found
+        if answered is not None and len(answered) > 0
+    ]

@@ -1,0 +1,164 @@
+"""A result as the sections of a report: what a page, a file and a notebook show."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from lens_engine.report.charts import Bar, Point, draw_accuracies, draw_calibration, draw_frontier
+from lens_engine.report.section import Section
+from lens_engine.result.answers import Answered, list_answered
+from lens_engine.result.parts import Spread
+from lens_engine.result.summary import (
+    describe_cost,
+    describe_form,
+    describe_ranking_rows,
+    describe_suspicious_labels,
+    list_opening,
+)
+from lens_engine.result.tables import (
+    name_classifier,
+    name_contender,
+    name_use,
+    tabulate_biases,
+    tabulate_classifiers,
+    tabulate_effects,
+    tabulate_examples,
+    tabulate_facts,
+    tabulate_prompts,
+    tabulate_suspicious,
+)
+
+if TYPE_CHECKING:
+    from lens_engine.result.selection_result import SelectionResult  # shows itself by this
+
+_EARLIER = "The result does not have this: an earlier release of Lens wrote it, or the run tested nothing."
+
+
+class Texts(NamedTuple):
+    """Texts by row number, as far as they are known."""
+
+    dataset: Mapping[int, str] = {}
+    test: Mapping[int, str] = {}
+
+
+@dataclass(frozen=True)
+class ResultView:
+    """The sections of a result."""
+
+    result: "SelectionResult"
+    texts: Texts = field(default_factory=Texts)
+
+    @property
+    def title(self) -> str:
+        return f"Selection for {self.result.provenance.model}"
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """All sections, in order."""
+        first = (self.choice, self.accuracies, self.candidates, self.examples)
+        return (*first, self.confusion, self.calibration, self.suspicious, self.run)
+
+    @property
+    def choice(self) -> Section:
+        """What to use, and what may surprise."""
+        *warnings, sentence = list_opening(self.result)
+        notes = (f"Note: {one}." for one in self.result.warnings)
+        return Section("choice", "What to use", (sentence, *warnings, *notes), is_lead=True)
+
+    @property
+    def accuracies(self) -> Section:
+        """Every classifier and prompt on the test rows, with their intervals."""
+        bars = list_bars(self.result)
+        band = _draw_spread("random prompts (on validation rows), lowest to highest", self.result.random)
+        return Section(
+            "accuracies",
+            "Accuracies on the test rows",
+            tuple(filter(None, [describe_ranking_rows(self.result)])),
+            charts=(draw_accuracies(bars, *band),) if bars else (),
+            tables=(tabulate_prompts(self.result),),
+        )
+
+    @property
+    def candidates(self) -> Section:
+        """The candidates for the classifier, and which are worth their tokens."""
+        figures = [(one, one.test) for one in self.result.tested]
+        points = [
+            Point(name_classifier(one), one.tokens_per_input, test.accuracy, one.is_chosen)
+            for one, test in figures
+            if test
+        ]
+        table = tabulate_classifiers(self.result)
+        return Section(
+            "candidates",
+            "Candidates for the classifier",
+            () if table else ("The run made no classifier.",),
+            charts=(draw_frontier(points),) if points else (),
+            tables=(table,) if table else (),
+        )
+
+    @property
+    def examples(self) -> Section:
+        """The support examples for each use, with their effects and the label biases; equal ones once."""
+        seen = [one.rows for one in self.result.support_examples]
+        found = [one for place, one in enumerate(self.result.support_examples) if one.rows not in seen[:place]]
+        tables = [make(one) for one in found for make in (tabulate_examples, tabulate_effects, tabulate_biases)]
+        code = tuple((f"The prompt, {name_use(one.use)}", one.prompt) for one in found if one.prompt)
+        return Section("examples", "Support examples", tables=tuple(filter(None, tables)), code=code)
+
+    @property
+    def confusion(self) -> Section:
+        """Which labels are taken for which, with the rows."""
+        answered = self._answered
+        return Section(
+            "confusion",
+            "Which labels are confused",
+            () if answered else (_EARLIER,),
+            matrices=tuple(one.matrix for one in answered),
+            folded=tuple(one.tabulate_wrong(self.texts.test) for one in answered),
+        )
+
+    @property
+    def calibration(self) -> Section:
+        """Whether an answer is as often right as its probability says."""
+        found = [(one, bins) for one in self._answered if (bins := one.list_bins())]
+        charts = tuple(draw_calibration(bins, one.title, name=f"calibration-{one.name}") for one, bins in found)
+        tables = tuple(one.tabulate_bins(bins) for one, bins in found)
+        text = () if found else (_EARLIER,)
+        return Section("calibration", "Whether probabilities can be trusted", text, charts=charts, folded=tables)
+
+    @property
+    def suspicious(self) -> Section:
+        """Rows whose label is probably wrong."""
+        text = describe_suspicious_labels(self.result) or "No label is contradicted with confidence."
+        table = tabulate_suspicious(self.result, self.texts.dataset)
+        return Section("suspicious", "Suspicious labels", (text,), tables=(table,) if table else ())
+
+    @property
+    def run(self) -> Section:
+        """Rows, cost and everything needed to repeat the run."""
+        result = self.result
+        text = tuple(filter(None, [describe_cost(result), describe_form(result)]))
+        return Section("run", "The run", text, folded=tabulate_facts(result))
+
+    @property
+    def wrong_rows(self) -> set[int]:
+        """Numbers of the test rows that are listed as wrong."""
+        return {row for one in self._answered for row, *_ in one.wrong}
+
+    @cached_property
+    def _answered(self) -> list[Answered]:
+        return list_answered(self.result)
+
+
+def list_bars(result: "SelectionResult") -> list[Bar]:
+    """Classifiers, then prompts for each use, then other orders."""
+    tested = [(name_classifier(one), one.test, False, one.is_chosen) for one in result.tested]
+    for answer in result.support_examples:
+        tested += [(name_contender(one, answer.use), one.test, True, False) for one in answer.contenders]
+    bars = [Bar(name, test.accuracy, *test.ci95, *kind) for name, test, *kind in tested if test is not None]
+    return [*bars, *_draw_spread("same examples, other orders, lowest to highest", result.order)]
+
+
+def _draw_spread(label: str, spread: Spread | None) -> list[Bar]:
+    return [] if spread is None else [Bar(label, spread.mean, spread.min, spread.max, is_prompt=True)]

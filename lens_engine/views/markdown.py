@@ -1,0 +1,31 @@
+"""Markdown. Every text is escaped, because texts of users may hold markup."""
+
+import re
+
+from lens_engine.views.table import Table
+
+_BACKTICKS = re.compile("`+")
+
+
+def write_cell(text: str) -> str:
+    """A text on one line, without markup."""
+    escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    return " ".join(escaped.split())
+
+
+def write_fence(text: str) -> str:
+    """A block of code that holds the text as it is."""
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def write_table(table: Table) -> str:
+    """The table below its title; marked rows are bold."""
+    rows = (
+        [f"**{cell}**" if place in table.marked and cell else cell for cell in map(write_cell, row)]
+        for place, row in enumerate(table.rows)
+    )
+    header = [write_cell(name.replace("-\n", "-")) for name in table.header]
+    lines = [header, ["---" if left else "---:" for left in table.is_left], *rows]
+    title = f"**{write_cell(table.title)}**{f' ({write_cell(table.caption)})' if table.caption else ''}"
+    return "\n".join([title, "", *(f"| {' | '.join(line)} |" for line in lines)])

@@ -1,0 +1,67 @@
+"""Starts the API over real servers, for the rings of tests that share it."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+from redis import Redis
+from sqlalchemy import text
+
+from app.database import create_database
+from app.schema import upgrade_schema
+from app.settings import Settings
+from lens_cli.service.embedded import EmbeddedServers
+from tests.e2e.scorers import HELD, HOLD_VARIABLE, asked_path
+from tests.e2e.stack import Stack, environment_of
+from tests.ports import reserve_port
+
+
+@contextlib.contextmanager
+def running_service(servers: EmbeddedServers, folder: Path, **changes: object) -> Iterator[Stack]:
+    """The API with short leases, so that a fault is noticed in a second or two."""
+    values: dict[str, object] = {
+        "database_url": servers.database_url,
+        "redis_url": servers.redis_url,
+        "lease_seconds": 2,
+        "lease_renew_seconds": 0.5,
+        "sweep_interval_seconds": 0.3,
+        "retry_backoff_seconds": 0.1,
+        "allow_testing_models": True,
+        "allowed_models": {HELD: "testing:tests.e2e.scorers:held"},
+        "cache_dir": str(folder / "cache"),
+        "device": "cpu",
+        "dtype": "float32",
+        "default_model": HELD,
+        **changes,
+    }
+    environment = {**environment_of(values), HOLD_VARIABLE: str(folder / "hold")}
+    settings = Settings.model_validate(values)
+    upgrade_schema(settings)
+    with contextlib.ExitStack() as stack:
+        database = create_database(settings, pool_size=2)
+        stack.callback(database.dispose)
+        redis = stack.enter_context(Redis.from_url(servers.redis_url))
+        port = reserve_port()
+        client = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10))
+        log_of_postgres = servers.children[0].spec.log_path
+        made = Stack(
+            *(settings, environment, database, redis, client, folder, log_of_postgres),
+            hold_path=folder / "hold",
+            model_dir=folder / "tiny",
+        )
+        stack.callback(made.stop_api)
+        made.start_api()
+        yield made
+
+
+def clear(service: Stack) -> None:
+    """End the workers, and take away whatever a test left."""
+    service.let_go()
+    for worker in service.workers:
+        worker.stop()
+    service.workers.clear()
+    service.redis.flushall()
+    asked_path(service.hold_path).unlink(missing_ok=True)
+    with service.database.session_scope() as session:
+        session.execute(text("TRUNCATE selections, datasets, idempotency_keys, prompts, prompt_contents CASCADE"))

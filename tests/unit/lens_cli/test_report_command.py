@@ -1,0 +1,57 @@
+"""`lens report`: a result in, a report beside it."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from lens_cli.application import create_application
+from lens_cli.refusals import Refusal
+from lens_engine.result.documents import write_html, write_markdown
+from lens_engine.result.view import ResultView
+from tests.unit.lens_engine.result.reported import make_reported
+
+HTML, MARKDOWN = write_html(ResultView(make_reported())), write_markdown(ResultView(make_reported()))
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Path:
+    path = tmp_path / "result.json"
+    path.write_text(make_reported().model_dump_json())
+    return path
+
+
+def report(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(create_application(), ["report", *map(str, arguments)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "content"),
+    [
+        ((), "result.html", HTML),
+        (("--format", "markdown"), "result.md", MARKDOWN),
+        (("--output", "for the team.html"), "for the team.html", HTML),
+        (("--output", "x.md"), "x.md", MARKDOWN),
+        (("--output", "x.md", "--format", "html"), "x.md", HTML),
+    ],
+)
+def test_report_is_written_where_the_user_expects_it(
+    result: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], name: str, content: str
+) -> None:
+    monkeypatch.chdir(result.parent)
+    done = report("result.json", *arguments)
+    assert (done.exit_code, done.output) == (0, f"Written: {name}\n")
+    assert (result.parent / name).read_text("utf-8") == content
+
+
+def test_file_that_is_no_result_is_refused(tmp_path: Path, result: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    for arguments, message in (
+        ((tmp_path / "x.json",), "is no result of lens select --output"),
+        ((tmp_path / "missing.json",), "does not exist"),
+        ((result, "--output", tmp_path / "no" / "x.html"), "the folder"),
+    ):
+        refusal = report(*arguments).exception
+        assert isinstance(refusal, Refusal)
+        assert message in str(refusal)
