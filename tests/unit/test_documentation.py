@@ -29,7 +29,7 @@ from tests.unit.lens_engine.test_wings import FLOORS
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
-PACKAGES = ("lens_engine", "app", "lens_cli", "lens_client", "worker", "migrations", "experiments", "benchmarks")
+PACKAGES = ("lens_engine", "app", "lens_cli", "lens_client", "worker", "migrations", "experiments", "benchmarks", "docs")
 
 
 def read(path: Path) -> str:
