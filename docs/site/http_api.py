@@ -1,5 +1,6 @@
 """The pages on the HTTP API, from its OpenAPI document: one for the calls of each kind, and one for all bodies."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -71,7 +72,7 @@ def _describe_bodies(schemas: Mapping[str, _Schema]) -> Iterator[str]:
 def _name_default(field: str, kind: _Schema, schema: _Schema) -> str:
     if field in schema.get("required", ()):
         return "required"
-    return f"`{kind['default']!r}`" if kind.get("default") is not None else ""
+    return f"`{json.dumps(kind['default'])}`" if kind.get("default") is not None else ""
 
 
 def _name_type(kind: _Schema) -> str:

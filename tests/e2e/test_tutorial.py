@@ -91,6 +91,7 @@ def test_commands_of_the_tutorial_lead_from_a_file_to_predictions(folder: Path, 
         "Use the ",
     ):
         assert part in shown
+    assert "<html" in (folder / "result.html").read_text("utf-8")
     assert len((folder / "predictions.csv").read_text("utf-8-sig").splitlines()) == 1 + 60
 
 
