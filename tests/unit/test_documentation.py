@@ -29,7 +29,17 @@ from tests.unit.lens_engine.test_wings import FLOORS
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
-PACKAGES = ("lens_engine", "app", "lens_cli", "lens_client", "worker", "migrations", "experiments", "benchmarks", "docs")
+PACKAGES = (
+    "lens_engine",
+    "app",
+    "lens_cli",
+    "lens_client",
+    "worker",
+    "migrations",
+    "experiments",
+    "benchmarks",
+    "docs",
+)
 
 
 def read(path: Path) -> str:
@@ -120,6 +130,14 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and anchor not in anchors(target)):
             broken.append(link)
     assert broken == []
+
+
+def test_extras_that_pages_install_exist() -> None:
+    named = {
+        extra for page in PAGES for found in re.findall(r"'\.\[([\w,]+)\]'", read(page)) for extra in found.split(",")
+    }
+    assert named <= set(tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["optional-dependencies"])
+    assert {"model", "service", "embedded"} <= named
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
