@@ -3,13 +3,12 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import ValidationError
 from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
 from app.datasets.repository import load_texts
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
-from app.errors import BadRequest, NotFound
+from app.errors import BadRequest, NoResult, NotFinished, NotFound
 from app.ids import NAME, is_id
 from app.jobs import repository
 from app.models import Job
@@ -21,43 +20,33 @@ from app.prompts.service import Change, Condition
 from app.selections import service
 from app.selections.answers import Answers
 from app.selections.rendering import RenderBody
+from app.services import Services
 from app.web.etag import version_etag
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.exports import FORMATS
 from lens_engine.report.charts import draw_accuracies
-from lens_engine.result import SelectionResult
-from lens_engine.result.answers import list_answered
-from lens_engine.result.view import ResultView, Texts, list_bars
+from lens_engine.result.view import ResultView, list_bars
 from lens_engine.views.table import NOTHING, Table, describe_seconds
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
 
 _PLACES = ("first", "second")
 _MOST_NAMES = 200
-_MOST_ROWS = 200
-"""Rows that are shown behind one cell."""
 
 
-def describe_result(session: Session, job: Job) -> dict[str, Any]:
-    """What the page of a selection shows of its result; `view` is None without a result of this release."""
-    result = _read_result(session, job.id)
-    if result is None:
-        return {"view": None, "has_report": repository.find_report(session, job.id) is not None}
-    texts = load_texts(session, job.dataset_id, [one.row for one in result.suspicious_labels])
+def describe_result(services: Services, session: Session, job: Job) -> dict[str, Any]:
+    """What the page of a selection shows of its result; `view` is None without one that this release reads."""
     names = [one.name for one in list_names(session, job.owner_id, None, _MOST_NAMES)]
-    return {"view": ResultView(result, Texts(dataset=texts)), "names": names, "formats": list(FORMATS)}
+    has_report = repository.find_report(session, job.id) is not None
+    view = _find_view(services, session, job)
+    return {"view": view, "has_report": has_report, "names": names, "formats": list(FORMATS)}
 
 
-def _read_result(session: Session, selection_id: str) -> SelectionResult | None:
-    report = repository.find_report(session, selection_id)
-    if report is None:
-        return None
-    classifier = repository.find_classifier(session, selection_id)
-    stored = {**report.result, "classifier": None if classifier is None else classifier.classifier}
+def _find_view(services: Services, session: Session, job: Job) -> ResultView | None:
     try:
-        return SelectionResult.model_validate(stored)
-    except ValidationError:
+        return service.get_view(services, session, job.owner_id, job.id)
+    except (NoResult, NotFinished):
         return None
 
 
@@ -74,14 +63,13 @@ def show_rows(
     """The test rows behind a cell of a confusion matrix, with their texts."""
     with services.database.session_scope() as session:
         job = service.get(session, owner, selection_id)
-        result = _read_result(session, selection_id)
-        found = None if result is None else next((one for one in list_answered(result) if one.name == of), None)
+        view = service.get_view(services, session, owner, selection_id)
+        found = next((one for one in view.answered if one.name == of), None)
         if found is None or max(gold, answered) >= len(found.labels):
             raise NotFound("the result has no such cell")
-        rows = found.find_rows(gold, answered)
-        texts = load_texts(session, job.test_dataset_id or job.dataset_id, rows[:_MOST_ROWS])
-    labels = (found.labels[gold], found.labels[answered])
-    return answer(request, "rows.html", rows=rows, texts=texts, labels=labels)
+        rows = [one.row for one in found.list_cell(gold, answered)]
+        texts = load_texts(session, job.test_dataset_id or job.dataset_id, rows)
+    return answer(request, "rows.html", table=found.tabulate_cell(gold, answered, texts))
 
 
 @router.post("/selections/{selection_id}/try")
@@ -121,21 +109,22 @@ def compare(
     if len(of) != 2 or not all(map(is_id, of)):
         raise BadRequest("mark two selections in the list, to see them side by side")
     with services.database.session_scope() as session:
-        found = [(service.get(session, owner, one), _read_result(session, one)) for one in of]
-    facts = [_list_facts(job, result) for job, result in found]
+        jobs = [service.get(session, owner, one) for one in of]
+        views = [_find_view(services, session, job) for job in jobs]
+    facts = [_list_facts(job, view) for job, view in zip(jobs, views, strict=True)]
     bars = [
         bar._replace(label=f"{place} · {bar.label}")
-        for place, (_, result) in zip(_PLACES, found, strict=True)
-        if result is not None
-        for bar in list_bars(result)
+        for place, view in zip(_PLACES, views, strict=True)
+        if view is not None
+        for bar in list_bars(view.result)
     ]
     rows = tuple((name, *(one.get(name, NOTHING) for one in facts)) for name in facts[0] | facts[1])
     table = Table("Two selections", ("", *_PLACES), rows, words=("", *_PLACES))
     chart = draw_accuracies(bars) if bars else None
-    return answer(request, "compare.html", jobs=[job for job, _ in found], table=table, chart=chart)
+    return answer(request, "compare.html", jobs=jobs, table=table, chart=chart)
 
 
-def _list_facts(job: Job, result: SelectionResult | None) -> dict[str, str]:
+def _list_facts(job: Job, view: ResultView | None) -> dict[str, str]:
     """What two selections may differ in."""
     spec = job.spec
     facts = {
@@ -145,8 +134,9 @@ def _list_facts(job: Job, result: SelectionResult | None) -> dict[str, str]:
         "template": spec["template"],
         "label words": ", ".join(f"{label}: {word}" for label, word in spec["verbalizer"]),
     }
-    if result is None:
+    if view is None:
         return facts | {"result": f"none: it is {job.status}"}
+    result = view.result
     test, made = result.test, None if result.classifier is None else result.classifier.test
     return facts | {
         "what to use": result.verdict.sentence,

@@ -99,7 +99,7 @@ def _queue_again(action: Action, services: Services, session: Session, owner: st
 def _show(request: Request, services: Services, owner: str, selection_id: str) -> HTMLResponse:
     with services.database.session_scope() as session:
         found = _describe(services, session, owner, selection_id)
-        result = describe_result(session, found["job"])
+        result = describe_result(services, session, found["job"])
     return answer(request, "selection.html", **found, **result)
 
 

@@ -64,8 +64,9 @@ def get_view(services: Services, session: Session, owner_id: str, selection_id: 
         NoResult: as `get_report`, or another release stored the result.
     """
     report, selection = get_report(services, session, owner_id, selection_id), get(session, owner_id, selection_id)
+    stored = repository.find_classifier(session, selection_id)
     try:
-        result = SelectionResult.model_validate(report.result)
+        result = SelectionResult.model_validate(report.result | {"classifier": stored and stored.classifier})
     except ValidationError as error:
         raise NoResult(OTHER_RELEASE) from error
     view = ResultView(result)

@@ -45,8 +45,10 @@ def problem_response(scope: Scope, error: AppError) -> Response:
     body = problem(error.code, error.detail, status=error.status, instance=scope["path"], errors=error.errors)
     body["request_id"] = request_id
     headers = {HEADER: request_id, **(_RETRY if isinstance(error, Unavailable) else {}), **error.headers}
-    if "HX-Request" in Headers(scope=scope):
-        return HTMLResponse(write_problem(_encodable(body)), error.status, {**headers, **TARGET})
+    asked = Headers(scope=scope)
+    if "HX-Request" in asked:
+        content = write_problem(_encodable(body), has_key="Authorization" in asked)
+        return HTMLResponse(content, error.status, {**headers, **TARGET})
     return JSONResponse(_encodable(body), error.status, headers, media_type="application/problem+json")
 
 

@@ -11,13 +11,17 @@ TARGET = {"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"}
 """Where a page shows every refusal."""
 
 
-def write_problem(body: dict[str, Any]) -> str:
-    """What is wrong, and how to mend it; the form for a key if one is needed."""
+def write_problem(body: dict[str, Any], *, has_key: bool) -> str:
+    """What is wrong, and how to mend it; the form for a key if one is needed.
+
+    Args:
+        has_key: whether the request had a key.
+    """
     if body["code"] == "unauthorized":
-        return (
-            f"<p>This service asks for an API key. The key stays in this tab, and is forgotten with it.</p>{_KEY_FORM}"
-        )
+        what = "The service knows no such key." if has_key else "This service asks for an API key."
+        return f"<p>{what} The key stays in this tab, and is forgotten with it.</p>{_KEY_FORM}"
     errors = [one["detail"] for one in body.get("errors", ()) if one["detail"] != body["detail"]]
     listed = "".join(f"<li>{escape(one)}</li>" for one in errors)
     faults = f"<ul>{listed}</ul>" if listed else ""
-    return f"<p><strong>{escape(body['title'])}</strong></p><p>{escape(body['detail'])}</p>{faults}"
+    report = f"<p>Request id: <code>{escape(body['request_id'])}</code></p>" if body["code"] == "internal-error" else ""
+    return f"<p><strong>{escape(body['title'])}</strong></p><p>{escape(body['detail'])}</p>{faults}{report}"

@@ -54,7 +54,7 @@ class Bin(NamedTuple):
 
     probability: float  #: mean
     accuracy: float
-    count: int
+    rows: int
 
 
 class Step(NamedTuple):
@@ -124,8 +124,8 @@ def draw_calibration(bins: Sequence[Bin], of: str = "answers", *, name: str = "c
         place = x.at(one.probability)
         marks.append(_line(place, y.at(one.probability), place, y.at(one.accuracy), "interval"))
         marks.append(_mark(place, y.at(one.accuracy)))
-        marks.append(_text(place, _BOTTOM + 24, f"{one.count}", "tick", "middle"))
-    told = (f"probability {one.probability:.3f}: {one.accuracy:.3f} of {one.count} rows right" for one in bins)
+        marks.append(_text(place, _BOTTOM + 24, f"{one.rows}", "tick", "middle"))
+    told = (f"probability {one.probability:.3f}: {one.accuracy:.3f} of {one.rows} rows right" for one in bins)
     return _frame(name, f"Accuracy of the {of} against probability", told, 238, marks)
 
 

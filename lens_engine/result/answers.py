@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from lens_engine.result.selection_result import SelectionResult  # shows itself by this
 
 _MOST_ROWS = 200
-"""Largest number of wrong answers that are listed."""
+"""Largest number of rows of a list."""
 
 
-class Wrong(NamedTuple):
-    """A test row that was answered wrongly."""
+class Answer(NamedTuple):
+    """The answer on a test row."""
 
     row: int
     gold: int  #: place of its label
@@ -50,37 +50,46 @@ class Answered:
         lines = tuple(tuple(counts[gold, answer] for answer in places) for gold in places)
         return Matrix(self.name, f"Answers of the {self.title}", self.labels, lines)
 
-    def find_rows(self, gold: int, answer: int) -> list[int]:
-        """Numbers of the test rows with this label and this answer."""
-        every = zip(self.gold, self.answers, self.rows, strict=True)
-        return [row for *pair, row in every if pair == [gold, answer]]
-
-    @cached_property
-    def wrong(self) -> list[Wrong]:
-        """The rows that were answered wrongly, by label and answer; within these the surest first."""
-        shares = self.probabilities or (None,) * len(self.rows)
-        every = map(Wrong, self.rows, self.gold, self.answers, shares)
-        wrong = [one for one in every if one.gold != one.answer]
-        return sorted(wrong, key=lambda one: (one.gold, one.answer, -(one.probability or 0), one.row))[:_MOST_ROWS]
+    @property
+    def wrong(self) -> list[Answer]:
+        """The wrong answers that are listed, by label and answer; within these the surest first."""
+        return [one for one in self._every if one.gold != one.answer][:_MOST_ROWS]
 
     def tabulate_wrong(self, texts: Mapping[int, str]) -> Table:
         """The wrong answers, with the texts if they are known."""
-        number, labels = sum(map(ne, self.gold, self.answers)), self.labels
+        number = sum(map(ne, self.gold, self.answers))
+        return self._tabulate(f"Rows that the {self.title} got wrong: {number} of {len(self.rows)}", self.wrong, texts)
+
+    def tabulate_cell(self, gold: int, answer: int, texts: Mapping[int, str]) -> Table:
+        """The answers behind a cell of the matrix, with the texts if they are known."""
+        title = f"Rows of {self.labels[gold]} answered {self.labels[answer]}: {self.matrix.counts[gold][answer]}"
+        return self._tabulate(title, self.list_cell(gold, answer), texts)
+
+    def list_cell(self, gold: int, answer: int) -> list[Answer]:
+        """The answers behind a cell of the matrix, the surest first, at most 200."""
+        return [one for one in self._every if (one.gold, one.answer) == (gold, answer)][:_MOST_ROWS]
+
+    @cached_property
+    def _every(self) -> list[Answer]:
+        every = map(Answer, self.rows, self.gold, self.answers, self.probabilities or (None,) * len(self.rows))
+        return sorted(every, key=lambda one: (one.gold, one.answer, -(one.probability or 0), one.row))
+
+    def _tabulate(self, title: str, found: Sequence[Answer], texts: Mapping[int, str]) -> Table:
         return Table(
-            title=f"Rows that the {self.title} got wrong: {number} of {len(self.rows)}",
+            title=title,
             header=("test row", "label", "answer", "probability", *(["text"] if texts else [])),
             rows=tuple(
                 (
                     str(one.row),
-                    labels[one.gold],
-                    labels[one.answer],
+                    self.labels[one.gold],
+                    self.labels[one.answer],
                     NOTHING if one.probability is None else f"{one.probability:.4f}",
                     *([texts.get(one.row, NOTHING)] if texts else []),
                 )
-                for one in self.wrong
+                for one in found
             ),
             words=("label", "answer", "text"),
-            caption=f"the first {_MOST_ROWS}" * (number > _MOST_ROWS),
+            caption=f"the first {_MOST_ROWS}" * (len(found) == _MOST_ROWS),
         )
 
     def list_bins(self) -> list[Bin]:
@@ -97,7 +106,7 @@ class Answered:
         return Table(
             title=f"Probabilities of the {self.title}{ece}",
             header=("mean probability", "accuracy", "rows"),
-            rows=tuple((f"{one.probability:.3f}", f"{one.accuracy:.3f}", f"{one.count:,}") for one in bins),
+            rows=tuple((f"{one.probability:.3f}", f"{one.accuracy:.3f}", f"{one.rows:,}") for one in bins),
         )
 
 

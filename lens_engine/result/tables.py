@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.quality import Accuracy
-from lens_engine.config import MethodName, Use
+from lens_engine.config import Use
 from lens_engine.result.parts import PromptContender, Spread, SupportExamples
 from lens_engine.views.table import NOTHING, Table
 
 if TYPE_CHECKING:
     from lens_engine.result.selection_result import SelectionResult  # has the tables
 
-_METHODS: dict[MethodName, str] = {
+_METHODS: dict[str, str] = {
     "lens": "support examples of Lens",
     "zero_shot": "zero-shot",
     "random": "random permutation",
@@ -34,7 +34,7 @@ def name_use(use: Use) -> str:
 
 def name_contender(one: PromptContender, use: Use) -> str:
     """What a single prompt is, and whether label biases are added."""
-    return _METHODS[one.method] + ", label biases" * (use == "probabilities")
+    return _METHODS.get(one.method, one.method) + ", label biases" * (use == "probabilities")
 
 
 def tabulate_examples(answer: SupportExamples) -> Table:
@@ -92,12 +92,12 @@ def tabulate_prompts(result: "SelectionResult") -> Table:
         if contenders[0].method == result.answer.method:
             marked.add(len(rows))
         n = next((str(one.test.n) for one in contenders if one.test is not None), NOTHING)
-        rows.append((_METHODS[contenders[0].method], *(_show(one.test) for one in contenders), n))
-    for name, spread in (("random, on validation rows", result.random), ("other orders", result.order)):
+        method = _METHODS.get(contenders[0].method, contenders[0].method)
+        rows.append((method, *(_show(one.test) for one in contenders), n))
+    for title, spread in (("random, on validation rows", result.random), ("other orders", result.order)):
         if spread is not None:
             others = [NOTHING] * (len(result.support_examples) - 1)
-            title = f"{name}, mean of {spread.permutations}"
-            rows.append((title, _show_spread(spread), *others, str(spread.n)))
+            rows.append((f"{title}, mean of {spread.permutations}", _show_spread(spread), *others, str(spread.n)))
     return Table(
         title="Single prompts: accuracy on the test rows (95 % interval)",
         header=("", *(_USES[answer.use] for answer in result.support_examples), "n"),
@@ -143,7 +143,7 @@ def tabulate_suspicious(result: "SelectionResult", texts: Mapping[int, str]) -> 
     )
 
 
-def tabulate_facts(result: "SelectionResult") -> tuple[Table, Table]:
+def tabulate_facts(result: "SelectionResult") -> tuple[Table, ...]:
     """The rows of each split, and where the result comes from."""
     origin = result.provenance.model_dump(exclude={"config"}) | {"digest": result.digest}
     tables = ("Rows of each split", result.splits.model_dump()), ("Provenance", origin)

@@ -109,7 +109,7 @@ class ResultView:
     @property
     def confusion(self) -> Section:
         """Which labels are taken for which, with the rows."""
-        answered = self._answered
+        answered = self.answered
         return Section(
             "confusion",
             "Which labels are confused",
@@ -121,7 +121,7 @@ class ResultView:
     @property
     def calibration(self) -> Section:
         """Whether an answer is as often right as its probability says."""
-        found = [(one, bins) for one in self._answered if (bins := one.list_bins())]
+        found = [(one, bins) for one in self.answered if (bins := one.list_bins())]
         charts = tuple(draw_calibration(bins, one.title, name=f"calibration-{one.name}") for one, bins in found)
         tables = tuple(one.tabulate_bins(bins) for one, bins in found)
         text = () if found else (_EARLIER,)
@@ -144,10 +144,11 @@ class ResultView:
     @property
     def wrong_rows(self) -> set[int]:
         """Numbers of the test rows that are listed as wrong."""
-        return {row for one in self._answered for row, *_ in one.wrong}
+        return {row for one in self.answered for row, *_ in one.wrong}
 
     @cached_property
-    def _answered(self) -> list[Answered]:
+    def answered(self) -> list[Answered]:
+        """The answers on the test rows: of the classifier, then of the support examples for each use."""
         return list_answered(self.result)
 
 

@@ -52,11 +52,17 @@ def stage(lens: Stack) -> Selections:
 
 
 @pytest.fixture
-def tab(chromium: Chrome, chromium_folder: Path, lens: Stack) -> Iterator[Page]:
+def host(lens: Stack) -> str:
+    """Where the pages are."""
+    return str(lens.client.base_url).rstrip("/")
+
+
+@pytest.fixture
+def tab(chromium: Chrome, chromium_folder: Path, host: str) -> Iterator[Page]:
     """A new tab of 1200 x 900 pixels, in which no page is open. Scripts must not fail in it, nor leave the host."""
     before = chromium.current_window_handle
     chromium.switch_to.new_window("tab")
-    made = Page(chromium, str(lens.client.base_url).rstrip("/"), chromium_folder / "downloads")
+    made = Page(chromium, host, chromium_folder / "downloads")
     chromium.execute_cdp_cmd("Browser.resetPermissions", {})
     made.resize(1200)
     made.prefer("light")

@@ -27,8 +27,8 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
     tab.fill_in("Row", "3")
     tab.fill_in("Word of technical", "device")
     tab.see("right is the word of “technical”")
-    tab.unfold("Name, model and options")
     tab.fill_in("Name", "desk")
+    tab.unfold("Model and options")
     tab.fill_in("Further options, as JSON", json.dumps(OPTIONS))
     tab.press_button("Start the selection")
 

@@ -19,6 +19,8 @@ from lens_engine.classifier.quality import Quality
 from lens_engine.language_model.open_model import open_model
 from lens_engine.reading import read_examples
 from lens_engine.result import SelectionResult
+from lens_engine.result.documents import write_html
+from lens_engine.result.view import ResultView, Texts
 from lens_engine.testing import tiny_causal_lm
 from tests.dispositions import default_signals
 from tests.e2e.lens_command import SMALL, run
@@ -156,18 +158,22 @@ def test_exhausted_budget_gives_a_partial_result(reviews: Path, model: Path, tmp
 
 def test_classifier_of_a_selection_classifies_a_file(reviews: Path, model: Path, tmp_path: Path) -> None:
     classifier, output, predicted = tmp_path / "classifier.json", tmp_path / "result.json", tmp_path / "predicted.csv"
-    done = run(command(reviews, model, "--output", str(output), "--classifier", str(classifier)))
+    report = tmp_path / "report.html"
+    files = ("--output", str(output), "--classifier", str(classifier), "--report", str(report))
+    done = run(command(reviews, model, *files))
     assert done.returncode == 0, done.stderr
+    texts = {example.row: example.text for example in read_examples(reviews)}
+    assert report.read_text("utf-8") == write_html(ResultView(read_result(output), Texts(texts, texts)))
+    assert f"{report} (a report, with texts of your rows)" in " ".join(done.stdout.split())
     assert Classifier.load(classifier) == read_result(output).classifier
 
     done = run(["classify", str(reviews), "--classifier", str(classifier), "--output", str(predicted)])
 
     assert done.returncode == 0, done.stderr
-    texts = [example.text for example in read_examples(reviews)]
     scorer = open_model(str(model), dtype="float32", device="cpu", pair_cache_bytes=None).scorer
     with predicted.open(newline="") as file:
         labels = [row["label"] for row in csv.DictReader(file)]
-    assert labels == list(Classifier.load(classifier).predict(texts, scorer).labels)
+    assert labels == list(Classifier.load(classifier).predict(list(texts.values()), scorer).labels)
 
 
 def test_estimate_shows_what_the_run_then_spends_and_runs_nothing(

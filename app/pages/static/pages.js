@@ -19,6 +19,11 @@
     request.headers = authorized(request.headers);
   });
 
+  // A request that waited for another is void where the answer to the other took its element away.
+  document.addEventListener("htmx:before:request", (event) => {
+    if (!event.detail.ctx.sourceElement.isConnected) event.preventDefault();
+  });
+
   document.addEventListener("submit", (event) => {
     if (event.target.id !== "key-form") return;
     event.preventDefault();

@@ -1,0 +1,75 @@
+"""A service with keys: the page asks once for each tab, and forgets with it."""
+
+import hashlib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.page import Page
+from tests.e2e.processes import start_api
+from tests.e2e.stack import Stack, environment_of
+from tests.ports import reserve_port
+
+KEY = "a key of the tests"
+
+
+@pytest.fixture(scope="module")
+def guarded(service: Stack) -> Iterator[str]:
+    """The address of a second API, which asks for a key."""
+    port = reserve_port()
+    keys = environment_of({"api_keys": {hashlib.sha256(KEY.encode()).hexdigest(): "alice"}})
+    api = start_api({**service.environment, **keys}, port, service.log_dir / "guarded.log")
+    yield f"http://127.0.0.1:{port}"
+    api.stop()
+
+
+@pytest.fixture
+def host(guarded: str) -> str:
+    return guarded
+
+
+def enter_key(tab: Page, key: str) -> None:
+    tab.fill_in("API key", key)
+    tab.press_button("Use this key in this tab")
+
+
+def test_key_is_asked_for_once_in_a_tab(tab: Page) -> None:
+    tab.open("/pages/selections")
+    tab.see("This service asks for an API key.")
+    enter_key(tab, KEY)
+    tab.see("There is none yet.")
+    tab.see_no_more("API key")
+
+    tab.follow("Names")
+    tab.see("Open a finished selection, and give it a name.")
+    tab.reload()
+    tab.see("Open a finished selection, and give it a name.")
+
+    tab.driver.switch_to.new_window("tab")
+    tab.open("/pages/selections")
+    tab.see("This service asks for an API key.")
+    tab.driver.close()
+    tab.driver.switch_to.window(tab.driver.window_handles[-1])
+
+
+def test_unknown_key_is_refused_and_can_be_mended(tab: Page) -> None:
+    tab.open("/pages/names")
+    enter_key(tab, "another key")
+    tab.see("The service knows no such key.")
+
+    enter_key(tab, KEY)
+
+    tab.see("Open a finished selection, and give it a name.")
+
+
+def test_key_can_be_forgotten(tab: Page) -> None:
+    tab.open("/pages/selections")
+    tab.find("//input[@id='key']")
+    assert tab.find_all("//button[.='Forget the key']") == []
+    enter_key(tab, KEY)
+    tab.see("There is none yet.")
+
+    tab.press_button("Forget the key")
+
+    tab.see("This service asks for an API key.")
+    assert tab.run("return sessionStorage.length + localStorage.length + document.cookie.length") == 0

@@ -1,0 +1,73 @@
+"""The same path without a mouse."""
+
+import json
+
+from selenium.webdriver import Keys
+
+from tests.browser.page import Page
+from tests.browser.test_path_by_mouse import TRAIN
+from tests.e2e.stack import OPTIONS, Stack
+from tests.integration.conftest import Selections
+
+
+def test_path_by_keyboard_alone(tab: Page, lens: Stack) -> None:
+    lens.start_worker()
+    tab.open("/")
+    tab.see("There is none yet.")
+    tab.tab_to("New selection")
+    tab.press(Keys.ENTER)
+    tab.see("Lens needs texts with labels")
+    tab.tab_to("Labelled texts").send_keys(str(TRAIN))
+    tab.tab_to("Look at the file")
+    tab.press(Keys.ENTER)
+
+    tab.see("right is the word of “delivery”")
+    tab.tab_to("Word of technical")
+    tab.press("device")  # it replaces what is selected
+    tab.tab_to("Row")
+    tab.press(Keys.ARROW_UP, Keys.ARROW_UP, Keys.ARROW_UP)
+    tab.tab_to("Show its prompt")
+    tab.press(Keys.SPACE)
+    tab.see("right is the word of “technical”")
+    tab.tab_to("quick")
+    tab.press(Keys.ARROW_DOWN)
+    tab.press(Keys.ARROW_UP)
+    tab.tab_to("Model and options")
+    tab.press(Keys.ENTER)
+    tab.tab_to("Further options, as JSON")
+    tab.press(json.dumps(OPTIONS))
+    tab.tab_to("Start the selection")
+    tab.press(Keys.ENTER)
+
+    tab.see("What to use")
+    selection_id = tab.path.rpartition("/")[2]
+    tab.tab_to("Prompt as text")
+    tab.press(Keys.ENTER)
+    exported = lens.client.get(f"/selections/{selection_id}/export?format=text")
+    assert tab.wait_for_download("support-examples.txt") == exported.content
+    tab.tab_to("Try a text")
+    tab.press("my lamp is broken")
+    tab.tab_to("Show the prompt")
+    tab.press(Keys.ENTER)
+    tab.see("The model answers with one of")
+    tab.tab_to("rows of")
+    tab.press(Keys.ENTER)
+    tab.see("test row")
+    tab.tab_back_to("Name that production asks for")
+    tab.press("support-desk", Keys.ENTER)
+    tab.see("It says version 1, of this selection")
+
+
+def test_first_tab_skips_to_the_content(tab: Page, stage: Selections) -> None:
+    tab.open(f"/pages/selections/{stage.succeeded()}")
+    tab.see("What to use")
+
+    tab.press(Keys.TAB)
+    tab.see("Skip to the content")
+    assert tab.focused.rect["x"] >= 0
+    tab.press(Keys.ENTER)
+    assert tab.focused.get_attribute("id") == "main"
+    tab.press(Keys.TAB)
+
+    inside = "return document.getElementById('main').contains(document.activeElement)"
+    assert tab.run(inside)

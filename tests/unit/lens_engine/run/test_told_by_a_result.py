@@ -1,0 +1,60 @@
+"""What a run tells of its examples and answers agrees with its figures."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lens_engine.classifier.quality import Quality
+from lens_engine.pipeline import select_support_examples
+from lens_engine.result import SelectionResult
+
+
+@pytest.fixture(scope="module")
+def result(
+    make_planted_problem: Callable[..., Any], make_planted_scorer: Callable[..., Any], make_config: Callable[..., Any]
+) -> SelectionResult:
+    return select_support_examples(
+        make_planted_problem(), make_planted_scorer(), make_config(classifier={"kind": "bag_of_words"})
+    )
+
+
+def test_effects_by_label_have_the_info_score_as_their_mean(result: SelectionResult) -> None:
+    shown = [example for answer in result.support_examples for example in answer.examples]
+    known = [one for one in shown if one.info_score is not None]
+    assert known
+    for one in known:
+        assert one.effects is not None
+        rows = [effect.rows for effect in one.effects]
+        assert sum(rows) == result.provenance.config["filtering"]["max_score_size"]
+        assert np.average([effect.effect for effect in one.effects], weights=rows) == pytest.approx(one.info_score)
+    assert all(one.effects is None for one in shown if one.info_score is None)
+
+
+def check(quality: Quality | None, gold: Any, answers: Any, probabilities: Any) -> None:
+    assert quality is not None
+    hits, shares = np.equal(gold, answers), np.array(probabilities)
+    assert hits.mean() == quality.accuracy
+    bins = np.minimum((shares * 10).astype(int), 9)
+    gaps = [abs((shares[own] - hits[own]).sum()) for own in (bins == place for place in range(10))]
+    assert sum(gaps) / len(hits) == pytest.approx(quality.ece, abs=1e-3)
+
+
+def test_probabilities_of_the_answers_give_the_calibration_error(result: SelectionResult) -> None:
+    told = result.test_answers
+    assert told is not None
+    assert told.support_examples_probabilities is not None
+    for answer, answers, shares in zip(
+        result.support_examples, told.support_examples, told.support_examples_probabilities, strict=True
+    ):
+        check(answer.test, told.gold, answers, shares)
+    assert result.classifier is not None
+    check(result.classifier.test, told.gold, told.classifier, told.classifier_probabilities)
+
+
+def test_method_without_info_scores_tells_no_effects(
+    make_planted_problem: Callable[..., Any], make_planted_scorer: Callable[..., Any], make_config: Callable[..., Any]
+) -> None:
+    found = select_support_examples(make_planted_problem(), make_planted_scorer(), make_config(method="random"))
+    assert [one.effects for one in found.examples] == [None] * len(found.examples)
