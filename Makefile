@@ -95,9 +95,13 @@ GPU_OPTIONS ?=
 gpu: ## check and measure a CUDA GPU: build/gpu.jsonl; PYTHON=python3 for a machine without .venv
 	@$(GPU_PYTHON) -m benchmarks.gpu $(GPU_OPTIONS)
 
+.PHONY: docs
+docs: $(INSTALLED) ## make the documentation a site in build/docs, and print its address
+	@$(BIN)/python -m docs.site.build
+
 .PHONY: docs-tables
 docs-tables: $(INSTALLED) ## write the tables of options and settings in docs/reference.md from the code
-	@$(BIN)/python .ci/reference.py
+	@$(BIN)/python -m docs.site.reference
 
 .PHONY: format
 format: $(INSTALLED) ## format the code and mend what the linter can

@@ -17,7 +17,9 @@ class WorkerMetrics:
     def __init__(self, device: Device | None = None) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        self._jobs = Counter("lens_worker_jobs", "Jobs that this worker took.", ["result"], registry=self.registry)
+        self._jobs = Counter(
+            "lens_worker_jobs", "Jobs by `result`; unknown: not claimed, or died.", ["result"], registry=self.registry
+        )
         self._busy = Gauge("lens_worker_busy", "Whether a job is under way (1 or 0).", registry=self.registry)
         for result in JOB_RESULTS:
             self._jobs.labels(result)

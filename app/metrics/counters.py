@@ -16,8 +16,10 @@ PHASE_PAIRS = "phase_pairs"
 DEVICE_SECONDS = "device_seconds"
 
 OUTCOMES = ("ended", "released", "unfit", "lost", "error", "stalled", "died", "timeout")
-"""How an attempt ends: with a last write; at a shutdown; by a fault of its worker; after another attempt took over; by
-another error; without progress; by the death of its process; by a kill at the time limit."""
+ABOUT_ATTEMPTS = (
+    "Attempts by `outcome`: ended (with a last write), released (by a shutdown), unfit (fault of its worker), lost "
+    "(another attempt took over), error (another one), stalled (no progress), died (its process), timeout (killed)."
+)
 PHASES = tuple(phase.value for phase in Phase)
 
 

@@ -19,7 +19,7 @@ class ProcessMetrics:
         pool = services.database.engine.pool
         in_use = Gauge("lens_database_connections", "Connections to Postgres that requests hold.", registry=registry)
         in_use.set_function(lambda: float(pool.checkedout()))  # type: ignore[attr-defined]
-        most = Gauge("lens_database_connections_max", "Connections to Postgres at most.", registry=registry)
+        most = Gauge("lens_database_connections_max", "Most of them: LENS_DATABASE_POOL_SIZE.", registry=registry)
         most.set(services.settings.database_pool_size)
         admitted = Gauge(
             "lens_submissions_admitted", "Submissions that are read, wait or are stored.", registry=registry

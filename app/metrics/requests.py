@@ -14,7 +14,11 @@ class RequestMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(
-            "lens_http_requests", "Answered requests.", ["method", "route", "status"], registry=registry
+            "lens_http_requests",
+            "Requests by `method`, `route` (template) and `status`. One that is refused before a route is looked for "
+            "has the route `(none)`; one beyond `--max-connections` is not counted.",
+            ["method", "route", "status"],
+            registry=registry,
         )
         self._seconds = Histogram(
             "lens_http_request_seconds",
@@ -23,7 +27,7 @@ class RequestMetrics:
             buckets=_BUCKETS,
             registry=registry,
         )
-        self._refusals = Counter("lens_refusals", "Refusals by the code of their problem.", ["code"], registry=registry)
+        self._refusals = Counter("lens_refusals", "Refusals by `code` of the problem.", ["code"], registry=registry)
         for code in _codes(AppError):
             self._refusals.labels(code)  # a rule sees the first refusal only if there was a zero before it
 
@@ -39,9 +43,11 @@ class SweepMetrics:
     """What the sweeps of this process did."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._sweeps = Counter("lens_sweeps", "Sweeps by their result.", ["result"], registry=registry)
+        self._sweeps = Counter(
+            "lens_sweeps", "Sweeps by `result`; skipped: another process swept.", ["result"], registry=registry
+        )
         self._selections = Counter(
-            "lens_sweep_selections", "Selections that a sweep changed or enqueued.", ["outcome"], registry=registry
+            "lens_sweep_selections", "Selections by `outcome` of a sweep.", ["outcome"], registry=registry
         )
         self._last = Gauge(
             "lens_last_sweep_timestamp_seconds",

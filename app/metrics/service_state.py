@@ -76,7 +76,7 @@ def _up(name: str, about: str, *, is_up: bool) -> Metric:
 def _selections(session: Session) -> Iterator[Metric]:
     rows = session.execute(select(Job.status, func.count().label("num")).group_by(Job.status)).all()
     found = {row.status: row.num for row in rows}
-    family = GaugeMetricFamily("lens_selections", "Stored selections by status.", labels=["status"])
+    family = GaugeMetricFamily("lens_selections", "Stored selections by `status`.", labels=["status"])
     for status in Status:
         family.add_metric([status.value], found.get(status.value, 0))
     yield family
@@ -89,7 +89,7 @@ def _queue(session: Session) -> Iterator[Metric]:
     age = func.extract("epoch", func.now() - func.min(func.greatest(Job.queued_at, Job.not_before)))
     query = select(func.count(), age).where(Job.status == Status.QUEUED, Job.not_before <= func.now())
     depth, oldest = session.execute(query).one()
-    yield GaugeMetricFamily("lens_queue_depth", "Selections that wait for a worker.", value=depth)
+    yield GaugeMetricFamily("lens_queue_depth", "Selections that a worker could take now.", value=depth)
     yield GaugeMetricFamily(
         "lens_queue_oldest_seconds", "How long the oldest of them waits (seconds); 0 if none.", value=float(oldest or 0)
     )
@@ -98,16 +98,16 @@ def _queue(session: Session) -> Iterator[Metric]:
 def _counters(session: Session) -> Iterator[Metric]:
     found = read_counters(session)
     for name, label, about, known in (
-        (counters.ATTEMPTS, "outcome", "Attempts that ended, by how.", counters.OUTCOMES),
-        (counters.PHASE_SECONDS, "phase", "Time of the runs in each phase (seconds).", counters.PHASES),
-        (counters.PHASE_PAIRS, "phase", "Pairs that the runs scored in each phase.", counters.PHASES),
+        (counters.ATTEMPTS, "outcome", counters.ABOUT_ATTEMPTS, counters.OUTCOMES),
+        (counters.PHASE_SECONDS, "phase", "Time of runs by `phase` (seconds).", counters.PHASES),
+        (counters.PHASE_PAIRS, "phase", "Pairs scored by `phase`.", counters.PHASES),
     ):
         family = CounterMetricFamily(f"lens_{name}", about, labels=[label])
         for value in known:
             family.add_metric([value], found.get(CounterKey(name, value), 0.0))
         yield family
     seconds = CounterMetricFamily(
-        "lens_device_seconds", "Time of attempts that ended, by owner (seconds).", labels=["owner"]
+        "lens_device_seconds", "Time of attempts that ended, by `owner` (seconds).", labels=["owner"]
     )
     for key in (key for key in sorted(found) if key.name == counters.DEVICE_SECONDS):
         seconds.add_metric([key.label], found[key])

@@ -4,7 +4,6 @@ import ast
 import csv
 import json
 import re
-import runpy
 import tomllib
 from ast import literal_eval
 from pathlib import Path
@@ -18,6 +17,7 @@ import lens_engine
 from app.errors import AppError
 from app.main import create_app
 from app.settings import Settings
+from docs.site import reference
 from lens_cli.application import create_application
 from lens_cli.demo.sample import SAMPLE_SPEC
 from lens_engine import LanguageModel, Task, Template, Verbalizer
@@ -28,9 +28,18 @@ from tests.unit.lens_engine.test_wings import FLOORS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-REFERENCE = runpy.run_path(str(ROOT / ".ci" / "reference.py"))
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
-PACKAGES = ("lens_engine", "app", "lens_cli", "lens_client", "worker", "migrations", "experiments", "benchmarks")
+PACKAGES = (
+    "lens_engine",
+    "app",
+    "lens_cli",
+    "lens_client",
+    "worker",
+    "migrations",
+    "experiments",
+    "benchmarks",
+    "docs",
+)
 
 
 def read(path: Path) -> str:
@@ -121,6 +130,14 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and anchor not in anchors(target)):
             broken.append(link)
     assert broken == []
+
+
+def test_extras_that_pages_install_exist() -> None:
+    named = {
+        extra for page in PAGES for found in re.findall(r"'\.\[([\w,]+)\]'", read(page)) for extra in found.split(",")
+    }
+    assert named <= set(tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["optional-dependencies"])
+    assert {"model", "service", "embedded"} <= named
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -215,7 +232,7 @@ def test_paths_that_docs_name_exist() -> None:
 
 def test_tables_of_the_reference_are_those_that_the_code_writes() -> None:
     page = read(ROOT / "docs/reference.md")
-    assert page == REFERENCE["fill"](page), "run `make docs-tables`"
+    assert page == reference.fill(page), "run `make docs-tables`"
 
 
 def test_routes_of_the_service_and_of_the_page_are_the_same() -> None:
@@ -252,4 +269,4 @@ def test_spec_of_the_sample_is_that_of_the_demonstration() -> None:
 
 
 def test_every_option_and_setting_says_what_it_means() -> None:
-    assert [row for row in (*REFERENCE["option_rows"](), *REFERENCE["setting_rows"]()) if row.endswith("|  |")] == []
+    assert [row for row in (*reference.option_rows(), *reference.setting_rows()) if row.endswith("|  |")] == []

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from app.settings import Settings
+from docs.site.tables import make_table
 from lens_engine.config import Options, SelectionConfig
 from lens_engine.presets import PRESETS
 
@@ -30,7 +31,7 @@ def option_rows() -> list[str]:
         [f"`{name}`", *(_shown(reduce(getattr, name.split("."), config)) for config in PRESETS.values()), meaning]
         for name, meaning in _list_options(SelectionConfig)
     ]
-    return _table(["Option", *(f"`{preset}`" for preset in PRESETS), "Meaning"], found)
+    return make_table(["Option", *(f"`{preset}`" for preset in PRESETS), "Meaning"], found)
 
 
 def setting_rows() -> list[str]:
@@ -39,7 +40,7 @@ def setting_rows() -> list[str]:
     for name, field in Settings.model_fields.items():
         default = field.get_default(call_default_factory=True, validated_data={})
         found.append([f"`LENS_{name.upper()}`", _shown(default), field.description or ""])
-    return _table(["Setting", "Default", "Meaning"], found)
+    return make_table(["Setting", "Default", "Meaning"], found)
 
 
 def _list_options(group: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -55,11 +56,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, Path | str):
         return f"`{str(value).replace(str(Path.home()), '~')}`"
     return f"`{value:g}`" if isinstance(value, float) else f"`{json.dumps(value)}`"
-
-
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
 
 
 if __name__ == "__main__":
