@@ -108,7 +108,7 @@ def _say_queue(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, bo
         where = "Redis does not answer, so nobody can say where it stands; it is stored, and starts later"
         return f"It waits. {where}.{again}", True
     if place.workers == 0:
-        return f"It waits, and no worker lives: start one with `lens worker`.{again}", True
+        return f"It waits, and no worker lives: start one by the command lens worker.{again}", True
     workers = f"{show_count(place.workers, 'worker')} take{'s' * (place.workers == 1)} such selections"
     if place.position is None:
         return f"It waits a moment before the next attempt; {workers}.{again}", False
