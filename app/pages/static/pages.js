@@ -57,8 +57,10 @@
 
   // What a person asked for stays refused until the next request of a person; what the page asks for heals by itself.
   document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
-    if (ctx.hx?.retarget === "#problem") say(isAsked(ctx.sourceElement));
-    else if (isAsked(ctx.sourceElement) || find("problem").dataset.of === "page") find("problem").replaceChildren();
+    if (ctx.hx?.retarget === "#problem") {
+      if (ctx.sourceElement?.id === "main") find("loading")?.remove();
+      say(isAsked(ctx.sourceElement));
+    } else if (isAsked(ctx.sourceElement) || find("problem").dataset.of === "page") find("problem").replaceChildren();
     if (ctx.hx?.retarget === "#main") find("main").focus();
     const field = document.querySelector("[data-file-name]");
     if (field) nameByFile(field);
