@@ -19,7 +19,8 @@ WORKERS = QueueOut(position=None, workers=2)
 
 def make_job(status: str, **values: Any) -> Job:
     usual: dict[str, Any] = {"attempt": 0, "crashes": 0, "progress": None, "lease_until": None, "error": None}
-    return Job(kind="selection", status=status, **(usual | values))
+    spec = {"config": {"method": "lens"}}
+    return Job(kind="selection", spec=spec, status=status, **(usual | values))
 
 
 def make_event(kind: str, **data: Any) -> Event:
@@ -28,6 +29,10 @@ def make_event(kind: str, **data: Any) -> Event:
 
 def make_step(**changes: Any) -> Event:
     return make_event("progress", **asdict(replace(PROGRESS, **changes)))
+
+
+STEP = make_event("progress", **asdict(PROGRESS), attempt=1)
+GOES_ON = "goes on from what the one before had kept"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +44,7 @@ def make_step(**changes: Any) -> Event:
         (QueueOut(position=3, workers=1), "at place 3; 1 worker takes such selections.", False),
         (QueueOut(position=3, workers=2), "at place 3; 2 workers take such selections.", False),
         (QueueOut(position=10**6, workers=2), "at place more than", False),
-        (QueueOut(position=None, workers=2), "It waits a moment before the next attempt; 2 workers", False),
+        (QueueOut(position=None, workers=2), "It waits before the next attempt; 2 workers", False),
     ],
 )
 def test_queued_run_says_where_it_stands(place: QueueOut | None, says: str, is_trouble: bool) -> None:
@@ -75,18 +80,38 @@ def test_run_says_its_state(values: dict[str, Any], says: str, is_trouble: bool)
 @pytest.mark.parametrize(
     ("crashes", "events", "queued", "running"),
     [
-        (1, [], "Its worker ended in the middle; it goes on from the last checkpoint.", "goes on from the last"),
-        (0, [make_event("resumed", from_checkpoint=True)], "It goes on from the last checkpoint.", "goes on from"),
-        (0, [make_event("resumed", from_checkpoint=False)], "such selections.", "begins from the start"),
-        (0, [make_event("retried", error={})], "such selections.", "begins from the start"),
+        (1, [STEP], "Its worker ended in the middle; it goes on from what was kept.", GOES_ON),
+        (1, [], "such selections.", "begins from the start"),
+        (0, [STEP], "It goes on from what was kept.", GOES_ON),
+        (0, [STEP, make_event("resumed", from_checkpoint=True)], "It goes on from what was kept.", GOES_ON),
+        (0, [STEP, make_event("resumed", from_checkpoint=False)], "such selections.", "begins from the start"),
+        (0, [STEP, make_event("retried", error={})], "such selections.", "begins from the start"),
+        (1, [STEP, make_event("checkpoint-damaged", detail="")], "such selections.", "begins from the start"),
     ],
-    ids=["crashed", "resumed", "resumed-from-the-start", "retried"],
+    ids=["crashed", "crashed-at-once", "shut-down", "resumed", "resumed-from-the-start", "retried", "damaged"],
 )
 def test_later_attempt_says_where_it_begins(crashes: int, events: list[Event], queued: str, running: str) -> None:
     waiting = make_job("queued", attempt=1, crashes=crashes)
     assert describe_run(waiting, WORKERS, events).sentence.endswith(queued)
     going = make_job("running", attempt=2, crashes=crashes, progress=asdict(PROGRESS), lease_until=AHEAD)
     assert f"Attempt 2 {running}" in describe_run(going, WORKERS, events).sentence
+
+
+def test_curve_of_a_run_that_begins_afresh_has_nothing_of_before() -> None:
+    job = make_job("running", attempt=2, progress=asdict(PROGRESS), lease_until=AHEAD)
+    found = describe_run(job, None, [STEP, make_event("retried", error={}), make_step(best_validation_accuracy=0.5)])
+    assert "0.500" in str(found.curve)
+    assert "0.830" not in str(found.curve)
+    assert describe_run(job, None, [STEP, make_event("retried", error={})]).curve is None
+
+
+def test_other_methods_do_not_filter() -> None:
+    job = make_job("succeeded")
+    job.spec = {"config": {"method": "random"}}
+    assert [name for name, _ in describe_run(job, None, []).phases] == [
+        "Search better permutations",
+        "Compare, and make classifiers",
+    ]
 
 
 def test_phases_are_done_now_or_to_come() -> None:
