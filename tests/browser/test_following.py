@@ -70,11 +70,11 @@ def test_page_that_is_opened_while_the_database_is_away_comes_later(tab: Page, l
 
 def test_page_tells_that_redis_is_away(tab: Page, stage: Selections, servers: EmbeddedServers) -> None:
     tab.open(f"/pages/selections/{stage.queued()}")
-    tab.see("no worker lives: start one with `lens worker`")
+    tab.see("no worker lives")
 
     with hung_redis(servers):
         tab.see("Redis does not answer, so nobody can say where it stands; it is stored, and starts later.")
-    tab.see("no worker lives: start one with `lens worker`")
+    tab.see("no worker lives")
 
 
 def test_result_is_loaded_once(followed: Page, lens: Stack) -> None:

@@ -40,7 +40,7 @@ GOES_ON = "goes on from what the one before had kept"
     [
         (None, "nobody can say where it stands", True),
         (QueueOut(position=None, workers=None), "nobody can say where it stands", True),
-        (QueueOut(position=0, workers=0), "no worker lives: start one with `lens worker`", True),
+        (QueueOut(position=0, workers=0), "no worker lives", True),
         (QueueOut(position=3, workers=1), "at place 3; 1 worker takes such selections.", False),
         (QueueOut(position=3, workers=2), "at place 3; 2 workers take such selections.", False),
         (QueueOut(position=10**6, workers=2), "at place more than", False),
