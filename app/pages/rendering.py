@@ -22,6 +22,7 @@ def _environment() -> Environment:
         "time": _write_time,
         "moment": lambda moment: _write_time(moment, "%Y-%m-%d %H:%M:%S"),
         "seconds": describe_seconds,
+        "duration": _write_duration,
         "shorten": shorten,
     }
     environment.globals |= {"count": show_count}
@@ -46,6 +47,11 @@ def go_to(request: Request, path: str) -> HTMLResponse:
 def root_of(request: Request) -> str:
     root: str = request.scope.get("root_path", "")
     return root.rstrip("/")
+
+
+def _write_duration(seconds: float) -> str:
+    minutes = max(1, round(seconds / 60))
+    return show_count(minutes, "minute") if minutes < 120 else show_count(round(minutes / 60), "hour")
 
 
 def _write_time(moment: datetime, form: str = "%Y-%m-%d %H:%M") -> Markup:

@@ -14,7 +14,7 @@ from lens_engine.result.summary import (
     describe_form,
     describe_ranking_rows,
     describe_suspicious_labels,
-    list_opening,
+    warn_of_examples,
 )
 from lens_engine.result.tables import (
     name_classifier,
@@ -64,9 +64,10 @@ class ResultView:
     @property
     def choice(self) -> Section:
         """What to use, and what may surprise."""
-        *warnings, sentence = list_opening(self.result)
-        notes = (f"Note: {one}." for one in self.result.warnings)
-        return Section("choice", "What to use", (sentence, *warnings, *notes), is_lead=True)
+        result = self.result
+        told = filter(None, [result.verdict.sentence, result.answer.reason, warn_of_examples(result)])
+        notes = (f"Note: {one}." for one in result.warnings)
+        return Section("choice", "What to use", (*told, *notes), is_lead=True)
 
     @property
     def accuracies(self) -> Section:
