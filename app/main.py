@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator
 from functools import partial
 
+from cachetools import TTLCache
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,7 +30,7 @@ from app.metrics.requests import RequestMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
 from app.pages import creation, names, results
 from app.pages import selections as pages_of_selections
-from app.pages.shell import ASSETS, Assets, ShellMiddleware
+from app.pages.shell import Assets, ShellMiddleware
 from app.predictions import endpoints as predictions
 from app.predictions import openapi as of_predictions
 from app.prompts.endpoints import router as prompts_router
@@ -49,6 +50,7 @@ from app.web.documentation import install_documentation
 from app.web.error_handlers import install_error_handlers
 from app.web.loopback import LoopbackMiddleware
 from app.web.openapi import add_schemas
+from app.web.paths import PAGE_ASSETS
 from app.web.rate_limits import RateLimitHeaders, RateLimits
 from app.web.request_id import RequestIdMiddleware
 from lens_engine import __version__
@@ -118,6 +120,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     database = create_database(settings)
     app.state.services = services = Services(settings, database, JobQueue(settings))
     app.state.streams = Streams()
+    app.state.suggestions = TTLCache(maxsize=200, ttl=600)
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
     app.state.rate_limits = RateLimits(settings)
     app.state.admission = Admission(
@@ -135,7 +138,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             others={name: schema for one in _BODIES for name, schema in one.SCHEMAS.items()},
         ),
     )
-    app.mount(ASSETS.rstrip("/"), Assets())
+    app.mount(PAGE_ASSETS.rstrip("/"), Assets())
     install_error_handlers(app)
     # The middleware added last sees a request first.
     app.add_middleware(BodyLimitMiddleware, settings=settings)

@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from pydantic import ValidationError
 
-from lens_cli.refusals import RefusedInput, check_output, refusing
+from lens_cli.refusals import check_output, refusing
+from lens_cli.result_file import read_result
 from lens_engine.disk.replace_file import replace_file
 
 if TYPE_CHECKING:
-    from lens_engine.result import SelectionResult
     from lens_engine.result.view import ResultView
 
 
@@ -48,16 +47,3 @@ def write_report(view: "ResultView", path: Path, format: str | None = None) -> N
 
     is_markdown = (format or path.suffix) in ("markdown", ".md")
     replace_file(path, (write_markdown if is_markdown else write_html)(view).encode())
-
-
-def read_result(path: Path) -> "SelectionResult":
-    """
-    Raises:
-        RefusedInput: the file is no result.
-    """
-    from lens_engine.result import SelectionResult
-
-    try:
-        return SelectionResult.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise RefusedInput(f"{path} is no result of lens select --output", "where: RESULT") from error

@@ -1,7 +1,5 @@
 """Decisions about datasets. SQL is in the repository, HTTP in the endpoints."""
 
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.datasets import repository
 from app.datasets.schemas import DatasetBody, DatasetOut
-from app.errors import Busy, DatasetInUse, NotFound, Unprocessable
-from app.intake.intake import Intake
+from app.errors import DatasetInUse, NotFound, Unprocessable
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, NoSubmission, RawSubmission, parsing_limits
 from app.lifecycle.claims import path_of
@@ -24,8 +21,6 @@ from lens_engine.language_model.loading.token_counter import CountTokens, find_t
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.rows.report import describe_dataset
 from lens_engine.version import __version__
-
-_looks = threading.BoundedSemaphore(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +44,23 @@ class Storing:
     ) -> StoredDataset:
         parsed, name = _read(submission, services.settings)
         with services.database.session_scope() as session:
-            found = repository.find_equal_dataset(session, owner_id, parsed)
-            dataset_id = found or repository.insert_dataset(session, owner_id, parsed)
-            lock_owner(session, owner_id, services.settings)
-            check_bytes(session, owner_id, services.settings)
-            answer = present(repository.keep_dataset(session, dataset_id, name)).model_dump(mode="json")
-        return StoredDataset(answer, is_new=found is None)
+            return keep_rows(session, owner_id, services.settings, parsed, name)
+
+
+def keep_rows(
+    session: Session, owner_id: str, settings: Settings, parsed: ParsedDataset, name: str | None = None
+) -> StoredDataset:
+    """Store rows, unless equal ones are there already.
+
+    Raises:
+        OwnerFull: the owner has too many bytes stored.
+    """
+    found = repository.find_equal_dataset(session, owner_id, parsed)
+    dataset_id = found or repository.insert_dataset(session, owner_id, parsed)
+    lock_owner(session, owner_id, settings)
+    check_bytes(session, owner_id, settings)
+    answer = present(repository.keep_dataset(session, dataset_id, name)).model_dump(mode="json")
+    return StoredDataset(answer, is_new=found is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,31 +137,6 @@ def find_counter(settings: Settings, model: str) -> CountTokens | None:
     served = settings.endpoints.get(model)
     reference = served.tokenizer if served else settings.allowed_models[model]
     return None if reference is None else find_token_counter(reference, settings.cache_dir)
-
-
-def make_report(intake: Intake, services: Services, owner_id: str, dataset_id: str) -> dict[str, Any]:
-    """The report on a dataset; the first request makes it. Raises the errors of `find_report`, and:
-
-    Raises:
-        Busy: other reports are being made.
-    """
-    with services.database.session_scope() as session:
-        report = find_report(session, owner_id, dataset_id, services.settings)
-    return looking_at(lambda: intake.do(owner_id, Describing(dataset_id), NoSubmission())) if report is None else report
-
-
-def looking_at(look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Look at a stored dataset in the reader. Few wait for it, so that the threads of polls stay free.
-
-    Raises:
-        Busy: others wait.
-    """
-    if not _looks.acquire(blocking=False):
-        raise Busy("other datasets are being looked at; repeat the request later")
-    try:
-        return look()
-    finally:
-        _looks.release()
 
 
 def delete(session: Session, owner_id: str, dataset_id: str) -> None:

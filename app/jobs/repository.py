@@ -62,6 +62,12 @@ def list_events(session: Session, job_id: str, after: int, limit: int) -> Sequen
     return session.scalars(statement.order_by(Event.id).limit(limit + 1)).all()
 
 
+def list_newest_events(session: Session, job_id: str, limit: int) -> Sequence[Event]:
+    """Return the newest events, oldest first."""
+    newest = select(Event).where(Event.selection_id == job_id).order_by(Event.id.desc()).limit(limit)
+    return session.scalars(newest).all()[::-1]
+
+
 def find_report(session: Session, job_id: str) -> Report | None:
     return session.get(Report, job_id)
 

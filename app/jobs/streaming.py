@@ -1,6 +1,7 @@
 """The events of a job while they happen: server-sent events (HTML Living Standard, section 9.2)."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from threading import Event as Flag
@@ -9,14 +10,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from app.errors import STOPPING, Busy, Unavailable
+from app.errors import STOPPING, Busy, NotFound, Unavailable
 
 MEDIA_TYPE = "text/event-stream"
 CLOSE = "close"
 """Event after the last one of a job that has ended. A client need not come back."""
 
-MOST_STREAMS = 100
-"""Largest number of streams that one process holds open. Further clients poll."""
+MOST_STREAMS, MOST_OF_OWNER = 60, 20
+"""Largest number of streams that one process holds open, in all and of one owner. Further clients poll."""
 
 _LOOK_SECONDS = 1.0
 _SILENT_LOOKS = 15
@@ -53,9 +54,9 @@ class Streams:
 
     def __init__(self, look_seconds: float = _LOOK_SECONDS) -> None:
         self._look_seconds = look_seconds
-        self._open = 0
+        self._open = Counter[str]()
 
-    def open(self, look: Look, first: News, stopping: Flag | None) -> StreamingResponse:
+    def open(self, owner_id: str, look: Look, first: News, stopping: Flag | None) -> StreamingResponse:
         """Answer with what a first look found, and then with each news.
 
         Args:
@@ -67,18 +68,25 @@ class Streams:
         """
         if stopping is not None and stopping.is_set():
             raise Unavailable(STOPPING)
-        if self._open >= MOST_STREAMS:
-            raise Busy(f"this process has {MOST_STREAMS} open streams; poll, or repeat the request later")
-        messages = self._counted(_follow(look, first, stopping, self._look_seconds))
+        if self._is_full(owner_id):
+            raise Busy("as many streams are open as this process holds; poll, or repeat the request later")
+        messages = self._counted(owner_id, _follow(look, first, stopping, self._look_seconds))
         return StreamingResponse(messages, media_type=MEDIA_TYPE, headers=_HEADERS)
 
-    async def _counted(self, messages: AsyncIterator[str]) -> AsyncIterator[str]:
-        self._open += 1
+    def _is_full(self, owner_id: str) -> bool:
+        return self._open.total() >= MOST_STREAMS or self._open[owner_id] >= MOST_OF_OWNER
+
+    async def _counted(self, owner_id: str, messages: AsyncIterator[str]) -> AsyncIterator[str]:
+        """Count a stream while its client reads. Of several that came at once, those beyond the limits end at once."""
+        if self._is_full(owner_id):
+            return
+        self._open[owner_id] += 1
         try:
             async for message in messages:
                 yield message
         finally:
-            self._open -= 1
+            self._open[owner_id] -= 1
+            self._open += Counter()  # forgets owners without a stream
 
 
 async def _follow(look: Look, news: News, stopping: Flag | None, look_seconds: float) -> AsyncIterator[str]:
@@ -99,5 +107,5 @@ async def _follow(look: Look, news: News, stopping: Flag | None, look_seconds: f
             return
         try:
             news = await run_in_threadpool(look, news.last_id, news.version)
-        except SQLAlchemyError:
+        except (SQLAlchemyError, NotFound):  # or the job was deleted
             return

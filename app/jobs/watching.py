@@ -12,6 +12,7 @@ from app.jobs.streaming import MEDIA_TYPE, Look, News, Streams, write_message
 from app.jobs.view import View
 from app.lifecycle.states import TERMINAL, Status
 from app.services import Services
+from app.web.paths import BY_HTMX
 
 NOTHING_MORE = "The job has ended, and the client has its last event."
 STREAM: dict[str, Any] = {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
@@ -29,18 +30,19 @@ def answer_stream(request: Request, view: View, job_id: str, after: int) -> Resp
         Unavailable, Busy: as `Streams.open`.
     """
     streams: Streams = request.app.state.streams
-    look = _look_at(view, request.app.state.services, request.state.owner_id, job_id)
+    owner: str = request.state.owner_id
+    look = _look_at(view, request.app.state.services, owner, job_id)
     first = look(after, "")
-    if after and first.has_ended and first.last_id == after:
-        return Response(status_code=204)  # a browser stops asking
-    return streams.open(look, first, getattr(request.state, DRAINING, None))
+    if after and first.has_ended and first.last_id == after and BY_HTMX not in request.headers:
+        return Response(status_code=204)  # an EventSource stops asking; htmx needs the message `close`
+    return streams.open(owner, look, first, getattr(request.state, DRAINING, None))
 
 
 def _look_at(view: View, services: Services, owner: str, job_id: str) -> Look:
     def look(after: int, version: str) -> News:
         with services.database.session_scope() as session:
+            state = service.get_state(session, owner, view.kind, job_id)  # first: its last event is there then
             events = repository.list_events(session, job_id, after, _MOST_EVENTS)[:_MOST_EVENTS]
-            state = service.get_state(session, owner, view.kind, job_id)
             place = service.find_place(services, session, state)
             found = f"{state.version}{place}"
             shown = None

@@ -1,28 +1,35 @@
 """Pages of a new selection: drop a file, see what is in it and what a run would take, submit."""
 
 import json
+from collections.abc import AsyncIterator, MutableMapping
 from dataclasses import replace
 from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Query, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.responses import HTMLResponse
 
 from app.datasets import service as datasets
+from app.datasets.endpoints import read_report
 from app.datasets.repository import load_rows_from
 from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, ServicesDep
-from app.errors import BadRequest, Unprocessable
+from app.errors import AppError, BadRequest, NotFound, Unprocessable
+from app.ids import is_id
 from app.intake.form import COLUMN_PARTS, submission_of
 from app.intake.idempotency import check_key
-from app.intake.submissions import FormSubmission, JsonSubmission, NoSubmission, RawSubmission
+from app.intake.large_work import do_large, holding_place
+from app.intake.submissions import JsonSubmission, RawSubmission
 from app.jobs.enqueueing import enqueueing
-from app.pages.preview import Suggesting
+from app.pages.preview import StoringFiles, Suggesting
 from app.pages.rendering import answer, go_to
 from app.selections.order import SelectionOrder
-from app.web.rate_limits import SUBMISSION_LIMIT
+from app.services import Services
+from app.web.rate_limits import SUBMISSION_LIMIT, count_submission
 from app.web.request_body import check_media_type
+from app.web.strict_json import read_json
 from lens_engine.errors import InvalidInput
 from lens_engine.presets import nest_options, overlay_options
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
@@ -37,7 +44,8 @@ DatasetParameter = Annotated[str | None, Query(max_length=40)]
 _FORM = "application/x-www-form-urlencoded"
 _SHOWN_ROWS = 20
 _MOST_FIELDS = 4000
-"""Two fields for each of a thousand labels, and others."""
+"""Two fields for each label, and others."""
+_MOST_DIGITS = 20
 
 _SPEC = ("template", "model", "preset", "name")
 _OPTIONS = ("seed", "num_demonstrations", "use", "labels.rare", "budget.max_seconds")
@@ -45,6 +53,11 @@ _OPTIONS = ("seed", "num_demonstrations", "use", "labels.rare", "budget.max_seco
 
 
 async def read_form(request: Request) -> FormData:
+    """
+    Raises:
+        UnsupportedMediaType: the body is no form.
+        BadRequest: a field holds NUL.
+    """
     check_media_type(request, _FORM, send=f"a form ({_FORM})")
     fields = await request.form(max_files=0, max_fields=_MOST_FIELDS)
     if any("\x00" in str(value) for value in fields.values()):
@@ -52,59 +65,79 @@ async def read_form(request: Request) -> FormData:
     return fields
 
 
+async def read_admitted_form(request: Request) -> AsyncIterator[FormData]:
+    """As `read_form`, with the place of large work."""
+    fields = await read_form(request)
+    async with holding_place(request):
+        yield fields
+
+
+def check_dataset_id(dataset: str | None) -> None:
+    """
+    Raises:
+        NotFound: it does not have the form of an id.
+    """
+    if dataset is not None and not is_id(dataset):
+        raise NotFound("there is no dataset with this id")
+
+
 FieldsDep = Annotated[FormData, Depends(read_form)]
+AdmittedDep = Annotated[FormData, Depends(read_admitted_form, scope="function")]
 
 
 @router.get("/new")
-def show_new(
+async def show_new(
     request: Request,
     owner: OwnerDep,
     services: ServicesDep,
-    intake: IntakeDep,
     dataset: DatasetParameter = None,
     test: DatasetParameter = None,
 ) -> HTMLResponse:
     """The field for a file; with a stored dataset what is in it, and then the form."""
     if dataset is None:
         return answer(request, "new.html", dataset=None)
+    check_dataset_id(dataset)
+    check_dataset_id(test)
+    stored = await run_in_threadpool(_read_stored, services, owner, dataset, test)
+    report = await read_report(request, services, owner, dataset)
+    return answer(request, "new.html", None, **stored, report=report)
+
+
+def _read_stored(services: Services, owner: str, dataset: str, test: str | None) -> dict[str, Any]:
     with services.database.session_scope() as session:
-        stored = [datasets.present(datasets.get(session, owner, one)) for one in (dataset, test) if one is not None]
-        column = (datasets.get(session, owner, dataset).input or {}).get("text_column")
+        found = datasets.get(session, owner, dataset)
         rows = load_rows_from(session, dataset, 0, _SHOWN_ROWS)
-    report = datasets.make_report(intake, services, owner, dataset)
-    test_rows = stored[1] if len(stored) > 1 else None
-    found = {"dataset": stored[0], "test": test_rows, "report": report, "rows": rows, "column": column}
-    return answer(request, "new.html", None, **found)
+        test_rows = None if test is None else datasets.present(datasets.get(session, owner, test))
+        column = (found.input or {}).get("text_column")
+        return {"dataset": datasets.present(found), "test": test_rows, "rows": rows, "column": column}
 
 
 @router.post("/datasets", dependencies=[SUBMISSION_LIMIT])
 def store_files(request: Request, files: FilesDep, owner: OwnerDep, intake: IntakeDep) -> HTMLResponse:
     """Store a file of labelled texts, and perhaps one of test rows, and show what is in them."""
-    if not isinstance(files, FormSubmission):
-        raise BadRequest("send a form with the part `dataset`, a file")
-    found = intake.do(owner, datasets.Storing(), replace(files, test=None)).answer["id"]
-    path = f"/pages/new?dataset={found}"
-    if files.test is not None:
-        test = intake.do(owner, datasets.Storing(), replace(files, dataset=files.test, test=None))
-        path += f"&test={test.answer['id']}"
-    return go_to(request, path)
+    dataset, *test = intake.do(owner, StoringFiles(), files)
+    return go_to(request, f"/pages/new?dataset={dataset}{''.join(f'&test={one}' for one in test)}")
 
 
 @router.get("/suggestion")
-def show_suggestion(
+async def show_suggestion(
     request: Request,
     owner: OwnerDep,
     services: ServicesDep,
-    intake: IntakeDep,
     dataset: Annotated[str, Query(max_length=40)],
     test: DatasetParameter = None,
     model: Annotated[str | None, Query(max_length=100)] = None,
 ) -> HTMLResponse:
     """The form of a selection, filled in as `lens suggest` would, and what each preset takes with a model."""
+    check_dataset_id(dataset)
+    check_dataset_id(test)
     work = Suggesting(dataset, test, model or services.settings.default_model)
-    found = datasets.looking_at(lambda: intake.do(owner, work, NoSubmission()))
-    models = list(services.settings.offered_models)
-    return answer(request, "suggestion.html", found=found, models=models, dataset=dataset, test=test, key=uuid4().hex)
+    known: MutableMapping[Any, dict[str, Any]] = request.app.state.suggestions
+    if (found := known.get((owner, work))) is None:
+        await run_in_threadpool(count_submission, request)
+        found = known[owner, work] = await do_large(request, work)
+    shown = {"found": found, "models": list(services.settings.offered_models)}
+    return answer(request, "suggestion.html", None, **shown, dataset=dataset, test=test, key=uuid4().hex)
 
 
 @router.post("/prompt")
@@ -132,7 +165,7 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
 
 @router.post("/submit", dependencies=[SUBMISSION_LIMIT])
 def submit(
-    request: Request, fields: FieldsDep, owner: OwnerDep, services: ServicesDep, intake: IntakeDep
+    request: Request, fields: AdmittedDep, owner: OwnerDep, services: ServicesDep, intake: IntakeDep
 ) -> HTMLResponse:
     """Submit the form as a client of the API would, and show the selection."""
     with SpooledTemporaryFile() as body:
@@ -173,18 +206,15 @@ def _words(fields: FormData) -> dict[str, str]:
 
 
 def _read_value(text: str) -> Any:
-    """A figure or a word of the form."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    """A number or a word of the form."""
+    return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else text
 
 
 def _read_options(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise Unprocessable(f"the further options are no JSON: {error}") from error
+        found = read_json(text, "options")
+    except AppError as error:
+        raise Unprocessable(f"the further options are no JSON: {error.detail}") from error
     if not isinstance(found, dict):
         raise Unprocessable('the further options must be an object, such as {"search": {"beam_width": 4}}')
     return found

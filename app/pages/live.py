@@ -22,6 +22,10 @@ _PHASES = {
     Phase.SEARCH: "Search better permutations",
     Phase.EVALUATE: "Compare, and make classifiers",
 }
+_OF_EVERY_METHOD = (Phase.SEARCH, Phase.EVALUATE)
+_AFRESH = ("retried", "checkpoint-damaged", "checkpoint-foreign")
+"""Events after which a run begins at its start."""
+
 _NOTES = {
     "retried": "You had it queued again.",
     "resumed": "You had it queued again.",
@@ -63,8 +67,8 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> R
     Args:
         events: of the job, oldest first.
     """
-    steps = [event.data for event in events if event.type == "progress"]
-    sentence, is_trouble = _say_status(job, place)
+    steps = _list_steps(events)
+    sentence, is_trouble = _say_status(job, place, _goes_on(job, steps))
     return Run(
         sentence=sentence,
         is_trouble=is_trouble,
@@ -76,10 +80,27 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> R
     )
 
 
-def _say_status(job: Job, place: QueueOut | None) -> tuple[str, bool]:
+def _goes_on(job: Job, steps: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether an attempt before this one, or before the wait, got somewhere."""
+    newest = job.attempt + (job.status == Status.QUEUED)
+    return any(step.get("attempt", newest) < newest for step in steps)
+
+
+def _list_steps(events: Sequence[Event]) -> list[Mapping[str, Any]]:
+    """The steps that still hold: none from before the run began afresh."""
+    steps = list[Mapping[str, Any]]()
+    for event in events:
+        if event.type in _AFRESH or (event.type == "resumed" and not event.data.get("from_checkpoint")):
+            steps = []
+        elif event.type == "progress":
+            steps.append(event.data)
+    return steps
+
+
+def _say_status(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, bool]:
     status = Status(job.status)
     if status is Status.QUEUED:
-        return _say_queue(job, place)
+        return _say_queue(job, place, goes_on)
     if status in (Status.RUNNING, Status.CANCELLING):
         if job.lease_until is not None and job.lease_until < datetime.now(UTC):
             return "The worker is silent. Another worker goes on from the last checkpoint within a minute or two.", True
@@ -87,15 +108,17 @@ def _say_status(job: Job, place: QueueOut | None) -> tuple[str, bool]:
             return "The run is asked to stop, and keeps its best permutation so far.", False
         if job.progress is None:
             return "A worker has taken it, and loads the model.", False
-        again = "" if job.attempt == 1 else f" Attempt {job.attempt} goes on from the last checkpoint."
+        begins = "goes on from what the one before had kept" if goes_on else "begins from the start"
+        again = "" if job.attempt == 1 else f" Attempt {job.attempt} {begins}."
         return f"A worker runs it.{again}", False
     if status is Status.FAILED:
         return f"It failed: {(job.error or {}).get('detail', 'no reason is stored')}", True
     return ("It is done.", False) if status is Status.SUCCEEDED else ("It was cancelled.", False)
 
 
-def _say_queue(job: Job, place: QueueOut | None) -> tuple[str, bool]:
-    again = "" if job.attempt == 0 else " Its worker ended in the middle; it goes on from the last checkpoint."
+def _say_queue(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, bool]:
+    again = " Its worker ended in the middle; it" if job.crashes else " It"
+    again = f"{again} goes on from what was kept." if goes_on else ""
     if place is None or place.workers is None:
         where = "Redis does not answer, so nobody can say where it stands; it is stored, and starts later"
         return f"It waits. {where}.{again}", True
@@ -103,16 +126,17 @@ def _say_queue(job: Job, place: QueueOut | None) -> tuple[str, bool]:
         return f"It waits, and no worker lives: start one with `lens worker`.{again}", True
     workers = f"{show_count(place.workers, 'worker')} take{'s' * (place.workers == 1)} such selections"
     if place.position is None:
-        return f"It waits a moment before the next attempt; {workers}.{again}", False
+        return f"It waits before the next attempt; {workers}.{again}", False
     where = f"more than {MOST_COUNTED:,}" if place.position > MOST_COUNTED else f"{place.position:,}"
     return f"It waits in the queue, at place {where}; {workers}.{again}", False
 
 
 def _list_phases(job: Job) -> Iterator[tuple[str, str]]:
-    progress = job.progress or {}
-    phase, order = progress.get("phase"), [one.value for one in _PHASES]
+    progress, is_lens = job.progress or {}, job.spec.get("config", {}).get("method", "lens") == "lens"
+    phases = {one.value: name for one, name in _PHASES.items() if is_lens or one in _OF_EVERY_METHOD}
+    phase, order = progress.get("phase"), list(phases)
     reached = order.index(phase) if phase in order else -1
-    for place, name in enumerate(_PHASES.values()):
+    for place, name in enumerate(phases.values()):
         if place == reached and job.status != Status.SUCCEEDED:
             yield f"{name}, step {progress.get('step')} of {progress.get('steps')}", "now"
         else:
@@ -126,19 +150,20 @@ def _list_rounds(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _draw_search(job: Job, steps: Sequence[Mapping[str, Any]]) -> Markup | None:
-    """The best accuracies so far; of a run that went on, as the newest attempt saw them."""
+    """The best accuracies so far, over all attempts that went on from each other."""
     best, rival = (list(_climb(steps, name)) for name in ("best_validation_accuracy", "best_random_accuracy"))
     planned = (job.progress or {}).get("pairs_total")
     return draw_curve(best, rival, planned=planned) if best or rival else None
 
 
 def _climb(steps: Sequence[Mapping[str, Any]], name: str) -> Iterator[Step]:
-    top = -1.0
+    top, reached = -1.0, 0
     for step in steps:
         value = step.get(name)
         if value is not None and value > top:
             top = value
-            yield Step(step.get("pairs_done") or 0, value)
+            reached = max(reached, step.get("pairs_done") or 0)
+            yield Step(reached, value)
     if steps and top >= 0:
         yield Step(max(step.get("pairs_done") or 0 for step in steps), top)
 

@@ -17,7 +17,6 @@ from app.prompts import repository, service
 from app.prompts.endpoints import get_name, present
 from app.prompts.schemas import PromptBody, PromptVersionOut
 from app.prompts.service import Change, Condition
-from app.web.etag import version_etag
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.exports import FORMATS
@@ -61,23 +60,26 @@ def roll_back(
     request: Request, name: NameDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
 ) -> HTMLResponse:
     """Let a name say again what an earlier version said, if it is still the version that the page showed."""
-    condition = Condition(version_etag(int(read_field(fields, "current") or 0)), None)
-    back = int(read_field(fields, "version") or 0)
-    body = read_model(PromptBody, {"version": back, "note": f"back to version {back}"})
+    condition, back = Condition(f'"{read_field(fields, "current")}"', None), read_field(fields, "version")
+    body = read_model(
+        PromptBody, {"version": int(back) if back.isdecimal() else back, "note": f"back to version {back[:9]}"}
+    )
     Change(services, owner, name, condition, request.state.key_name).put(body)
     return go_to(request, f"/pages/names/{name}")
 
 
 def _list_evaluations(session: Session, owner: str, versions: list[PromptVersionOut]) -> list[dict[str, Any]]:
     """The newest evaluations of what the versions say, oldest first."""
-    version_of = {one.selection_id: one.version for one in versions if one.selection_id is not None}
-    source = Job.source["selection_id"].astext
-    query = select(Job.id, Job.name, Job.succeeded_at, source, Report.result).join(
-        Report, Report.selection_id == Job.id
-    )
-    own = (Job.owner_id == owner, Job.kind == "evaluation", Job.status == Status.SUCCEEDED, source.in_(version_of))
+    version_of: dict[str, int] = {}
+    for one in versions:  # newest first: a version that came back has its newest number
+        if one.selection_id is not None:
+            version_of.setdefault(one.selection_id, one.version)
+    source, quality = Job.source["selection_id"].astext, Report.result["quality"]
+    columns = select(Job.id, Job.name, Job.succeeded_at, source, quality)
+    query = columns.join(Report, Report.selection_id == Job.id).where(source.in_(version_of), quality.is_not(None))
+    own = (Job.owner_id == owner, Job.kind == "evaluation", Job.status == Status.SUCCEEDED)
     rows = session.execute(query.where(*own).order_by(Job.id.desc()).limit(_MOST_EVALUATIONS)).all()
     return [
-        {"id": id_, "name": name, "at": at, "version": version_of[selection], **result["quality"]}
-        for id_, name, at, selection, result in reversed(rows)
+        {"id": id_, "name": name, "at": at, "version": version_of[selection], **found}
+        for id_, name, at, selection, found in reversed(rows)
     ]

@@ -1,5 +1,7 @@
 """What a selection of a stored dataset could look like, as `lens suggest` says it of a file."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,16 +9,41 @@ from sqlalchemy import select
 
 from app.datasets import service as datasets
 from app.datasets.repository import load_rows
+from app.errors import BadRequest
 from app.intake.model_names import check_model_name
-from app.intake.refusals import invalid_inputs
-from app.intake.submissions import NoSubmission
+from app.intake.submissions import FormSubmission, NoSubmission, RawSubmission
 from app.models import Job
+from app.selections.order import read_files
 from app.services import Services
+from lens_engine.errors import InvalidVerbalizer
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.presets import PRESETS
 from lens_engine.pricing.counting_scorer import CountingScorer
+from lens_engine.reading import ParsedDataset
 from lens_engine.reading.language import describe_language
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
+from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
+from lens_engine.types import Example
+
+
+@dataclass(frozen=True, slots=True)
+class StoringFiles:
+    """The work of dropped files: to store the rows of each. Returns the ids of the dataset, and of the test rows."""
+
+    def __call__(
+        self,
+        services: Services,
+        owner_id: str,
+        submission: RawSubmission,
+        key: str | None,  # noqa: ARG002
+    ) -> list[str]:
+        if not isinstance(submission, FormSubmission):
+            raise BadRequest("send a form with the part `dataset`, a file")
+        rows = [one for one in read_files(submission, services.settings) if isinstance(one, ParsedDataset)]
+        with services.database.session_scope() as session:
+            kept = [datasets.keep_rows(session, owner_id, services.settings, one) for one in rows]
+        return [one.answer["id"] for one in kept]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +67,28 @@ class Suggesting:
             rows = [load_rows(session, datasets.get(session, owner_id, one).id) for one in ids]
             pace = session.scalar(_newest_pace(owner_id, model))
         count = datasets.find_counter(settings, model)
-        with invalid_inputs(inline=False):
-            found = suggest_for_rows(*rows)
-            priced = price_suggestion(found, CountingScorer(model, count), lambda *_: pace)
-        return {**_show(priced, model), "model": model, "pace": pace, "is_counted": count is not None}
+        about = {"model": model, "pace": pace, "is_counted": count is not None}
+        scorer = CountingScorer(model, count, num_layers=0 if model in settings.endpoints else 1)
+        try:
+            found = price_suggestion(suggest_for_rows(*rows), scorer, lambda *_: pace)
+        except InvalidVerbalizer as error:  # the labels cannot be their own words, so a person writes others
+            return {**_ask_for_words(rows[0], str(error)), **about}
+        return {**_show(found, model), **about}
+
+
+def _ask_for_words(rows: Sequence[Example], refusal: str) -> dict[str, Any]:
+    counts = Counter(row.label for row in rows).most_common()
+    return {
+        "refusal": refusal,
+        "labels": [(label, number, label, False) for label, number in counts],
+        "words": [(label, "") for label, _ in counts],
+        "templates": (DEFAULT_TEMPLATE, *OTHER_TEMPLATES),
+        "rare": "reject",
+        "plans": [{"preset": preset, "refusal": None, "splits": None, "pairs": None} for preset in PRESETS],
+        "preset": "quick",
+        "words_accuracy": None,
+        "language": None,
+    }
 
 
 def _newest_pace(owner_id: str, model: str) -> Any:
@@ -56,6 +101,7 @@ def _newest_pace(owner_id: str, model: str) -> Any:
 def _show(found: Suggestion, model: str) -> dict[str, Any]:
     words, language = found.problem.task.verbalizer.words, found.language
     return {
+        "refusal": None,
         "labels": [(one.label, one.rows, one.read_as, one.is_rare) for one in found.labels],
         "words": [(label, word) for label, word in words.items() if label not in _list_rare(found)],
         "templates": found.templates,
@@ -76,7 +122,6 @@ def _show_plan(plan: PresetPlan) -> dict[str, Any]:
     return {
         "preset": plan.preset,
         "refusal": plan.refusal,
-        "warnings": plan.warnings,
         "splits": plan.splits,
         "pairs": cost and cost.pairs,
         "tokens": cost and cost.tokens,

@@ -1,6 +1,5 @@
 """Templates of the pages, and the answer that they become."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -24,7 +23,6 @@ def _environment() -> Environment:
         "moment": lambda moment: _write_time(moment, "%Y-%m-%d %H:%M:%S"),
         "seconds": describe_seconds,
         "shorten": shorten,
-        "json": lambda value: json.dumps(value, ensure_ascii=False, indent=1),
     }
     environment.globals |= {"count": show_count}
     return environment

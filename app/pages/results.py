@@ -3,14 +3,12 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
 from app.datasets.repository import load_texts
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
 from app.errors import BadRequest, NoResult, NotFinished, NotFound
 from app.ids import NAME, is_id
-from app.jobs import repository
 from app.models import Job
 from app.pages.creation import FieldsDep, read_field
 from app.pages.rendering import answer, go_to
@@ -35,17 +33,16 @@ _PLACES = ("first", "second")
 _MOST_NAMES = 200
 
 
-def describe_result(services: Services, session: Session, job: Job) -> dict[str, Any]:
+def describe_result(services: Services, job: Job) -> dict[str, Any]:
     """What the page of a selection shows of its result; `view` is None without one that this release reads."""
-    names = [one.name for one in list_names(session, job.owner_id, None, _MOST_NAMES)]
-    has_report = repository.find_report(session, job.id) is not None
-    view = _find_view(services, session, job)
-    return {"view": view, "has_report": has_report, "names": names, "formats": list(FORMATS)}
+    with services.database.session_scope() as session:
+        names = [one.name for one in list_names(session, job.owner_id, None, _MOST_NAMES)]
+    return {"view": _find_view(services, job), "names": names, "formats": list(FORMATS)}
 
 
-def _find_view(services: Services, session: Session, job: Job) -> ResultView | None:
+def _find_view(services: Services, job: Job) -> ResultView | None:
     try:
-        return service.get_view(services, session, job.owner_id, job.id)
+        return service.get_view(services, job.owner_id, job.id)
     except (NoResult, NotFinished):
         return None
 
@@ -61,13 +58,13 @@ def show_rows(
     answered: Annotated[int, Query(ge=0, alias="answer")],
 ) -> HTMLResponse:
     """The test rows behind a cell of a confusion matrix, with their texts."""
+    view = service.get_view(services, owner, selection_id)
+    found = next((one for one in view.answered if one.name == of), None)
+    if found is None or max(gold, answered) >= len(found.labels):
+        raise NotFound("the result has no such cell")
+    rows = [one.row for one in found.list_cell(gold, answered)]
     with services.database.session_scope() as session:
         job = service.get(session, owner, selection_id)
-        view = service.get_view(services, session, owner, selection_id)
-        found = next((one for one in view.answered if one.name == of), None)
-        if found is None or max(gold, answered) >= len(found.labels):
-            raise NotFound("the result has no such cell")
-        rows = [one.row for one in found.list_cell(gold, answered)]
         texts = load_texts(session, job.test_dataset_id or job.dataset_id, rows)
     return answer(request, "rows.html", table=found.tabulate_cell(gold, answered, texts))
 
@@ -110,7 +107,7 @@ def compare(
         raise BadRequest("mark two selections in the list, to see them side by side")
     with services.database.session_scope() as session:
         jobs = [service.get(session, owner, one) for one in of]
-        views = [_find_view(services, session, job) for job in jobs]
+    views = [_find_view(services, job) for job in jobs]
     facts = [_list_facts(job, view) for job, view in zip(jobs, views, strict=True)]
     bars = [
         bar._replace(label=f"{place} · {bar.label}")

@@ -48,17 +48,17 @@ def show_selection(
     request: Request, selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep
 ) -> HTMLResponse:
     """One selection: how it goes, or what it found."""
-    return _show(request, services, owner, selection_id)
+    found = _describe(services, owner, selection_id)
+    return answer(request, "selection.html", None, **found, **describe_result(services, found["job"]))
 
 
 @router.get("/{selection_id}/live")
 def show_live(request: Request, selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
     """The part that changes while a selection runs; the whole page when it has ended."""
-    with services.database.session_scope() as session:
-        state = service.get_state(session, owner, "selection", selection_id)
-        if Status(state.status) not in TERMINAL:
-            return answer(request, "live.html", **_describe(services, session, owner, selection_id))
-    ended = _show(request, services, owner, selection_id)
+    found = _describe(services, owner, selection_id)
+    if Status(found["job"].status) not in TERMINAL:
+        return answer(request, "live.html", None, **found)
+    ended = answer(request, "selection.html", None, **found, **describe_result(services, found["job"]))
     ended.headers.update({"HX-Retarget": "#main", "HX-Reswap": "innerHTML"})
     return ended
 
@@ -96,15 +96,9 @@ def _queue_again(action: Action, services: Services, session: Session, owner: st
     return JobId(job.id, job.attempt + 1, job.spec.get("model")) if has_changed else None
 
 
-def _show(request: Request, services: Services, owner: str, selection_id: str) -> HTMLResponse:
+def _describe(services: Services, owner: str, selection_id: str) -> dict[str, Any]:
     with services.database.session_scope() as session:
-        found = _describe(services, session, owner, selection_id)
-        result = describe_result(services, session, found["job"])
-    return answer(request, "selection.html", **found, **result)
-
-
-def _describe(services: Services, session: Session, owner: str, selection_id: str) -> dict[str, Any]:
-    job = service.get(session, owner, "selection", selection_id)
-    place = service.find_place(services, session, JobState.of(job))
-    events = repository.list_events(session, selection_id, 0, _MOST_EVENTS)[:_MOST_EVENTS]
+        job = service.get(session, owner, "selection", selection_id)
+        place = service.find_place(services, session, JobState.of(job))
+        events = repository.list_newest_events(session, selection_id, _MOST_EVENTS)
     return {"job": job, "run": describe_run(job, place, events)}

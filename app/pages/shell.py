@@ -4,20 +4,20 @@ A browser shows no header of ours with the address of a page. So the address ans
 with the header `HX-Request` answers the content.
 """
 
+from urllib.parse import quote
+
 from starlette.datastructures import Headers
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.pages.rendering import render
-from app.web.paths import served_path
+from app.web.paths import BY_HTMX, PAGE_ASSETS, served_path
 from lens_engine import __version__
 from lens_engine.report import STYLESHEET
 
 PAGES = "/pages/"
-ASSETS = f"{PAGES}assets/"
 HOME = f"{PAGES}selections"
-BY_HTMX = "HX-Request"
 
 SECURITY = {
     "Content-Security-Policy": (
@@ -56,12 +56,14 @@ class ShellMiddleware:
 
 def _frame(scope: Scope) -> Response | None:
     path, headers = served_path(scope), Headers(scope=scope)
-    if BY_HTMX in headers or path.startswith(ASSETS) or "text/html" not in headers.get("Accept", ""):
+    if BY_HTMX in headers or path.startswith(PAGE_ASSETS) or "text/html" not in headers.get("Accept", ""):
         return None
     root, query = scope.get("root_path", "").rstrip("/"), scope["query_string"].decode("latin-1")
     if path == "/":
         return RedirectResponse(f"{root}{HOME}", headers={"Vary": f"Accept, {BY_HTMX}"})
-    if not path.startswith(PAGES):
+    # A browser would resolve such parts, and load what is no page.
+    if not path.startswith(PAGES) or {"", ".", ".."} & set(path.removeprefix(PAGES).split("/")):
         return None
-    content = render("shell.html", root, path=f"{root}{path}{'?' * bool(query)}{query}", version=__version__)
+    address = f"{root}{quote(path)}{'?' * bool(query)}{query}"
+    content = render("shell.html", root, path=address, version=__version__)
     return HTMLResponse(content, headers={**SECURITY, "Cache-Control": "no-cache", "Vary": f"Accept, {BY_HTMX}"})

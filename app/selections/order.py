@@ -14,6 +14,7 @@ from app.models import Job
 from app.selections.checks import check_spec
 from app.selections.presentation import present
 from app.selections.submission_schemas import SelectionSpec, SubmissionBody
+from app.settings import Settings
 from app.web.validation import read_model
 from lens_engine.errors import Faults
 from lens_engine.reading import ParsedDataset, parse_inline
@@ -60,16 +61,26 @@ def _read_json(submission: JsonSubmission, desk: Desk) -> ValidJob:
 
 
 def _read_form(form: FormSubmission, desk: Desk) -> ValidJob:
+    spec = check_spec(read_model(SelectionSpec, form.spec, "spec"), desk.settings)
+    dataset, test = read_files(form, desk.settings)
+    return spec.submit(dataset, test, is_inline=False)
+
+
+def read_files(form: FormSubmission, settings: Settings) -> tuple[Labelled, Labelled | None]:
+    """Read the file of the dataset, and that of the test rows with the same columns if there is one.
+
+    Raises:
+        Unprocessable: there is no file of the dataset.
+        RefusedInput: names the faults of both.
+    """
     if form.dataset is None:
         raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")
-    spec = check_spec(read_model(SelectionSpec, form.spec, "spec"), desk.settings)
-    limits = parsing_limits(desk.settings)
-    dataset, test = _read_both(
+    limits = parsing_limits(settings)
+    return _read_both(
         lambda: form.parse("dataset", limits, form.columns),
         lambda dataset: form.parse("test", limits, _columns_of(dataset, form.columns)),
         inline=False,
     )
-    return spec.submit(dataset, test, is_inline=False)
 
 
 def _columns_of(dataset: Labelled | None, given: Mapping[str, str]) -> Mapping[str, str]:

@@ -64,12 +64,17 @@ class Asked:
     ) -> Response:
         """Answer with the part, or 304 without reading it."""
         with self.services.database.session_scope() as session:
-            attempt = repository.find_attempt_with(session, self.owner, self.selection_id, part)
-            etag = make_etag(name, self.selection_id, str(attempt))
-            if attempt is not None and is_known(self.if_none_match, etag):
+            etag, is_current = self.look_up(session, name, part)
+            if is_current:
                 return answer_unchanged(etag, REVALIDATED)
             shown = show(session)
         return answer_with_etag(etag, shown, REVALIDATED)
+
+    def look_up(self, session: Session, name: str, part: type[Report] | type[StoredClassifier]) -> tuple[str, bool]:
+        """The ETag of the part, and whether the client has it."""
+        attempt = repository.find_attempt_with(session, self.owner, self.selection_id, part)
+        etag = make_etag(name, self.selection_id, str(attempt))
+        return etag, attempt is not None and is_known(self.if_none_match, etag)
 
     def report(self, session: Session) -> Report:
         """Read the result. Raises the same errors as `service.get_report`."""
@@ -186,12 +191,15 @@ def get_report(
     The HTML needs no other file. It holds texts of the dataset: support examples, and rows that it calls wrong.
     """
 
-    def show(session: Session) -> Response:
-        view = service.get_view(asked.services, session, asked.owner, asked.selection_id)
-        content = write_html(view) if format == "html" else write_markdown(view)
-        return Response(content, media_type=f"text/{format}; charset=utf-8", headers=_REPORT_HEADERS)
-
-    return asked.answer(f"report-{format}", Report, show)
+    with asked.services.database.session_scope() as session:
+        etag, is_current = asked.look_up(session, f"report-{format}", Report)
+    if is_current:
+        return answer_unchanged(etag, REVALIDATED)
+    view = service.get_view(asked.services, asked.owner, asked.selection_id, with_wrong=True)
+    content = write_html(view) if format == "html" else write_markdown(view)
+    return answer_with_etag(
+        etag, Response(content, media_type=f"text/{format}; charset=utf-8", headers=_REPORT_HEADERS), REVALIDATED
+    )
 
 
 @router.post(

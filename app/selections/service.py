@@ -56,24 +56,33 @@ def list_suspicious_labels(
     return SuspiciousLabelsOut(selection_id=selection_id, items=items)
 
 
-def get_view(services: Services, session: Session, owner_id: str, selection_id: str) -> ResultView:
-    """Return the result of a finished selection as a report shows it, with the texts of rows that it names.
+def get_view(services: Services, owner_id: str, selection_id: str, *, with_wrong: bool = False) -> ResultView:
+    """Return the result of a finished selection as a report shows it, with the texts of suspicious labels.
+
+    No transaction is open while the result is read, which takes up to a second.
+
+    Args:
+        with_wrong: also with the texts of wrong answers.
 
     Raises:
         NotFinished: as `get_report`.
         NoResult: as `get_report`, or another release stored the result.
     """
-    report, selection = get_report(services, session, owner_id, selection_id), get(session, owner_id, selection_id)
-    stored = repository.find_classifier(session, selection_id)
+    with services.database.session_scope() as session:
+        report, selection = get_report(services, session, owner_id, selection_id), get(session, owner_id, selection_id)
+        stored = repository.find_classifier(session, selection_id)
+        suspicious = [one.get("row") for one in report.result.get("suspicious_labels") or []]
+        texts = load_texts(session, selection.dataset_id, suspicious)
     try:
         result = SelectionResult.model_validate(report.result | {"classifier": stored and stored.classifier})
     except ValidationError as error:
         raise NoResult(OTHER_RELEASE) from error
-    view = ResultView(result)
-    suspicious = [one.row for one in result.suspicious_labels]
-    test_id = selection.test_dataset_id or selection.dataset_id
-    texts = load_texts(session, selection.dataset_id, suspicious), load_texts(session, test_id, view.wrong_rows)
-    return ResultView(result, Texts(*texts))
+    view = ResultView(result, Texts(texts))
+    if not with_wrong:
+        return view
+    with services.database.session_scope() as session:
+        test_id = selection.test_dataset_id or selection.dataset_id
+        return ResultView(result, Texts(texts, load_texts(session, test_id, view.wrong_rows)))
 
 
 def get_classifier(services: Services, session: Session, owner_id: str, selection_id: str) -> Classifier:

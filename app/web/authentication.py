@@ -19,7 +19,7 @@ from app.logs import context
 from app.settings import Settings
 from app.web.documentation import ASSETS, PUBLIC_PATHS
 from app.web.error_handlers import problem_response
-from app.web.paths import served_path
+from app.web.paths import PAGE_ASSETS, served_path
 
 LOCAL_OWNER = "local"
 OPEN = {"Lens-Authentication": "off"}
@@ -33,7 +33,7 @@ API_KEY = Depends(
 )
 """Names the key of a route in the OpenAPI document. The middleware below asks for the key."""
 _PUBLIC_PATHS = PUBLIC_PATHS | {"/healthz", "/readyz", "/metrics"}
-_ASSETS = (ASSETS, "/pages/assets/")
+_ASSETS = (ASSETS, PAGE_ASSETS)
 _POLICY_VIOLATION = 1008  # a code of RFC 6455
 
 

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.errors import ContentTooLarge
 from app.settings import Settings
 from app.web.error_handlers import problem_response
+from app.web.paths import served_path
 from app.web.request_body import JSON, media_type_of
 
 
@@ -36,7 +37,7 @@ class BodyLimitMiddleware:
         await self._app(scope, _counting(receive, limit), send)
 
     def _limit(self, scope: Scope, headers: Headers) -> "_Limit":
-        if scope["method"] != "POST" or not _UPLOADS.fullmatch(scope["path"].rstrip("/")):
+        if scope["method"] != "POST" or not _UPLOADS.fullmatch(served_path(scope).rstrip("/")):
             return _Limit(self._settings.max_body_bytes)
         upload, whole = self._settings.max_upload_bytes, self._settings.max_json_bytes
         if media_type_of(headers) == JSON and whole < upload:

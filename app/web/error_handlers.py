@@ -22,7 +22,7 @@ from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, Unavailable,
 from app.logs.failures import summarize
 from app.problems import problem
 from app.web.access_log import note_problem
-from app.web.paths import find_methods, name_paths, served_path
+from app.web.paths import BY_HTMX, find_methods, name_paths, served_path
 from app.web.problem_page import TARGET, write_problem
 from app.web.request_id import HEADER
 from app.web.validation import error_items, join_details
@@ -46,7 +46,7 @@ def problem_response(scope: Scope, error: AppError) -> Response:
     body["request_id"] = request_id
     headers = {HEADER: request_id, **(_RETRY if isinstance(error, Unavailable) else {}), **error.headers}
     asked = Headers(scope=scope)
-    if "HX-Request" in asked:
+    if BY_HTMX in asked:
         content = write_problem(_encodable(body), has_key="Authorization" in asked)
         return HTMLResponse(content, error.status, {**headers, **TARGET})
     return JSONResponse(_encodable(body), error.status, headers, media_type="application/problem+json")

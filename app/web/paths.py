@@ -6,6 +6,12 @@ from typing import Any
 
 from starlette.types import Scope
 
+BY_HTMX = "HX-Request"
+"""Header of the requests of a page. A browser that opens a page sends none."""
+
+PAGE_ASSETS = "/pages/assets/"
+"""Where the scripts and styles of the pages are. They need no key."""
+
 
 def served_path(scope: Scope) -> str:
     """The path without the prefix under which a proxy serves the application (`root_path` of ASGI)."""

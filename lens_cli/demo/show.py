@@ -70,7 +70,7 @@ def show_demo(*, keep: bool = False) -> None:
             return
         raise Refusal("stopped; nothing is left running", exit_code=EXIT_INTERRUPTED) from None
     console.print(f"Everything is stopped. It took {took}.", style="dim")
-    console.print(f"To look at the result, `make demo KEEP=1` leaves its page open: {page}", soft_wrap=True)
+    console.print(f"Its page was {page}; `make demo KEEP=1` leaves it open.", soft_wrap=True)
 
 
 def _keep_open(stack: Stack, page: str, console: Console) -> None:

@@ -16,7 +16,7 @@ class CountingScorer:
     model: str
     count: Callable[[Sequence[str]], list[int]] | None
     max_prompt_tokens: int = _UNBOUNDED
-    num_layers: int = 1  #: a worker's model shows hidden states
+    num_layers: int = 1  #: 0 for a model that shows no hidden states, as one behind a server
 
     @property
     def identity(self) -> ScorerIdentity:

@@ -12,14 +12,21 @@ import numpy as np
 from lens_engine.classifier.quality import Quality, place_in_bins
 from lens_engine.report.charts import Bin
 from lens_engine.report.section import Matrix
-from lens_engine.result.tables import name_choice, name_use
+from lens_engine.result.tables import CUT, MOST_LABELS, name_choice, name_use, show_text
+from lens_engine.task.wording import show_count
 from lens_engine.views.table import NOTHING, Table
 
 if TYPE_CHECKING:
     from lens_engine.result.selection_result import SelectionResult  # shows itself by this
 
 _MOST_ROWS = 200
-"""Largest number of rows of a list."""
+"""Largest number of rows of a cell that are listed."""
+
+_MOST_WRONG = 80
+"""Largest number of wrong answers that are listed: with their texts, three such lists have some 100 kB."""
+
+_MOST_PAIRS = 50
+"""Largest number of pairs of labels that are listed."""
 
 
 class Answer(NamedTuple):
@@ -45,6 +52,11 @@ class Answered:
     quality: Quality | None
 
     @property
+    def has_matrix(self) -> bool:
+        """Whether the labels are few enough for a matrix to show."""
+        return len(self.labels) <= MOST_LABELS
+
+    @property
     def matrix(self) -> Matrix:
         counts, places = Counter(zip(self.gold, self.answers, strict=True)), range(len(self.labels))
         lines = tuple(tuple(counts[gold, answer] for answer in places) for gold in places)
@@ -52,18 +64,36 @@ class Answered:
 
     @property
     def wrong(self) -> list[Answer]:
-        """The wrong answers that are listed, by label and answer; within these the surest first."""
-        return [one for one in self._every if one.gold != one.answer][:_MOST_ROWS]
+        """The surest of the wrong answers, at most 80, by label and answer; within these the surest first."""
+        every = [one for one in self._every if one.gold != one.answer]
+        return sorted(sorted(every, key=_doubt)[:_MOST_WRONG], key=_order)
+
+    def tabulate_confused(self) -> Table:
+        """The pairs of a label and another answer, the most frequent first, where a matrix is too large."""
+        pairs = Counter((one.gold, one.answer) for one in self._every if one.gold != one.answer)
+        left_out = f"; the {_MOST_PAIRS} most frequent" * (len(pairs) > _MOST_PAIRS)
+        return Table(
+            title=f"Labels that the {self.title} confuses: {show_count(len(pairs), 'pair')}",
+            header=("label", "answer", "rows"),
+            rows=tuple(
+                (self.labels[gold], self.labels[answer], f"{number:,}")
+                for (gold, answer), number in pairs.most_common(_MOST_PAIRS)
+            ),
+            words=("label", "answer"),
+            caption=f"{len(self.labels)} labels are too many for a matrix{left_out}",
+        )
 
     def tabulate_wrong(self, texts: Mapping[int, str]) -> Table:
         """The wrong answers, with the texts if they are known."""
         number = sum(map(ne, self.gold, self.answers))
-        return self._tabulate(f"Rows that the {self.title} got wrong: {number} of {len(self.rows)}", self.wrong, texts)
+        title = f"Rows that the {self.title} got wrong: {number} of {len(self.rows)}"
+        return self._tabulate(title, self.wrong, number, texts)
 
     def tabulate_cell(self, gold: int, answer: int, texts: Mapping[int, str]) -> Table:
         """The answers behind a cell of the matrix, with the texts if they are known."""
-        title = f"Rows of {self.labels[gold]} answered {self.labels[answer]}: {self.matrix.counts[gold][answer]}"
-        return self._tabulate(title, self.list_cell(gold, answer), texts)
+        number = sum((one.gold, one.answer) == (gold, answer) for one in self._every)
+        title = f"Rows of {self.labels[gold]} answered {self.labels[answer]}: {number}"
+        return self._tabulate(title, self.list_cell(gold, answer), number, texts)
 
     def list_cell(self, gold: int, answer: int) -> list[Answer]:
         """The answers behind a cell of the matrix, the surest first, at most 200."""
@@ -72,9 +102,11 @@ class Answered:
     @cached_property
     def _every(self) -> list[Answer]:
         every = map(Answer, self.rows, self.gold, self.answers, self.probabilities or (None,) * len(self.rows))
-        return sorted(every, key=lambda one: (one.gold, one.answer, -(one.probability or 0), one.row))
+        return sorted(every, key=_order)
 
-    def _tabulate(self, title: str, found: Sequence[Answer], texts: Mapping[int, str]) -> Table:
+    def _tabulate(self, title: str, found: Sequence[Answer], number: int, texts: Mapping[int, str]) -> Table:
+        """The rows found, of a number that are meant."""
+        left_out = [f"{len(found)} of them are listed"] if len(found) < number else []
         return Table(
             title=title,
             header=("test row", "label", "answer", "probability", *(["text"] if texts else [])),
@@ -84,12 +116,12 @@ class Answered:
                     self.labels[one.gold],
                     self.labels[one.answer],
                     NOTHING if one.probability is None else f"{one.probability:.4f}",
-                    *([texts.get(one.row, NOTHING)] if texts else []),
+                    *([show_text(texts, one.row)] if texts else []),
                 )
                 for one in found
             ),
             words=("label", "answer", "text"),
-            caption=f"the first {_MOST_ROWS}" * (len(found) == _MOST_ROWS),
+            caption="; ".join([*left_out, *([CUT] if texts else [])]),
         )
 
     def list_bins(self) -> list[Bin]:
@@ -108,6 +140,14 @@ class Answered:
             header=("mean probability", "accuracy", "rows"),
             rows=tuple((f"{one.probability:.3f}", f"{one.accuracy:.3f}", f"{one.rows:,}") for one in bins),
         )
+
+
+def _doubt(one: Answer) -> float:
+    return -(one.probability or 0)
+
+
+def _order(one: Answer) -> tuple[int, int, float, int]:
+    return one.gold, one.answer, _doubt(one), one.row
 
 
 def list_answered(result: "SelectionResult") -> list[Answered]:

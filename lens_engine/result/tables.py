@@ -1,16 +1,25 @@
 """Support examples, compared prompts and candidates for the classifier of a result, as tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Use
+from lens_engine.result.examples import LabelEffect, SupportExample
 from lens_engine.result.parts import PromptContender, Spread, SupportExamples
-from lens_engine.views.table import NOTHING, Table
+from lens_engine.views.table import NOTHING, Table, shorten
 
 if TYPE_CHECKING:
     from lens_engine.result.selection_result import SelectionResult  # has the tables
+
+MOST_LABELS = 30
+"""Largest number of labels that have a column each."""
+
+_MOST_CHARACTERS = 300
+"""Longest text in a list of rows (characters)."""
+
+CUT = f"texts of more than {_MOST_CHARACTERS} characters are cut"
 
 _METHODS: dict[str, str] = {
     "lens": "support examples of Lens",
@@ -18,6 +27,7 @@ _METHODS: dict[str, str] = {
     "random": "random permutation",
     "random_and_validation": "random-and-validation",
 }
+_EFFECTS = "Effect of each example alone, by label of the input"
 _USES = {"prompt": "likeliest\nlabel word", "probabilities": "with label\nbiases"}
 
 
@@ -65,9 +75,11 @@ def tabulate_effects(answer: SupportExamples) -> Table | None:
     if not told:
         return None
     labels = dict.fromkeys(effect.label for _, effects in told for effect in effects)
+    if len(labels) > MOST_LABELS:
+        return _tabulate_extremes(told, len(labels))
     figures = [(one, {effect.label: f"{effect.effect:+.4f}" for effect in effects}) for one, effects in told]
     return Table(
-        title="Effect of each example alone, by label of the input",
+        title=_EFFECTS,
         header=("#", "own label", *(f"on {label}" for label in labels)),
         rows=tuple(
             (str(one.position + 1), one.label, *(own.get(label, NOTHING) for label in labels)) for one, own in figures
@@ -75,6 +87,26 @@ def tabulate_effects(answer: SupportExamples) -> Table | None:
         words=("own label",),
         caption="InfoScore over the inputs of one label; below zero, the example alone hinders them",
     )
+
+
+def _tabulate_extremes(told: Sequence[tuple[SupportExample, tuple[LabelEffect, ...]]], labels: int) -> Table:
+    """Of each example, the label that it helps most and the label that it hinders most."""
+    ends = [(one, sorted(effects, key=lambda effect: effect.effect)) for one, effects in told]
+    return Table(
+        title=_EFFECTS,
+        header=("#", "own label", "helps most", "hinders most"),
+        rows=tuple(
+            (str(one.position + 1), one.label, _show_effect(ordered[-1], 1), _show_effect(ordered[0], -1))
+            for one, ordered in ends
+        ),
+        words=("own label", "helps most", "hinders most"),
+        caption=f"InfoScore over the inputs of one label, of the best and the worst of {labels} labels",
+    )
+
+
+def _show_effect(one: LabelEffect, sign: int) -> str:
+    """Label and figure; a dash if the figure has the other sign."""
+    return f"{one.label} {one.effect:+.4f}" if one.effect * sign > 0 else NOTHING
 
 
 def tabulate_biases(answer: SupportExamples) -> Table | None:
@@ -134,13 +166,18 @@ def tabulate_suspicious(result: "SelectionResult", texts: Mapping[int, str]) -> 
                 f"{one.probability:.3f}",
                 one.likelier,
                 f"{one.probability_of_likelier:.3f}",
-                *([texts.get(one.row, NOTHING)] if texts else []),
+                *([show_text(texts, one.row)] if texts else []),
             )
             for one in result.suspicious_labels
         ),
         words=("label", "likelier", "text"),
-        caption="probabilities by cross-validation",
+        caption="probabilities by cross-validation" + f"; {CUT}" * bool(texts),
     )
+
+
+def show_text(texts: Mapping[int, str], row: int) -> str:
+    """The text of a row in a list: on one line, and cut if it is long; a dash if it is not known."""
+    return shorten(texts.get(row, NOTHING), _MOST_CHARACTERS)
 
 
 def tabulate_facts(result: "SelectionResult") -> tuple[Table, ...]:

@@ -32,7 +32,9 @@ from lens_engine.result.tables import (
 if TYPE_CHECKING:
     from lens_engine.result.selection_result import SelectionResult  # shows itself by this
 
-_EARLIER = "The result does not have this: an earlier release of Lens wrote it, or the run tested nothing."
+_EARLIER = "The result does not have this: an earlier release of Lens wrote it."
+_UNTESTED = "The result does not have this: the run tested nothing."
+_NO_PROBABILITIES = "The result does not have this: the model gives no probabilities."
 
 
 class Texts(NamedTuple):
@@ -113,8 +115,9 @@ class ResultView:
         return Section(
             "confusion",
             "Which labels are confused",
-            () if answered else (_EARLIER,),
-            matrices=tuple(one.matrix for one in answered),
+            () if answered else (self._why_unanswered,),
+            matrices=tuple(one.matrix for one in answered if one.has_matrix),
+            tables=tuple(one.tabulate_confused() for one in answered if not one.has_matrix),
             folded=tuple(one.tabulate_wrong(self.texts.test) for one in answered),
         )
 
@@ -124,7 +127,7 @@ class ResultView:
         found = [(one, bins) for one in self.answered if (bins := one.list_bins())]
         charts = tuple(draw_calibration(bins, one.title, name=f"calibration-{one.name}") for one, bins in found)
         tables = tuple(one.tabulate_bins(bins) for one, bins in found)
-        text = () if found else (_EARLIER,)
+        text = () if found else (self._why_uncalibrated,)
         return Section("calibration", "Whether probabilities can be trusted", text, charts=charts, folded=tables)
 
     @property
@@ -145,6 +148,18 @@ class ResultView:
     def wrong_rows(self) -> set[int]:
         """Numbers of the test rows that are listed as wrong."""
         return {row for one in self.answered for row, *_ in one.wrong}
+
+    @property
+    def _why_unanswered(self) -> str:
+        return _EARLIER if self.result.test_answers is None or self.result.task is None else _UNTESTED
+
+    @property
+    def _why_uncalibrated(self) -> str:
+        """A result of this release has a place for the probabilities of each prompt, and null where there are none."""
+        answers = self.result.test_answers
+        if answers is None or not self.answered:
+            return self._why_unanswered
+        return _EARLIER if answers.support_examples_probabilities is None else _NO_PROBABILITIES
 
     @cached_property
     def answered(self) -> list[Answered]:

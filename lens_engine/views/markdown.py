@@ -6,11 +6,24 @@ from lens_engine.views.table import Table
 
 _BACKTICKS = re.compile("`+")
 
+_MARKUP = re.compile(
+    r"""(?=[\\|`*~[])
+    |(?<![^\W_])(?=_)  # after a letter, none begins emphasis
+    |^(?=>|[-+](?:[-\s]|$)|\#{1,6}(?:\s|$))  # a quotation, a list or a line across, a heading
+    |^\d{1,9}(?=[.)](?:\s|$))  # a numbered list
+    |(?<=\s)(?=\#+$)  # the end of a heading
+    |:(?=//)|www(?=\.)  # an address, of which GitHub makes a link""",
+    re.VERBOSE,
+)
+"""What a backslash stands behind, so that Markdown reads no markup."""
+
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+
 
 def write_cell(text: str) -> str:
     """A text on one line, without markup."""
-    escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
-    return " ".join(escaped.split())
+    escaped = _MARKUP.sub(r"\g<0>\\", " ".join(text.split()))
+    return _ENTITY.sub("&amp;", escaped).replace("<", "&lt;")
 
 
 def write_fence(text: str) -> str:

@@ -99,10 +99,14 @@ STATES: dict[str, Callable[[Selections], State]] = {
 """What brings the service into the state, by the name of its picture."""
 
 
-def show(page: Page, state: State) -> None:
-    """Open the page, with everything unfolded that can be."""
+def open_state(page: Page, state: State) -> None:
     page.open(state.path)
     page.see(state.says)
+
+
+def show(page: Page, state: State) -> None:
+    """Open the page, with everything unfolded that can be."""
+    open_state(page, state)
     page.run("for (const one of document.querySelectorAll('details')) one.open = true")
 
 

@@ -33,16 +33,16 @@ def test_killed_work_horse_is_told_and_replaced(followed: Page, lens: Stack) -> 
     lens.workers[0].wait_for_horse().kill()
 
     followed.see("The worker of attempt 1 ended in the middle. It is queued again.")
-    followed.see("Attempt 2 goes on from the last checkpoint.")
+    followed.see("Attempt 2 goes on from what the one before had kept.")
 
 
 def test_killed_worker_is_told_and_another_takes_over(followed: Page, lens: Stack) -> None:
     lens.workers[0].kill()
-    followed.see("Its worker ended in the middle; it goes on from the last checkpoint.")
+    followed.see("Its worker ended in the middle; it goes on from what was kept.")
 
     lens.start_worker()
 
-    followed.see("Attempt 2 goes on from the last checkpoint.")
+    followed.see("Attempt 2 goes on from what the one before had kept.")
 
 
 def test_page_waits_for_the_api(followed: Page, lens: Stack) -> None:
@@ -63,18 +63,18 @@ def test_page_waits_for_the_database(followed: Page, lens: Stack) -> None:
 def test_page_that_is_opened_while_the_database_is_away_comes_later(tab: Page, lens: Stack) -> None:
     with absent(lens.settings):
         tab.open("/pages/selections")
-        tab.see("The service does not answer.")
+        tab.see("The service is temporarily unavailable")
     tab.see("There is none yet.")
-    tab.see_no_more("The service does not answer.")
+    tab.see_no_more("The service is temporarily unavailable")
 
 
 def test_page_tells_that_redis_is_away(tab: Page, stage: Selections, servers: EmbeddedServers) -> None:
     tab.open(f"/pages/selections/{stage.queued()}")
-    tab.see("no worker lives: start one with `lens worker`")
+    tab.see("no worker lives")
 
     with hung_redis(servers):
         tab.see("Redis does not answer, so nobody can say where it stands; it is stored, and starts later.")
-    tab.see("no worker lives: start one with `lens worker`")
+    tab.see("no worker lives")
 
 
 def test_result_is_loaded_once(followed: Page, lens: Stack) -> None:

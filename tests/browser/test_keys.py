@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.browser.page import Page
+from tests.browser.test_accessibility import find_faults
 from tests.e2e.processes import start_api
 from tests.e2e.stack import Stack, environment_of
 from tests.ports import reserve_port
@@ -50,6 +51,12 @@ def test_key_is_asked_for_once_in_a_tab(tab: Page) -> None:
     tab.see("This service asks for an API key.")
     tab.driver.close()
     tab.driver.switch_to.window(tab.driver.window_handles[-1])
+
+
+def test_question_for_the_key_is_for_everybody(tab: Page) -> None:
+    tab.open("/pages/selections")
+    tab.see("This service asks for an API key.")
+    assert find_faults(tab) == []
 
 
 def test_unknown_key_is_refused_and_can_be_mended(tab: Page) -> None:

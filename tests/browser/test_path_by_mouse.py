@@ -47,7 +47,7 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
     cell = tab.find("//table[@class='matrix']//button")
     rows, gold, answer = cell.text.split()[0], *cell.text.replace("answered", "").split()[-2:]
     cell.click()
-    tab.see(f"{rows} test row{'s' * (rows != '1')} of “{gold}” answered “{answer}”: Row ")
+    tab.see(f"Rows of {gold} answered {answer}: {rows}")
 
     tab.fill_in("Try a text", "my <b>lamp</b> is broken")
     tab.press_button("Show the prompt")

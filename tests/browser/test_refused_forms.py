@@ -109,6 +109,7 @@ def test_name_that_no_address_can_have_is_refused(tab: Page, stage: Selections) 
 def test_missing_selection_is_said(tab: Page) -> None:
     tab.open("/pages/selections/sel_01k5kcfb0p5rkbzz2bv2ckzq4t")
     tab.see("no selection")
+    tab.see_no_more("Loading")
 
 
 def test_prompt_of_a_missing_row_is_refused_in_its_place(filled: Page) -> None:

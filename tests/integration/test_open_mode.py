@@ -37,6 +37,26 @@ def test_form_of_another_site_is_refused(client: TestClient, headers: dict[str, 
     assert client.get("/selections").json()["items"] == []
 
 
+@pytest.mark.parametrize("path", ["/", "/pages/selections", "/pages/new", "/pages/assets/htmx.min.js", "/pages/x"])
+@pytest.mark.parametrize("asked", [{"Accept": "text/html"}, {"HX-Request": "true"}], ids=["frame", "content"])
+@pytest.mark.parametrize(
+    "fault", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}]
+)
+def test_page_is_not_answered_to_another_site(
+    client: TestClient, path: str, asked: dict[str, str], fault: dict[str, str]
+) -> None:
+    answer = client.get(path, headers={**asked, **fault}, follow_redirects=False)
+    assert answer.status_code == 403, answer.text
+    assert "Loading" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["submit", "datasets", "prompt", "selections/sel_1/delete", "names/desk/back"])
+@pytest.mark.parametrize("fault", [{"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}])
+def test_form_of_a_page_is_refused_to_another_site(client: TestClient, path: str, fault: dict[str, str]) -> None:
+    for asked in ({}, {"HX-Request": "true"}):
+        assert client.post(f"/pages/{path}", data={"dataset_id": "ds_1"}, headers={**asked, **fault}).status_code == 403
+
+
 @pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}, {}])
 def test_own_page_is_answered(client: TestClient, headers: dict[str, str]) -> None:
     assert client.post("/selections", json=make_submission(), headers=headers).status_code == 202

@@ -148,6 +148,7 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
     assert [(item["type"], item["data"].get("from"), item["data"].get("to")) for item in page["items"]] == [
         ("status", None, "queued"),
         ("status", "queued", "running"),
+        ("progress", None, None),
         ("phase", None, "search"),
         ("checkpoint-damaged", None, None),
         ("classifier", None, None),

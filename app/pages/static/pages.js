@@ -24,6 +24,17 @@
     if (!event.detail.ctx.sourceElement.isConnected) event.preventDefault();
   });
 
+  // A page takes pages alone: no file of the service is swapped in, whatever the address says.
+  document.addEventListener("htmx:before:response", (event) => {
+    const { response, sourceElement } = event.detail.ctx;
+    const type = response.headers.get("Content-Type") ?? "";
+    const isStream = type.startsWith("text/event-stream");
+    if (sourceElement.id === "stream" ? !isStream : !isStream && !type.startsWith("text/html")) event.preventDefault();
+  });
+
+  // A form that comes back from the history would send its key again, with other fields.
+  window.addEventListener("pageshow", ({ persisted }) => { if (persisted) location.reload(); });
+
   document.addEventListener("submit", (event) => {
     if (event.target.id !== "key-form") return;
     event.preventDefault();
@@ -46,22 +57,40 @@
 
   // What a person asked for stays refused until the next request of a person; what the page asks for heals by itself.
   document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
-    if (ctx.hx?.retarget === "#problem") say(isAsked(ctx.sourceElement));
-    else if (isAsked(ctx.sourceElement) || find("problem").dataset.of === "page") find("problem").replaceChildren();
+    if (ctx.hx?.retarget === "#problem") {
+      if (ctx.sourceElement?.id === "main") find("loading")?.remove();
+      say(isAsked(ctx.sourceElement));
+    } else if (isAsked(ctx.sourceElement) || find("problem").dataset.of === "page") find("problem").replaceChildren();
     if (ctx.hx?.retarget === "#main") find("main").focus();
-    for (const field of document.querySelectorAll("[data-file-name]")) field.value ||= sessionStorage.getItem(FILE) ?? "";
+    const field = document.querySelector("[data-file-name]");
+    if (field) nameByFile(field);
   });
 
+  // The name of a dropped file is the first name of the selection of its rows.
+  function nameByFile(field) {
+    const own = `${FILE}-${field.dataset.fileName}`;
+    const dropped = sessionStorage.getItem(FILE);
+    if (dropped) sessionStorage.setItem(own, dropped.slice(0, 200));
+    sessionStorage.removeItem(FILE);
+    field.value = sessionStorage.getItem(own) ?? "";
+    field.removeAttribute("data-file-name");
+  }
   document.addEventListener("change", ({ target }) => {
     if (target.id === "dataset") sessionStorage.setItem(FILE, target.files[0]?.name ?? "");
   });
 
-  const tryAgain = (source) => { if (!isAsked(source)) setTimeout(() => source?.dispatchEvent(new CustomEvent("again")), 3000); };
+  const pauses = new WeakMap();
+  function tryAgain(source) {
+    if (!source || isAsked(source)) return;
+    const pause = Math.min(60, 2 * (pauses.get(source) ?? 1.5));
+    pauses.set(source, pause);
+    setTimeout(() => source.dispatchEvent(new CustomEvent("again")), 1000 * pause);
+  }
 
   document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
-    const isAway = [502, 503, 504].includes(ctx.response.status);
-    showAway(isAway);
-    if (isAway) tryAgain(ctx.sourceElement);
+    showAway([502, 504].includes(ctx.response.status));
+    if (ctx.response.status >= 502) tryAgain(ctx.sourceElement);
+    else pauses.delete(ctx.sourceElement);
   });
   document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
     if (!ctx) return;
@@ -104,6 +133,11 @@
     if (link) {
       event.preventDefault();
       save(link).catch(() => showAway(true));
+    }
+    const filling = event.target.closest("button[data-fill]");
+    if (filling) {
+      find(filling.dataset.fill).value = filling.dataset.value;
+      find(filling.dataset.fill).dispatchEvent(new Event("change", { bubbles: true }));
     }
     const button = event.target.closest("button[data-copy]");
     if (button) copy(button);

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from app.errors import Busy, Unavailable
-from app.jobs.streaming import MOST_STREAMS, Look, News, Streams
+from app.jobs.streaming import MOST_OF_OWNER, MOST_STREAMS, Look, News, Streams
 
 CLOSED = "event: close\ndata: {}\n\n"
 QUIET = News(7, "v1", (), has_ended=False)
@@ -29,7 +29,7 @@ def make_look(*news: News | Exception) -> Look:
 
 def read_all(first: News, look: Look, stopping: Flag | None = None) -> list[str]:
     async def read() -> list[str]:
-        stream = Streams(look_seconds=0.001).open(look, first, stopping)
+        stream = Streams(look_seconds=0.001).open("owner", look, first, stopping)
         return [str(one) async for one in stream.body_iterator]
 
     return asyncio.run(asyncio.wait_for(read(), 10))
@@ -85,19 +85,35 @@ def test_process_that_stops_opens_no_stream() -> None:
     stopping = Flag()
     stopping.set()
     with pytest.raises(Unavailable):
-        Streams().open(make_look(), QUIET, stopping)
+        Streams().open("owner", make_look(), QUIET, stopping)
 
 
 def test_one_stream_too_many_is_refused_until_another_ends() -> None:
     async def open_all() -> None:
         streams = Streams()
-        opened = [streams.open(make_look(), QUIET, None).body_iterator for _ in range(MOST_STREAMS)]
+        owners = [f"owner {number // MOST_OF_OWNER}" for number in range(MOST_STREAMS)]
+        opened = [streams.open(owner, make_look(), QUIET, None).body_iterator for owner in owners]
         for one in opened:
             await anext(one)
-        with pytest.raises(Busy, match="open streams"):
-            streams.open(make_look(), QUIET, None)
+        with pytest.raises(Busy, match="as many streams are open"):
+            streams.open("another", make_look(), QUIET, None)
         await close([opened[0]])
-        opened[0] = streams.open(make_look(), QUIET, None).body_iterator
+        opened[0] = streams.open("another", make_look(), QUIET, None).body_iterator
+        await close(opened)
+
+    asyncio.run(open_all())
+
+
+def test_one_owner_leaves_streams_to_others_also_when_all_come_at_once() -> None:
+    async def open_all() -> None:
+        streams = Streams()
+        opened = [streams.open("one", make_look(), QUIET, None).body_iterator for _ in range(MOST_OF_OWNER + 1)]
+        for stream in opened[:-1]:
+            await anext(stream)
+        assert [message async for message in opened[-1]] == []
+        with pytest.raises(Busy):
+            streams.open("one", make_look(), QUIET, None)
+        await anext(streams.open("other", make_look(), QUIET, None).body_iterator)
         await close(opened)
 
     asyncio.run(open_all())

@@ -128,6 +128,21 @@ def test_result_of_an_earlier_release_has_a_report(write: Callable[[ResultView],
     assert write(ResultView(make_result(tested=(), classifier=None, random=None, order=None)))
 
 
+def test_report_says_why_it_shows_no_answers() -> None:
+    answers = make_reported().test_answers
+    assert answers is not None
+    silent = {"support_examples_probabilities": (None, None), "classifier_probabilities": None}
+    unanswered = {"support_examples": (None, None), "classifier": None}
+    for found, confusion, calibration in (
+        (answers.model_copy(update=silent), (), "the model gives no probabilities"),
+        (answers.model_copy(update=silent | unanswered), "the run tested nothing", "the run tested nothing"),
+        (None, "an earlier release of Lens wrote it", "an earlier release of Lens wrote it"),
+    ):
+        view = ResultView(make_reported(test_answers=found))
+        assert view.confusion.text == (confusion and (f"The result does not have this: {confusion}.",))
+        assert view.calibration.text == (f"The result does not have this: {calibration}.",)
+
+
 def test_cell_asks_the_page_for_its_rows() -> None:
     from lens_engine.report import make_environment
 

@@ -12,6 +12,7 @@ from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.presets import PRESETS
 from lens_engine.pricing.estimate import measure_pace
 from lens_engine.rows.splits import split_examples
+from lens_engine.suggestion.suggest import suggest_for_rows
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
@@ -150,3 +151,22 @@ def test_figures_are_those_of_an_estimate_with_the_same_options(write: Any) -> N
 
     found = suggest(path, TableScorer())
     assert (found.words_accuracy, found.plans[0].cost) == (estimate.words_accuracy, estimate.total)
+
+
+def test_rows_are_suggested_for_as_their_file_is(write: Any) -> None:
+    path = write([*make_rows(), ("a rare one", "odd")])
+    of_file, of_rows = suggest(path), suggest_for_rows(read_examples(path))
+    assert of_rows.columns is None
+    assert of_rows.labels == of_file.labels
+    assert of_rows.label_options.rare == of_file.label_options.rare == "drop"
+    assert [plan.splits for plan in of_rows.plans] == [plan.splits for plan in of_file.plans]
+    assert {plan.cost for plan in of_rows.plans} == {None}
+    assert of_rows.words_accuracy == of_file.words_accuracy
+
+
+def test_test_rows_of_a_file_of_their_own_are_not_held_out(write: Any) -> None:
+    rows = read_examples(write(make_rows()))
+    test = read_examples(write(make_rows(20)))
+    held_out, own = suggest_for_rows(rows).plans[0], suggest_for_rows(rows, test).plans[0]
+    assert (held_out.splits or {})["test"] == 20
+    assert (own.splits or {})["test"] == 40

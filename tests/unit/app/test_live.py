@@ -1,0 +1,162 @@
+"""What the page of a selection says of its run."""
+
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from app.jobs.schemas import QueueOut
+from app.models import Event, Job
+from app.pages.live import describe_run
+from lens_engine.types import Phase
+from tests.integration.samples import PROGRESS
+
+NOW = datetime.now(UTC)
+AHEAD, PAST = NOW + timedelta(hours=1), NOW - timedelta(seconds=1)
+WORKERS = QueueOut(position=None, workers=2)
+
+
+def make_job(status: str, **values: Any) -> Job:
+    usual: dict[str, Any] = {"attempt": 0, "crashes": 0, "progress": None, "lease_until": None, "error": None}
+    spec = {"config": {"method": "lens"}}
+    return Job(kind="selection", spec=spec, status=status, **(usual | values))
+
+
+def make_event(kind: str, **data: Any) -> Event:
+    return Event(type=kind, at=NOW, data=data)
+
+
+def make_step(**changes: Any) -> Event:
+    return make_event("progress", **asdict(replace(PROGRESS, **changes)))
+
+
+STEP = make_event("progress", **asdict(PROGRESS), attempt=1)
+GOES_ON = "goes on from what the one before had kept"
+
+
+@pytest.mark.parametrize(
+    ("place", "says", "is_trouble"),
+    [
+        (None, "nobody can say where it stands", True),
+        (QueueOut(position=None, workers=None), "nobody can say where it stands", True),
+        (QueueOut(position=0, workers=0), "no worker lives", True),
+        (QueueOut(position=3, workers=1), "at place 3; 1 worker takes such selections.", False),
+        (QueueOut(position=3, workers=2), "at place 3; 2 workers take such selections.", False),
+        (QueueOut(position=10**6, workers=2), "at place more than", False),
+        (QueueOut(position=None, workers=2), "It waits before the next attempt; 2 workers", False),
+    ],
+)
+def test_queued_run_says_where_it_stands(place: QueueOut | None, says: str, is_trouble: bool) -> None:
+    found = describe_run(make_job("queued"), place, [])
+    assert says in found.sentence
+    assert found.is_trouble == is_trouble
+    assert "checkpoint" not in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("values", "says", "is_trouble"),
+    [
+        ({"status": "running"}, "A worker has taken it, and loads the model.", False),
+        ({"status": "running", "progress": {}}, "A worker runs it.", False),
+        ({"status": "running", "lease_until": PAST}, "The worker is silent.", True),
+        ({"status": "cancelling", "lease_until": PAST}, "The worker is silent.", True),
+        ({"status": "cancelling"}, "The run is asked to stop", False),
+        ({"status": "cancelled"}, "It was cancelled.", False),
+        ({"status": "succeeded"}, "It is done.", False),
+        ({"status": "failed", "error": {"detail": "The model gave NaN."}}, "It failed: The model gave NaN.", True),
+        ({"status": "failed"}, "It failed: no reason is stored", True),
+    ],
+)
+def test_run_says_its_state(values: dict[str, Any], says: str, is_trouble: bool) -> None:
+    job = make_job(**{"attempt": 1, "lease_until": AHEAD, **values})
+    if job.progress is not None:
+        job.progress = asdict(PROGRESS)
+    found = describe_run(job, None, [])
+    assert found.sentence.startswith(says)
+    assert found.is_trouble == is_trouble
+
+
+@pytest.mark.parametrize(
+    ("crashes", "events", "queued", "running"),
+    [
+        (1, [STEP], "Its worker ended in the middle; it goes on from what was kept.", GOES_ON),
+        (1, [], "such selections.", "begins from the start"),
+        (0, [STEP], "It goes on from what was kept.", GOES_ON),
+        (0, [STEP, make_event("resumed", from_checkpoint=True)], "It goes on from what was kept.", GOES_ON),
+        (0, [STEP, make_event("resumed", from_checkpoint=False)], "such selections.", "begins from the start"),
+        (0, [STEP, make_event("retried", error={})], "such selections.", "begins from the start"),
+        (1, [STEP, make_event("checkpoint-damaged", detail="")], "such selections.", "begins from the start"),
+    ],
+    ids=["crashed", "crashed-at-once", "shut-down", "resumed", "resumed-from-the-start", "retried", "damaged"],
+)
+def test_later_attempt_says_where_it_begins(crashes: int, events: list[Event], queued: str, running: str) -> None:
+    waiting = make_job("queued", attempt=1, crashes=crashes)
+    assert describe_run(waiting, WORKERS, events).sentence.endswith(queued)
+    going = make_job("running", attempt=2, crashes=crashes, progress=asdict(PROGRESS), lease_until=AHEAD)
+    assert f"Attempt 2 {running}" in describe_run(going, WORKERS, events).sentence
+
+
+def test_curve_of_a_run_that_begins_afresh_has_nothing_of_before() -> None:
+    job = make_job("running", attempt=2, progress=asdict(PROGRESS), lease_until=AHEAD)
+    found = describe_run(job, None, [STEP, make_event("retried", error={}), make_step(best_validation_accuracy=0.5)])
+    assert "0.500" in str(found.curve)
+    assert "0.830" not in str(found.curve)
+    assert describe_run(job, None, [STEP, make_event("retried", error={})]).curve is None
+
+
+def test_other_methods_do_not_filter() -> None:
+    job = make_job("succeeded")
+    job.spec = {"config": {"method": "random"}}
+    assert [name for name, _ in describe_run(job, None, []).phases] == [
+        "Search better permutations",
+        "Compare, and make classifiers",
+    ]
+
+
+def test_phases_are_done_now_or_to_come() -> None:
+    going = make_job("running", attempt=1, progress=asdict(PROGRESS), lease_until=AHEAD)
+    phases = describe_run(going, None, []).phases
+    assert [state for _, state in phases] == ["done", "done", "now", "to come"]
+    assert phases[2][0].endswith("step 2 of 4")
+    assert {state for _, state in describe_run(make_job("queued"), WORKERS, []).phases} == {"to come"}
+    assert {state for _, state in describe_run(make_job("succeeded"), None, []).phases} == {"done"}
+
+
+def test_rounds_and_search_are_drawn_from_the_steps() -> None:
+    filtered = [
+        make_step(phase=Phase.FILTER, survivors=number, best_validation_accuracy=None) for number in (200, 200, 100)
+    ]
+    job = make_job("running", attempt=1, progress=asdict(PROGRESS), lease_until=AHEAD)
+    before = describe_run(job, None, filtered)
+    assert before.rounds == ("Round 1: 200 candidates left", "Round 2: 100 candidates left")
+    assert before.curve is None
+    after = describe_run(job, None, [*filtered, make_step(survivors=100), make_step(best_validation_accuracy=0.5)])
+    assert after.rounds == before.rounds
+    assert "0.830" in str(after.curve), "the best so far, though a later step is worse"
+
+
+def test_percent_is_of_the_planned_pairs() -> None:
+    job = make_job("running", attempt=1, progress=asdict(PROGRESS), lease_until=AHEAD)
+    assert describe_run(job, None, []).percent == 29
+    assert describe_run(make_job("queued"), None, []).percent == 0
+
+
+def test_what_happened_is_told_newest_first() -> None:
+    events = [
+        make_event("status", **{"from": None, "to": "queued", "attempt": 0}),
+        make_event("status", **{"from": "queued", "to": "running", "attempt": 1}),
+        make_event("phase", phase="search"),
+        make_event("status", **{"from": "running", "to": "queued", "attempt": 1}),
+        make_event("worker-unfit", detail="The GPU failed."),
+        make_event("retried", error={}),
+        make_event("of a later release"),
+    ]
+    assert [note.text for note in describe_run(make_job("queued"), WORKERS, events).notes] == [
+        "of a later release",
+        "You had it queued again.",
+        "The GPU failed.",
+        "The worker of attempt 1 ended in the middle. It is queued again.",
+        "A worker took it (attempt 1).",
+        "It is queued.",
+    ]

@@ -1,0 +1,60 @@
+"""The form of a new selection as the body of a submission."""
+
+from typing import Any
+
+import pytest
+from starlette.datastructures import FormData
+
+from app.errors import Unprocessable
+from app.pages.creation import build_submission
+
+
+def build(*fields: tuple[str, str]) -> dict[str, Any]:
+    return build_submission(FormData([("dataset_id", "ds_1"), *fields]))
+
+
+def test_empty_field_means_the_default() -> None:
+    assert build() == {"spec": {"options": {}}, "dataset_id": "ds_1"}
+    empty = [
+        (name, "") for name in ("template", "model", "preset", "name", "seed", "use", "options", "test_dataset_id")
+    ]
+    assert build(*empty) == build()
+
+
+def test_fields_are_parts_of_the_spec() -> None:
+    body = build(
+        ("template", "{text}\r\nIt was {label}."),
+        ("model", "small"),
+        ("preset", "quick"),
+        ("name", "films"),
+        ("test_dataset_id", "ds_2"),
+    )
+    spec = {"template": "{text}\nIt was {label}.", "model": "small", "preset": "quick", "name": "films"}
+    assert body == {"spec": {**spec, "options": {}}, "dataset_id": "ds_1", "test_dataset_id": "ds_2"}
+
+
+def test_each_label_has_the_word_beside_it() -> None:
+    body = build(("label", "good"), ("word", " great"), ("label", "42"), ("word", "7"))
+    assert body["spec"]["verbalizer"] == {"good": " great", "42": "7"}
+
+
+def test_options_are_nested_by_their_paths_and_further_ones_win() -> None:
+    body = build(
+        ("seed", "7"),
+        ("use", "probabilities"),
+        ("budget.max_seconds", "60"),
+        ("labels.rare", "drop"),
+        ("options", '{"seed": 8, "budget": {"max_pairs": 100}}'),
+    )
+    assert body["spec"]["options"] == {
+        "seed": 8,
+        "use": "probabilities",
+        "labels": {"rare": "drop"},
+        "budget": {"max_seconds": 60, "max_pairs": 100},
+    }
+
+
+@pytest.mark.parametrize("text", ['{"seed": ', "[1]", "7", "seed=7"])
+def test_options_that_are_no_object_are_refused(text: str) -> None:
+    with pytest.raises(Unprocessable, match="further options"):
+        build(("options", text))
