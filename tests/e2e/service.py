@@ -7,13 +7,15 @@ from pathlib import Path
 import httpx
 from redis import Redis
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
-from app.database import create_database
+from app.database import Database, create_database
 from app.schema import upgrade_schema
 from app.settings import Settings
 from lens_cli.service.embedded import EmbeddedServers
 from tests.e2e.scorers import HELD, HOLD_VARIABLE, asked_path
 from tests.e2e.stack import Stack, environment_of
+from tests.e2e.waiting import until
 from tests.ports import reserve_port
 
 
@@ -63,5 +65,14 @@ def clear(service: Stack) -> None:
     service.workers.clear()
     service.redis.flushall()
     asked_path(service.hold_path).unlink(missing_ok=True)
-    with service.database.session_scope() as session:
-        session.execute(text("TRUNCATE selections, datasets, idempotency_keys, prompts, prompt_contents CASCADE"))
+    until(lambda: _empty(service.database), "the tables are empty")
+
+
+def _empty(database: Database) -> bool:
+    """False where a request reads at the same time, and Postgres ends one of the two to free the other."""
+    try:
+        with database.session_scope() as session:
+            session.execute(text("TRUNCATE selections, datasets, idempotency_keys, prompts, prompt_contents CASCADE"))
+    except OperationalError:
+        return False
+    return True

@@ -74,8 +74,9 @@ def test_list_of_many_reads_as_few_rows_as_a_short_one(
             page = client.get(path, headers=FRAGMENT).text
 
         assert page.count("<tr>") >= 20
-        assert len(asked) == 1
-        assert count_rows_read(engine, asked) <= 21, "the list reads what it does not show"
+        lists = [one for one in asked if "FROM selections" in one[0]]
+        assert len(lists) == 1
+        assert count_rows_read(engine, lists) <= 21, "the list reads what it does not show"
         path = re.findall(r'hx-get="([^"]+cursor=[^"]+)"', page)[0] + "&limit=20"
 
 
