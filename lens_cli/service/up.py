@@ -77,12 +77,9 @@ def _find(model: str, console: Console) -> "OfferedModel":
 
 
 def _greet(url: str, folder: Path, console: Console) -> None:
-    console.print(
-        Text.assemble("Open ", (url, "bold cyan"), " in a browser: drop a file of labelled texts there, follow")
-    )
-    console.print("the search, read the result, and give it a name for production.")
-    console.print(
-        f"Logs: {folder}/*.log. Ctrl-C stops everything. The API is documented at {url}/docs.\n", soft_wrap=True
-    )
+    told = "drop a file there, follow the search, read the result, and give it a name for production."
+    console.print(Text.assemble("Open ", (url, "bold cyan"), f" in a browser: {told}"), soft_wrap=True)
+    console.print(f"The API is documented at {url}/docs.", soft_wrap=True)
+    console.print(f"Logs: {folder}/*.log. Ctrl-C stops everything.\n", soft_wrap=True)
     console.print("To submit a dataset without the page:", style="bold")
     console.print(Text(submission_line(url)), soft_wrap=True)

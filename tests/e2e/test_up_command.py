@@ -70,8 +70,8 @@ def start_up(data_dir: Path, *options: str) -> subprocess.Popen[str]:
 def wait_for_address(up: subprocess.Popen[str]) -> str:
     assert up.stdout is not None
     for line in up.stdout:
-        if line.startswith("Lens answers at "):
-            return line.split()[3].rstrip(",")
+        if line.startswith("Open http"):
+            return line.split()[1]
     raise AssertionError(up.stderr.read() if up.stderr else "")
 
 
