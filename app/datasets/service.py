@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from app.datasets import repository
 from app.datasets.schemas import DatasetBody, DatasetOut
 from app.errors import DatasetInUse, NotFound, Unprocessable
+from app.ids import is_id
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, NoSubmission, RawSubmission, parsing_limits
 from app.lifecycle.claims import path_of
@@ -107,7 +108,7 @@ def get(session: Session, owner_id: str, dataset_id: str) -> Dataset:
     Raises:
         NotFound: the owner has no dataset with this id.
     """
-    found = repository.find_dataset(session, owner_id, dataset_id)
+    found = repository.find_dataset(session, owner_id, dataset_id) if is_id(dataset_id) else None
     if found is None:
         raise NotFound("there is no dataset with this id")
     return found

@@ -16,8 +16,7 @@ from app.datasets import service as datasets
 from app.datasets.endpoints import read_report
 from app.datasets.repository import load_rows_from
 from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, ServicesDep
-from app.errors import AppError, BadRequest, NotFound, Unprocessable
-from app.ids import is_id
+from app.errors import AppError, BadRequest, Unprocessable
 from app.intake.form import COLUMN_PARTS, submission_of
 from app.intake.idempotency import check_key
 from app.intake.large_work import do_large, holding_place
@@ -72,15 +71,6 @@ async def read_admitted_form(request: Request) -> AsyncIterator[FormData]:
         yield fields
 
 
-def check_dataset_id(dataset: str | None) -> None:
-    """
-    Raises:
-        NotFound: it does not have the form of an id.
-    """
-    if dataset is not None and not is_id(dataset):
-        raise NotFound("there is no dataset with this id")
-
-
 FieldsDep = Annotated[FormData, Depends(read_form)]
 AdmittedDep = Annotated[FormData, Depends(read_admitted_form, scope="function")]
 
@@ -96,8 +86,6 @@ async def show_new(
     """The field for a file; with a stored dataset what is in it, and then the form."""
     if dataset is None:
         return answer(request, "new.html", dataset=None)
-    check_dataset_id(dataset)
-    check_dataset_id(test)
     stored = await run_in_threadpool(_read_stored, services, owner, dataset, test)
     report = await read_report(request, services, owner, dataset)
     return answer(request, "new.html", None, **stored, report=report)
@@ -129,8 +117,6 @@ async def show_suggestion(
     model: Annotated[str | None, Query(max_length=100)] = None,
 ) -> HTMLResponse:
     """The form of a selection, filled in as `lens suggest` would, and what each preset takes with a model."""
-    check_dataset_id(dataset)
-    check_dataset_id(test)
     work = Suggesting(dataset, test, model or services.settings.default_model)
     known: MutableMapping[Any, dict[str, Any]] = request.app.state.suggestions
     if (found := known.get((owner, work))) is None:

@@ -100,10 +100,11 @@ def _newest_pace(owner_id: str, model: str) -> Any:
 
 def _show(found: Suggestion, model: str) -> dict[str, Any]:
     words, language = found.problem.task.verbalizer.words, found.language
+    rare = {one.label for one in found.labels if one.is_rare}
     return {
         "refusal": None,
         "labels": [(one.label, one.rows, one.read_as, one.is_rare) for one in found.labels],
-        "words": [(label, word) for label, word in words.items() if label not in _list_rare(found)],
+        "words": [(label, word) for label, word in words.items() if label not in rare],
         "templates": found.templates,
         "rare": found.label_options.rare,
         "plans": [_show_plan(plan) for plan in found.plans],
@@ -111,10 +112,6 @@ def _show(found: Suggestion, model: str) -> dict[str, Any]:
         "words_accuracy": found.words_accuracy,
         "language": language and describe_language(language, is_bundled=model == BUNDLED_MODEL),
     }
-
-
-def _list_rare(found: Suggestion) -> set[str]:
-    return {one.label for one in found.labels if one.is_rare}
 
 
 def _show_plan(plan: PresetPlan) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Bin(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The best accuracy after so many pairs."""
+    """The best accuracy when a number of pairs has been scored."""
 
     pairs: int
     accuracy: float
