@@ -3,15 +3,16 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response, status
-from sqlalchemy import ColumnElement, Row
+from sqlalchemy import Row
 from sqlalchemy.orm import Session
 from starlette.responses import JSONResponse
 
-from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep, SessionDep, make_id_reader
+from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
 from app.errors import InvalidCursor
 from app.ids import encode_cursor
 from app.jobs import repository, service
 from app.jobs.enqueueing import enqueueing
+from app.jobs.listing import list_page
 from app.jobs.polls import JobState, retry_after
 from app.jobs.presentation import read_columns
 from app.jobs.schemas import EventOut, EventPage, JobSummary, QueueOut
@@ -52,12 +53,9 @@ def make_routes(view: View) -> APIRouter:
         more: Annotated[Any, Depends(view.filter_by)],
         status: StatusParameter = None,
     ) -> Response:
-        with services.database.session_scope() as session:
-            filters = (*_filters(view, page, status), *more)
-            names = [name for name in view.summary.model_fields if name in Job.__table__.columns]
-            found = repository.list_summaries(session, owner, kind, names, page.limit, *filters)
-        items = [_summarise(view, job) for job in found[: page.limit]]
-        shown = view.page(items=items, next=encode_cursor(items[-1].id) if len(found) > page.limit else None)
+        filters = more if status is None else (*more, Job.status == status)
+        found = list_page(view, services, owner, page, filters)
+        shown = view.page(items=[_summarise(view, job) for job in found.jobs], next=found.next)
         # FastAPI would validate every item again.
         return Response(shown.model_dump_json(), media_type="application/json")
 
@@ -190,13 +188,6 @@ def make_routes(view: View) -> APIRouter:
         service.delete(session, owner, kind, job_id)
 
     return router
-
-
-def _filters(view: View, page: Page, wanted: Status | None) -> list[ColumnElement[bool]]:
-    if page.last_id is not None and not page.last_id.startswith(f"{view.prefix}_"):
-        raise InvalidCursor(f"the cursor does not belong to a list of {view.kind}s")
-    filters = [] if page.last_id is None else [Job.id < page.last_id]
-    return filters if wanted is None else [*filters, Job.status == wanted]
 
 
 def _summarise(view: View, job: Row[Any]) -> JobSummary:

@@ -7,18 +7,16 @@ from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, ServicesDep
-from app.errors import InvalidCursor
-from app.ids import encode_cursor
 from app.jobs import repository, service
 from app.jobs.enqueueing import enqueueing
+from app.jobs.listing import list_page
 from app.jobs.polls import JobState
 from app.lifecycle.states import TERMINAL, Status
-from app.models import Job
 from app.pages.live import describe_run
 from app.pages.rendering import answer, go_to
 from app.pages.results import describe_result
 from app.queue import JobId
-from app.selections.schemas import SelectionSummary
+from app.selections.endpoints import VIEW
 from app.services import Services
 from app.web.rate_limits import count_submission
 
@@ -32,15 +30,8 @@ Action = Literal["cancel", "resume", "retry", "delete"]
 @router.get("")
 def show_list(request: Request, owner: OwnerDep, services: ServicesDep, page: PageDep) -> HTMLResponse:
     """The selections of an owner, newest first."""
-    if page.last_id is not None and not page.last_id.startswith("sel_"):
-        raise InvalidCursor("the cursor does not belong to a list of selections")
-    filters = () if page.last_id is None else (Job.id < page.last_id,)
-    names = [name for name in SelectionSummary.model_fields if name in Job.__table__.columns]
-    with services.database.session_scope() as session:
-        found = repository.list_summaries(session, owner, "selection", names, page.limit, *filters)
-    jobs = found[: page.limit]
-    cursor = encode_cursor(jobs[-1].id) if len(found) > page.limit else None
-    return answer(request, "list.html", jobs=jobs, cursor=cursor, is_first=page.last_id is None)
+    found = list_page(VIEW, services, owner, page)
+    return answer(request, "list.html", jobs=found.jobs, cursor=found.next, is_first=page.last_id is None)
 
 
 @router.get("/{selection_id}")

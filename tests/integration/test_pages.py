@@ -96,6 +96,13 @@ def test_frame_shows_its_address_as_text(client: TestClient) -> None:
     assert "<script>" not in frame.text
 
 
+@pytest.mark.parametrize(
+    "path", ["/pages/..%2Fprompts/desk/export", "/pages/%2E%2E/selections", "/pages//evil.example"]
+)
+def test_frame_leads_to_pages_alone(client: TestClient, path: str) -> None:
+    assert "hx-get" not in client.get(path, headers=BROWSER).text
+
+
 @pytest.mark.parametrize("name", ["htmx.min.js", "hx-sse.min.js", "pages.js", "pages.css", "lens.css"])
 def test_assets_may_be_kept_and_are_what_they_say(client: TestClient, name: str) -> None:
     answer = client.get(f"/pages/assets/{name}")
@@ -167,6 +174,8 @@ def test_result_of_another_release_is_offered_as_it_is(client: TestClient, selec
         ("/pages/selections/nothing", 404),
         ("/pages/compare?of=sel_1", 400),
         ("/pages/new?dataset=ds_01k5kcfb0p5rkbzz2bv2ckzq4t", 404),
+        ("/pages/new?dataset=%00", 404),
+        ("/pages/suggestion?dataset=%00", 404),
         ("/pages/names/nothing", 404),
         ("/pages/nowhere", 404),
     ],
