@@ -121,7 +121,7 @@ RUNS: Mapping[str, Callable[[bool], Iterator[Finding]]] = {
 
 
 def _device(rehearses: bool) -> torch.device:
-    return torch.device("cpu" if rehearses else "cuda")
+    return torch.device("cpu") if rehearses else torch.device("cuda", torch.cuda.current_device())
 
 
 def _formats(rehearses: bool) -> tuple[torch.dtype, ...]:
