@@ -26,26 +26,30 @@ demo: $(INSTALLED) ## install, start everything, run one real selection over HTT
 up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C
 	@$(BIN)/lens up
 
-# Each process has a Postgres and a Redis of its own. The file of a test decides the process.
+# Each process has a Postgres and a Redis of its own. The file of a test decides the process, and the tests that share
+# one API and one browser stay together (tests/conftest.py).
 PROCESSES ?= 2
-PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile
+PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup
 
 .PHONY: unit
-unit: $(INSTALLED) ## tests that need no torch and no server; under a minute
-	$(PYTEST) -m unit tests/unit
+unit: $(INSTALLED) ## tests that need no torch and no server; a minute
+	$(PYTEST) tests/unit
 
 .PHONY: llama-server
 llama-server: $(INSTALLED) ## build a real llama-server for tests, once, into the cache folder; ten minutes, with cmake and a compiler
 	$(BIN)/python -m tests.llama_server
 
 .PHONY: test
-test: unit ## all tests but those of `make lab`: units, torch, real Postgres and Redis, real processes; ten minutes
-	$(PYTEST) -m 'not unit'
+test: $(INSTALLED) ## all that a change must not break: units, torch, real Postgres and Redis, real processes, pages; ten minutes
+	$(PYTEST)
 
-.PHONY: lab
-lab: $(INSTALLED) ## tests of experiments, benchmarks and rival methods, and that the faster executor is the faster one
-	$(PYTEST) tests/lab
+.PHONY: nightly
+nightly: $(INSTALLED) ## what takes long or tries tools of others: Ray, llama-server, axe, lab, mutants, fuzz, chaos; two hours
+	$(BIN)/python -m tests.llama_server --if-possible
+	$(PYTEST) tests/unit
+	$(PYTEST) tests/nightly tests/lab
 	$(BIN)/python -m benchmarks.check
+	$(MAKE) fuzz chaos mutants
 
 .PHONY: mutants
 mutants: $(INSTALLED) ## switch each mechanism that keeps selections alive off, and print the test that notices; half an hour
@@ -65,7 +69,7 @@ fuzz: $(INSTALLED) ## random requests and files to a real API; EXAMPLES=number f
 	$(BIN)/python -m tests.fuzz --examples $(EXAMPLES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: check
-check: $(INSTALLED) ## what CI runs first: format, lint, types, that the public index has every pin, numbers of lines, and `make test`
+check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index has every pin, numbers of lines, and `make test`
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -75,7 +79,6 @@ check: $(INSTALLED) ## what CI runs first: format, lint, types, that the public 
 	.ci/resolve $(BIN)
 	$(BIN)/python .ci/lines.py
 	$(BIN)/python -m tests.mutants --list
-	$(BIN)/python -m tests.llama_server --if-possible
 	$(MAKE) test
 
 .PHONY: bench

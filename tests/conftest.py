@@ -1,8 +1,8 @@
 """Rings of tests, and real servers for the tests that need them.
 
-Each process of a run starts one Postgres and one Redis. The database is built once by the real migrations and
-emptied before each test. The packages of the service are imported by the fixtures that need them, so tests of the
-engine run on a machine without these packages.
+The folder of a test is its ring (CONTRIBUTING.md, "Tests"). Each process of a run starts one Postgres and one Redis.
+The database is built once by the real migrations and emptied before each test. The packages of the service are
+imported by the fixtures that need them, so tests of the engine run on a machine without these packages.
 """
 
 import itertools
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read at the import of torch; tiny models gain nothing from threads
 
-UNIT_TESTS = Path(__file__).parent / "unit"
-_MARKED_MODULE = "pytestmark = pytest.mark.torch"
-_UNMARKED = "imports torch: mark it with pytest.mark.torch"
-_had_torch = pytest.StashKey[bool]()
+TESTS = Path(__file__).parent
+UNIT_TESTS = TESTS / "unit"
+WITH_ONE_SERVICE = (TESTS / "e2e", TESTS / "browser")
+"""Rings that share a process of a run, so that one API and one browser are started for all of their tests."""
 
+_are_units = pytest.StashKey[bool]()
 _numbers = itertools.count()
 
 
@@ -35,59 +36,40 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         parser.addini("timeout", "timeout of a test (seconds); needs pytest-timeout")
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """`make unit` does not import a module of which every test needs torch."""
-    is_module = config.getoption("markexpr") == "unit" and collection_path.suffix == ".py"
-    return True if is_module and _MARKED_MODULE in collection_path.read_text("utf-8") else None
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(
-    collector: pytest.Collector,
-) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Fail a module that imports torch, unless all of its tests are marked."""
-    had_torch = "torch" in sys.modules
-    report = yield
-    is_unit = isinstance(collector, pytest.Module) and UNIT_TESTS in collector.path.parents
-    if is_unit and "torch" in sys.modules and not had_torch and not _needs_torch(collector):
-        report.outcome, report.longrepr = "failed", f"{collector.nodeid} {_UNMARKED}"
-    return report
-
-
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the ring `unit`: those of `tests/unit` that need neither torch, a server nor seconds."""
-    for item in items:
-        needs_server = "servers" in getattr(item, "fixturenames", ())
-        if UNIT_TESTS in item.path.parents and not needs_server and not _needs_torch(item) and not _is_slow(item):
-            item.add_marker("unit")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Say which tests run in one process: those of a file, and all that share the service."""
+    config.stash[_are_units] = all(UNIT_TESTS in item.path.parents for item in items)
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            shares = any(ring in item.path.parents for ring in WITH_ONE_SERVICE)
+            item.add_marker(pytest.mark.xdist_group("service" if shares else str(item.path.relative_to(TESTS))))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail a test of the ring `unit` that imports torch, in its fixtures or in itself."""
+    """Fail a unit test after which torch is imported. Only a run of nothing but unit tests can tell."""
     result = yield
-    if "torch" in sys.modules and not item.stash[_had_torch] and item.get_closest_marker("unit"):
-        pytest.fail(f"{item.nodeid} {_UNMARKED}")
+    if item.config.stash[_are_units] and "torch" in sys.modules:
+        pytest.fail("torch has been imported, by this module or test: its place is tests/torch")
     return result
-
-
-def _is_slow(item: pytest.Item) -> bool:
-    return item.get_closest_marker("slow") is not None
-
-
-def _needs_torch(node: pytest.Item | pytest.Collector) -> bool:
-    return any(node.get_closest_marker(name) is not None for name in ("torch", "gpu", "model"))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    item.stash[_had_torch] = "torch" in sys.modules
     if item.get_closest_marker("gpu") is not None:
         import torch
 
         if not torch.cuda.is_available():
             pytest.skip("needs a CUDA GPU, and torch sees none")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _signals() -> Iterator[None]:
+    from tests.dispositions import default_signals
+
+    with default_signals():
+        yield
 
 
 @pytest.fixture(scope="session")

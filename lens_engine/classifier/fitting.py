@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from lens_engine.classifier.heads import (
     PROMPTS_HEAD_KINDS,
@@ -174,6 +173,8 @@ def _fit_temperature(scores: FloatArray, gold: IndexArray) -> float:
     Args:
         scores: `[rows, labels]`, divided by the temperature before they are normalised.
     """
+    from scipy.optimize import minimize_scalar  # slow to import
+
     of_gold = np.take_along_axis(scores, gold[:, None], axis=1)
     behind = scores - of_gold  # the loss of a row is the log of the sum of exp(behind / temperature)
     most = behind.max(axis=1)

@@ -14,7 +14,6 @@ from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
-from scipy.special import log_softmax
 
 from lens_engine.classifier.bag_of_words import WordRegression
 from lens_engine.classifier.log_probs import normalise
@@ -158,6 +157,8 @@ def find_states_head(head: Head) -> StatesHead | None:
 def mean_within_labels(label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
     """Log-probabilities normalised over the labels, averaged over the prompts: `[prompts, rows, labels]` -> `[rows,
     labels]` float64."""
+    from scipy.special import log_softmax  # slow to import
+
     return np.asarray(log_softmax(label_log_probs.astype(np.float64), axis=2).mean(axis=0))
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import log_softmax
 
 from lens_engine.types import FloatArray
 
@@ -13,6 +12,8 @@ LEAST_LOG_PROB = float(np.log(1e-6))
 
 def normalise(scores: FloatArray) -> FloatArray:
     """Scores of labels -> class log-probabilities (natural log): `[rows, labels]`."""
+    from scipy.special import log_softmax  # slow to import
+
     return np.asarray(np.maximum(log_softmax(scores, axis=1), LEAST_LOG_PROB))
 
 

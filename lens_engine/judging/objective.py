@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.special import log_softmax
 
 from lens_engine.classifier.heads import log_label_shares
 from lens_engine.classifier.quality import gold_losses
@@ -77,6 +76,8 @@ class ProbabilitiesObjective:
         return [self._score(judgement, mean) for judgement, mean in zip(judgements, means, strict=True)]
 
     def _score(self, judgement: Judgement, mean: FloatArray) -> Score:
+        from scipy.special import log_softmax  # slow to import
+
         corrected = np.asarray(log_softmax(_within_labels(judgement) - mean + self.log_shares, axis=1))
         seen_through = Judgement(corrected.astype(np.float32), judgement.gold)
         return replace(
@@ -102,4 +103,6 @@ def find_label_biases(judgement: Judgement) -> FloatArray:
 
 def _within_labels(judgement: Judgement) -> FloatArray:
     """`[rows, labels]`, log-probabilities normalised over the labels."""
+    from scipy.special import log_softmax  # slow to import
+
     return np.asarray(log_softmax(judgement.label_log_probs.astype(np.float64), axis=1))

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.browser.axe import find_faults
 from tests.browser.page import Page
-from tests.browser.test_accessibility import find_faults
 from tests.e2e.processes import start_api
 from tests.e2e.stack import Stack, environment_of
 from tests.ports import reserve_port

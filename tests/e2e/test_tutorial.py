@@ -25,7 +25,7 @@ from tests.e2e.waiting import until
 from tests.ports import reserve_port
 
 PAGE = (ROOT / "docs/tutorial.md").read_text("utf-8")
-pytestmark = [pytest.mark.model, pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")]
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 
 
 def read_blocks(language: str) -> list[str]:

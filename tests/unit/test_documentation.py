@@ -20,10 +20,7 @@ from app.settings import Settings
 from docs.site import reference
 from lens_cli.application import create_application
 from lens_cli.demo.sample import SAMPLE_SPEC
-from lens_engine import LanguageModel, Task, Template, Verbalizer
-from lens_engine.task.record import TaskRecord
-from lens_engine.testing import TableScorer, tiny_causal_lm
-from lens_engine.types import Example
+from lens_engine.testing import TableScorer
 from tests.unit.lens_engine.test_wings import FLOORS
 
 ROOT = Path(__file__).parents[2]
@@ -164,51 +161,6 @@ def test_python_of_readme_runs(
     assert len(labels) == 2
     assert set(labels) <= {"billing", "delivery", "account", "technical"}
     assert (tmp_path / "classifier.json").is_file()
-
-
-@pytest.mark.slow
-def test_python_of_scikit_learn_and_pandas_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (source,) = code_blocks(ROOT / "docs/choosing.md", "python")
-    with_a_double = source.replace('open_model("smollm2-135m-instruct")', "LanguageModel(TableScorer())")
-    assert with_a_double != source
-    monkeypatch.chdir(ROOT)
-    exec(compile(with_a_double, "choosing.md", "exec"), {"LanguageModel": LanguageModel, "TableScorer": TableScorer})
-    shown = capsys.readouterr().out
-    assert "Classifiers: chosen by cross-validation" in shown
-    assert "p_billing" in shown
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("use", ["prompt", "probabilities"])
-def test_python_of_the_api_gives_the_scores_of_the_labels(
-    use: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """ "great" is one token, the other word several."""
-    (source,) = (block for block in code_blocks(ROOT / "docs/api.md", "python") if "from transformers" in block)
-    monkeypatch.chdir(tmp_path)
-    from lens_engine import load_scorer
-
-    scorer = load_scorer(str(tiny_causal_lm("llama").save(tmp_path / "models/our-llama")), dtype="float32")
-    task = Task(Template("{text} {{It}} was {label}."), Verbalizer({"good": "great", "bad": "not so good"}))
-    prefix = task.render_prefix([Example(0, "A joy", "good"), Example(1, "A bore", "bad")])
-    biases = {"good": 0.5, "bad": -0.25}
-    answer = {
-        "task": TaskRecord.of(task).model_dump(),
-        "prompt": "".join(prefix),
-        "use": use,
-        "label_biases": [{"label": label, "bias": bias} for label, bias in biases.items()],
-    }
-    (tmp_path / "support-examples.json").write_text(json.dumps(answer))
-    expected = scorer.score([prefix], [task.render_query("I was charged twice for the same order")], task.label_spans)
-
-    exec(compile(source, "api.md", "exec"), {})
-
-    shown = literal_eval(capsys.readouterr().out.splitlines()[-1])
-    added = [biases[label] if use == "probabilities" else 0.0 for label in task.labels]
-    assert list(shown) == list(task.labels)
-    assert list(shown.values()) == pytest.approx((expected[0, 0] + added).tolist(), abs=1e-3)
 
 
 def test_every_package_has_a_line_in_the_architecture() -> None:

@@ -1,13 +1,8 @@
 """Dockerfile, compose files and .env.example, as far as they can be checked without an engine."""
 
 import re
-import shutil
-import subprocess
-import sys
 import tomllib
-from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
 
@@ -217,19 +212,3 @@ def test_what_images_copy_is_there_and_not_ignored(stages: dict[str, list[str]])
     sent = {line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line.startswith("!")}
     assert copied == sent
     assert [name for name in copied if not (ROOT / name).exists()] == []
-
-
-@pytest.mark.slow
-def test_wheel_has_the_marker_of_the_types(tmp_path: Path) -> None:
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tmp_path)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "lens_engine", tmp_path / "lens_engine", ignore=ignored)
-    build = "from setuptools.build_meta import build_wheel; print(build_wheel('dist'))"
-
-    done = subprocess.run([sys.executable, "-c", build], cwd=tmp_path, capture_output=True, text=True, check=True)
-
-    with ZipFile(tmp_path / "dist" / done.stdout.splitlines()[-1]) as wheel:
-        names = wheel.namelist()
-    assert "lens_engine/py.typed" in names
-    assert "lens_engine/estimator.py" in names

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from scipy.special import softmax
 
 from lens_engine.config import SearchOptions
 from lens_engine.judging.ranker import Finished, Outcome
@@ -134,6 +133,8 @@ class Neighbourhood:
         return (*parent[:place], replacement, *parent[place + 1 :])
 
     def _draw_fitting(self, eligible: IndexArray, fit: FloatArray, rng: np.random.Generator) -> int:
+        from scipy.special import softmax  # slow to import
+
         best = eligible[np.lexsort((eligible, -fit[eligible]))][:_SHORTLIST]
         if not np.ptp(fit[eligible]):  # nothing is known of the survivors
             return int(rng.choice(eligible))

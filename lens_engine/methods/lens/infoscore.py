@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.special import log_softmax
 
 from lens_engine.config import Contribution
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
@@ -57,6 +56,8 @@ def _gold(values: FloatArray, gold: IndexArray) -> FloatArray:
 
 
 def _label_goodness(log_probs: FloatArray, gold: IndexArray, _: FloatArray) -> FloatArray:
+    from scipy.special import log_softmax  # slow to import
+
     return np.asarray(np.exp(_gold(log_softmax(log_probs, axis=2), gold)))
 
 

@@ -16,8 +16,8 @@ from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 from tests.endpoints.chat_double import MODEL, ChatDouble
 from tests.endpoints.serving import serving
+from tests.slow.lens_engine.scoring.endpoints.test_chat_runs import connect, make_problem
 from tests.unit.lens_cli.results import make_result
-from tests.unit.lens_engine.scoring.endpoints.test_chat_runs import connect, make_problem
 
 
 def test_suggestion_shows_how_the_chat_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

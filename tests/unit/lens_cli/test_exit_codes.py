@@ -28,7 +28,6 @@ from lens_engine.errors import (
     UnreadableModel,
     UnsafeModel,
 )
-from lens_engine.testing import tiny_causal_lm
 
 TASK = ["--template", "{text} It was {label}.", "--verbalizer", "positive=great", "--verbalizer", "negative=terrible"]
 Run = Callable[..., tuple[int, str]]
@@ -103,30 +102,6 @@ def test_invalid_input_has_exit_code_2(lens: Run, words: list[str], said: str) -
     assert said in errors.replace("│", "")
     assert "Traceback" not in errors
     assert "Errno" not in errors
-
-
-def make_pickle(folder: Path) -> None:
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-
-
-def remove_tokenizer(folder: Path) -> None:
-    (folder / "tokenizer.json").unlink()
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("model", ["./nowhere", "nowhere.gguf", "note.txt", "note.gguf", "./pickled", "./model"])
-def test_service_refuses_a_model_in_the_words_of_select(lens: Run, tmp_path: Path, model: str) -> None:
-    make_pickle(tiny_causal_lm("llama").save(tmp_path / "pickled"))
-    remove_tokenizer(tiny_causal_lm("llama").save(tmp_path / "model"))
-    Path("note.gguf").write_text("a note")
-    _, of_select = lens(*SELECT, "--model", model)
-
-    code, errors = lens("up", "--model", model, "--data-dir", "data")
-
-    assert code == 2
-    assert errors.startswith("error: ")
-    assert of_select.endswith(errors)
-    assert not Path("data").exists()
 
 
 def test_taken_port_has_exit_code_2(lens: Run, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from lens_engine.classifier.heads import StatesHead
 from lens_engine.exports import CodeFormat, export_support_examples, write_classifier_export
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
-from lens_engine.testing import tiny_causal_lm
 from tests.unit.lens_cli.results import CLASSIFIER, make_result
 
 
@@ -81,27 +80,3 @@ def test_classifier_without_code_is_refused(tmp_path: Path) -> None:
         refusal = CliRunner().invoke(create_application(), ["export", str(path), "--format", format]).exception
         assert isinstance(refusal, Refusal)
         assert message in str(refusal)
-
-
-@pytest.mark.torch
-def test_logit_bias_takes_token_ids_of_the_model_of_the_run(result: Path, tmp_path: Path) -> None:
-    from lens_engine.language_model.open_tokenizer import open_tokenizer
-
-    model = tiny_causal_lm("llama").save(tmp_path / "model")
-    opened = open_tokenizer(str(model))
-    arguments = ["export", str(result), "--format", "logit-bias", "--model", str(model)]
-    refusal = CliRunner().invoke(create_application(), arguments).exception
-    assert isinstance(refusal, Refusal)
-    assert "name the files of the run by --model" in str(refusal)
-
-    made = json.loads(result.read_text())
-    made["provenance"]["revision"] = opened.revision
-    result.write_text(json.dumps(made))
-    shown = CliRunner().invoke(create_application(), arguments)
-    (great,), (terrible,) = opened.tokenizer.encode_spans([" great", " terrible"])
-    assert json.loads(shown.stdout)["request"]["logit_bias"] == {str(great): 100, str(terrible): 100}
-    assert shown.stderr == ""
-
-    made["task"]["label_words"][1]["word"] = "dreadful"
-    result.write_text(json.dumps(made))
-    assert "first token is likeliest" in CliRunner().invoke(create_application(), arguments).stderr

@@ -1,26 +1,17 @@
 """The exports of a chat have the turns that were evaluated."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import jinja2
-import numpy as np
 import pytest
 import yaml
 
-from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
-from lens_engine.classifier.heads import PriorHead
 from lens_engine.errors import InvalidConfig
-from lens_engine.exports import CODE_FORMATS, FORMATS, CodeFormat, Source, write_classifier_export
+from lens_engine.exports import FORMATS, Source
 from lens_engine.exports.logit_bias import write_logit_bias
-from lens_engine.task.chat import ChatTask, ask_for_letters, ask_for_words, lift_system, read_turns
-from lens_engine.task.record import TaskRecord
+from lens_engine.task.chat import ask_for_letters, ask_for_words, lift_system, read_turns
 from lens_engine.task.template import Task
-from lens_engine.types import Example
-from tests.endpoints.chat_double import ChatDouble, HashChat
-from tests.endpoints.serving import serving
-from tests.unit.lens_engine.test_classifier_exports import run_code
 from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, load_langchain, make_source, written
 
 TEXT_TASK = Task("Q {{1}}: {text}\nIt was {label}.", {"zero": "Billing", "good": "{good} %}", "other": "Delivery"})
@@ -96,39 +87,3 @@ def test_code_and_maps_of_tokens_that_do_not_fit_are_refused() -> None:
         written(sampled, "typescript")
     with pytest.raises(InvalidConfig, match="the prompt is a chat"):
         write_logit_bias(SOURCE, lambda _: [1])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("format", CODE_FORMATS)
-def test_code_asks_the_turns_and_gives_the_probabilities(format: CodeFormat, tmp_path: Path) -> None:
-    head = PriorHead(biases=((0.5, -0.25, 0.0), (0.0, 0.0, 1.0)), temperature=0.7)
-    examples = [Example(place, text, "zero") for place, text in enumerate(AWKWARD)]
-    prompts = tuple(Prompt(rows=(0,), demonstrations=TASK.render_prefix(examples[place::2])) for place in range(2))
-    fields = {"seed": None, "temperature": None, "stop": ["\u2028", True], "max_completion_tokens": 16}
-    form = TASK.chat.model_copy(update={"fields": fields})
-    classifier = Classifier(
-        task=TaskRecord.of(ChatTask(TASK, form)),
-        prompts=prompts,
-        head=head,
-        fit_rows=9,
-        model=ModelRecord(model="m", revision="0" * 64, dtype="float32", device="endpoint"),
-        tokens_per_input=1.0,
-    )
-    texts = ["about billing", *AWKWARD]
-    with serving(ChatDouble()) as double:
-        code = write_classifier_export(classifier, format)
-        found = run_code(format, code, tmp_path, f"{double.url}/v1", texts)
-    sent = {"logprobs": True, "top_logprobs": 20, "stop": fields["stop"], "max_completion_tokens": 16}
-    assert all(body | {"messages": 0} == {"model": "toy", "messages": 0, **sent} for body in double.bodies)
-    scores = np.array([[_score(prefix, text) for text in texts] for prefix in classifier.prefixes])
-    expected = np.exp(head.class_log_probs(scores))
-    answered = [[one["probabilities"][label] for label in classifier.labels] for one in found]
-    assert np.allclose(answered, expected.clip(min=1e-6), atol=1e-6)
-
-
-def _score(prefix: tuple[str, ...], text: str) -> list[float]:
-    """`{good}` is no token of the model, so it is a floor."""
-    found = HashChat()(lift_system(read_turns("".join(prefix) + TASK.render_query(text))))
-    listed = dict(sorted(found.items(), key=lambda one: -one[1])[:20])
-    billing = float(np.logaddexp(listed["Billing"], listed[" Billing"]))
-    return [billing, min(listed.values()), listed["Delivery"]]

@@ -14,7 +14,6 @@ from lens_engine.errors import (
     InvalidDataset,
     ModelError,
     NonFiniteScore,
-    OutOfMemory,
     UnknownModel,
     UnsafeModel,
 )
@@ -68,26 +67,6 @@ def test_other_errors_pass(error: Exception) -> None:
         raise error
 
     assert caught.value is error
-
-
-@pytest.mark.torch
-def test_error_of_torch_on_a_device_is_the_worker_s() -> None:
-    import torch
-
-    with pytest.raises(WorkerFault) as caught, blaming_worker():
-        raise torch.AcceleratorError("CUDA error: unspecified launch failure")
-
-    assert caught.value.code == "device-failed"
-
-
-@pytest.mark.torch
-def test_lack_of_memory_of_torch_on_a_device_of_its_own_passes() -> None:
-    import torch
-
-    error = caused_by(OutOfMemory("too little memory"), torch.OutOfMemoryError("CUDA out of memory"))
-
-    with pytest.raises(OutOfMemory), blaming_worker():
-        raise error
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory"), ImportError("no torch")])

@@ -11,7 +11,6 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 from lens_engine.disk.cache_folder import digest_files, make_once
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.language_model.loading.token_counter import find_token_counter
-from lens_engine.testing import tiny_causal_lm
 
 TEXTS = ["abc", "", "a<|end|>", "é"]
 COUNTS = [3, 0, 8, 2]
@@ -95,30 +94,3 @@ def test_counting_imports_neither_torch_nor_transformers(tmp_path: Path) -> None
     outcome = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
 
     assert outcome.stdout.strip() == "[3] set()"
-
-
-@pytest.mark.torch
-def test_counts_are_those_of_the_scorer(tmp_path: Path) -> None:
-    from lens_engine.language_model.loading.load import load_scorer
-
-    folder = str(tiny_causal_lm("llama").save(tmp_path))
-    texts = ["It was great.", " great", "great  terrible\n", "", "<|endoftext|> naïve 日本", "great " * 3_000]
-
-    count_tokens = find_token_counter(folder)
-
-    assert count_tokens is not None
-    scorer = load_scorer(folder, dtype="float32", device="cpu", executor="plain")
-    assert count_tokens(texts * 500) == scorer.count_tokens(texts) * 500
-
-
-@pytest.mark.model
-def test_counts_of_the_bundled_model_are_those_of_its_scorer() -> None:
-    from lens_engine.language_model.loading.load import load_scorer
-
-    scorer = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu", executor="plain")
-    texts = ["It was great.", " great", "a  b\n\n", "", "<|im_start|>user 1234 naïve 日本"]
-
-    count_tokens = find_token_counter(BUNDLED_MODEL)
-
-    assert count_tokens is not None
-    assert count_tokens(texts) == scorer.count_tokens(texts)

@@ -1,0 +1,140 @@
+"""The real llama-server says what Lens computes: what every test of a client of it stands on."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lens_engine.config import SelectionConfig
+from lens_engine.language_model.loading.load import load_scorer
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.language_model.open_endpoint import open_endpoint
+from lens_engine.language_model.open_tokenizer import open_tokenizer
+from lens_engine.pipeline import select_support_examples
+from lens_engine.rows.problem import Problem
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.task.template import Task
+from lens_engine.types import Example, LabelLogProbs
+from tests.endpoints.double import MODEL, Double, ModelBehind, serving
+from tests.llama_server.server import LlamaServer
+from tests.llama_server.weights import float32_weights
+
+PREFIX = ("Sharp, funny and warm. It was great.\n", "Two hours that I will not get back. It was terrible.\n")
+QUERIES = ["I loved every minute of it. It was", "Dull. It was"]
+TASK = Task("{text} It was {label}.\n", {"bad": "terrible", "good": "great"})
+CONFIG = SelectionConfig.model_validate(
+    {
+        "num_demonstrations": 2,
+        "splits": {"validation": 8, "confirmation": 4, "test": 4},
+        "filtering": {"keep": 6, "rounds": 2, "initial_score_size": 2, "max_score_size": 4},
+        "search": {"beam_width": 2, "children": 2, "iterations": 1},
+        "classifier": {"kind": "none"},
+        "comparisons": "none",
+    }
+)
+LIKELY, RARE = [" great", " terrible", " fine"], " photosynthesis"
+
+
+@pytest.fixture(scope="module")
+def prompts() -> list[list[int]]:
+    tokenizer = open_tokenizer(BUNDLED_MODEL).tokenizer
+    [prefix] = tokenizer.encode_prefixes([PREFIX])
+    return [[*prefix, *query] for query in tokenizer.encode_queries(QUERIES, is_first=False)]
+
+
+@pytest.fixture(scope="module")
+def label_tokens() -> list[int]:
+    return [token for (token,) in open_tokenizer(BUNDLED_MODEL).tokenizer.encode_spans([*LIKELY, RARE])]
+
+
+@pytest.fixture(scope="module")
+def local() -> LabelLogProbs:
+    scorer = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu")
+    label_log_probs: LabelLogProbs = scorer.score([PREFIX], QUERIES, [*LIKELY, RARE])[0]  # [queries, labels]
+    return label_log_probs
+
+
+def ask(server: LlamaServer, prompt: list[int], **changes: Any) -> dict[str, Any]:
+    body = {"prompt": prompt, "n_predict": 1, "n_probs": 1000, "temperature": 0, "cache_prompt": True, **changes}
+    answer = httpx.post(f"{server.url}/completion", json=body, timeout=60)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_likely_labels_have_the_local_log_probabilities(
+    llama_server: LlamaServer, prompts: list[list[int]], label_tokens: list[int], local: LabelLogProbs
+) -> None:
+    for prompt, expected in zip(prompts, local, strict=True):
+        [place] = ask(llama_server, prompt)["completion_probabilities"]
+        log_probs = {token["id"]: token["logprob"] for token in place["top_logprobs"]}
+        assert [log_probs[token] for token in label_tokens[:-1]] == pytest.approx(expected[:-1], rel=0, abs=1e-3)
+
+
+def test_label_beyond_the_thousand_is_read_raw_under_a_bias(
+    llama_server: LlamaServer, prompts: list[list[int]], label_tokens: list[int], local: LabelLogProbs
+) -> None:
+    rare = label_tokens[-1]
+    for prompt, expected in zip(prompts, local, strict=True):
+        [place] = ask(llama_server, prompt, logit_bias=[[rare, 1000]])["completion_probabilities"]
+        assert rare not in {token["id"] for token in place["top_logprobs"]}
+        assert (place["id"], place["logprob"]) == (rare, pytest.approx(expected[-1], rel=0, abs=1e-3))
+
+
+def test_repeated_prompt_is_read_from_the_server_s_cache(llama_server: LlamaServer) -> None:
+    prompt = list(range(1000, 1100))
+    cold = ask(llama_server, prompt, id_slot=0)
+    warm = ask(llama_server, [*prompt, 5], id_slot=0)
+    assert (cold["tokens_evaluated"], warm["tokens_evaluated"]) == (100, 101)
+    assert (cold["timings"]["cache_n"], warm["timings"]["cache_n"]) == (0, 100)
+
+
+def test_scorer_of_servers_gives_the_local_scores(llama_server: LlamaServer) -> None:
+    """With tokens of its own and of the model's files; label words of several tokens share nodes."""
+    spans = [*LIKELY, RARE, " not so good", " not my thing"]
+    right = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu").score([PREFIX, ()], QUERIES, spans)
+    for tokenizer in (None, BUNDLED_MODEL):
+        endpoint = Endpoint("llama-cpp", llama_server.url, float32_weights().name)
+        scorer = open_endpoint(endpoint, tokenizer=tokenizer, answer_bytes=None)
+        try:
+            found = scorer.score([PREFIX, ()], QUERIES, spans)
+        finally:
+            scorer.close()
+        assert found == pytest.approx(right, rel=0, abs=1e-3)
+        assert scorer.conformance.repeat_nats < 1e-3
+
+
+def test_weights_here_are_those_of_the_server(llama_server: LlamaServer, tmp_path: Path) -> None:
+    endpoint = Endpoint("llama-cpp", llama_server.url, float32_weights().name)
+    scorer = open_endpoint(endpoint, weights=BUNDLED_MODEL, cache_dir=tmp_path, answer_bytes=None)
+    scorer.close()
+    assert "the weights here differ by" in (scorer.identity.executor_note or "")
+
+
+def choose(scorer: LabelScorer) -> list[tuple[int, ...]]:
+    """Rows of the support examples of a small selection, for each use."""
+    said = {"bad": ("Dull", "Slow", "A mess"), "good": ("Warm", "Sharp", "A joy")}
+    things = ("the plot", "the cast", "the music", "the end", "the jokes", "the pace")
+    texts = [(label, f"{word}, {thing}.") for thing in things for label in said for word in said[label]]
+    examples = [Example(row, text, label) for row, (label, text) in enumerate(texts)]
+    result = select_support_examples(Problem(TASK, examples), scorer, CONFIG, progress=False)
+    return [tuple(one.row for one in answer.examples) for answer in result.support_examples]
+
+
+def choose_at(endpoint: Endpoint, folder: Path) -> list[tuple[int, ...]]:
+    scorer = open_endpoint(endpoint, cache_dir=folder, answer_bytes=None)
+    try:
+        return choose(scorer)
+    finally:
+        scorer.close()
+
+
+def test_selection_through_servers_is_that_of_the_model_here(llama_server: LlamaServer, tmp_path: Path) -> None:
+    local = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu")
+    chosen = choose(local)
+    with serving(Double(ModelBehind(local))) as double:
+        assert choose_at(Endpoint("vllm", double.url, MODEL), tmp_path) == chosen
+    real = Endpoint("llama-cpp", llama_server.url, float32_weights().name)
+    assert choose_at(real, tmp_path) == chosen

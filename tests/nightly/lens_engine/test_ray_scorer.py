@@ -1,0 +1,416 @@
+"""Real actors over a local Ray, which lives as long as this module."""
+
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import ClusterError, InvalidConfig, ModelError, OutOfMemory, PromptTooLong, UnknownModel
+from lens_engine.language_model.loading.load import load_scorer
+from lens_engine.language_model.ray.actor import ActorReport, BlockScores, ScoringActor
+from lens_engine.language_model.ray.placement import Placement, find_place
+from lens_engine.language_model.ray.scorer import RayScorer
+from lens_engine.language_model.ray.session import RaySession
+from lens_engine.language_model.ray.team import AHEAD, MAX_LOSSES, Team
+from lens_engine.metering.progress import Progress, SilentListener
+from lens_engine.pipeline import select_support_examples
+from lens_engine.rows.problem import Problem
+from lens_engine.scoring.base import Block, ParallelScorer
+from lens_engine.scoring.interruption import interrupted_by
+from lens_engine.scoring.scorer import CausalLMScorer
+from lens_engine.scoring.surroundings import describe_surroundings
+from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.testing import TINY_CONTEXT, TableScorer, tiny_causal_lm
+from lens_engine.types import Example, LabelLogProbs, Phase
+
+ray = pytest.importorskip("ray")
+
+SPANS = (" great", " terrible")
+PATIENCE_SECONDS = 60.0
+NUM_CPUS = 4  # as Ray counts: for two teams of two
+FULL_BUDGET, SMALL_BUDGET = 1024, 512
+
+
+class TableActor(ScoringActor):
+    """Answers from a table and adds the token budget. The first word of a block's first query may be an order.
+
+    The model's name is a folder where actors leave marks for each other and for the test.
+    """
+
+    def load(self, choice: dict[str, Any]) -> ActorReport:
+        self._folder = Path(choice["model"])
+        number = self._mark("loaded")
+        if number > 1 and (self._folder / "die-while-loading").exists():
+            os._exit(1)
+        if (self._folder / "no-memory").exists():
+            raise OutOfMemory("planted")
+        processor = f"GPU {number if (self._folder / 'mixed').exists() else 0}"
+        identity = replace(TableScorer().identity, token_budget=FULL_BUDGET)
+        return ActorReport(identity, 100, ("torch 2", processor))
+
+    def score(self, block: Block, label_spans: Sequence[str], token_budget: int) -> BlockScores:
+        assert tuple(label_spans) == SPANS
+        order = block.queries[0].split()[0]
+        number = self._mark(order)
+        if order == "die" or (order == "die-once" and number == 1):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if order == "slow":
+            time.sleep(1.0)
+        if order == "bug":
+            raise ZeroDivisionError("planted")
+        used = min(token_budget, SMALL_BUDGET) if order == "fat" else token_budget
+        return BlockScores(expected_scores(block, used), token_budget, used)
+
+    def _mark(self, name: str) -> int:
+        """How often it has happened, by now."""
+        (self._folder / f"{name}.{os.getpid()}.{time.monotonic_ns()}").touch()
+        return len(list(self._folder.glob(f"{name}.*")))
+
+
+def expected_scores(block: Block, token_budget: int = FULL_BUDGET) -> LabelLogProbs:
+    scores = TableScorer(max_prompt_tokens=100).score(block.prefixes, block.queries, SPANS)
+    return np.asarray(scores + np.float32(token_budget))
+
+
+def make_blocks(*orders: str) -> list[Block]:
+    return [Block(((f"prefix {place}",), ()), (f"{order} {place}", "more")) for place, order in enumerate(orders)]
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[RaySession]:
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # actors cannot import a test
+    opened = RaySession.open(None, num_cpus=NUM_CPUS, num_gpus=0)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_causal_lm("llama").save(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def two_actors(session: RaySession, tiny_folder: Path) -> Iterator[RayScorer]:
+    assert session.resources()
+    scorer = RayScorer.start(str(tiny_folder), actors=2, threads=1, device="cpu", name="tiny")
+    yield scorer
+    scorer.close()
+
+
+@pytest.fixture(scope="module")
+def one_scorer(tiny_folder: Path, two_actors: RayScorer) -> Iterator[CausalLMScorer]:
+    """With the number format that the actors have settled on."""
+    before = torch.get_num_threads()
+    dtype = two_actors.identity.dtype
+    yield load_scorer(str(tiny_folder), threads=1, device="cpu", dtype=dtype, name="tiny")
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def start_table(session: RaySession, tmp_path: Path) -> Iterator[Callable[..., RayScorer]]:
+    """A scorer over table actors, which ends with the test."""
+    assert session.resources()
+    teams = list[Team]()
+
+    def start(size: int = 2) -> RayScorer:
+        needs = {"num_cpus": 1.0, "num_gpus": 0.0}
+        team = Team({"model": str(tmp_path)}, size, resources=needs, patience_seconds=PATIENCE_SECONDS, kind=TableActor)
+        teams.append(team)
+        return RayScorer(team, team.start(), ExitStack())
+
+    yield start
+    for team in teams:
+        team.close()
+
+
+def collect(scorer: RayScorer, blocks: Sequence[Block]) -> list[LabelLogProbs]:
+    return list(scorer.score_blocks(blocks, SPANS))
+
+
+def same(found: Sequence[LabelLogProbs], expected: Sequence[LabelLogProbs]) -> bool:
+    return len(found) == len(expected) and all(map(np.array_equal, found, expected))
+
+
+def sample_blocks(count: int) -> list[Block]:
+    """Of several forwards each, since bits depend on how forwards are cut."""
+    return [
+        Block(
+            tuple((f"A text, {place} of {number}. It was great.\n",) for number in range(8)),
+            tuple(f"Another text, {place} {'and ' * number}so on. It was" for number in range(12)),
+        )
+        for place in range(count)
+    ]
+
+
+def test_actors_may_differ_in_why_an_executor_was_refused() -> None:
+    """The first actor tries them all, and the others are told which to take."""
+    plain, cached = (replace(TableScorer().identity, executor=name) for name in ("plain", "cached"))
+    first = ActorReport(plain, 100, ())
+    noted = replace(first, identity=replace(plain, executor_note="packed: refused"))
+    assert noted.differences(first) == []
+    assert noted.differences(replace(first, identity=cached)) == ["executor plain, and executor cached"]
+
+
+def test_several_actors_give_the_bits_of_one_scorer(two_actors: RayScorer, one_scorer: CausalLMScorer) -> None:
+    blocks = sample_blocks(9)
+
+    found = collect(two_actors, blocks)
+
+    assert same(found, [one_scorer.score(block.prefixes, block.queries, SPANS) for block in blocks])
+    assert isinstance(two_actors, ParallelScorer)
+    assert (two_actors.num_workers, len(set(two_actors.pids))) == (2, 2)
+
+
+def test_scorer_of_actors_says_of_itself_what_one_says(two_actors: RayScorer, one_scorer: CausalLMScorer) -> None:
+    segments = ["It was great.", "", "terrible"]
+
+    assert two_actors.identity == one_scorer.identity
+    assert two_actors.surroundings == describe_surroundings("cpu")
+    assert two_actors.max_prompt_tokens == one_scorer.max_prompt_tokens
+    assert two_actors.count_tokens(segments) == one_scorer.count_tokens(segments)
+    assert two_actors.encode_label_spans(SPANS) == one_scorer.encode_label_spans(SPANS)
+    for scorer in (two_actors, one_scorer):
+        with pytest.raises(InvalidConfig, match="tiny has no chat template"):
+            scorer.render_chat([{"role": "user", "content": "a"}])
+
+
+def test_refusal_of_an_actor_arrives_as_itself(two_actors: RayScorer) -> None:
+    with pytest.raises(PromptTooLong, match=f"exceeds the model's {TINY_CONTEXT}") as refusal:
+        two_actors.score([("word " * TINY_CONTEXT,)], ["a"], SPANS)
+    assert type(refusal.value) is PromptTooLong
+    assert refusal.value.field == "examples"
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    task = Task(Template("{text} It was {label}."), Verbalizer({"good": "great", "bad": "terrible"}))
+    texts = [(f"sample {row}", ("good", "bad")[row % 2]) for row in range(140)]
+    return Problem(task, [Example(row, text, label) for row, (text, label) in enumerate(texts)])
+
+
+def test_selection_survives_a_lost_actor_with_the_same_digest(
+    two_actors: RayScorer,
+    one_scorer: CausalLMScorer,
+    problem: Problem,
+    make_config: Callable[..., SelectionConfig],
+    make_store: Callable[..., Any],
+) -> None:
+    store = make_store()
+    config = make_config(filtering={"keep": 16}, search={"iterations": 2})
+    before = two_actors.pids
+
+    class Killer(SilentListener):
+        def on_progress(self, progress: Progress) -> None:
+            if progress.phase is Phase.SEARCH and len(before) == 2:
+                os.kill(before.pop(), signal.SIGKILL)
+
+    found = select_support_examples(problem, two_actors, config, listener=Killer(), checkpoints=store)
+
+    resumed = make_store(store.saved[len(store.saved) // 2])
+    assert select_support_examples(problem, one_scorer, config, checkpoints=resumed).digest == found.digest
+    alone = select_support_examples(problem, one_scorer, config)
+    assert len(before) == 1
+    assert found.digest == alone.digest
+    assert two_actors.num_workers == 2
+
+
+def test_block_of_a_lost_actor_is_scored_by_another(start_table: Callable[..., RayScorer], tmp_path: Path) -> None:
+    blocks = make_blocks("a", "die-once", "b", "c", "d", "e")
+
+    scorer = start_table()
+
+    assert same(collect(scorer, blocks), [expected_scores(block) for block in blocks])
+    assert same(collect(scorer, blocks), [expected_scores(block) for block in blocks])
+    assert len(list(tmp_path.glob("die-once.*"))) == 3, "twice in the first run"
+    while len(scorer.pids) < 2:  # the new actor takes calls once it has loaded
+        collect(scorer, blocks[:1])
+
+
+def test_only_actor_that_dies_between_two_calls_is_replaced(start_table: Callable[..., RayScorer]) -> None:
+    scorer = start_table(1)
+    os.kill(scorer.pids[0], signal.SIGKILL)
+
+    assert scorer.score([()], ["a"], SPANS).shape == (1, 1, 2)
+
+
+def test_block_that_ends_every_actor_is_given_up(start_table: Callable[..., RayScorer], tmp_path: Path) -> None:
+    scorer = start_table()
+
+    with pytest.raises(ClusterError, match=f"{MAX_LOSSES + 1} actors in a row were lost at the same work"):
+        collect(scorer, make_blocks("a", "b", "die", "c"))
+    assert len(list(tmp_path.glob("die.*"))) == MAX_LOSSES + 1
+
+
+@pytest.mark.parametrize(
+    ("mark", "kind", "message"),
+    [
+        ("die-while-loading", ClusterError, "lost while they loaded the model"),
+        ("no-memory", OutOfMemory, r"^planted$"),
+        ("mixed", ClusterError, "numbers; GPU 1, and GPU 2: use"),
+    ],
+)
+def test_failure_of_loading_is_told(
+    mark: str, kind: type[ModelError], message: str, start_table: Callable[..., RayScorer], tmp_path: Path
+) -> None:
+    (tmp_path / mark).touch()
+
+    with pytest.raises(kind, match=message):
+        start_table()
+
+
+def test_error_comes_in_the_turn_of_its_block(start_table: Callable[..., RayScorer]) -> None:
+    blocks = make_blocks("slow", "bug", "a")
+    found = list[LabelLogProbs]()
+
+    with pytest.raises(ZeroDivisionError, match="planted"):
+        found.extend(start_table().score_blocks(blocks, SPANS))
+
+    assert same(found, [expected_scores(blocks[0])])
+
+
+def test_signal_and_stop_end_the_wait_for_an_actor(start_table: Callable[..., RayScorer]) -> None:
+    """As the time limit and the shutdown of a worker do, and a cancel request."""
+    scorer = start_table()
+    (slow,) = make_blocks("slow")
+
+    def interrupt(*_: object) -> None:
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    with pytest.raises(InterruptedError):
+        scorer.score(slow.prefixes, slow.queries, SPANS)
+    signal.signal(signal.SIGALRM, before)
+    with pytest.raises(InterruptedError), interrupted_by(interrupt):
+        scorer.score(slow.prefixes, slow.queries, SPANS)
+
+
+def test_slow_actor_does_not_hold_the_other(start_table: Callable[..., RayScorer], tmp_path: Path) -> None:
+    scorer = start_table()
+    orders = ["slow", *["a"] * 40]
+
+    answers = scorer.score_blocks(make_blocks(*orders), SPANS)
+    next(answers)
+
+    assert len(list(tmp_path.glob("a.*"))) >= 2 * AHEAD - 2, "done by the other one while the first block was scored"
+    assert len(list(answers)) == 40
+
+
+def test_blocks_are_taken_only_as_they_can_be_scored(start_table: Callable[..., RayScorer]) -> None:
+    taken = list[Block]()
+
+    def offer() -> Iterator[Block]:
+        for block in make_blocks(*["a"] * 100):
+            taken.append(block)
+            yield block
+
+    answers = start_table().score_blocks(offer(), SPANS)
+    assert taken == []
+    for number in range(1, 101):
+        next(answers)
+        assert len(taken) < number + 2 * AHEAD
+    assert list(answers) == []
+
+
+def test_halved_budget_of_one_actor_holds_for_all_later_blocks(
+    start_table: Callable[..., RayScorer],
+) -> None:
+    scorer = start_table()
+    blocks = make_blocks("a", "slow", "b", "fat", "c", "d", "e", "f", "g")
+
+    found = collect(scorer, blocks)
+
+    budgets = [FULL_BUDGET] * 3 + [SMALL_BUDGET] * 6
+    assert same(found, [expected_scores(block, budget) for block, budget in zip(blocks, budgets, strict=True)])
+    assert scorer.identity.token_budget == SMALL_BUDGET
+    assert same(collect(scorer, blocks[:1]), [expected_scores(blocks[0], SMALL_BUDGET)])
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "message"),
+    [
+        ({"actors": 0}, "actors", "at least 1"),
+        ({"actors": None}, "actors", "without a GPU in Ray, the number of actors must be given"),
+        ({"actors": 1, "device": "cuda:1"}, "device", "'cuda:1' is one device"),
+        ({"actors": 3, "device": "cuda"}, "actors", "3 actors need 3 GPUs, and Ray has 0"),
+        ({"actors": 3, "device": "auto", "threads": 2}, "actors", "3 actors need 6 CPUs, and Ray has 4"),
+    ],
+)
+def test_what_the_machine_cannot_do_is_refused(
+    session: RaySession, given: dict[str, Any], field: str, message: str
+) -> None:
+    with pytest.raises(InvalidConfig, match=message) as refusal:
+        RayScorer.start("no-model", **given)
+    assert refusal.value.field == field
+    assert session.resources()["CPU"] == NUM_CPUS
+
+
+@pytest.mark.parametrize(
+    ("actors", "device", "variable", "place"),
+    [
+        (None, "auto", "2", Placement(3, "cuda", None)),
+        (2, "cuda", "", Placement(2, "cuda", None)),
+        (2, "cpu", "2", Placement(2, "cpu", 2)),
+    ],
+)
+def test_actors_are_as_many_as_gpus_unless_their_number_is_given(
+    actors: int | None,
+    device: str,
+    variable: str,
+    place: Placement,
+    session: RaySession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    has = session.resources() | {"GPU": 3.0}
+    monkeypatch.setattr(RaySession, "resources", lambda _: has)
+    monkeypatch.setenv("OMP_NUM_THREADS", variable)
+
+    with find_place(None, actors, device) as found:
+        assert found == place
+
+
+def test_model_that_is_not_there_is_refused_by_its_name(session: RaySession, tmp_path: Path) -> None:
+    assert session.resources()
+    with pytest.raises(UnknownModel, match="nowhere"):
+        RayScorer.start(str(tmp_path / "nowhere"), actors=1, threads=1)
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+
+    with pytest.raises(InvalidConfig, match=r"pip install -c constraints.txt '.\[cluster\]'"):
+        RayScorer.start("no-model", actors=2)
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("127.0.0.1:1", "refused"),
+        ("somewhere", "not host:port"),
+        ("ray://127.0.0.1:10001", "not host:port"),
+        ("127.0.0.1:99999", "port"),
+    ],
+)
+def test_address_where_no_cluster_is_gets_refused(address: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)  # a process that is connected stays so
+
+    with pytest.raises(InvalidConfig, match=f"could not be reached at '{address}': .*{reason}") as refusal:
+        RayScorer.start("no-model", actors=2, address=address)
+    assert refusal.value.field == "ray_address"
+
+
+def test_ray_leaves_the_signals_and_the_log_of_the_process_alone(session: RaySession) -> None:
+    assert session.resources()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert logging.getLogger("ray").level != logging.ERROR

@@ -1,0 +1,190 @@
+"""The commands with a model behind a server, over real HTTP."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from lens_cli.application import create_application
+from lens_cli.refusals import Refusal
+from tests.endpoints.double import MODEL, Double, HashBehind, serving
+
+ROOT = Path(__file__).parents[3]
+SMALL = [
+    *(
+        "num_demonstrations=2",
+        "splits.validation=8",
+        "splits.confirmation=4",
+        "splits.test=8",
+        "classifier.fit_rows=12",
+    ),
+    *("classifier.kind=label_probabilities", "classifier.max_prompts=1", "filtering.candidates=24", "filtering.keep=8"),
+    *("filtering.rounds=2", "filtering.initial_score_size=2", "filtering.max_score_size=6", "search.beam_width=2"),
+    *("search.children=2", "search.iterations=1", "search.first_permutations=4", "search.halvings=0"),
+]
+PRICES = ["--price-input", "10", "--price-output", "40"]
+
+
+@pytest.fixture
+def double() -> Iterator[Double]:
+    with serving(Double(HashBehind())) as started:
+        yield started
+
+
+@pytest.fixture
+def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "train.csv"
+    path.write_text("\n".join(["text,label", *(f"film {row},{('bad', 'good')[row % 2]}" for row in range(80))]))
+    return path
+
+
+def served(double: Double) -> list[str]:
+    return ["--endpoint", double.url, "--endpoint-kind", "vllm", "--model", MODEL]
+
+
+def select(train: Path, double: Double, *more: str) -> list[str]:
+    words = ["select", str(train), *served(double), "--compare", "none", "--verbalizer", "bad=B", "--verbalizer"]
+    return [*words, "good=G", *(word for option in SMALL for word in ("--option", option)), *more]
+
+
+def lens(*words: str) -> str:
+    """Run a command in this process; what it prints, on one line."""
+    outcome = CliRunner().invoke(create_application(), [*words], catch_exceptions=False)
+    assert outcome.exit_code == 0, outcome.output
+    return " ".join(outcome.output.split())
+
+
+def test_selected_classifier_classifies_and_is_evaluated_at_the_same_server(
+    double: Double, train: Path, tmp_path: Path
+) -> None:
+    files = [tmp_path / name for name in ("classifier.json", "result.json", "predictions.csv")]
+    classifier, result, predictions = map(str, files)
+    shown = lens(*select(train, double, "--classifier", classifier, "--output", result, *PRICES, "--max-cost", "9"))
+    assert (
+        f"Next: lens classify new.csv --classifier {classifier} --output predictions.csv --endpoint {double.url}"
+        in (shown)
+    )
+    assert " tokens for 0." in shown
+    assert f"Connecting to {double.url}" in shown
+    paid = json.loads(Path(result).read_text())["cost"]["paid"]
+    assert paid["usd"] > 0
+    at = ["--endpoint", double.url, "--endpoint-kind", "vllm"]
+    lens("classify", str(train), "--classifier", classifier, "--output", predictions, *at)
+    with Path(predictions).open(newline="") as file:
+        assert {row["label"] for row in csv.DictReader(file)} <= {"good", "bad"}
+    double.prompts.clear()
+    lens("classify", str(train), "--classifier", classifier, "--output", predictions, "--overwrite", *at)
+    assert [prompt for prompt in double.prompts if b"Question:" not in bytes(prompt[1:])] == [], "answers are kept"
+    lens("evaluate", result, str(train), *at)
+    with pytest.raises(Refusal, match="behind a server; name the server by --endpoint"):
+        lens("classify", str(train), "--classifier", classifier, "--output", predictions, "--overwrite")
+    double.version = "0.33.0"
+    with pytest.raises(Refusal, match="another model, version or tokenizer is another revision"):
+        lens("classify", str(train), "--classifier", classifier, "--output", predictions, "--overwrite", *at)
+
+
+def test_classification_ends_at_its_limit_and_goes_on(double: Double, train: Path, tmp_path: Path) -> None:
+    classifier, predictions = str(tmp_path / "classifier.json"), str(tmp_path / "predictions.csv")
+    lens(*select(train, double, "--classifier", classifier))
+    double.prompts.clear()
+    words = ["classify", str(train), "--classifier", classifier, "--output", predictions, *served(double), *PRICES]
+    with pytest.raises(Refusal, match="the limit on the cost is reached") as refused:
+        lens(*words, "--max-cost", "0.01")
+    assert "raise --max-cost and repeat the command" in refused.value.details[0]
+    lens(*words, "--max-cost", "1")
+    asked = [prompt for prompt in double.prompts if b"Question:" not in bytes(prompt[1:])]
+    assert 0 < len(asked) == len(set(asked))
+
+
+def test_estimate_says_requests_tokens_money_and_time(double: Double, train: Path) -> None:
+    shown = lens(*select(train, double, "--estimate", *PRICES, "--max-cost", "0.05"))
+    assert "tokens sent" in shown
+    assert "The budget ends the run at 0.0500 USD (budget.max_cost)" in shown
+    assert "The speed was measured on a small sample, which took" in shown
+    double.prompts.clear()
+    lens(*select(train, double, "--estimate", *PRICES))
+    counted = [prompt for prompt in double.prompts if b"Question:" not in bytes(prompt[1:])]
+    assert len(counted) == len(set(counted))
+
+
+def test_suggested_command_asks_the_same_server(double: Double, train: Path) -> None:
+    shown = lens("suggest", str(train), *served(double), *PRICES, "--max-cost", "2")
+    assert (
+        f"--endpoint {double.url} --endpoint-kind vllm --model {MODEL} --price-input 10.0 --price-output 40.0" in shown
+    )
+    assert "--max-cost 2.0" in shown
+    assert "tokens sent" in shown
+    assert "at most" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--dtype", "float32"], "--dtype is for a model on this machine"),
+        (["--actors", "2"], "--actors is for a model on this machine"),
+        (["--max-cost", "1"], "--max-cost needs --price-input and --price-output"),
+        (["--endpoint-key-variable", "NOT_SET_HERE"], "the environment variable NOT_SET_HERE"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(double: Double, train: Path, words: list[str], message: str) -> None:
+    with pytest.raises(Refusal, match=message) as refused:
+        lens(*select(train, double, *words))
+    assert refused.value.exit_code == 2
+
+
+def test_server_that_fails_a_check_is_refused_with_server_check_and_remedy(double: Double, train: Path) -> None:
+    def flatten(answer: dict[str, Any]) -> dict[str, Any]:
+        for choice in answer["choices"]:
+            top = choice["logprobs"]["top_logprobs"][0]
+            choice["logprobs"]["top_logprobs"][0] = dict.fromkeys(top, -5.0)
+        return answer
+
+    double.fault = flatten
+    with pytest.raises(Refusal, match=rf"{double.url} .*\(check: prompts\).*look at the server's log") as refused:
+        lens(*select(train, double))
+    assert refused.value.exit_code == 2
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    code = (
+        "import sys, lens_cli\n"
+        "try:\n    lens_cli.main()\n"
+        "except SystemExit as end:\n    code = end.code\n"
+        "print('torch' in sys.modules, 'transformers' in sys.modules)\n"
+        "sys.exit(code)"
+    )
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_selection_at_a_server_imports_no_torch(double: Double, train: Path) -> None:
+    run = start(*select(train, double))
+    shown, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, errors
+    assert shown.splitlines()[-1] == "False False"
+
+
+def test_interrupt_ends_a_run_within_seconds_with_the_best_so_far(double: Double, train: Path, tmp_path: Path) -> None:
+    double.seconds = 0.3
+    result = tmp_path / "result.json"
+    run = start(*select(train, double, "--output", str(result), "--option", "search.iterations=50"))
+    while double.num_prompts < 520:  # the first permutations are judged, and the search goes on
+        assert run.poll() is None, run.communicate()
+        time.sleep(0.02)
+    os.kill(run.pid, signal.SIGINT)
+    asked = time.monotonic()
+    shown, errors = run.communicate(timeout=60)
+    assert run.returncode == 130, errors
+    assert time.monotonic() - asked < 30
+    assert json.loads(result.read_text())["stop_reason"] == "cancelled"
+    assert "Partial: the run was stopped" in " ".join(shown.split())

@@ -1,0 +1,298 @@
+"""The classifier of a run: its candidates, the rows they are judged on, and the choice among them."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lens_engine.classifier.candidates import Candidate, choose_candidate
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.pipeline import select_support_examples
+from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
+from lens_engine.run import preparation
+from lens_engine.run.checkpoint import Checkpoint, MemoryCheckpointStore
+from lens_engine.scoring.base import Prefix
+from lens_engine.testing import StatesTableScorer, TableScorer
+from lens_engine.types import States
+
+Make = Callable[..., Any]
+WHOLE: dict[str, Any] = {"classifier": {"kind": "auto", "max_prompts": 3, "fit_rows": 80}, "comparisons": "none"}
+
+
+class KnowingScorer(StatesTableScorer):
+    """Its states after a prompt tell the mood of a text; those without a prompt, and its label words, tell nothing."""
+
+    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
+        found = super().states(prefix, queries, layers)
+        if prefix:
+            found[..., 0] += [4.0 if "sunny" in query else -4.0 for query in queries]
+        return found
+
+
+class GreyDayScorer(StatesTableScorer):
+    """Its states tell the mood of a grey day, which no word of the text tells."""
+
+    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
+        found = super().states(prefix, queries, layers)
+        moods = [4.0 if int(query.split()[0].removeprefix("day")) % 2 else -4.0 for query in queries]
+        found[..., 0] += [mood if "grey" in query else 0.0 for mood, query in zip(moods, queries, strict=True)]
+        return found
+
+
+@pytest.fixture(scope="module")
+def select(make_planted_problem: Make, make_config: Make) -> Callable[..., SelectionResult]:
+    def run(scorer: TableScorer | None = None, checkpoints: Any = None, **options: Any) -> SelectionResult:
+        config = make_config(**{**WHOLE, **options})
+        return select_support_examples(
+            make_planted_problem(), scorer or KnowingScorer(), config, checkpoints=checkpoints
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def whole(select: Callable[..., SelectionResult]) -> SelectionResult:
+    return select()
+
+
+def names(result: SelectionResult) -> list[tuple[str, int, int]]:
+    return [(one.name, one.prompts, one.demonstrations) for one in result.tested]
+
+
+def test_every_candidate_is_tested_the_cheapest_first(whole: SelectionResult) -> None:
+    assert names(whole)[0] == ("bag_of_words", 0, 0)
+    assert sorted(names(whole)) == sorted(
+        [
+            ("bag_of_words", 0, 0),
+            ("states", 1, 0),
+            ("states_and_words", 1, 0),
+            ("states", 1, 4),
+            ("states_and_words", 1, 4),
+            *(("label_probabilities", k, 4) for k in (1, 2, 3)),
+        ]
+    )
+    assert {one.test.n for one in whole.tested if one.test} == {60}
+    assert {one.cross_validated.n for one in whole.tested} == {80}
+    assert [one.tokens_per_input for one in whole.tested] == sorted(one.tokens_per_input for one in whole.tested)
+
+
+def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[..., SelectionResult]) -> None:
+    result = select(classifier={"kind": "states", "max_prompts": 3, "fit_rows": 80})
+
+    (chosen,) = (one for one in result.tested if one.is_chosen)
+    assert result.classifier is not None
+    assert (chosen.demonstrations, chosen.test) == (4, result.classifier.test)
+    assert "hidden states after one prompt: 1.000 on 60 test rows" in result.verdict.sentence
+    again = Classifier.model_validate_json(result.classifier.model_dump_json())
+    assert again.predict(["a sunny day", "a rainy day"], KnowingScorer()).labels == ("positive", "negative")
+
+
+@pytest.mark.parametrize(
+    ("kind", "scorer", "name", "words"),
+    [
+        ("bag_of_words", KnowingScorer(), "bag_of_words", "a bag of words"),
+        ("states", KnowingScorer(), "states", "the model's hidden states after one prompt"),
+        ("auto", GreyDayScorer(), "states_and_words", "the model's hidden states and a bag of words without"),
+        ("label_probabilities", TableScorer(), "label_probabilities", "label probabilities"),
+    ],
+)
+def test_classifier_that_the_sentence_names_is_the_one_that_is_saved(
+    kind: str,
+    scorer: TableScorer,
+    name: str,
+    words: str,
+    make_planted_problem: Make,
+    make_config: Make,
+    tmp_path: Path,
+) -> None:
+    config = make_config(**{**WHOLE, "classifier": {"kind": kind, "fit_rows": 80}})
+    problem = make_planted_problem()
+    if name == "states_and_words":
+        half = [replace(one, text=re.sub("sunny|rainy", "grey", one.text)) for one in problem.examples[:120]]
+        problem = replace(problem, examples=[*half, *problem.examples[120:]])
+    result = select_support_examples(problem, scorer, config)
+
+    assert result.classifier is not None
+    result.classifier.save(tmp_path / "classifier.json")
+    loaded, test = Classifier.load(tmp_path / "classifier.json"), split_examples(problem, config).test
+    predicted = loaded.predict([one.text for one in test], scorer).labels
+    accuracy = np.mean([one.label == label for one, label in zip(test, predicted, strict=True)])
+    assert [one.name for one in result.tested if one.is_chosen] == [name]
+    assert result.verdict.sentence.startswith(f"Use the classifier of {words}")
+    assert f": {accuracy:.3f} on {len(test)} test rows" in result.verdict.sentence
+
+
+def test_prompt_that_the_classifier_leaves_behind_is_not_recommended(whole: SelectionResult) -> None:
+    (chosen,) = (one for one in whole.tested if one.is_chosen)
+    for answer in whole.support_examples:
+        assert answer.best is not None
+        assert chosen.test is not None
+        assert (answer.recommended, answer.best.name, answer.best.test) == (False, chosen.name, chosen.test)
+        assert f"Not recommended: a bag of words has {chosen.test.accuracy:.3f}." in answer.reason
+
+
+def test_prompt_that_is_as_often_right_as_the_classifier_is_recommended(select: Callable[..., SelectionResult]) -> None:
+    def know(_: Prefix, query: str, span: str) -> float:
+        return -0.1 if ("sunny" in query) == ("POSITIVE" in span) else -3.0
+
+    answer = select(TableScorer(know), classifier={"kind": "bag_of_words", "fit_rows": 80}).answer
+
+    assert answer.recommended
+    assert answer.best is not None
+    assert (answer.best.name, answer.best.test) == (answer.method, answer.test)
+
+
+def test_prompt_without_a_classifier_is_compared_with_nothing(select: Callable[..., SelectionResult]) -> None:
+    answer = select(classifier={"kind": "none"}).answer
+
+    assert (answer.recommended, answer.best) == (None, None)
+
+
+def test_prompt_that_was_judged_on_test_rows_alone_is_compared_on_them(select: Callable[..., SelectionResult]) -> None:
+    def err(_: Prefix, query: str, span: str) -> float:
+        return -0.1 if ("sunny" in query) != ("POSITIVE" in span) else -3.0
+
+    nothing_else = {"use": "prompt", "method": "random", "splits": {"confirmation": 0}}
+    answer = select(TableScorer(err), classifier={"kind": "bag_of_words", "fit_rows": 80}, **nothing_else).answer
+
+    assert answer.judged is None
+    assert answer.best is not None
+    assert (answer.recommended, answer.best.name) == (False, "bag_of_words")
+
+
+def test_flipped_labels_are_found_among_the_rows_that_were_cross_validated(
+    make_planted_problem: Make, make_config: Make
+) -> None:
+    problem = make_planted_problem()
+    other = dict(zip(problem.task.labels, reversed(problem.task.labels), strict=True))
+    examples = [replace(one, label=other[one.label]) if one.row % 20 == 7 else one for one in problem.examples]
+    flipped = {one.row for one in examples if one.row % 20 == 7}
+
+    result = select_support_examples(Problem(problem.task, examples), KnowingScorer(), make_config(**WHOLE))
+
+    found = {one.row for one in result.suspicious_labels}
+    assert found
+    assert found <= flipped
+    assert all(one.probability < one.probability_of_likelier for one in result.suspicious_labels)
+
+
+def test_no_fit_row_is_a_demonstration_or_a_test_row(
+    select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make
+) -> None:
+    asked = list[str]()
+
+    class Listening(KnowingScorer):
+        def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
+            asked.extend(queries if len(layers) > 1 else ())
+            return super().states(prefix, queries, layers)
+
+    result = select(Listening(), classifier={"kind": "states", "max_prompts": 3, "fit_rows": 80})
+
+    problem = make_planted_problem()
+    test = {problem.task.render_query(one.text) for one in split_examples(problem, make_config(**WHOLE)).test}
+    assert result.classifier is not None
+    shown = {problem.task.render_query(problem.examples[row].text) for row in result.classifier.prompts[0].rows}
+    assert len(asked) == 2 * 80
+    assert not (test | shown) & set(asked)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("none", set()),
+        ("bag_of_words", {"bag_of_words"}),
+        ("states", {"states"}),
+        ("label_probabilities", {"label_probabilities"}),
+    ],
+)
+def test_only_the_candidates_asked_for_are_made(
+    kind: str, expected: set[str], select: Callable[..., SelectionResult]
+) -> None:
+    result = select(classifier={"kind": kind, "max_prompts": 2, "fit_rows": 60})
+
+    assert {one.name for one in result.tested} == expected
+    assert (result.classifier is None) == (not expected)
+
+
+def test_model_that_one_can_only_ask_has_label_probabilities(select: Callable[..., SelectionResult]) -> None:
+    for kind in ("auto", "states"):
+        result = select(TableScorer(), classifier={"kind": kind, "max_prompts": 2, "fit_rows": 60})
+        assert {one.name for one in result.tested} - {"bag_of_words"} == {"label_probabilities"}
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(4, set()), (6, {"states"})])
+def test_too_few_fit_rows_leave_hidden_states_out(
+    rows: int, expected: set[str], select: Callable[..., SelectionResult]
+) -> None:
+    splits = {"validation": rows, "confirmation": 0, "test": 60}
+    result = select(classifier={"kind": "states", "fit_rows": rows}, splits=splits)
+
+    assert {one.name for one in result.tested} == expected
+
+
+def test_resuming_from_any_checkpoint_gives_the_same_classifier(
+    whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
+) -> None:
+    store = make_store()
+    assert select(checkpoints=store).digest == whole.digest
+    for data in store.saved[-6:]:
+        resumed = select(checkpoints=make_store(data))
+        assert resumed.digest == whole.digest
+        assert resumed.model_dump(exclude={"cost"}) == whole.model_dump(exclude={"cost"})
+
+
+def test_budget_leaves_out_the_dearest_candidates_first(
+    whole: SelectionResult, select: Callable[..., SelectionResult]
+) -> None:
+    result = select(budget={"max_pairs": whole.cost.pairs - 100})
+
+    assert result.partial
+    assert {one.name for one in result.tested} == {"bag_of_words", "states", "states_and_words"}
+    assert any("label probabilities" in warning for warning in result.warnings)
+
+
+def make_candidate(whole: SelectionResult, tokens: float, losses: Sequence[float]) -> Candidate:
+    assert whole.classifier is not None
+    quality = whole.tested[0].cross_validated
+    classifier = whole.classifier.model_copy(update={"tokens_per_input": tokens})
+    return Candidate(name="states", classifier=classifier, cross_validated=quality, losses=tuple(losses))
+
+
+def test_cheapest_candidate_within_an_error_of_the_best_is_chosen(whole: SelectionResult) -> None:
+    best = make_candidate(whole, 30.0, np.zeros(16))
+    near = make_candidate(whole, 10.0, np.tile([0.9, -0.7], 8))  # behind by 0.1, with an error of 0.207
+    far = make_candidate(whole, 5.0, np.tile([1.1, -0.5], 8))  # behind by 0.3
+
+    assert choose_candidate([best, near, far]) is near
+    assert choose_candidate([far, best]) is best
+    assert choose_candidate([]) is None
+
+
+def test_language_is_looked_for_once_however_many_results_a_run_makes(
+    make_planted_problem: Make, make_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = list[int]()
+
+    def look(examples: Sequence[Any]) -> str:
+        looked.append(len(examples))
+        return "French"
+
+    class Store(MemoryCheckpointStore):
+        def save(self, checkpoint: Checkpoint) -> None:
+            assert checkpoint.result_if_cancelled is not None
+            checkpoint.result_if_cancelled()
+
+    monkeypatch.setattr(preparation, "warn_of_language", look)
+    problem = make_planted_problem()
+    result = select_support_examples(
+        problem, TableScorer(name=BUNDLED_MODEL), make_config(**WHOLE), checkpoints=Store()
+    )
+    assert looked == [len(problem.examples)]
+    assert "French" in result.warnings

@@ -1,0 +1,173 @@
+"""Imports point one way, and the API process never loads torch."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+FORBIDDEN = {
+    "lens_engine": {
+        "app",
+        "lens_cli",
+        "worker",
+        "experiments",
+        "benchmarks",
+        "migrations",
+        "fastapi",
+        "starlette",
+        "sqlalchemy",
+        "alembic",
+        "psycopg",
+        "redis",
+        "rq",
+    },
+    "app": {"lens_cli", "worker", "experiments", "benchmarks", "torch", "transformers", "safetensors", "gguf"},
+    "lens_cli": {"worker", "experiments", "benchmarks", "torch", "transformers", "safetensors", "gguf"},
+    "worker": {"lens_cli", "experiments", "benchmarks", "fastapi", "starlette", "uvicorn"},
+    "experiments": {"app", "lens_cli", "worker", "benchmarks", "transformers"},
+}
+"""What no module of a package may import when it is imported itself."""
+
+# (module, the only files that may import it)
+CONFINED = [
+    ("rq", {"app/queue.py", "worker/*"}),
+    ("transformers", {"lens_engine/language_model/loading/*", "lens_engine/testing.py"}),
+    ("pydantic_settings", {"app/settings.py", "app/model_settings.py"}),
+]
+
+
+def modules_of(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def imports_of(path: Path) -> Iterator[tuple[str, int, bool]]:
+    """Imported top-level names, the line, and whether the import happens inside a function."""
+    tree = ast.parse(path.read_text())
+    inside = {id(node) for scope in ast.walk(tree) if isinstance(scope, ast.FunctionDef) for node in ast.walk(scope)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [node.module]
+        else:
+            continue
+        for name in names:
+            yield name.partition(".")[0], node.lineno, id(node) in inside
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_package_imports_nothing_it_must_not_know(package: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in modules_of(package)
+        for name, line, is_inside in imports_of(path)
+        if name in FORBIDDEN[package] and not (is_inside and package == "lens_cli")
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(("module", "places"), CONFINED, ids=[module for module, _ in CONFINED])
+def test_module_is_imported_where_it_belongs_only(module: str, places: set[str]) -> None:
+    found = [
+        str(path.relative_to(ROOT))
+        for package in FORBIDDEN
+        for path in modules_of(package)
+        if any(name == module for name, _, _ in imports_of(path))
+        and not any(path.relative_to(ROOT).match(place) for place in places)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        "import app.main",
+        "from app.main import create_app; create_app()",
+        "from app.main import create_app; create_app().openapi()",
+        "import lens_engine.pipeline, lens_engine.task.template, app.lifecycle.sweep",
+    ],
+)
+def test_api_process_never_loads_torch(act: str) -> None:
+    script = f"{act}\nimport sys\nprint(*({{'torch', 'transformers', 'worker'}} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == ""
+
+
+def test_worker_does_not_load_the_web_framework_to_claim_a_selection() -> None:
+    """A work-horse that claims too late is killed, and these imports take seconds on a busy machine."""
+    script = (
+        "import app.lifecycle.work, app.lifecycle.claims, sys\nprint(*({'fastapi', 'starlette'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == ""
+
+
+def test_importing_the_application_connects_to_nothing() -> None:
+    script = (
+        "import socket\n"
+        "def refuse(*_): raise SystemExit('an import opened a connection')\n"
+        "socket.socket.connect = refuse\n"
+        "import app.main, lens_cli, app.queue, app.database, app.schema, app.lifecycle.sweep\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_only_the_session_scope_commits() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for package in ("app", "worker")
+        for path in modules_of(package)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "commit"
+    ]
+    assert found == []
+
+
+def test_only_settings_read_variables_of_ours() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in modules_of("app")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Subscript | ast.Call)
+        and re.search(r"environ(\.get\(|\[)'LENS_|getenv\('LENS_", ast.unparse(node))
+    ]
+    assert found == []
+
+
+WINGS = ("app.lifecycle", "app.jobs", "app.intake", "app.selections", "app.evaluations", "app.predictions")
+"""From the ground up: the life of a job, what its owner sees and does, what comes in, and the kinds."""
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_wing_of_the_service_imports_only_from_below(wing: str) -> None:
+    above = WINGS[WINGS.index(wing) + 1 :]
+    found = [
+        f"{path.relative_to(ROOT)} imports {node.module}"
+        for path in modules_of(wing.replace(".", "/"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(above)
+    ]
+    assert found == []
+
+
+def test_client_needs_httpx_and_pydantic_alone() -> None:
+    allowed = {"httpx", "pydantic", "lens_client", *sys.stdlib_module_names}
+    paths = modules_of("lens_client")
+    assert paths
+    assert {name for path in paths for name, _, _ in imports_of(path)} <= allowed
+    project = tomllib.loads((ROOT / "lens_client/pyproject.toml").read_text())["project"]
+    assert [one.partition(">")[0] for one in project["dependencies"]] == ["httpx", "pydantic"]

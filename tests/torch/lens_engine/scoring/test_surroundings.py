@@ -1,0 +1,79 @@
+"""Surroundings: what they tell, and the workspace of cuBLAS, which is one of them."""
+
+import os
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from lens_engine.language_model.loading.torch_choices import fix_cublas_workspace
+from lens_engine.scoring.surroundings import CUBLAS_WORKSPACE, describe_surroundings
+from lens_engine.testing import tiny_causal_lm
+
+CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
+
+
+def test_surroundings_of_a_gpu_tell_its_libraries_and_its_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = SimpleNamespace(name="NVIDIA H200", multi_processor_count=132, total_memory=150_000_000_000)
+    gpus = {"cuda": whole, "cuda:1": SimpleNamespace(**vars(whole) | {"multi_processor_count": 16})}
+    monkeypatch.setattr(torch.cuda, "get_device_properties", gpus.__getitem__)
+    monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 91002)
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+    told = describe_surroundings("cuda")
+
+    assert told[5:] == (
+        f"cuda {torch.version.cuda}",
+        "cudnn 91002",
+        "cublas workspace :4096:8",
+        "16-bit sums fp16 True bf16 True",
+        "GPU NVIDIA H200",
+        "multiprocessors 132",
+        "memory 150000000000 bytes",
+    )
+    assert set(describe_surroundings("cuda:1")) ^ set(told) == {"multiprocessors 132", "multiprocessors 16"}
+
+
+def test_loaded_model_knows_its_surroundings() -> None:
+    assert tiny_causal_lm("llama").scorer("plain").surroundings == describe_surroundings("cpu")
+
+
+def set_threads(threads: int) -> int:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    return before
+
+
+def set_products(precision: str) -> str:
+    products = torch.backends.cuda.matmul
+    before, products.fp32_precision = products.fp32_precision, precision
+    return before
+
+
+@pytest.mark.parametrize(("change", "value"), [(set_threads, torch.get_num_threads() + 1), (set_products, "tf32")])
+def test_threads_and_the_precision_of_products_change_the_surroundings(
+    change: Callable[[object], object], value: object
+) -> None:
+    told = describe_surroundings("cpu")
+    before = change(value)
+    try:
+        assert describe_surroundings("cpu") != told
+    finally:
+        change(before)
+
+
+def test_workspace_of_cublas_is_fixed_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CUBLAS_WORKSPACE, "placeholder")  # so that the test's own value is removed afterwards
+    monkeypatch.delenv(CUBLAS_WORKSPACE)
+
+    fix_cublas_workspace(CPU)
+    assert CUBLAS_WORKSPACE not in os.environ
+    fix_cublas_workspace(CUDA)
+    assert os.environ[CUBLAS_WORKSPACE] == ":4096:8"
+
+
+def test_workspace_that_somebody_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CUBLAS_WORKSPACE, ":16:8")
+    fix_cublas_workspace(CUDA)
+    assert os.environ[CUBLAS_WORKSPACE] == ":16:8"

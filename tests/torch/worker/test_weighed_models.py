@@ -1,0 +1,54 @@
+"""The weights of the offered models, counted and checked before a worker starts."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lens_engine.testing import tiny_causal_lm
+from tests.slow.worker.test_inspection import make
+from worker.device import UnfitWorker
+from worker.inspection import weigh_models
+
+
+@pytest.mark.parametrize(("dtype", "num_bytes"), [("float32", 4), ("bfloat16", 2), ("auto", 2)])
+def test_weights_of_a_model_are_counted_in_the_number_format(dtype: str, num_bytes: int, tmp_path: Path) -> None:
+    tiny = tiny_causal_lm("llama")
+    folder = tiny.save(tmp_path / "weights")
+    settings = make(allowed_models={"ours": str(folder)}, default_model="ours", dtype=dtype, cache_dir=tmp_path / "c")
+
+    stored = {name: weights.numel() for name, weights in tiny.model.state_dict().items()}
+    tied = stored["lm_head.weight"] if tiny.model.config.tie_word_embeddings else 0
+    assert weigh_models(settings) == {"ours": num_bytes * (sum(stored.values()) - tied)}
+
+
+def _remove_folder(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+
+
+def _cut_weights(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4])
+
+
+def _remove_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (_remove_folder, "is not a folder with a config.json"),
+        (_cut_weights, "damaged or cut off"),
+        (_remove_tokenizer, "no tokenizer"),
+    ],
+)
+def test_every_model_is_checked_and_named(spoil: Callable[[Path], None], reason: str, tmp_path: Path) -> None:
+    good, bad = (tiny_causal_lm("gpt2").save(tmp_path / name) for name in ("good", "bad"))
+    spoil(bad)
+    settings = make(
+        allowed_models={"good": str(good), "ours": str(bad)}, default_model="good", cache_dir=tmp_path / "c"
+    )
+
+    with pytest.raises(UnfitWorker, match=f"model 'ours' of LENS_ALLOWED_MODELS cannot be used here: .*{reason}"):
+        weigh_models(settings)
