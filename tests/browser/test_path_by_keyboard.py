@@ -11,7 +11,7 @@ from tests.integration.conftest import Selections
 
 
 def test_path_by_keyboard_alone(tab: Page, lens: Stack) -> None:
-    lens.start_worker()
+    lens.warm_worker()
     tab.open("/")
     tab.see("There is none yet.")
     tab.tab_to("New selection")

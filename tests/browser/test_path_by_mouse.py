@@ -14,7 +14,7 @@ TRAIN = Path(__file__).parents[2] / "examples" / "support_desk" / "train.csv"
 
 
 def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
-    lens.start_worker()
+    lens.warm_worker()
     lens.hold_from(IN_THE_SEARCH)
     tab.open("/")
     tab.see("There is none yet. Begin with a file of labelled texts")
@@ -132,7 +132,7 @@ def test_prompt_is_copied_or_selected(tab: Page, stage: Selections, setting: str
 
 def test_run_is_cancelled_resumed_and_ends(tab: Page, lens: Stack) -> None:
     lens.hold_from(IN_THE_SEARCH)
-    lens.start_worker()
+    lens.warm_worker()
     selection_id = lens.submit()
     tab.open(f"/pages/selections/{selection_id}")
     tab.see("Search better permutations, step")

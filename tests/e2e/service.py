@@ -53,17 +53,20 @@ def running_service(servers: EmbeddedServers, folder: Path, **changes: object) -
             model_dir=folder / "tiny",
         )
         stack.callback(made.stop_api)
+        stack.callback(made.cool)
         made.start_api()
         yield made
 
 
 def clear(service: Stack) -> None:
-    """End the workers, and take away whatever a test left."""
+    """End the workers but a warm one, and take away whatever a test left."""
     service.let_go()
     for worker in service.workers:
         worker.stop()
     service.workers.clear()
-    service.redis.flushall()
+    of_workers = {key for key in service.redis.scan_iter("rq:worker*") if service.warm is not None}
+    for key in set(service.redis.scan_iter()) - of_workers:
+        service.redis.delete(key)
     asked_path(service.hold_path).unlink(missing_ok=True)
     until(lambda: _empty(service.database), "the tables are empty")
 

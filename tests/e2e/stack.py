@@ -68,6 +68,7 @@ class Stack:
     hold_path: Path
     model_dir: Path  #: where the model `tiny` is looked for
     workers: list[Worker] = field(default_factory=list)
+    warm: Worker | None = None  #: left running by earlier tests, and used by those that kill nothing
     api: Process | None = None
 
     # What a client does.
@@ -105,7 +106,21 @@ class Stack:
 
     # What an operator does.
 
+    def warm_worker(self) -> None:
+        """See that a worker runs, for a test that neither kills it nor reads its log; often that of the test before."""
+        if self.warm is None or self.warm.exit_status is not None:
+            self.warm = self.start_worker()
+            self.workers.remove(self.warm)
+
+    def cool(self) -> None:
+        """End the warm worker, so that it takes nothing from the workers of a test."""
+        if self.warm is not None:
+            self.warm.stop()
+            self.warm = None
+
     def start_worker(self, module: str = "worker", **environment: str) -> Worker:
+        """Start a worker of the test's own. Each may be killed and frozen."""
+        self.cool()
         log_path = self.log_dir / f"worker-{next(_numbers)}.log"
         worker = Worker("worker", ["-m", module], {**self.environment, **environment}, log_path)
         self.workers.append(worker)
@@ -130,7 +145,8 @@ class Stack:
         self.hold_path.unlink(missing_ok=True)
 
     def logs(self) -> str:
-        return "\n".join(f"--- worker {worker.pid}\n{worker.log()}" for worker in self.workers)
+        running = [*self.workers, *([] if self.warm is None else [self.warm])]
+        return "\n".join(f"--- worker {worker.pid}\n{worker.log()}" for worker in running)
 
     # What is behind.
 

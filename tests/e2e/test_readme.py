@@ -64,7 +64,7 @@ def read_answers(output: str) -> list[Any]:
 
 @NEEDS_CURL
 def test_curl_lines_of_the_api_page_lead_from_a_dataset_to_a_prompt(lens: Stack, tmp_path: Path) -> None:
-    lens.start_worker()
+    lens.warm_worker()
 
     parts = ("/prompts/support-triage/render", "EVALUATION=", "PREDICTION=", "DATASET=")
     blocks = [find_block("docs/api.md", "bash", part) for part in parts]
@@ -111,7 +111,7 @@ def test_curl_lines_of_the_api_page_stop_after_a_refusal(lens: Stack, tmp_path: 
 
 
 def test_client_of_the_readme_leads_from_a_dataset_to_a_prompt(lens: Stack, tmp_path: Path) -> None:
-    lens.start_worker()
+    lens.warm_worker()
 
     client = run(tmp_path, sys.executable, "-c", read_client(lens))
 

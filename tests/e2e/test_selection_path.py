@@ -10,7 +10,7 @@ from tests.e2e.waiting import until
 
 
 def test_a_posted_dataset_becomes_a_prompt(lens: Stack) -> None:
-    lens.start_worker()
+    lens.warm_worker()
     selection_id = lens.submit()
 
     selection = lens.wait_until_done(selection_id)
@@ -28,7 +28,7 @@ def test_a_posted_dataset_becomes_a_prompt(lens: Stack) -> None:
 
 def test_progress_shows_the_whole_run(lens: Stack) -> None:
     lens.hold_from(IN_THE_FILTER)
-    lens.start_worker()
+    lens.warm_worker()
     selection_id = lens.submit()
     filtering = wait_for_progress(lens, selection_id, "filter")
     lens.hold_from(IN_THE_SEARCH)

@@ -1,6 +1,7 @@
 """/metrics: who may read it, what it counts, and that the rules of docs/alerts.yml can be computed from it."""
 
 import hashlib
+import json
 import re
 import socket
 import urllib.request
@@ -14,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.metrics.counters import ATTEMPTS, CounterKey, add_to_counters
+from app.metrics.counters import ATTEMPTS, DEVICE_SECONDS, CounterKey, add_to_counters
 from app.metrics.service_state import ServiceState
 from app.settings import Settings
 from tests.integration.conftest import Selections
@@ -185,6 +186,32 @@ def test_labels_of_alerts_are_values_that_metrics_have(client: TestClient) -> No
     exact = {value for name, value in re.findall(r'(\w+)="([^"]+)"', text) if name not in {"severity", "job"}}
     assert exact
     assert exact <= values
+
+
+def test_every_alert_leads_to_its_lines_in_the_runbook() -> None:
+    rules = yaml.safe_load((ROOT / "docs/alerts.yml").read_text("utf-8"))["groups"][0]["rules"]
+    headings = re.findall(r"^### (\w+)$", (ROOT / "docs/runbook.md").read_text("utf-8"), re.MULTILINE)
+    assert headings == [rule["alert"] for rule in rules]
+    for rule in rules:
+        assert rule["annotations"]["runbook_url"] == f"docs/runbook.md#{rule['alert'].lower()}"
+
+
+def test_dashboard_shows_metrics_that_exist(client: TestClient, database: Database) -> None:
+    with database.session_scope() as session:
+        add_to_counters(session, {CounterKey(DEVICE_SECONDS, "us"): 1.0})
+    client.get("/healthz")
+    shown = {name for name, _ in read(client)} | {name for name, _ in _of_worker()}
+    board = json.loads((ROOT / "docs/dashboard.json").read_text("utf-8"))
+    panels = [panel for panel in board["panels"] if panel["type"] != "row"]
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+    assert len({(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}) == len(panels) > 10
+    sources = {variable["name"] for variable in board["templating"]["list"]}
+    for panel in panels:
+        assert panel["datasource"]["uid"].strip("${}") in sources
+        for target in panel["targets"]:
+            named = set(re.findall(r"\b(?:lens|process)_[a-z_]+", target["expr"]))
+            assert named, panel["title"]
+            assert named <= shown, panel["title"]
 
 
 def _of_worker() -> Values:

@@ -70,7 +70,7 @@ def test_generated_client_goes_the_whole_way(
     assert isinstance(selection, models.SelectionOut)
     assert (selection.status, selection.spec.template) == ("queued", "{text} It was {label}.")
 
-    lens.start_worker()
+    lens.warm_worker()
     poll = module("api.selections.get_selection")
     ends = {"succeeded", "failed", "cancelled"}
     until(lambda: poll.sync(selection.id, client=generated).status in ends, "the selection ends")
