@@ -5,6 +5,7 @@ random language models of a few thousand weights; the call imports torch and tra
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 LogProbTable = Callable[[Prefix, str, str], float]
 """log p(label span | prefix ⊕ query)."""
 
+_WORDS_AND_BREAKS = re.compile(r"\n|\S+")
+
 
 def hashed_log_prob(prefix: Prefix, query: str, label_span: str) -> float:
     """A log-probability in [-8, 0) (nats) that depends only on the three texts."""
@@ -33,7 +36,8 @@ def hashed_log_prob(prefix: Prefix, query: str, label_span: str) -> float:
 
 
 class TableScorer:
-    """A `LabelScorer` that computes its scores by a function of the texts. A token is a whitespace-separated word.
+    """A `LabelScorer` that computes its scores by a function of the texts. A token is a whitespace-separated word; in a
+    label span a line break is one too.
 
     Args:
         log_prob: returns the log-probability of one prefix, query and label span; by default a hash of the three.
@@ -78,13 +82,16 @@ class TableScorer:
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return [len(segment.split()) for segment in segments]
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[str, ...]]:
+        return [tuple(_WORDS_AND_BREAKS.findall(span)) for span in label_spans]
+
     def render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
         """A turn is `<role>`, its content and a line break; the brackets are marked as special tokens."""
         turns = "".join(f"{mark('<' + one['role'] + '>')}{drop_marks(one['content'])}\n" for one in messages)
         return turns + mark("<assistant>")
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
-        check_distinct(label_spans, [span.split() for span in label_spans])
+        check_distinct(label_spans, self.encode_label_spans(label_spans))
         check_prompt_lengths(
             [sum(self.count_tokens(prefix)) for prefix in prefixes],
             self.count_tokens(queries),

@@ -31,6 +31,7 @@ from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
+from lens_engine.scoring.asking import fit_task
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.template import CONTENT_FREE_TEXT
 
@@ -80,7 +81,9 @@ class Laboratory:
         wanted = (cell.bench, cell.config)
         if self._newest_rows is None or self._newest_rows[0] != wanted:  # consecutive cells often share them
             problem, scorer = self.problem(cell), self.scorer(cell)
-            self._newest_rows = (wanted, fit_to_context(split_examples(problem, cell.config), scorer, cell.config))
+            rows = split_examples(problem, cell.config)
+            rows = replace(rows, task=fit_task(scorer, rows.task))
+            self._newest_rows = (wanted, fit_to_context(rows, scorer, cell.config))
         return self._newest_rows[1]
 
     def scorer(self, cell: Cell) -> LabelScorer:
@@ -124,9 +127,10 @@ class Laboratory:
         }
 
     def _evaluate(self, cell: EvaluationCell) -> CalibratedAccuracy:
-        task = self.problem(cell).task
+        split = self.rows(cell)
+        task = split.task
         prefix = task.render_prefix([one.as_example() for one in cell.demonstrations])
-        rows = EvaluationRows(task, self.rows(cell).test)
+        rows = EvaluationRows(task, split.test)
         meter = Meter(self.scorer(cell), task.label_spans, SilentListener(), BudgetOptions(), planned=Cost())
         scores = meter.score([prefix], [*rows.queries, task.render_query(CONTENT_FREE_TEXT)])[0]
         plain, content_free = scores[:-1], scores[-1]

@@ -18,7 +18,7 @@ from lens_engine.pricing.tables import describe_sample
 from lens_engine.reading.language import describe_language
 from lens_engine.reading.text_checks import show_names
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
-from lens_engine.task.chat import describe_chat
+from lens_engine.task.record import describe_asking
 from lens_engine.task.wording import show_label
 from lens_engine.views.table import describe_seconds, describe_usd
 
@@ -89,8 +89,8 @@ def _show_templates(suggestion: Suggestion, console: Console) -> None:
     _head(console, "Templates")
     for number, template in enumerate(suggestion.templates):
         _say(console, f"{'default' if number == 0 else 'or':<8}{quote_template(template)}")
-    if suggestion.chat is not None:
-        _say(console, describe_chat(suggestion.chat))
+    if suggestion.asked is not None and (form := describe_asking(suggestion.asked)):
+        _say(console, form)
 
 
 def quote_template(template: str) -> str:

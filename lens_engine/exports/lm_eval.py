@@ -17,19 +17,19 @@ _PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
 def write(source: Source) -> str:
     template = source.task.task().template
     before, after = template.around_text
-    span = template.render_span(source.words[0])
+    span, label_end = template.render_span(source.words[0]), source.task.label_end
     delimiter, end = span[: len(span) - len(source.words[0])], template.tail + source.task.separator
     if source.task.chat is not None:
-        delimiter = end = ""
+        delimiter = end = label_end = ""
     shown = {
         "task": "lens_support_examples",
         "output_type": "multiple_choice",
         **({} if source.task.chat is None else {"description": escape(source.task.chat.system)}),
         "doc_to_text": f"{close(escape(before))}{{{{{SLOT}}}}}{escape(after)}",
-        "doc_to_choice": source.words,
-        "doc_to_target": "label",
+        "doc_to_choice": [word + label_end for word in source.words],
+        "doc_to_target": f"{{{{label}}}}{escape(label_end)}" if label_end else "label",
         "target_delimiter": delimiter,
-        "fewshot_delimiter": end,
+        "fewshot_delimiter": end.removeprefix(label_end),
         "num_fewshot": len(source.demonstrations),
         "fewshot_config": {
             "sampler": "first_n",

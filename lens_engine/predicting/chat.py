@@ -8,6 +8,8 @@ from lens_engine.classifier.classifier import Classifier, Prompt
 from lens_engine.errors import InvalidConfig
 from lens_engine.scoring.base import ChatScorer, LabelScorer
 from lens_engine.scoring.cache.scorer import find_computing
+from lens_engine.scoring.label_ends import end_label_words
+from lens_engine.task.label_end import EndedTask, find_label_end
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.special_tokens import BEGIN, OPEN
 from lens_engine.task.template import Task, Template
@@ -26,6 +28,7 @@ def as_chat(classifier: Classifier, messages: Sequence[Mapping[str, str]], score
 
     Raises:
         InvalidConfig: the model has no chat template, or its template refuses the messages.
+        InvalidVerbalizer: as `end_label_words`.
     """
     chat = find_computing(scorer)
     if not isinstance(chat, ChatScorer):
@@ -43,9 +46,27 @@ def as_chat(classifier: Classifier, messages: Sequence[Mapping[str, str]], score
     # The last turn is the query. A cut before a special token changes no token.
     start = before.rfind(OPEN)
     (prompt,) = classifier.prompts
-    task = _ChatTask(**dict(classifier.task) | {"chat": None}, around=(before[start:], after + begun), strips=strips)
+    task = _ChatTask(
+        **dict(classifier.task) | {"chat": None, "label_end": ""}, around=(before[start:], after + begun), strips=strips
+    )
+    ended = end_label_words(
+        task.task(), scorer.encode_label_spans, lambda: _render_after_answer(chat, turns, last, begun, task)
+    )
+    task = task.model_copy(update={"label_end": find_label_end(ended)})
     prefix = Prompt(rows=prompt.rows, demonstrations=(before[:start] or BEGIN,))
     return classifier.model_copy(update={"task": task, "prompts": (prefix,), "most_tokens": None})
+
+
+def _render_after_answer(
+    chat: ChatScorer, turns: Sequence[Mapping[str, str]], last: Mapping[str, str], begun: str, task: TaskRecord
+) -> str:
+    """What follows a label word in an answer: the rest of the answer, as in the demonstrations, and of the turn."""
+    answers = [turn["content"].removeprefix(begun) for turn in turns if turn["role"] == "assistant"]
+    words = sorted((one.word for one in task.label_words), key=len, reverse=True)
+    word = next((word for word in words if answers and answers[-1].startswith(word.rstrip())), "")
+    rest = answers[-1].removeprefix(word.rstrip()) if word else ""
+    answer = {"role": "assistant", "content": f"{begun}{_SLOT}{rest}"}
+    return chat.render_chat([*turns, last, answer, {"role": "user", "content": "."}]).rpartition(_SLOT)[2]
 
 
 @dataclass(frozen=True)
@@ -71,4 +92,6 @@ class _ChatTask(TaskRecord):
     strips: tuple[bool, bool]
 
     def task(self) -> Task:
-        return Task(_LastTurn(self.template, self.around, self.strips), super().task().verbalizer, "")
+        last = _LastTurn(self.template, self.around, self.strips)
+        task = Task(last, super().task().verbalizer, "")
+        return EndedTask(task, self.label_end) if self.label_end else task

@@ -14,6 +14,7 @@ from lens_engine.methods.permutations import shuffle
 from lens_engine.predicting.chat import as_chat
 from lens_engine.randomness import make_generator
 from lens_engine.result import SelectionResult, SupportExamples
+from lens_engine.scoring.asking import fit_task, takes_turns
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Permutation, Record
@@ -161,15 +162,24 @@ def make_classifier(subject: Subject, changes: Changes, scorer: LabelScorer | No
 
     Raises:
         InvalidConfig, ModelMismatch: as `check_changes`; or the model is another than it must be.
+        InvalidVerbalizer: another model does not tell two label words apart.
     """
     check_changes(subject, changes)
     classifier = classifier_of(subject)
     if changes.prompts is not None:
         classifier = take_prompts(classifier, changes.prompts)
     if classifier.model is not None and scorer is not None and changes.is_other_model:
-        classifier = classifier.model_copy(update={"model": ModelRecord.of(scorer.identity)})
+        classifier = _ask_other_model(classifier, scorer)
     classifier.check_model(scorer)
     if changes.form is not None and isinstance(subject, PromptSubject):
         assert scorer is not None
         classifier = as_chat(classifier, subject.messages(changes.form), scorer)
     return classifier
+
+
+def _ask_other_model(classifier: Classifier, scorer: LabelScorer) -> Classifier:
+    """The classifier as this model is asked, in whose tokens other label words may begin each other."""
+    task = classifier.task
+    if task.chat is None and not takes_turns(scorer):
+        task = TaskRecord.of(fit_task(scorer, task.task()))
+    return classifier.model_copy(update={"model": ModelRecord.of(scorer.identity), "task": task})

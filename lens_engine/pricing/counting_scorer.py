@@ -27,6 +27,10 @@ class CountingScorer:
             return self.count(segments)
         return [-(-len(segment) // 4) for segment in segments]
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[str, ...]]:
+        """Each is one token: what ends label words is a token at most, and does not count in an estimate."""
+        return [(span,) for span in label_spans]
+
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> NoReturn:
         raise NotImplementedError("this scorer counts tokens alone")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
 from lens_engine.result.parts import Payment
 from lens_engine.result.tables import name_choice, tabulate_classifiers, tabulate_examples, tabulate_prompts
-from lens_engine.task.chat import describe_chat
+from lens_engine.task.record import describe_asking
 from lens_engine.task.wording import show_count
 from lens_engine.views.table import Table, describe_seconds, describe_usd
 
@@ -92,9 +92,8 @@ def describe_suspicious_labels(result: "SelectionResult") -> str:
 
 
 def describe_form(result: "SelectionResult") -> str:
-    """How the model was asked as a chat; nothing for a prompt that is one text."""
-    chat = None if result.task is None else result.task.chat
-    return "" if chat is None else describe_chat(chat)
+    """How the model was asked as a chat, or what ends the label words; nothing for a plain text."""
+    return "" if result.task is None else describe_asking(result.task)
 
 
 def describe_cost(result: "SelectionResult") -> str:

@@ -18,6 +18,7 @@ from lens_engine.run.preparation import PreparedRun, check_budget
 from lens_engine.run.result_builder import Ending, build_result
 from lens_engine.run.state import Evaluation, RunState
 from lens_engine.task.chat import ChatTask
+from lens_engine.task.label_end import EndedTask
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Permutation, StopReason
 from lens_engine.version import __version__
@@ -187,7 +188,7 @@ class Session:
     def _fingerprint(self) -> str:
         """SHA-256 of everything that a checkpoint and a run must share. The budget may change between attempts."""
         problem, identity = self.prepared.problem, self.meter.scorer.identity
-        is_chat = isinstance(self.run.task, ChatTask)
+        is_fitted = isinstance(self.run.task, ChatTask | EndedTask)
         content = {
             "lens": __version__,
             "examples": digest_examples(problem.examples),
@@ -197,7 +198,7 @@ class Session:
             "separator": problem.task.separator,
             "config": self.run.config.model_dump(mode="json", exclude={"budget"}),
             "model": [identity.model, identity.revision],
-            **({"chat": TaskRecord.of(self.run.task).model_dump(mode="json")} if is_chat else {}),
+            **({"asked": TaskRecord.of(self.run.task).model_dump(mode="json")} if is_fitted else {}),
             "place": [identity.dtype, identity.device, identity.executor],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -3,16 +3,19 @@
 from lens_engine.errors import InvalidConfig
 from lens_engine.scoring.base import AskingScorer, LabelScorer
 from lens_engine.scoring.cache.scorer import find_computing
+from lens_engine.scoring.label_ends import end_label_words
 from lens_engine.task.chat import ChatTask
+from lens_engine.task.label_end import EndedTask
 from lens_engine.task.template import Task
 
 
 def fit_task(scorer: LabelScorer, task: Task) -> Task:
-    """The task as the scorer's model is asked: as it is, or as turns of a chat.
+    """The task as the scorer's model is asked: as it is, with what ends its label words, or as turns of a chat.
 
     Raises:
         InvalidConfig: the task is turns of a chat, and the scorer takes texts.
-        InvalidVerbalizer, EndpointError: as `AskingScorer.fit_task`.
+        InvalidVerbalizer: as `end_label_words`, or as `AskingScorer.fit_task`.
+        EndpointError: as `AskingScorer.fit_task`.
     """
     asking = _find_asking(scorer)
     if asking is not None and asking.takes_turns:
@@ -23,7 +26,8 @@ def fit_task(scorer: LabelScorer, task: Task) -> Task:
             "them",
             field="task.chat",
         )
-    return task
+    plain = task.without_end() if isinstance(task, EndedTask) else task  # another model may need another end, or none
+    return end_label_words(plain, scorer.encode_label_spans)
 
 
 def takes_turns(scorer: LabelScorer) -> bool:

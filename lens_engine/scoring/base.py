@@ -56,6 +56,10 @@ class LabelScorer(Protocol):
         """Number of tokens of each segment, tokenised alone as in `score`, without special tokens."""
         ...
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
+        """Tokens of each label span after a query, as `score` reads them."""
+        ...
+
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         """Score every prefix with every query.
 
@@ -63,7 +67,8 @@ class LabelScorer(Protocol):
             prefixes: P prefixes; each is computed once for all queries.
             queries: Q rendered inputs, each ending before the label word; none is empty.
             label_spans: L label words as they occur in the text, with the leading space. A span may have several
-                tokens, and two spans may share first tokens; no two spans may have equal tokens.
+                tokens, and two spans may share first tokens; no two spans may have equal tokens. If all tokens of
+                one begin another, the other is never the likelier: the spans of `scoring.asking.fit_task` are not so.
 
         Returns:
             `label_log_probs  # [P, Q, L]` float32: natural log of the joint probability of the

@@ -46,7 +46,7 @@ class SegmentTokenizer:
 
     def _prepare_cache(self, max_cached_tokens: int = _MAX_CACHED_TOKENS) -> None:
         self._max_cached_tokens = max_cached_tokens
-        self._marked: MarkedTokenizer | None = None  # few models are asked as a chat
+        self._marked: dict[bool, MarkedTokenizer] = {}  # few models are asked as a chat
         self._cached: dict[tuple[bool, str], array[int]] = {}  # a tuple of integers would take ten times the memory
         self.num_cached_tokens = 0
 
@@ -110,9 +110,18 @@ class SegmentTokenizer:
             if len(plain) == len(batch):
                 yield from found
                 continue
-            self._marked = self._marked or MarkedTokenizer(_plain_tokenizer(self._first.to_str()))
-            marked = self._marked.encode([text for text in batch if OPEN in text])
+            marked = self._tokenise_marked([text for text in batch if OPEN in text])
             yield from (next(marked) if OPEN in text else next(found) for text in batch)
+
+    def _tokenise_marked(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        """A text that begins with a special token is tokenised as a first one, and another (a label word with what ends
+        it) as a later one."""
+        for text in texts:
+            is_first = text.startswith(OPEN)
+            if is_first not in self._marked:
+                backend = self._first if is_first else self._continuing
+                self._marked[is_first] = MarkedTokenizer(_plain_tokenizer(backend.to_str()))
+            yield from self._marked[is_first].encode([text])
 
 
 def leading_special_tokens(content: Sequence[int], whole: Sequence[int]) -> Tokens:

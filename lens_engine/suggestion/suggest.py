@@ -24,7 +24,6 @@ from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.paid import find_paid_scorer
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
-from lens_engine.task.chat import ChatForm
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.request import TaskRequest
@@ -104,7 +103,7 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer, measure: Measu
     pace: float | None = None
     paid = find_paid_scorer(scorer)
     before = None if paid is None else paid.spending.paid
-    chat: ChatForm | None = None
+    asked: TaskRecord | None = None
     plans = list[PresetPlan]()
     for plan in suggestion.plans:
         if plan.splits is None:
@@ -115,7 +114,7 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer, measure: Measu
         except InvalidInput as error:
             plans.append(replace(plan, splits=None, refusal=str(error)))
             continue
-        chat = TaskRecord.of(prepared.run.task).chat
+        asked = TaskRecord.of(prepared.run.task)
         if pace is None:
             pace = measure(prepared.run.rows, prepared.run.task, scorer)
         cost = sum(price_run(prepared.run, prepared.method).values(), Cost())
@@ -124,7 +123,7 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer, measure: Measu
         bill = None if paid is None else paid.bill(cost.pairs, cost.prompt_tokens, label_spans, cost.prefixes)
         plans.append(replace(plan, cost=cost, seconds=seconds, bill=bill))
     sample = None if paid is None or before is None else paid.spending.paid - before
-    return replace(suggestion, plans=tuple(plans), sample=sample, chat=chat)
+    return replace(suggestion, plans=tuple(plans), sample=sample, asked=asked)
 
 
 def _parse(path: Path, columns: ColumnChoice, field: str, dialect: Dialect | FoundDialect) -> ParsedDataset:

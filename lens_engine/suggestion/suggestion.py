@@ -8,7 +8,7 @@ from lens_engine.reading.column_choice import ColumnChoice
 from lens_engine.reading.language import Language
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.paid import Bill, Paid
-from lens_engine.task.chat import ChatForm
+from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import show_count, show_label
 
 
@@ -50,7 +50,7 @@ class Suggestion:
     language: Language | None
     warnings: tuple[str, ...]  #: of the reading of the file
     sample: Paid | None = None  #: what the measuring of the pace took at a server
-    chat: ChatForm | None = None  #: how the model is asked as a chat; None for one text, and without a model
+    asked: TaskRecord | None = None  #: the task as the model is asked; None without a model
 
     @property
     def preset(self) -> PresetName | None:

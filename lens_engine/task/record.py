@@ -2,7 +2,8 @@
 
 from pydantic import Field
 
-from lens_engine.task.chat import ChatForm, ChatTask
+from lens_engine.task.chat import ChatForm, ChatTask, describe_chat
+from lens_engine.task.label_end import EndedTask, describe_label_end, find_label_end
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.types import Record
 
@@ -23,6 +24,12 @@ class TaskRecord(Record):
         "coefficients, and a JSON object has no order."
     )
     separator: str = Field(description="Text that ends each demonstration.")
+    label_end: str = Field(
+        "",
+        exclude_if=lambda end: not end,
+        description="Text that ends each label word and is scored with it, because the tokens of one label word begin "
+        "those of another; left out if none begins another.",
+    )
     chat: ChatForm | None = Field(
         None,
         # Left out, so that results, digests and classifiers of other tasks stay as they were.
@@ -34,7 +41,13 @@ class TaskRecord(Record):
     def of(cls, task: Task) -> "TaskRecord":
         words = tuple(LabelWord(label=label, word=word) for label, word in task.verbalizer.words.items())
         chat = task.chat if isinstance(task, ChatTask) else None
-        return cls(template=task.template.pattern, label_words=words, separator=task.separator, chat=chat)
+        return cls(
+            template=task.template.pattern,
+            label_words=words,
+            separator=task.separator,
+            label_end=find_label_end(task),
+            chat=chat,
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -47,4 +60,13 @@ class TaskRecord(Record):
         """
         words = {one.label: one.word for one in self.label_words}
         task = Task(Template(self.template), Verbalizer(words), self.separator)
-        return task if self.chat is None else ChatTask(task, self.chat)
+        if self.chat is not None:
+            return ChatTask(task, self.chat)
+        return EndedTask(task, self.label_end) if self.label_end else task
+
+
+def describe_asking(record: TaskRecord) -> str:
+    """How the model is asked as a chat, or what ends the label words; nothing for a plain text."""
+    if record.chat is not None:
+        return describe_chat(record.chat)
+    return describe_label_end(record.label_end) if record.label_end else ""

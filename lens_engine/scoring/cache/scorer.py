@@ -64,6 +64,9 @@ class RememberingScorer:
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self.computing.count_tokens(segments)
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
+        return self.computing.encode_label_spans(label_spans)
+
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         (scores,) = self.score_blocks([Block(tuple(prefixes), tuple(queries))], label_spans)
         return scores

@@ -131,9 +131,13 @@ class ChatServer:
             self._fitted[key] = ChatTask(fitted, form)
         return self._fitted[key]
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> list[Parts]:
+        """Each is read as a whole; `fit_task` sees that none begins another."""
+        return [(span,) for span in label_spans]
+
     def plan(self, label_spans: Sequence[str]) -> ReadPlan:
         """One read of all label words."""
-        check_distinct(label_spans, [(span,) for span in label_spans])
+        check_distinct(label_spans, self.encode_label_spans(label_spans))
         return ReadPlan(((),), (tuple(label_spans),), tuple(((0, place),) for place in range(len(label_spans))))
 
     def encode(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> list[tuple[Parts, list[Parts]]]:

@@ -111,6 +111,10 @@ class Server(Protocol):
         """As `AskingScorer.fit_task`."""
         ...
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[Parts]:
+        """As `LabelScorer.encode_label_spans`."""
+        ...
+
     def plan(self, label_spans: Sequence[str]) -> ReadPlan:
         """
         Raises:

@@ -92,6 +92,10 @@ class EndpointScorer:
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._server.count_tokens(segments)
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
+        """As `LabelScorer.encode_label_spans`."""
+        return self._server.encode_label_spans(label_spans)
+
     def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
         """As `PaidScorer.bill`. Each read of the label words asks for each prompt again."""
         suffixes = self._server.plan(label_spans).suffixes

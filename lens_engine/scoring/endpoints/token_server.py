@@ -51,8 +51,11 @@ class TokenServer:
     def fit_task(self, task: Task) -> Task:
         return task
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[int, ...]]:
+        return self._tokenizer.encode_spans(label_spans)
+
     def plan(self, label_spans: Sequence[str]) -> ReadPlan:
-        return plan_reads(label_spans, self._tokenizer.encode_spans(label_spans))
+        return plan_reads(label_spans, self.encode_label_spans(label_spans))
 
     def encode(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> list[tuple[Parts, list[Parts]]]:
         """As `Server.encode`."""

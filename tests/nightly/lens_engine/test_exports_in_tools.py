@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from lens_engine.exports import FORMATS, Source
+from lens_engine.task.label_end import EndedTask
 from lens_engine.task.template import Task
 from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, TASK, TURNS, make_source, written
 
@@ -71,3 +72,25 @@ def test_lm_eval_asks_the_prompt_that_was_evaluated(turns: list[tuple[str, str]]
         assert prompt == source.answer.prompt + TASK.render_query(document["text"])
         asked = [request.args for request in task.construct_requests(document, prompt)]
         assert asked == [(prompt, span) for span in TASK.label_spans]
+
+
+@pytest.mark.parametrize(
+    ("tail", "end"), [(".", "."), (" {{% one", " {%"), ("", "\n")], ids=["mark", "tag", "separator"]
+)
+def test_lm_eval_asks_label_words_with_what_ends_them(tail: str, end: str) -> None:
+    from datasets import Dataset
+    from lm_eval.api.task import ConfigurableTask
+
+    words = {"a": "refund", "b": "refund status"}
+    task = EndedTask(Task("{text} Topic: {label}" + tail, words), end)
+    source = make_source([("late", "refund"), ("where", "refund status")], task)
+    config: dict[str, Any] = yaml.safe_load(written(source, "lm-eval"))
+    documents = [{"text": "x", "label": word} for word in words.values()]
+    data = {"test": Dataset.from_list(documents)}
+    asking = ConfigurableTask(config={**config, "test_split": "test", "custom_dataset": lambda **_: data})
+    for place, document in enumerate(documents):
+        prompt = asking.fewshot_context(document, num_fewshot=config["num_fewshot"])
+        assert prompt == source.answer.prompt + task.render_query(document["text"])
+        requests = asking.construct_requests(document, prompt)
+        assert [request.args for request in requests] == [(prompt, span) for span in task.label_spans]
+        assert asking.process_results(document, [(-float(other != place), False) for other in range(2)])["acc"] == 1.0

@@ -23,6 +23,7 @@ from lens_engine.classifier.heads import (
 from lens_engine.errors import InvalidConfig
 from lens_engine.exports import CODE_FORMATS, CodeFormat, export_support_examples, write_classifier_export
 from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.task.label_end import EndedTask
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
@@ -42,6 +43,7 @@ TEXTS = [
 FLAWED = Task(
     "`${{{text}}}` */ \"'\\ </script>\u2028 {label}\n", {"__proto__": "0", "1": "it's", "</script>": "${0}"}, "\r\n"
 )
+ENDED = EndedTask(Task("{text} Topic: {label}.", {"a": "refund", "b": "refund status", "c": "parcel"}), ".")
 NUMBERS = np.random.default_rng(5)
 
 _ASK_PYTHON = """
@@ -118,7 +120,7 @@ HEADS: list[tuple[PromptsHead, int]] = [
 
 
 @pytest.mark.parametrize("format", CODE_FORMATS)
-@pytest.mark.parametrize("task", [TASK, FLAWED], ids=["plain", "flawed"])
+@pytest.mark.parametrize("task", [TASK, FLAWED, ENDED], ids=["plain", "flawed", "label words with ends"])
 @pytest.mark.parametrize(("head", "prompts"), HEADS, ids=lambda one: getattr(one, "kind", one))
 def test_code_gives_the_probabilities_of_the_classifier(
     format: CodeFormat, task: Task, head: PromptsHead, prompts: int, tmp_path: Path

@@ -42,6 +42,9 @@ class PlacedScorer:
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._scorer.count_tokens(segments)
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
+        return self._scorer.encode_label_spans(label_spans)
+
     def score(self, *asked: Any) -> LabelLogProbs:
         return self._scorer.score(*asked)
 

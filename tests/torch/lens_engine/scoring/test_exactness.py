@@ -9,7 +9,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from lens_engine.scoring.asking import fit_task
 from lens_engine.scoring.scorer import CausalLMScorer
+from lens_engine.task.template import Task
 from lens_engine.testing import TINY_ARCHITECTURES, TINY_LOCAL_WINDOW, TinyArchitecture, TinyCausalLM, tiny_causal_lm
 
 ABSOLUTE_TOLERANCE = 1e-4
@@ -102,6 +104,17 @@ def test_labels_that_share_beginnings_score_as_one_prompt_at_a_time(
     architecture: TinyArchitecture, executor: str
 ) -> None:
     assert_exact(architecture, executor, spans=MULTI_TOKEN_SPANS)
+
+
+@pytest.mark.parametrize(("architecture", "executor"), RUNS)
+def test_label_words_with_what_ends_them_score_as_one_prompt_at_a_time(
+    architecture: TinyArchitecture, executor: str
+) -> None:
+    task = fit_task(
+        scorer(architecture, executor), Task.for_labels(["great", "great fun", "greater"], "{text} It was {label}.")
+    )
+    assert task.label_spans == (" great.", " great fun.", " greater.")
+    assert_exact(architecture, executor, spans=task.label_spans)
 
 
 @pytest.mark.parametrize(("architecture", "executor"), RUNS)

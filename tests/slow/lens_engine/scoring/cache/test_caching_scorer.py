@@ -46,6 +46,9 @@ class Disguise:
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self.scorer.count_tokens(segments)
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
+        return self.scorer.encode_label_spans(label_spans)
+
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         self.changes |= self.becomes
         self.demonstrations.update(map(len, prefixes))

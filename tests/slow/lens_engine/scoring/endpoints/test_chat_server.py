@@ -112,8 +112,9 @@ def test_same_model_has_the_same_revision_and_another_has_not() -> None:
         ({"a": "Bond", "b": "Delivery"}, ("A", "B"), "A"),
         ({"a": "Billing", "b": "Bills"}, ("Billing", "Bil"), "Billing"),
         ({"a": "unheard", "b": "Delivery"}, ("A", "B"), "A"),
+        ({"a": "Billing", "b": "Billing status"}, ("A", "B"), "A"),
     ],
-    ids=["whole", "first token", "one character", "beginning of one alone", "not repeated"],
+    ids=["whole", "first token", "one character", "beginning of one alone", "not repeated", "word that begins another"],
 )
 def test_words_stay_or_become_letters(words: dict[str, str], spans: tuple[str, str], written: str) -> None:
     with asking(ChatDouble()) as scorer:

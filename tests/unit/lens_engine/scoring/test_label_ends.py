@@ -1,0 +1,140 @@
+"""In the spans that a task is scored with, the tokens of no label word begin those of another."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from lens_engine.errors import InvalidVerbalizer
+from lens_engine.scoring.asking import fit_task
+from lens_engine.scoring.label_ends import end_label_words, find_begun
+from lens_engine.task.label_end import EndedTask, find_label_end
+from lens_engine.task.record import TaskRecord, describe_asking
+from lens_engine.task.template import Task
+from lens_engine.testing import TableScorer
+from lens_engine.types import Example
+
+WORDS = {"r": "refund", "s": "refund status", "p": "parcel"}
+PIECES = ["refund", "status", "ly", ".\n", ".", "\n", "s", " ", "e"]
+
+
+def encode(spans: Sequence[str]) -> list[tuple[str, ...]]:
+    """Tokens of a greedy tokenizer with long and short pieces, which joins a mark with the line break after it."""
+    return [_cut(span) for span in spans]
+
+
+def _cut(text: str) -> tuple[str, ...]:
+    tokens = []
+    while text:
+        piece = next((piece for piece in PIECES if text.startswith(piece)), text[0])
+        tokens.append(piece)
+        text = text.removeprefix(piece)
+    return tuple(tokens)
+
+
+@pytest.mark.parametrize(
+    ("template", "separator", "end"),
+    [
+        ("{text} Topic: {label}.", " ", "."),
+        ("{text} Topic: {label}.", "\n", ".\n"),  # one token of this tokenizer
+        ("{text} Topic: {label}", "\n", "\n"),
+        ("{text} is a {label}ly one", "\n", "ly"),
+        ("{text}: {label} one", "\n", " o"),  # a space alone begins " status"
+    ],
+)
+def test_end_is_the_first_token_after_the_label_word(template: str, separator: str, end: str) -> None:
+    task = end_label_words(Task(template, WORDS, separator), encode)
+    assert find_label_end(task) == end
+    assert find_begun(encode(task.label_spans)) is None
+    for span, plain in zip(task.label_spans, Task(template, WORDS, separator).label_spans, strict=True):
+        assert span == plain + end
+        assert encode([span])[0] == encode([plain + task.template.tail + separator])[0][: len(encode([span])[0])]
+
+
+def test_end_is_longer_where_a_word_holds_its_first_token() -> None:
+    task = end_label_words(Task("{text} {label}. ", {"a": "st", "b": "st."}), encode)
+    assert find_label_end(task) == ". "
+
+
+def test_end_joins_a_word_to_another_token() -> None:
+    """ " status" + "." are other tokens than " statu" + "s.", if the tokenizer says so."""
+    joined = [(*"ab",), (*"abc", "d."), ("x",)]
+    known = {" ab": joined[0], " abcd": (*"abc", "d"), " x": joined[2]}
+    known |= {f"{word}.": (*tokens, ".") for word, tokens in known.items()} | {" abcd.": joined[1]}
+    task = end_label_words(
+        Task("{text} {label}", {"1": "ab", "2": "abcd", "3": "x"}, "."), lambda spans: [*map(known.__getitem__, spans)]
+    )
+    assert task.label_spans == (" ab.", " abcd.", " x.")
+
+
+def test_words_that_begin_no_other_stay_as_they_are() -> None:
+    task = Task("{text} Topic: {label}.", {"a": "parcel", "b": "part", "c": "refund status"})
+    assert end_label_words(task, encode) is task
+    assert "label_end" not in TaskRecord.of(task).model_dump(mode="json")
+
+
+def test_nothing_that_ends_a_word_is_refused() -> None:
+    with pytest.raises(
+        InvalidVerbalizer, match=r"'refund' begins 'refund status'.*put a mark after \{label\}"
+    ) as found:
+        end_label_words(Task("{text} {label}", WORDS, ""), encode)
+    assert found.value.field == "verbalizer.s"
+
+
+def test_word_that_holds_what_ends_another_is_refused() -> None:
+    words = {"a": "st", "b": "st. st"}
+    with pytest.raises(InvalidVerbalizer, match=r"also with what ends it in a prompt \('\. '\)"):
+        end_label_words(Task("{text} {label}.", words, " "), encode)
+
+
+def test_word_that_differs_by_spaces_alone_is_told_by_its_end() -> None:
+    task = end_label_words(Task("{text} {label}.", {"a": "st", "b": "st "}, " "), encode)
+    assert find_label_end(task) == "."
+
+
+def test_equal_tokens_are_refused() -> None:
+    with pytest.raises(InvalidVerbalizer, match="are the same tokens"):
+        end_label_words(Task("{text} {label}.", WORDS), lambda spans: [("a",) for _ in spans])
+
+
+def test_spans_of_any_task_begin_no_other() -> None:
+    draw = random.Random(5)
+    letters = ["re", "fund", "status", "s", "ly", " ", "."]
+    seen = 0
+    for _ in range(300):
+        words = {"".join(draw.choices(letters, k=draw.randint(1, 4))).strip() for _ in range(5)} - {""}
+        if len(words) < 2:
+            continue
+        tail, separator = draw.choice(["", ".", "ly", " one."]), draw.choice(["\n", "\n\n", " ", "."])
+        try:
+            task = end_label_words(
+                Task(f"{{text}}: {{label}}{tail}", {word: word for word in words}, separator), encode
+            )
+        except InvalidVerbalizer:
+            continue
+        seen += isinstance(task, EndedTask)
+        assert find_begun(encode(task.label_spans)) is None
+    assert seen > 50
+
+
+def test_task_is_fitted_to_each_model_anew() -> None:
+    class Letters(TableScorer):
+        def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[str, ...]]:
+            return [tuple(span) for span in label_spans]
+
+    task = Task("{text} Topic: {label}.", {"a": "order", "b": "orders"})
+    by_words, by_letters = fit_task(TableScorer(), task), fit_task(Letters(), task)
+    assert (find_label_end(by_words), find_label_end(by_letters)) == ("", ".")
+    assert fit_task(TableScorer(), by_letters) == by_words
+
+
+def test_prompts_and_record_are_those_of_the_task() -> None:
+    task = Task("{text} Topic: {label}.", WORDS)
+    ended = fit_task(TableScorer(), task)
+    example = Example(0, "where is it", "s")
+    assert isinstance(ended, EndedTask)
+    assert ended.render_prompt([example], "a") == task.render_prompt([example], "a")
+    record = TaskRecord.model_validate_json(TaskRecord.of(ended).model_dump_json())
+    assert record.task() == ended
+    assert "so each is scored with what ends it in a prompt: '.'" in describe_asking(record)
+    assert describe_asking(TaskRecord.of(task)) == ""
