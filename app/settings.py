@@ -149,7 +149,7 @@ class Settings(ModelSettings):
     max_stored_bytes: int = Field(
         100 * 2**20,
         ge=1024,
-        description="Maximum size of the rows of a file to classify as they are stored, with all their columns (bytes).",
+        description="Maximum size of the rows of a file to classify as they are stored, with all columns (bytes).",
     )
     max_json_bytes: int = Field(8 * 2**20, ge=1024, description="Maximum size of such a body that is JSON (bytes).")
     max_submissions: int = Field(

@@ -154,7 +154,7 @@ def _batches(table: PredictedTable) -> Iterator[list[list[Any]]]:
 
 
 def find_types(table: PredictedTable) -> list[Any]:
-    """The type of each column of the input. Values of several types are strings, but whole and other numbers are not."""
+    """The type of each column of the input; strings for values of several types, unless all are numbers."""
     import pyarrow
 
     known = {
