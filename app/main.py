@@ -33,6 +33,7 @@ from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
 from app.predictions import endpoints as predictions
 from app.predictions import openapi as of_predictions
+from app.predictions.outputs import Outputs
 from app.prompts.endpoints import router as prompts_router
 from app.prompts.schemas import PromptBody
 from app.queue import JobQueue
@@ -120,6 +121,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     database = create_database(settings)
     app.state.services = services = Services(settings, database, JobQueue(settings))
     app.state.streams = Streams()
+    app.state.outputs = Outputs()
     app.state.suggestions = TTLCache(maxsize=200, ttl=600)
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
     app.state.rate_limits = RateLimits(settings)

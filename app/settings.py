@@ -106,7 +106,16 @@ class Settings(ModelSettings):
         description="Maximum and default of the option `budget.max_seconds` (seconds); null for no maximum.",
     )
     max_pairs: int | None = Field(
-        None, ge=1, description="Maximum and default of the option `budget.max_pairs`; null for no maximum."
+        None,
+        ge=1,
+        description="Maximum number of pairs of a job, and default of the option `budget.max_pairs`; null for no "
+        "maximum.",
+    )
+    max_cost_usd: float | None = Field(
+        None,
+        gt=0,
+        description="Maximum cost of a job at a server whose prices `LENS_ENDPOINTS` has, and default of the option "
+        "`budget.max_cost` there (USD); null for no maximum.",
     )
 
     # Clients. `api_keys` is a JSON object from the SHA-256 of an API key (hex) to the owner.
@@ -137,6 +146,11 @@ class Settings(ModelSettings):
         ge=1024,
         description="Maximum size of a body with rows (bytes): of a selection, evaluation, prediction or dataset.",
     )
+    max_stored_bytes: int = Field(
+        100 * 2**20,
+        ge=1024,
+        description="Maximum size of the rows of a file to classify as they are stored, with all columns (bytes).",
+    )
     max_json_bytes: int = Field(8 * 2**20, ge=1024, description="Maximum size of such a body that is JSON (bytes).")
     max_submissions: int = Field(
         4,
@@ -153,8 +167,8 @@ class Settings(ModelSettings):
     max_owner_bytes: int | None = Field(
         2**30,
         ge=1,
-        description="Size of the texts, labels and contents of names that one owner may have stored (bytes); null for "
-        "no maximum.",
+        description="Size of all that one owner may have stored (bytes): rows, answers, specs, results, classifiers, "
+        "checkpoints and contents of names; null for no maximum.",
     )
     max_body_bytes: int = Field(2**19, ge=1024, description="Maximum size of any other body (bytes).")
     max_rows: int = Field(100_000, ge=1, description="Maximum number of rows of a dataset.")

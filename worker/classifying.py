@@ -4,20 +4,30 @@ The next attempt goes on after the last row that is kept, with the batches of an
 twice, and the bytes are the same. An attempt with another model, number format or device begins again.
 """
 
+import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Self
 
 from app.evaluations.stored import EvaluationOutcome, load_evaluation
 from app.lifecycle.results import Outcome
-from app.lifecycle.rows import keep_predictions, take_up_rows
+from app.lifecycle.rows import (
+    Earlier,
+    keep_predictions,
+    note_payment,
+    read_predictions,
+    read_texts,
+    take_up_rows,
+)
 from app.predictions.stored import PredictionOutcome, load_prediction
 from lens_engine.classifier.classifier import Classifier, ModelRecord
+from lens_engine.errors import BudgetSpent
 from lens_engine.metering.meter import Stopped
 from lens_engine.metering.progress import Progress
 from lens_engine.predicting.evaluation import join_labels, measure, measure_orders
-from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
+from lens_engine.predicting.rows import BATCH_ROWS, Prediction, Predictions, predict_rows
 from lens_engine.predicting.subject import PromptSubject, classifier_of, make_classifier
 from lens_engine.reading import TextRow
 from lens_engine.result import Spread
@@ -26,22 +36,39 @@ from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.types import Example, Phase, StopReason
 from worker.faults import blaming_worker
 from worker.model_loading import find_reference
+from worker.purse import Purse
 from worker.running import Running
+
+ReadRows = Callable[[int], Sequence[TextRow]]
+"""Place of the first row -> the rows of its batch."""
 
 
 def run_prediction(run: Running) -> Outcome | None:
-    """Predict the rows that have no answer yet."""
+    """Predict the rows that have no answer yet. Neither all texts nor all answers are in memory at once."""
     work = run.transact(lambda session: load_prediction(session, run.claim.job_id))
     spec = work.spec
     dtype = None if spec.classifier.model is None else spec.classifier.model.dtype
     scorer = _load(run, spec.model, dtype)
     spec.classifier.check_model(scorer)
     done = _take_up(run, scorer)
-    asking = _Asking.of(run, scorer, spec.classifier, len(work.rows))
+    digest = hashlib.sha256()
+
+    def note(answers: Sequence[Prediction]) -> None:
+        for one in answers:
+            digest.update(one.model_dump_json().encode() + b"\n")
+
+    def read(start: int) -> Sequence[TextRow]:
+        return run.transact(lambda session: read_texts(session, work.dataset_id, start, BATCH_ROWS))
+
+    for earlier in _read_kept(run, done.num_rows):
+        note(earlier)
+    asking = _Asking.of(run, scorer, spec.classifier, work.num_rows, done)
     try:
-        return PredictionOutcome(asking.predict(spec.classifier, work.rows, done), dtype)
+        for answers in asking.predict(spec.classifier, read, work.num_rows, done.num_rows):
+            note(answers)
     except Stopped:
         return None
+    return PredictionOutcome(digest.hexdigest(), dtype)
 
 
 def run_evaluation(run: Running) -> Outcome | None:
@@ -56,9 +83,13 @@ def run_evaluation(run: Running) -> Outcome | None:
     others = [make_classifier(one, spec.changes, scorer) for one in orders]
     rows = [TextRow(example.text) for example in work.examples]
     done = _take_up(run, scorer)
-    asking = _Asking.of(run, scorer, classifier, len(rows) * (1 + len(others)))
+    predictions = Predictions()
+    for earlier in _read_kept(run, done.num_rows):
+        predictions.extend(earlier)
+    asking = _Asking.of(run, scorer, classifier, len(rows) * (1 + len(others)), done)
     try:
-        predictions = asking.predict(classifier, rows, done)
+        for answers in asking.predict(classifier, _batches_of(rows), len(rows), done.num_rows):
+            predictions.extend(answers)
         order = _measure_orders(asking, others, work.examples, rows)
     except Stopped:
         return None
@@ -70,14 +101,30 @@ def _measure_orders(
     asking: "_Asking", others: Sequence[Classifier], examples: Sequence[Example], rows: Sequence[TextRow]
 ) -> Spread | None:
     """The accuracies of the other orders. Their answers are not kept: an attempt that is lost asks them again."""
-    found = [asking.predict(one, rows, [], keeps=False) for one in others]
+    found = [
+        Predictions(
+            one for answers in asking.predict(other, _batches_of(rows), len(rows), keeps=False) for one in answers
+        )
+        for other in others
+    ]
     return measure_orders(join_labels(others[0].labels, examples), found) if found else None
 
 
-def _take_up(run: Running, scorer: LabelScorer | None) -> list[Prediction]:
-    """The answers of earlier attempts by the model that is asked now."""
+def _batches_of(rows: Sequence[TextRow]) -> ReadRows:
+    return lambda start: rows[start : start + BATCH_ROWS]
+
+
+def _take_up(run: Running, scorer: LabelScorer | None) -> Earlier:
+    """What earlier attempts had of the model that is asked now."""
     model = None if scorer is None else ModelRecord.of(scorer.identity).model_dump(mode="json")
     return run.transact(lambda session: take_up_rows(session, run.claim, model))
+
+
+def _read_kept(run: Running, num_rows: int) -> Iterator[list[Prediction]]:
+    """The answers of earlier attempts."""
+    for start in range(0, num_rows, BATCH_ROWS):
+        limit = min(BATCH_ROWS, num_rows - start)
+        yield run.transact(partial(read_predictions, job_id=run.claim.job_id, first=start, limit=limit))
 
 
 def _load(run: Running, model: str | None, dtype: str | None) -> LabelScorer | None:
@@ -97,6 +144,7 @@ class _Asking:
 
     run: Running
     scorer: LabelScorer | None
+    purse: Purse
     num_rows: int
     tokens_per_row: float
     pairs_per_row: int
@@ -105,35 +153,49 @@ class _Asking:
     _began_at: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def of(cls, run: Running, scorer: LabelScorer | None, classifier: Classifier, num_rows: int) -> Self:
-        return cls(run, scorer, num_rows, classifier.tokens_per_input, max(len(classifier.prompts), 1))
+    def of(
+        cls, run: Running, scorer: LabelScorer | None, classifier: Classifier, num_rows: int, earlier: Earlier
+    ) -> Self:
+        purse = Purse.open(scorer, earlier.paid_usd, run.settings.max_cost_usd)
+        return cls(run, scorer, purse, num_rows, classifier.tokens_per_input, max(len(classifier.prompts), 1))
 
     def predict(
-        self, classifier: Classifier, rows: Sequence[TextRow], done: Sequence[Prediction], *, keeps: bool = True
-    ) -> list[Prediction]:
-        """The answers of all rows, of which the first may be known.
+        self, classifier: Classifier, read: ReadRows, num_rows: int, num_done: int = 0, *, keeps: bool = True
+    ) -> Iterator[Sequence[Prediction]]:
+        """The answers of the rows from `num_done` on, batch by batch.
 
         Raises:
             Stopped: the owner asks for a stop, or the claim is lost.
+            BudgetSpent: the job reached the operator's limit on its cost.
         """
-        found = list(done)
-        self._done += len(found)
+        self._done += num_done
         self._report()
-        while len(found) < len(rows):
+        while num_done < num_rows:
             self._hear()
-            start, batch = len(found), rows[len(found) : len(found) + BATCH_ROWS]
+            batch = read(num_done)
             with blaming_worker(), interrupted_by(self._hear):
-                answers = predict_rows(classifier, batch, self.scorer)
+                answers = self._ask(classifier, batch)
             if keeps:
-                self._keep(start, answers)
-            found += answers
+                self._keep(num_done, answers)
+            yield answers
+            num_done += len(batch)
             self._done, self._asked = self._done + len(batch), self._asked + len(batch)
             self._report()
-        return found
+
+    def _ask(self, classifier: Classifier, batch: Sequence[TextRow]) -> list[Prediction]:
+        try:
+            return predict_rows(classifier, batch, self.scorer)
+        except BudgetSpent as error:
+            claim, paid_usd = self.run.claim, self.purse.paid_usd
+            self.run.transact(lambda session: note_payment(session, claim, paid_usd))
+            raise BudgetSpent(
+                f"the {claim.kind} cost {paid_usd:.4f} USD for {self._done:,} of {self.num_rows:,} rows, and this "
+                f"service allows {self.run.settings.max_cost_usd:,.12g} USD a job; send fewer rows"
+            ) from error
 
     def _keep(self, start: int, answers: Sequence[Prediction]) -> None:
-        claim = self.run.claim
-        if not self.run.transact(lambda session: keep_predictions(session, claim, start, answers)):
+        claim, paid_usd = self.run.claim, self.purse.paid_usd
+        if not self.run.transact(lambda session: keep_predictions(session, claim, start, answers, paid_usd)):
             self.run.monitor.lose()
             raise Stopped(StopReason.CANCELLED)
 

@@ -6,6 +6,7 @@ attempt. What ends a run, and what becomes of the job:
     a result                        succeeded, or cancelled with a partial result
     stopped without a result        cancelled
     InvalidInput, ModelError        failed at once: another attempt would meet it again
+    BudgetSpent                     the same, of an evaluation or a prediction: it costs more than LENS_MAX_COST_USD
     WorkerFault                     given up and charged; queued again, or failed (worker-unfit) at the last attempt
     a spec of a newer release       queued again for a worker of that release, not charged
     a model that moved              queued again for a worker of the other queue, not charged
@@ -39,7 +40,7 @@ from app.lifecycle.work import has_inline_rows
 from app.logs import context
 from app.logs.failures import summarize
 from app.settings import Settings
-from lens_engine.errors import EndpointAway, InvalidInput, ModelError, NothingSelected
+from lens_engine.errors import BudgetSpent, EndpointAway, InvalidInput, ModelError, NothingSelected
 from worker.failures import describe_failure, describe_refused_spec, describe_timeout
 from worker.faults import ModelMoved, WorkerFault
 from worker.heartbeat import Heartbeat
@@ -157,7 +158,7 @@ class Attempt:
             return partial(endings.fail, problem=describe_refused_spec(error, self._claim.path))
         except JobTimeoutException:
             return partial(endings.finish_late, problem=describe_timeout(self._settings, self._claim))
-        except (InvalidInput, ModelError, NothingSelected, MemoryError) as error:
+        except (InvalidInput, ModelError, NothingSelected, BudgetSpent, MemoryError) as error:
             self._log("failed: %s", summarize(error))
             inline = self._transact(lambda session: has_inline_rows(session, self._claim.job_id))
             described = describe_failure(error, self._claim.path, inline=inline)

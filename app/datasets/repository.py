@@ -10,7 +10,7 @@ from sqlalchemy import delete, exists, func, insert, or_, select, text, update
 from sqlalchemy.orm import Session, defer
 
 from app.ids import new_id
-from app.lifecycle.rows import insert_texts
+from app.lifecycle.rows import ROW_BYTES, cut_rows, insert_texts, weigh_text
 from app.models import Dataset, Job
 from app.models import Example as StoredExample
 from lens_engine.classifier.input_format import InputFormat
@@ -19,8 +19,6 @@ from lens_engine.types import Example
 
 IS_USED = exists().where(or_(Job.dataset_id == Dataset.id, Job.test_dataset_id == Dataset.id))
 
-# The server unrolls three arrays into rows. The limit keeps each statement far below the timeout.
-_ROWS_PER_STATEMENT = 20_000
 _INSERT_EXAMPLES = text(
     "INSERT INTO examples (dataset_id, row, text, label) "
     "SELECT :dataset_id, * FROM unnest(CAST(:rows AS int[]), CAST(:texts AS text[]), CAST(:labels AS text[]))"
@@ -59,14 +57,14 @@ def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> st
             sha256=parsed.sha256,
             format=parsed.format,
             num_rows=len(parsed.examples),
-            num_bytes=sum(len(example.text.encode()) + len(example.label.encode()) for example in parsed.examples),
+            num_bytes=sum(map(_weigh, parsed.examples)),
             label_counts=counts,
             warnings=list(parsed.warnings),
             input=_describe_input(parsed),
         )
     )
-    for start in range(0, len(parsed.examples), _ROWS_PER_STATEMENT):
-        _insert_examples(session, dataset_id, parsed.examples[start : start + _ROWS_PER_STATEMENT])
+    for some in cut_rows(parsed.examples, _weigh):
+        _insert_examples(session, dataset_id, some)
     return dataset_id
 
 
@@ -82,7 +80,7 @@ def store_texts(session: Session, owner_id: str, texts: ReadTexts) -> str:
             sha256=digest.hexdigest(),
             format=texts.format,
             num_rows=len(texts.rows),
-            num_bytes=sum(len(json.dumps(row.cells, default=str).encode()) for row in texts.rows),
+            num_bytes=sum(map(weigh_text, texts.rows)),
             label_counts={},
             warnings=list(texts.dialect.notes),
         )
@@ -109,8 +107,21 @@ def _insert_examples(session: Session, dataset_id: str, examples: Sequence[Examp
 
 
 def count_bytes(session: Session, owner_id: str) -> int:
-    """Size of the texts and labels of all datasets of an owner (bytes)."""
-    return int(session.scalar(select(func.sum(Dataset.num_bytes)).where(Dataset.owner_id == owner_id)) or 0)
+    """Size of all datasets of an owner (bytes): texts, labels and other columns, what each row takes, and reports."""
+    report = func.coalesce(func.pg_column_size(Dataset.report), 0)
+    size = Dataset.num_bytes + ROW_BYTES * Dataset.num_rows + report
+    return int(session.scalar(select(func.sum(size)).where(Dataset.owner_id == owner_id)) or 0)
+
+
+def weigh_rows(rows: ParsedDataset | ReadTexts) -> int:
+    """Size of rows that are not stored yet (bytes), as `count_bytes` counts them afterwards."""
+    if isinstance(rows, ReadTexts):
+        return sum(map(weigh_text, rows.rows)) + ROW_BYTES * len(rows.rows)
+    return sum(map(_weigh, rows.examples)) + ROW_BYTES * len(rows.examples)
+
+
+def _weigh(example: Example) -> int:
+    return len(example.text.encode()) + len(example.label.encode())
 
 
 def load_rows(session: Session, dataset_id: str) -> tuple[Example, ...]:

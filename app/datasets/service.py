@@ -57,6 +57,8 @@ def keep_rows(
         OwnerFull: the owner has too many bytes stored.
     """
     found = repository.find_equal_dataset(session, owner_id, parsed)
+    if found is None:
+        check_bytes(session, owner_id, settings, repository.weigh_rows(parsed))
     dataset_id = found or repository.insert_dataset(session, owner_id, parsed)
     lock_owner(session, owner_id, settings)
     check_bytes(session, owner_id, settings)

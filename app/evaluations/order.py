@@ -11,10 +11,12 @@ from app.errors import NoResult, Unprocessable
 from app.evaluations.presentation import present
 from app.evaluations.schemas import EvaluationBody, EvaluationRequest
 from app.evaluations.stored import EvaluationSpec
+from app.intake.ceilings import check_asking
 from app.intake.model_names import check_model_name
 from app.intake.order import Desk, KnownDataset, Labelled, ValidJob
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits
+from app.lifecycle.rows import weigh_answers
 from app.models import Job
 from app.selections import service
 from app.selections.answers import OTHER_RELEASE
@@ -129,7 +131,8 @@ class _Judging:
             rows, places = self._own_rows()
         elif self._id_of(rows) == self.selection.dataset_id:
             warnings.append(f"dataset: {OPTIMISTIC}")
-        self._check_size(len(places) if places is not None else len(rows.examples), desk)
+        num_rows = len(places) if places is not None else len(rows.examples)
+        self._check_size(num_rows, model, desk)
         spec = EvaluationSpec(
             model=model,
             prompt=self.subject if isinstance(self.subject, PromptSubject) else None,
@@ -144,7 +147,13 @@ class _Judging:
         )
         source = {"selection_id": self.selection.id, "answer": digest_answer(self.subject)}
         return ValidJob(
-            spec.model_dump(mode="json"), spec.VERSION, rows, None, wanted.name, source, warnings=tuple(warnings)
+            spec.model_dump(mode="json"),
+            spec.VERSION,
+            rows,
+            name=wanted.name,
+            source=source,
+            warnings=tuple(warnings),
+            answer_bytes=weigh_answers(num_rows, asked.labels),
         )
 
     @property
@@ -167,7 +176,7 @@ class _Judging:
             "/dataset_id", "the test rows of the selection are not known; send rows, or name a `dataset_id`"
         )
 
-    def _check_size(self, num_rows: int, desk: Desk) -> None:
+    def _check_size(self, num_rows: int, model: str | None, desk: Desk) -> None:
         """
         Raises:
             Unprocessable: more would be asked than the service allows.
@@ -179,11 +188,7 @@ class _Judging:
                 f"{orders} other orders of {num_rows:,} rows are more than {MOST_REORDERED:,} answers, which an "
                 "evaluation does not keep; judge fewer orders or rows",
             )
-        pairs, most = (1 + orders) * num_rows * num_prompts, desk.settings.max_pairs
-        if most is not None and pairs > most:
-            raise Unprocessable.at(
-                "", f"{pairs:,} pairs are more than the {most:,} that this service allows; judge fewer rows"
-            )
+        check_asking(self._asked, model, (1 + orders) * num_rows, num_prompts, desk.settings)
 
     def _known_answers(self, rows: Labelled) -> tuple[tuple[int, str], ...]:
         """What the selection answered on these rows, by row number; nothing for other rows."""

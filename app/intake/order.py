@@ -40,6 +40,7 @@ class ValidJob:
     name: str | None = None
     source: dict[str, Any] | None = None  #: what is judged or asked
     warnings: tuple[str, ...] = ()  #: about the rows and their use, and what was taken by default
+    answer_bytes: int = 0  #: size of what the job will write for its rows
 
 
 @dataclass(frozen=True, slots=True)

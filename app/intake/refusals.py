@@ -13,7 +13,7 @@ _INLINE = frozenset(_INLINE_NAMES.values())
 Columns = tuple[str, str]
 """Names of the columns of the texts and the labels."""
 
-_BARE = frozenset({"dataset_id", "test_dataset_id", "text_column", "label_column", "delimiter", "encoding"})
+_BARE = frozenset({"texts", "dataset_id", "test_dataset_id", "text_column", "label_column", "delimiter", "encoding"})
 
 
 @contextmanager

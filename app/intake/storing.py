@@ -1,5 +1,6 @@
 """Stores a submission: with its datasets and its key, in one transaction."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,15 @@ from typing import Any
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from app.datasets.repository import load_rows, load_warnings, owns_dataset, store_dataset, store_texts
+from app.datasets.repository import (
+    find_equal_dataset,
+    load_rows,
+    load_warnings,
+    owns_dataset,
+    store_dataset,
+    store_texts,
+    weigh_rows,
+)
 from app.errors import UnknownDataset
 from app.ids import new_id
 from app.intake import idempotency
@@ -18,7 +27,7 @@ from app.logs import context
 from app.models import Job
 from app.queue import JobId
 from app.services import Services
-from lens_engine.reading import ReadTexts
+from lens_engine.reading import ParsedDataset, ReadTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +98,9 @@ def _store(services: Services, session: Session, owner_id: str, order: Order, va
     # In the order in which a deletion locks. A dataset may have been deleted since it was read.
     for id_ in sorted(known):
         _check_dataset(session, owner_id, id_, known[id_])
+    reserved = len(json.dumps(valid.spec).encode()) + valid.answer_bytes
+    added = sum(_weigh(session, owner_id, source) for source in sources.values() if source is not None)
+    check_bytes(session, owner_id, services.settings, reserved + added)
     dataset_id = _store_source(session, owner_id, valid.dataset)
     test_id = None if valid.test is None else _store_source(session, owner_id, valid.test)
     warnings = tuple(
@@ -108,14 +120,22 @@ def _store(services: Services, session: Session, owner_id: str, order: Order, va
         test_dataset_id=test_id,
         spec=valid.spec,
         spec_version=valid.spec_version,
+        reserved_bytes=reserved,
         request_id=context.get("request_id"),
         warnings=[*warnings, *valid.warnings],
     )
     job = session.execute(statement.returning(Job)).scalar_one()
-    is_stored = all(source is None or isinstance(source, KnownDataset) for source in sources.values())
-    if not is_stored or job.kind != "selection":  # others copy what they ask
-        check_bytes(session, owner_id, services.settings)
+    check_bytes(session, owner_id, services.settings)
     return job
+
+
+def _weigh(session: Session, owner_id: str, source: Source) -> int:
+    """Size of the rows that will be stored (bytes)."""
+    if isinstance(source, KnownDataset) or (
+        isinstance(source, ParsedDataset) and find_equal_dataset(session, owner_id, source) is not None
+    ):
+        return 0
+    return weigh_rows(source)
 
 
 def _store_source(session: Session, owner_id: str, source: Source) -> str:

@@ -164,6 +164,7 @@ def parsing_limits(settings: Settings) -> ParsingLimits:
     """Limits of an upload according to the settings."""
     return ParsingLimits(
         max_bytes=settings.max_upload_bytes,
+        max_kept_bytes=settings.max_stored_bytes,
         max_rows=settings.max_rows,
         max_text_characters=settings.max_text_characters,
         max_label_characters=settings.max_label_characters,

@@ -1,4 +1,4 @@
-"""What one owner may have: selections that are queued or running, and bytes of datasets and of what names say."""
+"""What one owner may have: jobs that are queued or running, and bytes of all that is stored."""
 
 from sqlalchemy import func, literal, select
 from sqlalchemy.orm import Session
@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 from app.datasets.repository import count_bytes
 from app.errors import OwnerFull, TooManySelections
 from app.lifecycle.states import LEASED, Status
-from app.models import Job
+from app.models import Job, Report, StoredCheckpoint, StoredClassifier
 from app.prompts.repository import count_content_bytes
 from app.settings import Settings
 
@@ -49,19 +49,44 @@ def lock_owner(session: Session, owner_id: str, settings: Settings) -> None:
         session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"selections of {owner_id}", 0))))
 
 
-def check_bytes(session: Session, owner_id: str, settings: Settings) -> None:
-    """Refuse more than an owner may have stored. Call it after it was written, under `lock_owner`.
+def check_bytes(session: Session, owner_id: str, settings: Settings, added: int = 0) -> None:
+    """Refuse more than an owner may have stored.
+
+    Call it before rows are written, so that a refusal costs no disk, and again afterwards under `lock_owner`, for
+    other requests of the owner may have written meanwhile.
+
+    Args:
+        added: what is to be written (bytes).
 
     Raises:
-        OwnerFull: the datasets of the owner, and what the owner's names say, are larger than the settings allow.
+        OwnerFull: what the owner has stored is larger than the settings allow.
     """
     most = settings.max_owner_bytes
     if most is None:
         return
-    copied = select(func.sum(func.pg_column_size(Job.spec))).where(Job.owner_id == owner_id, Job.kind != "selection")
-    stored = count_bytes(session, owner_id) + count_content_bytes(session, owner_id) + int(session.scalar(copied) or 0)
+    stored = count_stored(session, owner_id) + added
     if stored > most:
         raise OwnerFull(
-            f"with this you would have {stored:,} bytes stored, and {most:,} are allowed; delete selections and names "
-            "that you no longer need, or name a stored dataset by dataset_id"
+            f"with this you would have {stored:,} bytes stored, and {most:,} are allowed; delete selections, "
+            "evaluations, predictions, datasets and names that you no longer need"
         )
+
+
+def count_stored(session: Session, owner_id: str) -> int:
+    """What an owner has stored (bytes): datasets, contents of names, and jobs.
+
+    A job counts by its spec, the answers that it has or will have, its result, its classifier and its checkpoint.
+    """
+    jobs = select(func.sum(Job.reserved_bytes)).where(Job.owner_id == owner_id)
+    parts = (
+        (Report.selection_id, Report.result),
+        (StoredClassifier.selection_id, StoredClassifier.classifier),
+        (StoredCheckpoint.selection_id, StoredCheckpoint.data),
+        (StoredCheckpoint.selection_id, StoredCheckpoint.best),
+    )
+    sizes = [
+        select(func.sum(func.pg_column_size(column))).join(Job, Job.id == key).where(Job.owner_id == owner_id)
+        for key, column in parts
+    ]
+    found = session.execute(select(*(func.coalesce(one.scalar_subquery(), 0) for one in (jobs, *sizes)))).one()
+    return count_bytes(session, owner_id) + count_content_bytes(session, owner_id) + sum(map(int, found))

@@ -3,12 +3,12 @@
 import logging
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.database import Database
 from app.datasets.repository import IS_USED, delete_unused_datasets
-from app.ids import first_id
+from app.ids import PREFIXES, first_id
 from app.lifecycle.states import TERMINAL, Status
 from app.models import Dataset, Job, StoredCheckpoint
 from app.settings import Settings
@@ -40,9 +40,12 @@ def _find_old(session: Session, settings: Settings) -> list[str]:
     if settings.keep_days is None:
         return []
     kept = timedelta(days=settings.keep_days)
+    moment = datetime.now(UTC) - kept
+    # By the primary key, of each kind by itself: a younger job is not read.
+    created = or_(*(Job.id.between(f"{prefix}_", first_id(prefix, moment)) for prefix in PREFIXES))
     ended_at = func.greatest(Job.succeeded_at, Job.failed_at, Job.cancelled_at)
     query = select(Job.id).where(
-        Job.id < first_id("sel", datetime.now(UTC) - kept),  # by the primary key: a younger selection is not read
+        created,
         Job.status.in_([status.value for status in TERMINAL]),
         ended_at < func.now() - kept,
     )

@@ -1,9 +1,10 @@
-"""The answers of evaluations and predictions, row by row: how they are kept while the run goes on, and read again."""
+"""The rows of evaluations and predictions: how texts and answers are kept, and read again page by page."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_not
 from sqlalchemy.orm import Session
 
@@ -12,16 +13,47 @@ from app.lifecycle.claims import Claim, is_held, lock, record_event
 from app.models import Example as StoredRow
 from app.models import Job, StoredPrediction
 from lens_engine.errors import CheckpointForeign
-from lens_engine.predicting.rows import Prediction
+from lens_engine.predicting.rows import Prediction, pack_probabilities, unpack_probabilities
 from lens_engine.reading import TextRow
 
+ROW_BYTES, ANSWER_BYTES = 150, 200
+"""What Postgres takes for a row of a dataset, and for an answer, besides what is in it: keys, index, header (bytes)."""
+
 _ROWS_A_PAGE = 2000
+_PAGE_BYTES = 4 * 2**20
+"""Size from which a page has no further row, and a statement inserts none (bytes)."""
+
+_INSERT_TEXTS = text(
+    "INSERT INTO examples (dataset_id, row, text, cells, fault) SELECT :dataset_id, * FROM "
+    "unnest(CAST(:rows AS int[]), CAST(:texts AS text[]), CAST(:cells AS text[]), CAST(:faults AS text[]))"
+)
+
+T = TypeVar("T")
 
 
-def keep_predictions(session: Session, claim: Claim, start: int, predictions: Sequence[Prediction]) -> bool:
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What earlier attempts left: the number of rows that have an answer, and what was paid (USD)."""
+
+    num_rows: int = 0
+    paid_usd: float = 0.0
+
+
+def weigh_answers(num_rows: int, labels: Sequence[str]) -> int:
+    """What the answers for rows will take at most (bytes), so that it is known before there is any."""
+    longest = max((len(label.encode()) for label in labels), default=0)
+    return num_rows * (ANSWER_BYTES + longest + len(pack_probabilities([0.0] * len(labels))))
+
+
+def keep_predictions(
+    session: Session, claim: Claim, start: int, predictions: Sequence[Prediction], paid_usd: float = 0.0
+) -> bool:
     """Keep the answers for the rows from the place `start` on. Returns False if the claim is lost.
 
     A repetition, after a commit whose confirmation was lost, changes nothing.
+
+    Args:
+        paid_usd: what all requests of the job cost so far (USD).
     """
     if not lock(session, claim):
         return False
@@ -30,84 +62,134 @@ def keep_predictions(session: Session, claim: Claim, start: int, predictions: Se
             "job_id": claim.job_id,
             "place": place,
             "label": one.label,
-            "probabilities": list(one.probabilities),
+            "probabilities": pack_probabilities(one.probabilities),
             "error": one.error,
             "is_cut": one.is_cut,
         }
         for place, one in enumerate(predictions, start)
     ]
     session.execute(insert_or_not(StoredPrediction).on_conflict_do_nothing(), values)
+    if paid_usd:
+        note_payment(session, claim, paid_usd)
     return True
 
 
-def take_up_rows(session: Session, claim: Claim, model: Mapping[str, Any] | None) -> list[Prediction]:
-    """The answers of earlier attempts, in order, if they are of this model: name, revision, number format and device.
+def note_payment(session: Session, claim: Claim, paid_usd: float) -> None:
+    """Note what all requests of the job cost so far (USD). Writes nothing if the claim is lost."""
+    session.execute(update(Job).where(is_held(claim)).values(paid_usd=paid_usd))
 
-    Those of another are deleted, with an event. Writes nothing if the claim is lost.
+
+def take_up_rows(session: Session, claim: Claim, model: Mapping[str, Any] | None) -> Earlier:
+    """What earlier attempts left, if it is of this model: name, revision, number format and device.
+
+    Answers of another are deleted, with an event. Writes nothing if the claim is lost.
     """
     job = session.scalar(select(Job).where(is_held(claim)).with_for_update())
     if job is None:
-        return []
-    found = read_predictions(session, claim.job_id)
-    if found and job.provenance != model:
-        session.execute(delete(StoredPrediction).where(StoredPrediction.job_id == claim.job_id))
+        return Earlier()
+    own = StoredPrediction.job_id == claim.job_id
+    num_rows = session.scalar(select(func.count()).select_from(StoredPrediction).where(own)) or 0
+    if num_rows and job.provenance != model:
+        session.execute(delete(StoredPrediction).where(own))
         detail = "the rows that were done had been asked of another model, number format or device; all are asked again"
         record_event(session, claim, CheckpointForeign.code, {"detail": detail})
-        found = []
+        num_rows = 0
     job.provenance = None if model is None else dict(model)
-    return found
+    return Earlier(num_rows, job.paid_usd)
 
 
-def read_predictions(session: Session, job_id: str) -> list[Prediction]:
-    """The answers that are kept, in order."""
-    own = select(StoredPrediction).where(StoredPrediction.job_id == job_id)
-    return [_to_prediction(row) for row in session.scalars(own.order_by(StoredPrediction.place))]
+def read_predictions(session: Session, job_id: str, first: int, limit: int) -> list[Prediction]:
+    """The answers that are kept of up to `limit` rows from the place `first` on, in order."""
+    own = select(StoredPrediction).where(StoredPrediction.job_id == job_id, StoredPrediction.place >= first)
+    found = session.scalars(own.order_by(StoredPrediction.place).limit(limit))
+    return [_to_prediction(row.label, row.probabilities, row.error, row.is_cut) for row in found]
 
 
 def insert_texts(session: Session, dataset_id: str, rows: Sequence[TextRow]) -> None:
     """Store the rows of a file of texts."""
-    for start in range(0, len(rows), _ROWS_A_PAGE):
-        values = [
-            {"dataset_id": dataset_id, "row": row, "text": one.text, "cells": dict(one.cells), "fault": one.fault}
-            for row, one in enumerate(rows[start : start + _ROWS_A_PAGE], start)
-        ]
-        session.execute(insert(StoredRow), values)
+    start = 0
+    for some in cut_rows(rows, weigh_text):
+        columns = {
+            "rows": list(range(start, start + len(some))),
+            "texts": [one.text for one in some],
+            "cells": [one.cells.decode() or None for one in some],
+            "faults": [one.fault for one in some],
+        }
+        session.execute(_INSERT_TEXTS, {"dataset_id": dataset_id, **columns})
+        start += len(some)
 
 
-def read_texts(session: Session, dataset_id: str) -> list[TextRow]:
-    """All rows of a dataset as texts to classify, in order."""
-    query = select(StoredRow.text, StoredRow.fault, StoredRow.cells).where(StoredRow.dataset_id == dataset_id)
-    found = session.execute(query.order_by(StoredRow.row))
-    return [TextRow(content, fault, cells or {}) for content, fault, cells in found]
+def weigh_text(row: TextRow) -> int:
+    """What is stored of a row of a file of texts (bytes)."""
+    return len(row.text.encode("utf-8", "surrogatepass")) + len(row.cells) + len((row.fault or "").encode())
+
+
+def cut_rows(rows: Sequence[T], weigh: Callable[[T], int]) -> Iterator[list[T]]:
+    """The rows in pieces that one statement inserts far within its time limit."""
+    piece, size = list[T](), 0
+    for row in rows:
+        piece.append(row)
+        size += weigh(row) + ROW_BYTES
+        if size >= _PAGE_BYTES:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
+
+
+def read_texts(session: Session, dataset_id: str, first: int, limit: int) -> list[TextRow]:
+    """Up to `limit` rows of a dataset from the row `first` on, as texts to classify, without their cells."""
+    query = select(StoredRow.text, StoredRow.fault)
+    own = query.where(StoredRow.dataset_id == dataset_id, StoredRow.row >= first)
+    return [TextRow(content, fault) for content, fault in session.execute(own.order_by(StoredRow.row).limit(limit))]
 
 
 def read_answered(database: Database, dataset_id: str, job_id: str) -> Iterator[tuple[TextRow, Prediction]]:
     """The rows of an ended prediction with their answers, in order.
 
-    Each page is read in a transaction of its own, because a client may take long between two.
+    Each page of some megabytes is read in a transaction of its own, because a client may take long between two.
 
     Raises:
         LookupError: the prediction was deleted meanwhile.
     """
-    query = select(StoredRow, StoredPrediction).where(
-        StoredRow.dataset_id == dataset_id,
-        StoredPrediction.job_id == job_id,
-        StoredPrediction.place == StoredRow.row,
-    )
     last_place = select(func.max(StoredPrediction.place)).where(StoredPrediction.job_id == job_id)
-    after, last = -1, None
+    first, last = 0, None
     while True:
         with database.session_scope() as session:
             last = session.scalar(last_place) if last is None else last
-            page = session.execute(query.where(StoredRow.row > after).order_by(StoredRow.row).limit(_ROWS_A_PAGE)).all()
-        for row, found in page:
-            yield TextRow(row.text, row.fault, row.cells or {}), _to_prediction(found)
-        after = page[-1][0].row if page else after
-        if after == last:
+            page = _read_page(session, dataset_id, job_id, first)
+        for content, fault, cells, *answer in page:
+            yield TextRow(content, fault, (cells or "").encode()), _to_prediction(*answer)
+        first += len(page)
+        if last is None or first > last:
             return
         if not page:
             raise LookupError(f"{job_id} was deleted while its output was read")
 
 
-def _to_prediction(row: StoredPrediction) -> Prediction:
-    return Prediction(label=row.label, probabilities=tuple(row.probabilities), error=row.error, is_cut=row.is_cut)
+def _read_page(session: Session, dataset_id: str, job_id: str, first: int) -> Sequence[Sequence[Any]]:
+    """Rows with their answers from the row `first` on, until they have the size of a page. Sizes are read without the
+    texts."""
+    few = StoredRow.row.between(first, first + _ROWS_A_PAGE - 1)
+    own = (StoredRow.dataset_id == dataset_id, StoredPrediction.job_id == job_id)
+    parts = (StoredRow.text, StoredRow.cells, StoredPrediction.probabilities)
+    size = sum((func.coalesce(func.octet_length(one), 0) for one in parts), start=0)
+    before = func.sum(size).over(order_by=StoredRow.row) - size
+    rows = select(
+        StoredRow.row,
+        StoredRow.text,
+        StoredRow.fault,
+        StoredRow.cells,
+        StoredPrediction.label,
+        StoredPrediction.probabilities,
+        StoredPrediction.error,
+        StoredPrediction.is_cut,
+        before.label("before"),
+    ).join(StoredPrediction, StoredPrediction.place == StoredRow.row)
+    found = rows.where(*own, few, StoredPrediction.place.between(first, first + _ROWS_A_PAGE - 1)).subquery()
+    row, *values, sized = found.c
+    return session.execute(select(*values).where(sized < _PAGE_BYTES).order_by(row)).all()
+
+
+def _to_prediction(label: str | None, probabilities: bytes, error: str | None, is_cut: bool) -> Prediction:
+    return Prediction(label=label, probabilities=unpack_probabilities(probabilities), error=error, is_cut=is_cut)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, Text, false
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, Text, false
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -26,7 +26,7 @@ class Dataset(Base):
     sha256: Mapped[str] = mapped_column(String(64))
     format: Mapped[str] = mapped_column(String(20))
     num_rows: Mapped[int] = mapped_column(Integer)
-    num_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  #: of texts and labels, in UTF-8
+    num_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  #: of its rows, in UTF-8
     label_counts: Mapped[dict[str, int]] = mapped_column(JSONB)
     warnings: Mapped[list[Any]] = mapped_column(JSONB, default=list)
     input: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
@@ -47,6 +47,6 @@ class Example(Base):
     row: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     text: Mapped[str] = mapped_column(Text)
     label: Mapped[str | None] = mapped_column(Text)  #: null in a file of texts to classify
-    cells: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    """The values of all columns of a file of texts to classify. JSON, because JSONB loses the order of keys."""
+    cells: Mapped[str | None] = mapped_column(Text)
+    """The values of a file of texts to classify, as a JSON array in the order of the columns of the prediction."""
     fault: Mapped[str | None] = mapped_column(Text)  #: why a text cannot be classified

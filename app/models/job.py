@@ -3,7 +3,19 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, DateTime, ForeignKey, Index, Integer, SmallInteger, String, func, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    DateTime,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    SmallInteger,
+    String,
+    func,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -48,6 +60,8 @@ class Job(Base):
     test_dataset_id: Mapped[str | None] = mapped_column(IdText, ForeignKey("datasets.id"))
     spec: Mapped[dict[str, Any]] = mapped_column(JSONB)
     spec_version: Mapped[int] = mapped_column(SmallInteger)
+    reserved_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """Size of the spec, and of the answers that an evaluation or a prediction will have, known at submission."""
     request_id: Mapped[str | None] = mapped_column(String(64))  #: of the submission, for the worker's log
     warnings: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
 
@@ -60,6 +74,8 @@ class Job(Base):
     provenance: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     dtype: Mapped[str | None] = mapped_column(String(20))
     digest: Mapped[str | None] = mapped_column(String(64))
+    paid_usd: Mapped[float] = mapped_column(Double, server_default="0")
+    """What the requests of an evaluation or a prediction cost so far; a selection has it in its checkpoint."""
 
     attempt: Mapped[int] = mapped_column(Integer, server_default="0")
     holder: Mapped[str | None] = mapped_column(String(32))

@@ -1,6 +1,6 @@
 """What a classifier says of each row of an evaluation or a prediction."""
 
-from sqlalchemy import ARRAY, Boolean, Double, ForeignKey, Integer, String, Text
+from sqlalchemy import Boolean, ForeignKey, Integer, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.models.base import Base, IdText
@@ -14,7 +14,8 @@ class StoredPrediction(Base):
     job_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)
     place: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)  #: among the rows of the job
     label: Mapped[str | None] = mapped_column(String(200))  #: null for a row without an answer
-    probabilities: Mapped[list[float]] = mapped_column(ARRAY(Double))
-    """Of each label, in the order of the classifier; empty for a row without an answer."""
+    probabilities: Mapped[bytes] = mapped_column(LargeBinary)
+    """Of each label, in the order of the classifier, as `pack_probabilities` has them; empty for a row without an
+    answer."""
     error: Mapped[str | None] = mapped_column(Text)
     is_cut: Mapped[bool] = mapped_column(Boolean)

@@ -1,13 +1,12 @@
 """Routes of predictions."""
 
-import threading
+from itertools import chain
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response, status
 from starlette.responses import StreamingResponse
 
 from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, SelectionIdDep, ServicesDep, make_id_reader
-from app.errors import Busy
 from app.intake.answer import answer_submission, submitted
 from app.intake.form import DIALECT_PARTS, KeyDep, submission_of
 from app.intake.submissions import RawSubmission
@@ -18,6 +17,7 @@ from app.lifecycle.rows import read_answered
 from app.lifecycle.states import Status
 from app.predictions import openapi
 from app.predictions.order import PredictionOrder
+from app.predictions.outputs import OUTPUT_PLACE
 from app.predictions.presentation import present
 from app.predictions.schemas import PredictionOut, PredictionPage, PredictionSummary
 from app.prompts.endpoints import NameDep
@@ -41,7 +41,6 @@ life = make_routes(
         filter_by=by_source,
     )
 )
-_making_parquet = threading.Lock()
 router = APIRouter(tags=["predictions"], dependencies=OWNER_ROUTE)
 
 _SUBMISSION: dict[str, Any] = {
@@ -85,6 +84,7 @@ def submit_named_prediction(
 @router.get(
     "/predictions/{prediction_id}/output",
     response_class=Response,
+    dependencies=[OUTPUT_PLACE],
     responses={
         200: openapi.OUTPUT,
         **not_modified(),
@@ -111,16 +111,13 @@ def get_output(
         tuple(one["label"] for one in spec["classifier"]["task"]["label_words"]),
         tuple(spec["columns"]),
         lambda: read_answered(services.database, dataset_id, job_id),
+        spec.get("text_place"),
         spec["delimiter"],
         has_mark=spec["has_mark"],
+        spool_dir=services.settings.spool_dir,
     )
+    pieces = write_table(table, format)
+    first = next(pieces)  # so that an error of the first page, or of a whole Parquet file, is an answer of its own
     disposition = f'attachment; filename="predictions.{format}"'
     headers = {"ETag": etag, "Content-Disposition": disposition, **REVALIDATED}
-    if format != "parquet":
-        return StreamingResponse(write_table(table, format), media_type=MEDIA_TYPES[format], headers=headers)
-    if not _making_parquet.acquire(blocking=False):  # all rows are in memory meanwhile
-        raise Busy("another Parquet file is being made; repeat the request later, or take csv or jsonl")
-    try:
-        return Response(b"".join(write_table(table, format)), media_type=MEDIA_TYPES[format], headers=headers)
-    finally:
-        _making_parquet.release()
+    return StreamingResponse(chain([first], pieces), media_type=MEDIA_TYPES[format], headers=headers)

@@ -6,10 +6,12 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.errors import Unprocessable
+from app.intake.ceilings import check_asking
 from app.intake.model_names import check_model_name
 from app.intake.order import Desk, ValidJob
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits
+from app.lifecycle.rows import weigh_answers
 from app.models import Job
 from app.predictions.presentation import present
 from app.predictions.schemas import PredictionBody
@@ -19,13 +21,9 @@ from app.selections import service as selections
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
-from lens_engine.predicting.table import list_columns
 from lens_engine.reading import ParsingLimits, ReadTexts, read_inline_texts
 from lens_engine.reading.dialect import UTF8
-from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge
-
-_MOST_COLUMNS = 200
-"""Every row of the output has every column, also where each row of a JSONL file has others."""
+from lens_engine.reading.errors import DatasetEmpty
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +51,24 @@ class PredictionOrder:
         model = None if classifier.model is None else check_model_name(classifier.model.model, desk.settings)
         with invalid_inputs(inline=isinstance(body, JsonSubmission)):
             texts, name = _read(body, parsing_limits(desk.settings), classifier.input)
+        num_rows = len(texts.rows)
+        check_asking(classifier, model, num_rows, len(classifier.prompts), desk.settings)
         spec = PredictionSpec(
             model=model,
             classifier=classifier,
-            columns=list_columns(texts.rows),
+            columns=texts.columns,
+            text_place=texts.text_place,
             delimiter=texts.dialect.delimiter,
             has_mark=texts.dialect.encoding != UTF8,
         )
-        return ValidJob(spec.model_dump(mode="json"), spec.VERSION, texts, name=name, source=source)
+        return ValidJob(
+            spec.model_dump(mode="json"),
+            spec.VERSION,
+            texts,
+            name=name,
+            source=source,
+            answer_bytes=weigh_answers(num_rows, classifier.labels),
+        )
 
     def _find(self, desk: Desk, session: Session) -> tuple[Classifier, dict[str, Any]]:
         if self.prompt_name is None:
@@ -85,7 +93,4 @@ def _read(body: RawSubmission, limits: ParsingLimits, usual: InputFormat | None)
         raise Unprocessable.at("/texts", "`texts` is missing; send a file")
     if not texts.rows:
         raise DatasetEmpty("the file has no rows", field="texts")
-    if (number := len(list_columns(texts.rows))) > _MOST_COLUMNS:
-        detail = f"the file has {number:,} columns, and the output at most {_MOST_COLUMNS}; leave some out"
-        raise DatasetTooLarge(detail, field="texts")
     return texts, None

@@ -1,19 +1,14 @@
 """A prediction in the database: what its worker reads, and that it has ended. No HTTP."""
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.lifecycle.rows import read_texts
 from app.lifecycle.spec import JobSpec
-from app.models import Job
+from app.models import Dataset, Job
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.predicting.rows import Prediction
-from lens_engine.reading import TextRow
 from lens_engine.types import StopReason
 
 
@@ -24,17 +19,19 @@ class PredictionSpec(JobSpec):
 
     model: str | None  #: name of the model that is asked; None for a bag of words
     classifier: Classifier
-    columns: tuple[str, ...]  #: of the input
+    columns: tuple[str, ...]  #: of the input, in the order of the cells of its rows
+    text_place: int | None = None  #: index of the column of texts, whose cells are left out
     delimiter: str | None
     has_mark: bool  #: whether CSV begins with a byte order mark
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionWork:
-    """All that a worker needs for a prediction."""
+    """What a worker needs for a prediction. It reads the texts batch by batch."""
 
     spec: PredictionSpec
-    rows: list[TextRow]
+    dataset_id: str
+    num_rows: int
 
 
 def load_prediction(session: Session, job_id: str) -> PredictionWork:
@@ -43,21 +40,18 @@ def load_prediction(session: Session, job_id: str) -> PredictionWork:
         NoResultFound: the prediction was deleted.
         SpecOfNewerRelease, SpecRefused: see `JobSpec.read`.
     """
-    job = session.execute(select(Job).where(Job.id == job_id)).scalar_one()
-    spec = PredictionSpec.read(job.spec, job.spec_version)
-    return PredictionWork(spec, read_texts(session, job.dataset_id))
+    query = select(Job.spec, Job.spec_version, Dataset.id, Dataset.num_rows).join(Dataset, Dataset.id == Job.dataset_id)
+    spec, version, dataset_id, num_rows = session.execute(query.where(Job.id == job_id)).one()
+    return PredictionWork(PredictionSpec.read(spec, version), dataset_id, num_rows)
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionOutcome:
     """All rows have an answer; they are kept already."""
 
-    predictions: Sequence[Prediction]
+    digest: str  #: SHA-256 of the answers
     dtype: str | None
     stop_reason: StopReason = StopReason.COMPLETED
 
     def store(self, session: Session, job_id: str) -> dict[str, Any]:  # noqa: ARG002
-        digest = hashlib.sha256()
-        for one in self.predictions:
-            digest.update(one.model_dump_json().encode() + b"\n")
-        return {"partial": False, "digest": digest.hexdigest(), "dtype": self.dtype}
+        return {"partial": False, "digest": self.digest, "dtype": self.dtype}

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from app.errors import Unprocessable
-from app.intake.ceilings import bound_budget, list_excesses
+from app.intake.ceilings import bound_budget, find_prices, list_excesses
 from app.intake.model_names import check_model_name
 from app.intake.order import Labelled, ValidJob
 from app.intake.refusals import as_problem, invalid_inputs
@@ -71,13 +71,12 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     verbalizer = None if (words := spec.verbalizer) is None else _collect(found, lambda: Verbalizer(words))
     config = _collect(found, lambda: resolve_config(spec.preset, spec.options))
     if config is not None:
-        found += list_excesses(config.budget, settings)
-        served = settings.endpoints.get(model)
-        has_prices = served is not None and served.prices is not None
-        _collect(found, partial(refuse_unpriced, config, is_served=served is not None, has_prices=has_prices))
+        found += list_excesses(config.budget, model, settings)
+        is_served, has_prices = model in settings.endpoints, find_prices(model, settings) is not None
+        _collect(found, partial(refuse_unpriced, config, is_served=is_served, has_prices=has_prices))
     if found or config is None:
         raise as_problem(found, inline=False)
-    bounded, warnings = bound_budget(config, settings)
+    bounded, warnings = bound_budget(config, model, settings)
     task = TaskRequest(template, verbalizer, spec.separator)
     return CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
 

@@ -18,7 +18,7 @@ from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
-from lens_engine.predicting.table import PredictedTable, list_columns, write_table
+from lens_engine.predicting.table import PredictedTable, write_table
 from lens_engine.reading import Dialect, ParsingLimits, ReadTexts, TextRow, read_texts
 from lens_engine.reading.column_choice import find_text_column
 from lens_engine.reading.dialect import ANY_DIALECT, UTF8
@@ -160,13 +160,13 @@ class ClassificationRun:
         dialect = self.texts.dialect
         table = PredictedTable(
             self.classifier.labels,
-            list_columns(self.rows),
+            self.texts.columns,
             lambda: zip(self.rows, predictions, strict=True),
+            self.texts.text_place,
             dialect.delimiter,
             has_mark=dialect.encoding != UTF8,
         )
-        content = b"".join(write_table(table, find_format(self.paths.output)))
-        replace_file(self.paths.output, content)
+        replace_file(self.paths.output, b"".join(write_table(table, find_format(self.paths.output))))
 
     def _load(self, open_scorer: Callable[[str], LabelScorer], model: str | None, bar: RowBar) -> LabelScorer | None:
         if self.classifier.model is None:

@@ -5,10 +5,12 @@ A cell that a spreadsheet would run as a formula begins with an apostrophe, as O
 
 import csv
 import io
+import re
 
 from lens_engine.exports.contract import Format, Source
 
 _RUN = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-][0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?%?")
 
 
 def write(source: Source) -> str:
@@ -20,8 +22,8 @@ def write(source: Source) -> str:
 
 
 def escape_cell(cell: str) -> str:
-    """The cell, after an apostrophe if a spreadsheet would run it."""
-    return f"'{cell}" if cell.startswith(_RUN) else cell
+    """The cell, after an apostrophe if a spreadsheet would run it. A number is not run."""
+    return f"'{cell}" if cell.startswith(_RUN) and not _NUMBER.fullmatch(cell) else cell
 
 
 CSV = Format(write, "text/csv; charset=utf-8", ".csv")

@@ -95,17 +95,24 @@ def measure(
     Raises:
         InvalidDataset: no row has an answer, or one has a label that the classifier does not know.
     """
-    known, rows = known or {}, list(zip(join_labels(classifier.labels, examples), predictions, strict=True))
-    answered = [(example, one) for example, one in rows if one.label is not None]
+    known = known or {}
+    place_of = {label: place for place, label in enumerate(classifier.labels)}
+    probabilities = np.empty((len(predictions), len(place_of)))  # [rows, labels]
+    rows = list[tuple[Example, str | None]]()
+    answered = list[tuple[Example, str]]()
+    for example, one in zip(join_labels(classifier.labels, examples), predictions, strict=True):
+        rows.append((example, one.label))
+        if one.label is not None:
+            probabilities[len(answered)] = one.probabilities
+            answered.append((example, one.label))
     if not answered:
         raise InvalidDataset("every row exceeds the context of the model; shorten the texts", field="dataset")
-    place_of = {label: place for place, label in enumerate(classifier.labels)}
     gold = np.array([place_of[example.label] for example, _ in answered], dtype=np.intp)
-    log_probs = np.log(np.array([one.probabilities for _, one in answered])).clip(min=LEAST_LOG_PROB)
+    log_probs = np.log(probabilities[: len(answered)].clip(min=np.exp(LEAST_LOG_PROB)))
     confusion = np.zeros((len(place_of), len(place_of)), dtype=np.intp)
     np.add.at(confusion, (gold, log_probs.argmax(axis=1)), 1)
     unanswered = len(examples) - len(answered)
-    same = [one.label == known[example.row] for example, one in rows if example.row in known]
+    same = [label == known[example.row] for example, label in rows if example.row in known]
     return EvaluationResult(
         quality=measure_with_intervals(log_probs, gold),
         unanswered=unanswered,
@@ -139,11 +146,11 @@ def measure_orders(examples: Sequence[Example], answers: Sequence[Sequence[Predi
     return summarise(hits.mean(axis=0).tolist(), len(columns))
 
 
-def _compare(known: Mapping[int, str], answered: Sequence[tuple[Example, Prediction]]) -> PairedComparison | None:
-    both = [(example, one) for example, one in answered if example.row in known]
+def _compare(known: Mapping[int, str], answered: Sequence[tuple[Example, str]]) -> PairedComparison | None:
+    both = [(example, label) for example, label in answered if example.row in known]
     if not both:
         return None
-    own = np.array([one.label == example.label for example, one in both])
+    own = np.array([label == example.label for example, label in both])
     theirs = np.array([known[example.row] == example.label for example, _ in both])
     hits = compare_hits(own, theirs)
     return PairedComparison(
@@ -151,5 +158,5 @@ def _compare(known: Mapping[int, str], answered: Sequence[tuple[Example, Predict
         only_evaluation_right=hits.only_first,
         only_selection_right=hits.only_second,
         p_value=hits.p_value,
-        same_answers=sum(one.label == known[example.row] for example, one in both),
+        same_answers=sum(label == known[example.row] for example, label in both),
     )

@@ -1,6 +1,11 @@
 """Predictions for one batch of rows; a bad row gets its error in place of a label."""
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
 
 from lens_engine.classifier.classifier import BATCH_TEXTS, Classifier
 from lens_engine.errors import PromptTooLong
@@ -17,7 +22,8 @@ class Prediction(Record):
     """What the classifier says about one row."""
 
     label: str | None = None  #: None: the row is bad
-    probabilities: tuple[float, ...] = ()  #: in the order of `Classifier.labels`; empty for a bad row
+    probabilities: tuple[float, ...] = ()
+    """In the order of `Classifier.labels`, as 32-bit floats, which is how they are stored; empty for a bad row."""
     error: str | None = None
     is_cut: bool = False  #: whether the text was longer than those of the report, and was cut as they were
 
@@ -25,6 +31,51 @@ class Prediction(Record):
     def probability(self) -> float | None:
         """Probability of the predicted label; None for a bad row."""
         return max(self.probabilities, default=None)
+
+
+def pack_probabilities(probabilities: Sequence[float]) -> bytes:
+    """The probabilities of a row as 32-bit floats, the highest byte first."""
+    return struct.pack(f">{len(probabilities)}f", *probabilities)
+
+
+def unpack_probabilities(packed: bytes) -> tuple[float, ...]:
+    return struct.unpack(f">{len(packed) // 4}f", packed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    label: str | None
+    probabilities: bytes
+    error: str | None
+    is_cut: bool
+
+
+class Predictions(Sequence[Prediction]):
+    """Many predictions in little memory: a row of 200 labels takes a kilobyte, and not seven."""
+
+    def __init__(self, predictions: Iterable[Prediction] = ()) -> None:
+        self._rows: list[_Packed] = []
+        self.extend(predictions)
+
+    def extend(self, predictions: Iterable[Prediction]) -> None:
+        self._rows += [
+            _Packed(one.label, pack_probabilities(one.probabilities), one.error, one.is_cut) for one in predictions
+        ]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Prediction: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Prediction]: ...
+    def __getitem__(self, place: int | slice) -> Prediction | list[Prediction]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        row = self._rows[place]
+        return Prediction(
+            label=row.label, probabilities=unpack_probabilities(row.probabilities), error=row.error, is_cut=row.is_cut
+        )
 
 
 def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelScorer | None) -> list[Prediction]:
@@ -54,12 +105,13 @@ def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelS
             longest = max(good, key=lambda place: lengths[place])
             errors[longest] = f"the text is too long: a prompt exceeds the model's {scorer.max_prompt_tokens:,} tokens"
             good.remove(longest)
+    shares = found.probabilities.astype(np.float32).tolist()
     predictions = {
         place: Prediction(
             label=label,
-            probabilities=tuple(map(float, probabilities)),
+            probabilities=tuple(probabilities),
             is_cut=classifier.most_tokens is not None and lengths[place] > classifier.most_tokens,
         )
-        for place, label, probabilities in zip(good, found.labels, found.probabilities, strict=True)
+        for place, label, probabilities in zip(good, found.labels, shares, strict=True)
     }
     return [predictions.get(place) or Prediction(error=errors[place]) for place in range(len(rows))]

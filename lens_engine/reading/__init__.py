@@ -13,6 +13,7 @@ column_profiles  what is in each column of a file
 column_choice    chooses the columns of texts and labels
 places           where in a file a fault is
 text_collector   takes texts alone, keeps every row, the bad ones with what is wrong
+cells            packs the values of all columns of a row
 strict_json      JSON that every reader understands in the same way
 """
 
@@ -102,6 +103,8 @@ class ReadTexts:
     rows: tuple[TextRow, ...]
     dialect: FoundDialect
     format: DatasetFormat = "inline"
+    columns: tuple[str, ...] = ()  #: names, in the order of the cells of the rows
+    text_place: int | None = None  #: index of the column of texts; None if no row has it
 
 
 def read_texts(
@@ -130,7 +133,7 @@ def read_texts(
     rows = TextCollector(limits, field, column)
     with open_table(source, limits, field, dialect) as table:
         _read(table, rows)
-    return ReadTexts(tuple(rows.rows), table.dialect, table.format)
+    return _finish(rows, table.dialect, table.format)
 
 
 def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:
@@ -142,7 +145,11 @@ def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:
     rows = TextCollector(limits, "texts", TEXT)
     for text in texts:
         add_value({TEXT: text}, rows)
-    return ReadTexts(tuple(rows.rows), FoundDialect(UTF8))
+    return _finish(rows, FoundDialect(UTF8), "inline")
+
+
+def _finish(rows: TextCollector, dialect: FoundDialect, format: DatasetFormat) -> ReadTexts:
+    return ReadTexts(tuple(rows.rows), dialect, format, rows.cells.names, rows.cells.text_place)
 
 
 def read_examples(

@@ -16,16 +16,27 @@ class ParsingLimits:
     """
 
     max_bytes: int = 64 * _MIB  #: of the file, and of its texts and labels
+    max_kept_bytes: int = 128 * _MIB  #: of a file whose columns are all kept: of its rows as they are kept
     max_rows: int = 100_000
     max_text_characters: int = 20_000
     max_label_characters: int = 200
     max_labels: int = 200
+    max_columns: int = 200  #: of a file whose columns are all kept
+    max_column_characters: int = 200  #: of the name of a column that is kept
     takes_parquet: bool = False  #: for trusted files only: a small Parquet file may unpack to any size
 
     @classmethod
     def of_own_files(cls) -> "ParsingLimits":
         """Limits for trusted local files; larger than those of the service."""
-        return cls(max_bytes=2**31, max_rows=2_000_000, max_text_characters=_CSV_FIELD_LIMIT, takes_parquet=True)
+        return cls(
+            max_bytes=2**31,
+            max_kept_bytes=2**32,
+            max_rows=2_000_000,
+            max_text_characters=_CSV_FIELD_LIMIT,
+            max_columns=1_000,
+            max_column_characters=_CSV_FIELD_LIMIT,
+            takes_parquet=True,
+        )
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Never
 
 from lens_engine.errors import InputProblem, InvalidDataset
+from lens_engine.reading.cells import CellPacker
 from lens_engine.reading.columns import WantedColumns
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
@@ -18,7 +19,7 @@ class TextRow:
 
     text: str  #: as written; "" if the row has no text that can be read
     fault: str | None = None  #: why the row is bad, as a sentence without its subject (the row)
-    cells: Mapping[str, object] = field(default_factory=dict, compare=False)  #: the values of all columns, by name
+    cells: bytes = field(default=b"", compare=False)  #: the values of all columns, which `unpack_cells` reads
 
 
 class TextCollector(RowSink):
@@ -29,6 +30,7 @@ class TextCollector(RowSink):
     def __init__(self, limits: ParsingLimits, name: str, column: str) -> None:
         super().__init__(limits, name, WantedColumns(column, None))
         self.rows: list[TextRow] = []
+        self.cells = CellPacker(limits, name, column)
         self._column = column
         self._num_bytes = 0
 
@@ -59,12 +61,15 @@ class TextCollector(RowSink):
         self, text: str, column: str | None, fault: str | None, line: int | None, cells: Mapping[str, object]
     ) -> None:
         self.refuse_if_full()
-        self._num_bytes += len(text.encode("utf-8", "surrogatepass"))
-        if self._num_bytes > self.limits.max_bytes:
+        packed = self.cells.pack(cells, text)
+        self._num_bytes += len(text.encode("utf-8", "surrogatepass")) + len(packed)
+        if self._num_bytes > self.limits.max_kept_bytes:
             raise DatasetTooLarge(
-                f"the texts take more than {self.limits.max_bytes:,} bytes; split the file", field=self.field
+                f"the rows take more than {self.limits.max_kept_bytes:,} bytes with all their columns, as they are "
+                f"kept; this was found at row {self.next_row:,}; split the file, or leave columns out",
+                field=self.field,
             )
         if fault is not None:
             fault = fault if column is None else f"`{column}` {fault}"
             fault = fault if line is None else f"(line {line}) {fault}"
-        self.rows.append(TextRow(text, fault, cells))
+        self.rows.append(TextRow(text, fault, packed))

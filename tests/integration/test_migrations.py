@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from app.database import Database, create_database
 from app.schema import alembic_config, current_revision, move_schema, own_revisions, upgrade_schema
 from app.settings import Settings
+from lens_engine.predicting.rows import unpack_probabilities
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections, run_sql
 
@@ -44,6 +45,32 @@ def test_schema_goes_back_to_an_older_revision_and_forward_again(empty_database:
         database.dispose()
     with pytest.raises(ValueError, match="does not know revision 9999; it knows 0001, 0002"):
         move_schema(empty_database, "9999")
+
+
+def test_rows_of_predictions_are_packed(empty_database: Settings) -> None:
+    move_schema(empty_database, "0007")
+    upgraded = create_database(empty_database, pool_size=1)
+    spec = '{"columns": ["text", "n"]}'
+    statements = (
+        "INSERT INTO datasets (id, owner_id, sha256, format, num_rows, label_counts, warnings) "
+        "VALUES ('ds_1', 'o', 'x', 'csv', 1, '{}', '[]')",
+        "INSERT INTO examples (dataset_id, row, text, cells) VALUES ('ds_1', 0, 'a', '{\"n\": 1, \"text\": \"a\"}')",
+        "INSERT INTO selections (id, owner_id, kind, dataset_id, spec, spec_version) "
+        f"VALUES ('pr_1', 'o', 'prediction', 'ds_1', '{spec}', 2)",
+        "INSERT INTO predictions (job_id, place, probabilities, is_cut) VALUES ('pr_1', 0, '{0.25, 0.75}', false)",
+    )
+    with upgraded.session_scope() as session:
+        for statement in statements:
+            session.execute(text(statement.replace(": ", "\\: ")))
+    upgrade_schema(empty_database)
+    assert run_sql(upgraded, "SELECT cells FROM examples") == '["a", 1]'
+    assert unpack_probabilities(run_sql(upgraded, "SELECT probabilities FROM predictions")) == (0.25, 0.75)
+
+    move_schema(empty_database, "0007")
+    assert (
+        run_sql(upgraded, "SELECT count(*) FROM predictions") == run_sql(upgraded, "SELECT count(*) FROM datasets") == 0
+    )
+    upgraded.dispose()
 
 
 def test_several_upgrades_at_once_all_succeed(empty_database: Settings) -> None:

@@ -1,6 +1,8 @@
 """What one owner may have: selections that are queued or running, and bytes of datasets."""
 
 import hashlib
+import json
+import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,12 +12,22 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.lifecycle.quota import hold_quota
+from app.lifecycle.quota import count_stored, hold_quota
+from app.lifecycle.rows import ANSWER_BYTES, ROW_BYTES
 from app.settings import Settings
 from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import SHORT, Selections, run_sql
-from tests.integration.samples import make_bag_of_words, make_result, make_rows, make_submission, problem_of
+from tests.integration.samples import (
+    make_bag_of_words,
+    make_csv,
+    make_result,
+    make_rows,
+    make_spec,
+    make_submission,
+    problem_of,
+)
 from tests.integration.test_dataset_locks import wait_until_blocked
+from tests.integration.test_retry import put_checkpoint
 
 
 def test_one_selection_too_many_is_refused_until_one_ends(
@@ -94,9 +106,9 @@ def test_submission_waits_for_another_one_of_its_owner(
 def test_bytes_of_an_owner_are_bounded_and_a_stored_dataset_costs_none(
     make_client: Callable[..., TestClient], database: Database
 ) -> None:
-    client = make_client(max_owner_bytes=2000)
-    first = client.post("/selections", json=make_submission())
+    first = make_client().post("/selections", json=make_submission())
     assert first.status_code == 202
+    client = make_client(max_owner_bytes=stored_by(database) + 8000)  # for another spec, and not for other rows
     size = run_sql(database, "SELECT num_bytes FROM datasets")
     assert size == sum(len(row["text"].encode()) + len(row["label"]) for row in make_rows())
     assert 1000 < size < 2000
@@ -116,15 +128,15 @@ def test_rows_of_all_kinds_are_bytes_of_their_owner(
     make_client: Callable[..., TestClient], database: Database, kind: str
 ) -> None:
     selection_id = Selections(make_client(), database).succeeded(make_result(classifier=make_bag_of_words()))
-    stored = run_sql(database, "SELECT num_bytes FROM datasets")
+    stored = stored_by(database)
     large: dict[str, Any] = {
         "evaluation": {
             "spec": {"prompts": "classifier"},
             "examples": [{**row, "text": f"{row['text']} {'é' * 200}"} for row in make_rows()],
         },
-        "prediction": {"texts": ["é" * 5000, "é" * 5000]},
+        "prediction": {"texts": ["é" * 10_000, "é" * 10_000]},
     }
-    room = 8000  # for the copy of the classifier too
+    room = 30_000  # for the copy of the classifier and the answers too
     client = make_client(max_owner_bytes=stored + room)
     path = f"/selections/{selection_id}/{kind}s"
     problem_of(client.post(path, json=large[kind]), 413, "owner-full")
@@ -134,10 +146,11 @@ def test_rows_of_all_kinds_are_bytes_of_their_owner(
     assert client.post(path, json=SHORT[kind]).status_code == 202
 
 
-def test_owner_above_its_bytes_may_still_use_what_is_stored(make_client: Callable[..., TestClient]) -> None:
+def test_owner_above_its_bytes_adds_no_job(make_client: Callable[..., TestClient]) -> None:
+    """Each job writes a result, also one of stored rows."""
     stored = make_client().post("/selections", json=make_submission()).json()["dataset_id"]
     again = {"spec": make_submission()["spec"], "dataset_id": stored}
-    assert make_client(max_owner_bytes=1).post("/selections", json=again).status_code == 202
+    problem_of(make_client(max_owner_bytes=1).post("/selections", json=again), 413, "owner-full")
 
 
 def test_copies_of_classifiers_are_bytes_of_their_owner(
@@ -146,7 +159,48 @@ def test_copies_of_classifiers_are_bytes_of_their_owner(
     selection_id = Selections(make_client(), database).succeeded(make_result(classifier=make_bag_of_words()))
     path, texts = f"/selections/{selection_id}/predictions", {"texts": ["a"]}
     assert make_client().post(path, json=texts).status_code == 202
-    copied = run_sql(database, "SELECT sum(pg_column_size(spec)) FROM selections WHERE kind = 'prediction'")
-    stored = run_sql(database, "SELECT sum(num_bytes) FROM datasets")
-    client = make_client(max_owner_bytes=stored + copied + copied // 2)
+    copied = run_sql(database, "SELECT sum(length(spec::text)) FROM selections WHERE kind = 'prediction'")
+    client = make_client(max_owner_bytes=stored_by(database) + copied // 2)
     problem_of(client.post(path, json=texts), 413, "owner-full")
+
+
+def test_answers_count_before_there_is_any(make_client: Callable[..., TestClient], database: Database) -> None:
+    selection_id = Selections(make_client(), database).succeeded(make_result(classifier=make_bag_of_words()))
+    path, before = f"/selections/{selection_id}/predictions", stored_by(database)
+    made = make_client().post(path, json={"texts": ["a"] * 1000}).json()
+    spec = run_sql(database, "SELECT length(spec::text) FROM selections WHERE id = :id", id=made["id"])
+    texts, answers = 1000 * (1 + ROW_BYTES), 1000 * (ANSWER_BYTES + len("negative") + 2 * 4)
+    assert stored_by(database) - before == pytest.approx(texts + answers + spec, abs=100)
+    client = make_client(max_owner_bytes=stored_by(database) + texts + spec + answers // 2)
+    problem_of(client.post(path, json={"texts": ["a"] * 1000}), 413, "owner-full")
+
+
+@pytest.mark.parametrize("path", ["/selections", "/datasets"])
+def test_refused_upload_takes_no_disk(make_client: Callable[..., TestClient], database: Database, path: str) -> None:
+    client = make_client(max_owner_bytes=1_000_000)
+    files = {
+        "dataset": ("a.csv", make_csv([{"text": f"{'x' * 400} {row}", "label": f"{row % 2}"} for row in range(2500)]))
+    }
+    data = {"spec": json.dumps(make_spec(verbalizer=None, options={}))} if path == "/selections" else {}
+    size = "SELECT pg_total_relation_size('examples') + pg_total_relation_size('datasets')"
+    before = run_sql(database, size)
+    problem_of(client.post(path, files=files, data=data), 413, "owner-full")
+    assert run_sql(database, size) == before
+
+
+def test_results_and_checkpoints_are_bytes_of_their_owner(
+    make_client: Callable[..., TestClient], database: Database
+) -> None:
+    selections = Selections(make_client(), database)
+    selection_id, before = selections.queued(), stored_by(database)
+    put_checkpoint(database, selection_id, random.Random(0).randbytes(50_000))
+    assert stored_by(database) - before >= 50_000
+    before = stored_by(database)
+    selections.succeeded()
+    result = run_sql(database, "SELECT sum(pg_column_size(result)) FROM reports")
+    assert stored_by(database) - before > result > 1000
+
+
+def stored_by(database: Database, owner_id: str = LOCAL_OWNER) -> int:
+    with database.session_scope() as session:
+        return count_stored(session, owner_id)

@@ -75,6 +75,21 @@ def test_job_of_another_kind_is_deleted_with_its_rows_alone(
 
 
 @pytest.mark.parametrize("kind", ["evaluation", "prediction"])
+def test_young_job_of_another_kind_is_not_looked_at(
+    selections: Selections, database: Database, keeping: Settings, kind: str
+) -> None:
+    """Its end is in the past, which only its row tells: its id is young."""
+    _, job_id = selections.asked(kind)
+    execute_job(job_id, keeping)
+    run_sql(database, "UPDATE selections SET succeeded_at = now() - interval '31 days' WHERE id = :id", id=job_id)
+    with database.session_scope() as session:
+        assert retention._find_old(session, keeping) == []
+    old = make_old(database, job_id, created=40, ended=31)
+    with database.session_scope() as session:
+        assert retention._find_old(session, keeping) == [old]
+
+
+@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
 def test_old_selection_leaves_what_was_asked_of_it(
     selections: Selections, database: Database, queue: JobQueue, keeping: Settings, kind: str
 ) -> None:

@@ -23,9 +23,9 @@ def post(client: TestClient, selection_id: str, act: str, status: int = 202) -> 
     return body
 
 
-def put_checkpoint(database: Database, selection_id: str) -> None:
+def put_checkpoint(database: Database, selection_id: str, data: bytes = b"x") -> None:
     with database.session_scope() as session:
-        values = {"selection_id": selection_id, "attempt": 1, "phase": "search", "step": 1, "data": b"x"}
+        values = {"selection_id": selection_id, "attempt": 1, "phase": "search", "step": 1, "data": data}
         session.add(StoredCheckpoint(**values))
 
 

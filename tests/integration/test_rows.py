@@ -10,11 +10,12 @@ from app.lifecycle.claims import Claim
 from app.predictions.stored import PredictionOutcome
 from lens_engine.predicting.rows import Prediction
 from tests.integration.conftest import Selections, run_sql
+from tests.integration.samples import make_bag_of_words, make_result
 
 ANSWERS = (
-    Prediction(label="positive", probabilities=(0.1 + 0.2, 5e-324)),
+    Prediction(label="positive", probabilities=(0.75, 2.0**-149)),
     Prediction(error="the text is blank"),
-    Prediction(label="negative", probabilities=(1 / 3, 2 / 3), is_cut=True),
+    Prediction(label="negative", probabilities=(0.375, 0.625), is_cut=True),
 )
 
 
@@ -32,7 +33,7 @@ def keep(database: Database, claim: Claim, start: int, answers: Sequence[Predict
 
 def kept(database: Database, claim: Claim) -> list[Prediction]:
     with database.session_scope() as session:
-        return rows.read_predictions(session, claim.job_id)
+        return rows.read_predictions(session, claim.job_id, 0, 100)
 
 
 def test_answers_are_read_as_they_were_kept(database: Database, claim: Claim) -> None:
@@ -62,7 +63,7 @@ def test_holder_of_an_earlier_attempt_keeps_nothing(selections: Selections, data
 
 def test_nothing_is_kept_after_the_end(database: Database, claim: Claim) -> None:
     with database.session_scope() as session:
-        assert endings.finish(session, claim, PredictionOutcome((), None))
+        assert endings.finish(session, claim, PredictionOutcome("", None))
     assert not keep(database, claim, 0, ANSWERS)
     assert kept(database, claim) == []
 
@@ -81,3 +82,28 @@ def test_output_is_cut_off_when_its_prediction_is_deleted(
 
     with pytest.raises(LookupError, match=claim.job_id):
         next(reading)
+
+
+@pytest.mark.parametrize("page_bytes", [1, 30, 10**6])
+def test_pages_of_an_output_are_cut_by_bytes(
+    selections: Selections, database: Database, monkeypatch: pytest.MonkeyPatch, page_bytes: int
+) -> None:
+    selection_id = selections.succeeded(make_result(classifier=make_bag_of_words()))
+    texts = [f"text {number}" for number in range(10)]
+    made = selections.client.post(f"/selections/{selection_id}/predictions", json={"texts": texts}).json()
+    claim = selections.claim(made["id"])
+    answers = [Prediction(label=str(number), probabilities=(0.5, 0.5)) for number in range(10)]
+    assert keep(database, claim, 0, answers)
+    monkeypatch.setattr(rows, "_PAGE_BYTES", page_bytes)
+    with database.session_scope() as session:
+        page = rows._read_page(session, made["dataset_id"], claim.job_id, 0)
+    assert len(page) == {1: 1, 30: 3, 10**6: 10}[page_bytes]  # 14 bytes a row
+
+    found = list(rows.read_answered(database, made["dataset_id"], claim.job_id))
+
+    assert [(row.text, answer) for row, answer in found] == list(zip(texts, answers, strict=True))
+
+
+def test_large_rows_are_inserted_by_several_statements() -> None:
+    found = list(rows.cut_rows([3 * 2**20, 2 * 2**20, 1, 1, 5 * 2**20, 1], lambda size: size))
+    assert [len(piece) for piece in found] == [2, 3, 1]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from redis import Redis
 from sqlalchemy import func, select
@@ -340,3 +341,23 @@ def test_spec_too_large_to_be_sent_with_each_poll_is_refused(client: TestClient)
     refusal = problem_of(answer, 422, "invalid-request")
     assert refusal["errors"][0]["pointer"] == "/spec"
     assert "at most 65,536 are allowed" in refusal["detail"]
+
+
+def test_limit_on_the_cost_binds_selections_at_a_server_with_prices(make_client: Callable[..., TestClient]) -> None:
+    served = {"kind": "openai-chat", "url": "http://127.0.0.1:9/v1", "model": "m"}
+    prices = {"prices": {"input": 1.0, "output": 1.0}}
+    client = make_client(endpoints={"free": served, "paid": served | prices}, max_cost_usd=2.5)
+
+    def submit(model: str, **budget: float) -> httpx.Response:
+        body = with_budget(**budget)
+        body["spec"]["model"] = model
+        return client.post("/selections", json=body)
+
+    problem = problem_of(submit("paid", max_cost=3.0), 422, "invalid-options")
+    assert pointers_of(problem) == ["/spec/options/budget/max_cost"]
+    assert "at most 2.5 USD" in problem["detail"]
+    capped = submit("paid").json()
+    assert capped["spec"]["config"]["budget"]["max_cost"] == 2.5
+    assert any("max_cost was set to 2.5 USD" in warning for warning in capped["warnings"])
+    assert submit("paid", max_cost=1.0).json()["spec"]["config"]["budget"]["max_cost"] == 1.0
+    assert submit("free").json()["spec"]["config"]["budget"]["max_cost"] is None

@@ -3,7 +3,7 @@
 import errno
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -13,6 +13,8 @@ from rq.timeouts import JobTimeoutException
 from lens_engine.errors import EndpointAway, InvalidConfig, UnreadableModel
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.scoring.endpoints.spending import Spending, TokenPrices
+from lens_engine.scoring.paid import Bill
 from lens_engine.testing import TableScorer
 
 LATE = 4
@@ -161,3 +163,24 @@ def dies_at_second_call() -> TableScorer:
             raise RuntimeError("a fault of ours")
 
     return TableScorer(before_call=die, name=BUNDLED_MODEL)
+
+
+class PaidScorer(TableScorer):
+    """A TableScorer behind a server with prices. A call costs 1 USD."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spending = Spending(TokenPrices(1.0, 0.0))
+
+    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
+        del label_spans
+        return Bill(prefixes, prompt_tokens, float(pairs))
+
+    def score(self, prefixes, queries, label_spans):  # type: ignore[no-untyped-def]
+        self.spending.reserve(1.0)
+        self.spending.settle(1.0, None, is_paid=True)
+        return super().score(prefixes, queries, label_spans)
+
+
+def paid() -> TableScorer:
+    return PaidScorer()

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pyarrow.parquet
@@ -11,12 +12,16 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.errors import Busy
 from app.lifecycle import endings
 from app.lifecycle.results import SelectionOutcome
+from app.predictions.outputs import MOST_OUTPUTS, Outputs
 from app.settings import Settings
+from app.web.authentication import LOCAL_OWNER
+from lens_engine.classifier.classifier import ModelRecord
 from lens_engine.predicting.rows import BATCH_ROWS
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import SMALL_OPTIONS, make_result, make_rows, problem_of
+from tests.integration.samples import SMALL_OPTIONS, make_classifier, make_result, make_rows, problem_of
 from tests.integration.worker import doubles
 from tests.integration.worker.test_execution import end_the_wait, run_with
 from worker.execution import Attempt
@@ -250,15 +255,98 @@ def test_what_is_too_much_is_refused(
     refusal = problem_of(
         client.post(f"{path}/predictions", files={"texts": ("a.jsonl", wide)}), 413, "dataset-too-large"
     )
-    assert "301 columns" in refusal["detail"]
+    assert "more than 200 columns" in refusal["detail"]
     rows = [{"text": f"{number}", "label": "positive"} for number in range(700)]
     refusal = problem_of(
         client.post(f"{path}/evaluations", json={"examples": rows, "spec": {"orders": 30}}), 422, "invalid-request"
     )
     assert refusal["errors"][0]["pointer"] == "/spec/orders"
     small = make_client(max_pairs=100)
-    refusal = problem_of(small.post(f"{path}/evaluations", json={"examples": rows}), 422, "invalid-request")
-    assert "700 pairs" in refusal["detail"]
+    for kind, body in (("evaluations", {"examples": rows}), ("predictions", {"texts": ["a"] * 700})):
+        refusal = problem_of(small.post(f"{path}/{kind}", json=body), 422, "invalid-request")
+        assert "700 pairs are more than the 100" in refusal["detail"]
+
+
+def test_column_with_a_long_name_is_refused(client: TestClient, selection: str) -> None:
+    file = f"text,{'x' * 201}\na,1\n".encode()
+    path = f"/selections/{selection}/predictions"
+    refusal = problem_of(client.post(path, files={"texts": ("a.csv", file)}), 422, "invalid-dataset")
+    assert "the name of column 2" in refusal["detail"]
+    assert refusal["errors"][0]["pointer"] == "/texts"
+
+
+def test_rows_that_are_too_large_as_they_are_stored_are_refused(
+    make_client: Callable[..., TestClient], selection: str
+) -> None:
+    file = ("text,other\n" + "a,1\n" * 500).encode()
+    client, path = make_client(max_stored_bytes=2000), f"/selections/{selection}/predictions"
+    refusal = problem_of(client.post(path, files={"texts": ("a.csv", file)}), 413, "dataset-too-large")
+    assert "more than 2,000 bytes" in refusal["detail"]
+
+
+def test_owner_reads_two_outputs_at_once(client: TestClient, settings: Settings, selection: str) -> None:
+    path = submit(client, f"/selections/{selection}/predictions", texts=["a warm film"])
+    run(settings, path)
+    outputs = client.app.state.outputs  # type: ignore[attr-defined]
+    with outputs.hold(LOCAL_OWNER), outputs.hold(LOCAL_OWNER):
+        answer = client.get(f"{path}/output")
+        problem_of(answer, 429, "too-many-outputs")
+        assert int(answer.headers["retry-after"]) > 0
+        with outputs.hold("another owner"):
+            pass
+    for _ in range(3):
+        assert client.get(f"{path}/output").status_code == 200
+
+
+def test_all_owners_together_read_a_bounded_number_of_outputs() -> None:
+    outputs = Outputs()
+    with ExitStack() as stack:
+        for number in range(MOST_OUTPUTS):
+            stack.enter_context(outputs.hold(str(number)))
+        with pytest.raises(Busy), outputs.hold("late"):
+            pass
+    with outputs.hold("late"):
+        pass
+
+
+PAID = {"kind": "openai-chat", "url": "http://127.0.0.1:9/v1", "model": "m", "prices": {"input": 1000, "output": 0}}
+
+
+def test_job_that_costs_too_much_is_refused(make_client: Callable[..., TestClient], selections: Selections) -> None:
+    model = ModelRecord(model="paid", revision="0" * 64, dtype="float32", device="endpoint")
+    classifier = make_classifier().model_copy(update={"model": model})  # 66 tokens a row
+    selection_id = selections.succeeded(make_result(classifier=classifier))
+    client = make_client(endpoints={"paid": PAID}, max_cost_usd=1)
+    bodies: dict[str, dict[str, Any]] = {
+        "predictions": {"texts": ["a"] * 16},
+        "evaluations": {"spec": {"prompts": "classifier"}, "examples": make_rows()[:16]},
+    }
+    for kind, body in bodies.items():
+        path = f"/selections/{selection_id}/{kind}"
+        refusal = problem_of(client.post(path, json=body), 422, "invalid-request")
+        assert "16 rows may cost 1.06 USD" in refusal["detail"]
+        assert "allows 1 USD a job" in refusal["detail"]
+        fewer = {name: value[:15] if isinstance(value, list) else value for name, value in body.items()}
+        assert client.post(path, json=fewer).status_code == 202
+
+
+def test_prediction_ends_at_the_limit_on_its_cost_over_all_attempts(
+    client: TestClient, settings: Settings, database: Database, selection: str
+) -> None:
+    """A batch costs 1 USD."""
+    path = submit(client, f"/selections/{selection}/predictions", texts=TEXTS)
+    run(settings.model_copy(update={"max_cost_usd": 1.5}), path, "paid")
+    found = client.get(path).json()
+    assert (found["status"], found["error"]["code"]) == ("failed", "budget-spent")
+    assert "cost 1.0000 USD for 256 of 552 rows" in found["error"]["detail"]
+
+    assert client.post(f"{path}/retry").status_code == 202
+    run(settings.model_copy(update={"max_cost_usd": 1.5}), path, "paid")
+    assert client.get(path).json()["error"]["code"] == "budget-spent"
+    assert client.post(f"{path}/retry").status_code == 202
+    run(settings.model_copy(update={"max_cost_usd": 3}), path, "paid")
+    succeeded(client, path)
+    assert run_sql(database, "SELECT paid_usd FROM selections WHERE id = :id", id=path.rpartition("/")[2]) == 3
 
 
 def test_attempt_that_is_lost_keeps_nothing(

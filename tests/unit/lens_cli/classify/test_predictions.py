@@ -1,14 +1,19 @@
 """Every row gets a prediction or an error, in every format."""
 
 import codecs
+import io
 import json
 
+import pyarrow.parquet
 import pytest
 from workbench import CLASSIFIER, Workbench, make_texts, read_output
 
 from lens_cli.refusals import EXIT_INVALID, Refusal
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.errors import ModelMismatch
+from lens_engine.predicting.rows import Prediction
+from lens_engine.predicting.table import PredictedTable, write_table
+from lens_engine.reading import TextRow
 from lens_engine.testing import TableScorer
 
 FORMATS = ["csv", "jsonl", "parquet"]
@@ -24,7 +29,8 @@ def test_batches_give_the_predictions_of_the_classifier(written_as: str, bench: 
     expected = CLASSIFIER.predict(texts, TableScorer())
     rows = read_output(paths.output)
     assert [row["label"] for row in rows] == list(expected.labels)
-    assert [list(row["probabilities"].values()) for row in rows] == expected.probabilities.tolist()
+    found = [list(row["probabilities"].values()) for row in rows]
+    assert found == [pytest.approx(one, rel=1e-5) for one in expected.probabilities.tolist()]
     assert bench.scorers[0].calls == [(2, 256, 2), (2, 256, 2), (2, 88, 2)]
 
 
@@ -43,13 +49,11 @@ def test_output_has_a_row_for_each_text_in_order(written_as: str, bench: Workben
     assert [row["text"] for row in rows] == texts
     assert [row["label"] for row in rows] == list(expected.labels)
     for row, probabilities in zip(rows, expected.probabilities.tolist(), strict=True):
-        assert float(row["probability"]) == max(probabilities)
+        assert float(row["probability"]) == pytest.approx(max(probabilities), rel=1e-5)
         found = (
             row["probabilities"] if written_as == "jsonl" else {name: row[f"p_{name}"] for name in CLASSIFIER.labels}
         )
-        assert {name: float(found[name]) for name in CLASSIFIER.labels} == dict(
-            zip(CLASSIFIER.labels, probabilities, strict=True)
-        )
+        assert [float(found[name]) for name in CLASSIFIER.labels] == pytest.approx(probabilities, rel=1e-5)
         assert row["error"] in (None, "")
 
 
@@ -135,6 +139,56 @@ def test_values_of_any_kind_are_kept(bench: Workbench) -> None:
     assert [row["id"] for row in read_output(bench.folder / "predictions.jsonl")] == [7, "x"]
     assert [row["id"] for row in read_output(bench.folder / "predictions.parquet")] == ["7", "x"]
     assert [row["tags"] for row in read_output(bench.folder / "predictions.csv")] == ['["a"]', ""]
+
+
+def test_csv_runs_no_formula_of_the_input(bench: Workbench) -> None:
+    path = bench.folder / "new.csv"
+    path.write_text('text,@name,amount\n"=cmd|\' /C calc\'!A0",+1+cmd,-5.2\n"- dash","\tx",+4917\n')
+
+    bench.run(bench.paths(path, "predictions.csv"))
+
+    lines = (bench.folder / "predictions.csv").read_text().splitlines()
+    assert lines[0].startswith('"row","text","\'@name","amount"')
+    assert lines[1].startswith('0,"\'=cmd|\' /C calc\'!A0","\'+1+cmd","-5.2"')
+    assert lines[2].startswith('1,"\'- dash","\'\tx","+4917"')
+    bench.run(bench.paths(path, "predictions.jsonl"))
+    assert read_output(bench.folder / "predictions.jsonl")[0]["text"] == "=cmd|' /C calc'!A0"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ((1, 2**60), "int64"),
+        ((1, 0.5), "double"),
+        ((2**60, 0.5), "string"),
+        ((2**70, 1), "string"),
+        ((True, None), "bool"),
+        ((True, 1), "string"),
+        ((None, None), "null"),
+    ],
+)
+def test_column_of_parquet_has_the_type_of_all_its_values(
+    values: tuple[object, object], expected: str, bench: Workbench
+) -> None:
+    path = bench.folder / "new.jsonl"
+    path.write_text("".join(f"{json.dumps({'text': 'Sunny', 'x': value})}\n" for value in values))
+    paths = bench.paths(path, "predictions.parquet")
+    bench.run(paths)
+    column = pyarrow.parquet.read_table(paths.output).column("x")
+    assert str(column.type) == expected
+    assert column.to_pylist() == [str(one) if expected == "string" else one for one in values]
+
+
+def test_files_are_written_piece_by_piece() -> None:
+    rows = [(TextRow(f"{'x' * 3000} {number}"), Prediction(label="a", probabilities=(1.0,))) for number in range(1500)]
+    table = PredictedTable(("a",), ("text",), lambda: rows, 0)
+    for written_as in ("csv", "jsonl"):
+        pieces = list(write_table(table, written_as))
+        assert max(map(len, pieces)) < 300_000
+        assert b"".join(pieces).count(b"\n") == 1500 + (written_as == "csv")
+    file = pyarrow.parquet.ParquetFile(io.BytesIO(b"".join(write_table(table, "parquet"))))
+    assert file.num_row_groups == 3
+    assert file.read().column("text").to_pylist() == [row.text for row, _ in rows]
 
 
 def test_classifier_remembers_column_and_dialect_of_its_file(bench: Workbench) -> None:

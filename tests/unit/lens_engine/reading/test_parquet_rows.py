@@ -9,6 +9,7 @@ import pytest
 from dataset_uploads import Uploads, write_parquet, write_table
 
 from lens_engine.reading import InvalidDataset, ParsingLimits, UnsupportedDatasetFormat, parse_dataset, read_texts
+from lens_engine.reading.cells import unpack_cells
 
 TEXTS = ["works", "broke"]
 GOOD = write_parquet([("works", "good"), ("broke", "bad")])
@@ -112,4 +113,5 @@ def test_damaged_file_is_refused(uploads: Uploads, content: bytes) -> None:
 def test_kept_column_of_values_that_python_lacks_is_text(column: pyarrow.Array, shown: str, tmp_path: Path) -> None:
     (tmp_path / "input").write_bytes(write_table(pyarrow.table({"text": TEXTS, "odd": column})))
     found = read_texts(tmp_path / "input", ParsingLimits.of_own_files())
-    assert [row.cells["odd"] for row in found.rows] == [shown, None]
+    cells = [unpack_cells(row.cells, row.text, 2, found.text_place) for row in found.rows]
+    assert cells == [[text, odd] for text, odd in zip(TEXTS, [shown, None], strict=True)]

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pytest
@@ -10,6 +12,7 @@ from dataset_uploads import write_table
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import DatasetTooLarge, Dialect, ParsingLimits, ReadTexts, TextRow, read_texts
+from lens_engine.reading.cells import unpack_cells
 from lens_engine.reading.dialect import ANY_DIALECT
 from lens_engine.reading.open_table import find_dialect
 
@@ -117,9 +120,59 @@ def test_bad_line_of_jsonl_is_kept(line: bytes, fault: str, tmp_path: Path) -> N
 
 @every_format
 def test_other_columns_are_kept(write: Writer, tmp_path: Path) -> None:
-    rows = read(tmp_path, write(["Sunny", None], "text"), "text")
-    assert [str(row.cells["id"]) for row in rows] == ["0", "1"]
-    assert rows[0].cells["text"] == "Sunny"
+    (tmp_path / "input").write_bytes(write(["Sunny", None], "text"))
+    found = read_texts(tmp_path / "input", LIMITS, column="text")
+    cells = [dict(zip(found.columns, read_cells(row, found), strict=True)) for row in found.rows]
+    assert [str(one["id"]) for one in cells] == ["0", "1"]
+    assert cells[0]["text"] == "Sunny"
+
+
+def read_cells(row: TextRow, found: ReadTexts) -> list[Any]:
+    return unpack_cells(row.cells, row.text, len(found.columns), found.text_place)
+
+
+def test_name_of_a_column_is_kept_once(tmp_path: Path) -> None:
+    names = [f"a rather long name of column {number}" for number in range(100)]
+    lines = [",".join(["text", *names]), *[",".join([f"text {row}", *map(str, range(100))]) for row in range(50)]]
+    (tmp_path / "input").write_text("\n".join(lines))
+
+    found = read_texts(tmp_path / "input", LIMITS)
+
+    assert found.columns == ("text", *names)
+    assert read_cells(found.rows[7], found) == ["text 7", *map(str, range(100))]
+    assert not any(name.encode() in row.cells or row.text.encode() in row.cells for row in found.rows for name in names)
+
+
+def test_rows_of_objects_may_have_other_columns(tmp_path: Path) -> None:
+    lines = ['{"text": "a", "n": 1}', '{"id": "x", "text": " "}', '{"text": null, "n": [1]}', '{"text": "b"}', "[]"]
+    (tmp_path / "input").write_text("\n".join(lines))
+    found = read_texts(tmp_path / "input", LIMITS)
+    assert found.columns == ("text", "n", "id")
+    shown = [["a", 1, None], [" ", None, "x"], [None, "[1]", None], ["b", None, None], [None, None, None]]
+    assert [read_cells(row, found) for row in found.rows] == shown
+
+
+def test_too_long_name_of_a_column_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "input").write_text(f"id,text,{'x' * 201}\n1,Sunny,2\n")
+    with pytest.raises(
+        InvalidDataset, match=r"the name of column 3 .* has 201 characters, and at most 200 are allowed"
+    ):
+        read_texts(tmp_path / "input", LIMITS)
+    assert len(read_texts(tmp_path / "input", replace(LIMITS, max_column_characters=201)).rows) == 1
+
+
+def test_too_many_columns_are_refused_at_their_first_row(tmp_path: Path) -> None:
+    rows = [{"text": "a"}, {"text": "b", **{f"key {number}": 1 for number in range(200)}}]
+    (tmp_path / "input").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(DatasetTooLarge, match="more than 200 columns"):
+        read_texts(tmp_path / "input", LIMITS)
+
+
+def test_rows_that_are_large_once_they_are_kept_are_refused(tmp_path: Path) -> None:
+    """A control character takes one byte of a CSV file, and six of JSON."""
+    (tmp_path / "input").write_text("text,other\n" + f"a,{chr(1) * 1000}\n" * 20)
+    with pytest.raises(DatasetTooLarge, match=r"more than 100,000 bytes .* found at row 16"):
+        read_texts(tmp_path / "input", replace(LIMITS, max_kept_bytes=100_000))
 
 
 def read_as_usual(path: Path, usual: Dialect) -> ReadTexts:
