@@ -18,6 +18,7 @@ from app.evaluations import endpoints as evaluations
 from app.evaluations import openapi as of_evaluations
 from app.health.draining import DRAINING
 from app.health.endpoints import router as health_router
+from app.health.readiness import DatabaseCheck
 from app.intake.admission import Admission
 from app.intake.intake import Intake
 from app.jobs.streaming import Streams
@@ -120,6 +121,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     database = create_database(settings)
     app.state.services = services = Services(settings, database, JobQueue(settings))
+    app.state.database_check = DatabaseCheck(database)
     app.state.streams = Streams()
     app.state.outputs = Outputs()
     app.state.suggestions = TTLCache(maxsize=200, ttl=600)

@@ -1,15 +1,24 @@
-"""A server that says so before it stops.
+"""A server that says so before it stops, and that stops as asked.
 
 uvicorn closes its socket at SIGTERM at once. A balancer that has not yet looked at /readyz sends further requests, and
-their clients see refused connections.
+their clients see refused connections. uvicorn also waits for clients that do not read their answers, and ends the
+process by the signal.
 """
 
+import asyncio
 import signal
+import socket
 import time
+from contextlib import suppress
 from threading import Event
 from types import FrameType
 
 import uvicorn
+
+READER_SECONDS = 5.0
+"""Time in which a client takes something of its answer while the server stops. Others are cut off."""
+
+_LOOK_SECONDS = 0.5
 
 DRAINING = "draining"
 """Name of the flag in the state of each request (the lifespan state of ASGI): an `Event` of `threading`."""
@@ -26,6 +35,15 @@ class DrainingServer(uvicorn.Server):
         self._drain_seconds = drain_seconds
         self._stop_at: float | None = None
 
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal, and return: uvicorn raises the signal again after it has stopped."""
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            with suppress(KeyboardInterrupt):
+                super().run(sockets)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to drain, or stop."""
         if self.started:
@@ -41,3 +59,27 @@ class DrainingServer(uvicorn.Server):
         if self._stop_at is not None and not self.should_exit and time.monotonic() >= self._stop_at:
             super().handle_exit(signal.SIGTERM, None)
         return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finish the requests that were begun, but wait for no client that does not read."""
+        cutting = asyncio.create_task(self._cut_off_idle_readers())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            cutting.cancel()
+
+    async def _cut_off_idle_readers(self) -> None:
+        """A client that reads makes the part of its answer that waits here smaller or, when it is empty, new."""
+        waiting = dict[asyncio.Transport, tuple[int, float]]()
+        while True:
+            now = time.monotonic()
+            found = {one.transport: one.transport.get_write_buffer_size() for one in self.server_state.connections}
+            waiting = {
+                transport: waiting[transport] if waiting.get(transport, (0, 0.0))[0] == size else (size, now)
+                for transport, size in found.items()
+                if size > 0
+            }
+            for transport, (_, since) in waiting.items():
+                if now - since >= READER_SECONDS:
+                    transport.abort()
+            await asyncio.sleep(_LOOK_SECONDS)

@@ -78,7 +78,7 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     draining: Event | None = getattr(request.state, DRAINING, None)
     if draining is not None and draining.is_set():
         return problem_response(request.scope, Unavailable("not ready: this process stops"))
-    checks = run_checks(services)
+    checks = run_checks(services, request.app.state.database_check)
     fatal = {name: check.fault for name, check in checks.items() if check.is_fatal}
     if fatal:
         errors: list[ErrorItem] = [
@@ -90,7 +90,7 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     return Readiness(
         status="degraded" if is_degraded else "ready",
         checks={name: check.fault or "ok" for name, check in checks.items()},
-        workers=find_workers(services),
+        workers=[] if checks["redis"].fault else find_workers(services),
     )
 
 

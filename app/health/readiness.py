@@ -1,13 +1,19 @@
 """The checks of /readyz. A fault never contains an address."""
 
+import threading
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.database import Database
 from app.schema import current_revision, own_revisions
 from app.services import Services
 from app.worker_device import WorkerDevice
+
+ANSWER_SECONDS = 5.0
+"""Time that a probe waits for Postgres: as long as a request waits for a connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +24,46 @@ class Check:
     is_fatal: bool = False  #: whether the process cannot serve requests
 
 
-def run_checks(services: Services) -> dict[str, Check]:
+class DatabaseCheck:
+    """Asks Postgres in a thread of its own, because a frozen server keeps its client for many seconds.
+
+    All probes wait for the same question, so a frozen server costs one thread and one connection.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._question: Future[str | None] | None = None
+
+    def find_revision(self) -> str | None:
+        """The revision of the schema; None for an empty database.
+
+        Raises:
+            TimeoutError: Postgres has not answered within `ANSWER_SECONDS`.
+            SQLAlchemyError: Postgres is away.
+        """
+        with self._lock:
+            if self._question is None or self._question.done():
+                self._question = Future()
+                # A daemon, because it must not keep the process from its end.
+                threading.Thread(target=self._ask, args=[self._question], name="lens-readiness", daemon=True).start()
+            question = self._question
+        return question.result(ANSWER_SECONDS)
+
+    def _ask(self, question: Future[str | None]) -> None:
+        try:
+            with self._database.session_scope() as session:
+                question.set_result(current_revision(session.connection()))
+        except Exception as error:  # noqa: BLE001 - raised again by the probes that wait
+            question.set_exception(error)
+
+
+def run_checks(services: Services, database_check: DatabaseCheck) -> dict[str, Check]:
     """Run every check, by the name of the part.
 
     Only Postgres is needed to serve requests. Without Redis, a submission is stored and runs later.
     """
-    database, migrations = _check_database(services)
+    database, migrations = _check_database(database_check)
     return {
         "database": database,
         "migrations": migrations,
@@ -40,11 +80,10 @@ def find_workers(services: Services) -> list[WorkerDevice]:
         return []
 
 
-def _check_database(services: Services) -> tuple[Check, Check]:
+def _check_database(database_check: DatabaseCheck) -> tuple[Check, Check]:
     try:
-        with services.database.session_scope() as session:
-            found = current_revision(session.connection())
-    except SQLAlchemyError:
+        found = database_check.find_revision()
+    except (SQLAlchemyError, TimeoutError):
         return Check("does not answer", is_fatal=True), Check("unknown", is_fatal=True)
     return Check(), _check_revision(found)
 

@@ -60,7 +60,8 @@ def running_servers(folder: Path) -> Iterator[Servers]:
         upgrade_schema(settings)
         database = create_database(settings, pool_size=2)
         stack.callback(database.dispose)
-        environment = {f"LENS_{name.upper()}": value for name, value in values.items()}
+        of_service = {"database_url": stores.service_database_url, "redis_url": stores.service_redis_url}
+        environment = {f"LENS_{name.upper()}": value for name, value in (values | of_service).items()}
 
         def start(name: str, path: str, *command: str) -> Server:
             port = find_free_port()

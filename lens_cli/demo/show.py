@@ -59,7 +59,7 @@ def show_demo(*, keep: bool = False) -> None:
             check_sample()
             console.print("Starting Postgres, Redis, the API and a worker, all on this machine …")
             spec = StackSpec(Path(folder), "127.0.0.1", find_free_port(), durable=False, environment=DEMO_ENVIRONMENT)
-            with running_stack(spec) as stack:
+            with running_stack(spec, lambda text: console.print(Text(text), soft_wrap=True)) as stack:
                 page = tell_story(stack, console)
                 took = describe_seconds(time.monotonic() - started)
                 if keep:
@@ -76,7 +76,7 @@ def show_demo(*, keep: bool = False) -> None:
 def _keep_open(stack: Stack, page: str, console: Console) -> None:
     console.print(f"Open {page} in a browser. Everything runs until Ctrl-C.", soft_wrap=True)
     while True:
-        stack.check_alive()
+        stack.look_after()
         time.sleep(_LOOK_SECONDS)
 
 
@@ -121,8 +121,8 @@ def tell_story(
 
 
 def _follow(selection: Selection, bar: SelectionBar, stack: Stack) -> None:
-    """Show the progress, and end if a process of the service has ended: the API would answer for ever."""
-    stack.check_alive()
+    """Show the progress, and look after the service: a worker is started again, the end of the API is an error."""
+    stack.look_after()
     if selection.progress is not None:
         bar.show(_PROGRESS.validate_python(selection.progress))
 
@@ -136,7 +136,7 @@ def refusing_problems(stack: Stack) -> Iterator[None]:
         details = tuple(f"{one.get('pointer', '')}: {one.get('detail', '')}" for one in problem.errors)
         raise Refusal(str(problem), details=details) from problem
     except ClientError as error:
-        stack.check_alive()
+        stack.look_after()
         raise Refusal(str(error)) from error
 
 

@@ -1,6 +1,5 @@
 """`lens serve`, `lens worker` and `lens migrate`: the service's processes, one command each."""
 
-import contextlib
 import os
 import sys
 from tempfile import TemporaryFile
@@ -62,8 +61,7 @@ def serve(
         limit_concurrency=max_connections + 1,  # uvicorn counts the connection that asks
     )
     server = DrainingServer(config, drain_seconds)
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal again after it has stopped
-        server.run()
+    server.run()
     if not server.started:
         raise typer.Exit(1)
 

@@ -4,15 +4,17 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+from redis import Redis
 
 from lens_cli.refusals import RefusedInput
 from lens_cli.service.embedded import Child, ChildFailed, ChildSpec, embedded_servers
+from lens_cli.service.lasting_worker import LastingWorker
 
 _READY_SECONDS = 60.0
 _DEATH_SIGNAL = signal.SIGKILL
@@ -38,23 +40,31 @@ class StackSpec:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A running service."""
+    """A running service. Call `look_after` about twice a second."""
 
     url: str
-    children: tuple[Child, ...]
+    children: tuple[Child, ...]  #: both stores and the API
+    workers: tuple[LastingWorker, ...]
 
-    def check_alive(self) -> None:
-        """
+    def look_after(self) -> None:
+        """Start a worker again that has ended, and keep the logs small.
+
         Raises:
-            ChildFailed: a process has ended; the message says which, and shows the end of its log.
+            ChildFailed: a store or the API has ended, or a worker before it ever came up. The message says which, and
+                shows the end of its log.
         """
         for child in self.children:
             child.check_alive()
+            child.shorten_log()
+        for worker in self.workers:
+            worker.look_after()
 
 
 @contextmanager
-def running_stack(spec: StackSpec) -> Iterator[Stack]:
+def running_stack(spec: StackSpec, say: Callable[[str], None]) -> Iterator[Stack]:
     """Run everything until the block ends, and then stop it: worker and API first, the stores last.
+
+    `say` is told what happens meanwhile, such as the end of a worker.
 
     Raises:
         Refusal: the port or the data directory is taken, or a process does not come up.
@@ -65,34 +75,38 @@ def running_stack(spec: StackSpec) -> Iterator[Stack]:
     _check_port(spec)
     with ExitStack() as exits:
         servers = exits.enter_context(embedded_servers(spec.data_dir, durable=spec.durable))
+        settings = Settings(database_url=servers.database_url, redis_url=servers.redis_url)
+        upgrade_schema(settings)
         environment = {
             "LENS_LOG_FORMAT": _log_format(),
             **spec.environment,
-            "LENS_DATABASE_URL": servers.database_url,
-            "LENS_REDIS_URL": servers.redis_url,
+            "LENS_DATABASE_URL": servers.service_database_url,
+            "LENS_REDIS_URL": servers.service_redis_url,
         }
-        settings = Settings(database_url=servers.database_url, redis_url=servers.redis_url)
-        upgrade_schema(settings)
+
+        def make_spec(name: str, words: list[str], stop_seconds: float, models: str = "weights") -> ChildSpec:
+            return ChildSpec(
+                name=f"the {name}",
+                command=[sys.executable, "-m", *words],
+                log_path=spec.data_dir / f"{name.lower().replace(' ', '-')}.log",
+                stop_signals=((signal.SIGTERM, stop_seconds),),
+                death_signal=_DEATH_SIGNAL,
+                environment=environment | {"LENS_WORKER_MODELS": models},
+            )
+
         api_words = ["lens_cli", "serve", "--host", spec.host, "--port", str(spec.port)]
         api_words += ["--drain-seconds", "0"]  # no balancer looks at it
-        children = list(servers.children)
-        processes = [("API", api_words, 25.0, "weights"), ("worker", ["worker"], 20.0, "weights")]
+        api = Child(make_spec("API", api_words, 25.0))
+        exits.callback(api.stop)
+        of_workers = [make_spec("worker", ["worker"], 20.0)]
         if settings.endpoints:
-            processes.append(("endpoint worker", ["worker"], 20.0, "endpoints"))
-        for name, words, stop_seconds, models in processes:
-            child = Child(
-                ChildSpec(
-                    name=f"the {name}",
-                    command=[sys.executable, "-m", *words],
-                    log_path=spec.data_dir / f"{name.lower().replace(' ', '-')}.log",
-                    stop_signals=((signal.SIGTERM, stop_seconds),),
-                    death_signal=_DEATH_SIGNAL,
-                    environment=environment | {"LENS_WORKER_MODELS": models},
-                )
-            )
-            exits.callback(child.stop)
-            children.append(child)
-        stack = Stack(spec.url, tuple(children))
+            of_workers.append(make_spec("endpoint worker", ["worker"], 20.0, "endpoints"))
+        redis = exits.enter_context(Redis.from_url(servers.redis_url, decode_responses=True))
+        workers = []
+        for one in of_workers:
+            workers.append(LastingWorker(one, redis, say))
+            exits.callback(workers[-1].stop)
+        stack = Stack(spec.url, (*servers.children, api), tuple(workers))
         _wait_until_ready(stack)
         yield stack
 
@@ -130,7 +144,7 @@ def _wait_until_ready(stack: Stack) -> None:
             with suppress(httpx.TransportError):
                 if client.get("/readyz").is_success:
                     return
-            stack.check_alive()
+            stack.look_after()
             if time.monotonic() > deadline:
                 raise ChildFailed(f"the API at {stack.url} did not become ready in {_READY_SECONDS:.0f} s")
             time.sleep(0.1)

@@ -55,10 +55,14 @@ def up(
             starting = f"Starting Postgres, Redis, the API and a worker{named} over {folder} …"
             console.print(starting, soft_wrap=True, markup=False)
             environment = {} if offered is None else offered.environment
-            with running_stack(StackSpec(folder, host, port, environment=environment)) as stack:
+
+            def say(text: str) -> None:
+                console.print(text, soft_wrap=True, markup=False)
+
+            with running_stack(StackSpec(folder, host, port, environment=environment), say) as stack:
                 _greet(stack.url, folder, console)
                 while True:
-                    stack.check_alive()
+                    stack.look_after()
                     time.sleep(_LOOK_SECONDS)
     except KeyboardInterrupt:
         console.print("Stopped.")

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import psutil
 from rq import Worker as RqWorker
+from sqlalchemy import make_url
 
 from app.schema import upgrade_schema
 from app.settings import Settings
@@ -134,8 +135,8 @@ def running_service(folder: Path, num_apis: int, num_workers: int) -> Iterator[S
             postgres, redis = network(stores.postgres_socket), network(stores.redis_socket)
             environment = {
                 **environment_of(values),
-                "LENS_DATABASE_URL": f"postgresql+psycopg://lens@127.0.0.1:{postgres.port}/lens",
-                "LENS_REDIS_URL": f"redis://127.0.0.1:{redis.port}/0",
+                "LENS_DATABASE_URL": _by_proxy(stores.postgres.service_url, postgres),
+                "LENS_REDIS_URL": _by_proxy(stores.redis.service_url, redis),
                 "TMPDIR": str(folder / "tmp"),
                 "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),  # torch makes one and keeps it
                 MARK: folder.name,
@@ -153,6 +154,14 @@ def running_service(folder: Path, num_apis: int, num_workers: int) -> Iterator[S
             stack.callback(member.stop)
         service.start_members()
         yield service
+
+
+def _by_proxy(address: str, proxy: Proxy) -> str:
+    """The address of a store with the host and port of a proxy in place of the socket."""
+    url = make_url(address).set(host="127.0.0.1", port=proxy.port, query={})
+    if address.startswith("unix:"):
+        url = url.set(drivername="redis", database="0")
+    return url.render_as_string(hide_password=False)
 
 
 def _is_ready(address: str) -> bool:

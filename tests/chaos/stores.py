@@ -1,7 +1,5 @@
 """Real Postgres and Redis that can be crashed and started again over their data."""
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from redis import Redis
 
 from lens_cli.service.embedded.postgres import PostgresServer
 from lens_cli.service.embedded.redis import RedisServer
+from lens_cli.service.embedded.servers import short_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +19,15 @@ class Stores:
 
     postgres: PostgresServer
     redis: RedisServer
-    sockets: Path
+    folder: Path  #: of both; its path is short enough for sockets
 
     @property
     def postgres_socket(self) -> Path:
-        return self.sockets / "postgres" / ".s.PGSQL.5432"
+        return self.folder / "postgres" / ".s.PGSQL.5432"
 
     @property
     def redis_socket(self) -> Path:
-        return self.sockets / "redis" / "redis.sock"
+        return self.folder / "redis" / "redis.sock"
 
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         """A connection past the proxies.
@@ -38,7 +37,7 @@ class Stores:
         """
         return psycopg.connect(
             host=str(self.postgres_socket.parent),
-            user="lens",
+            user="postgres",
             dbname="lens",
             autocommit=True,
             connect_timeout=3,
@@ -47,26 +46,22 @@ class Stores:
         )
 
     def connect_redis(self) -> Redis:
-        return Redis(unix_socket_path=str(self.redis_socket), socket_timeout=3, socket_connect_timeout=3)
+        return Redis.from_url(self.redis.url, socket_timeout=3, socket_connect_timeout=3)
 
 
 @contextmanager
 def running_stores(folder: Path) -> Iterator[Stores]:
-    """Start both over `folder`, with their sockets in a folder of a short name."""
-    sockets = Path(tempfile.mkdtemp(prefix="lens-chaos-"))
-    sockets.chmod(0o711)  # Postgres runs as another account under root
-    for name in ("postgres", "redis"):
-        (sockets / name).mkdir(mode=0o700)
-    stores = Stores(
-        PostgresServer(folder / "postgres", sockets / "postgres", folder / "postgres.log", durable=True),
-        RedisServer(folder / "redis", sockets / "redis", folder / "redis.log", durable=True),
-        sockets,
-    )
-    try:
-        stores.postgres.start()
-        stores.redis.start()
-        yield stores
-    finally:
-        stores.redis.stop()
-        stores.postgres.stop()
-        shutil.rmtree(sockets, ignore_errors=True)
+    """Start both over `folder`."""
+    with short_path(folder) as short:
+        stores = Stores(
+            PostgresServer(short / "postgres", folder / "postgres.log", durable=True),
+            RedisServer(short / "redis", folder / "redis.log", durable=True),
+            short,
+        )
+        try:
+            stores.postgres.start()
+            stores.redis.start()
+            yield stores
+        finally:
+            stores.redis.stop()
+            stores.postgres.stop()

@@ -37,7 +37,8 @@ def running_service(servers: EmbeddedServers, folder: Path, **changes: object) -
         "default_model": HELD,
         **changes,
     }
-    environment = {**environment_of(values), HOLD_VARIABLE: str(folder / "hold")}
+    of_service = {"database_url": servers.service_database_url, "redis_url": servers.service_redis_url}
+    environment = {**environment_of(values | of_service), HOLD_VARIABLE: str(folder / "hold")}
     settings = Settings.model_validate(values)
     upgrade_schema(settings)
     with contextlib.ExitStack() as stack:

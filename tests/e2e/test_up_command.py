@@ -35,12 +35,18 @@ WITHOUT_MODEL = {
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def said() -> list[str]:
+    """What the stack has told."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory, said: list[str]) -> Iterator[Stack]:
     """The service as the demonstration runs it, with a scorer that needs no language model."""
     folder = tmp_path_factory.mktemp("stack")
     environment = environment_of(WITHOUT_MODEL)
     spec = StackSpec(folder, "127.0.0.1", reserve_port(), durable=False, environment=environment)
-    with running_stack(spec) as running:
+    with running_stack(spec, said.append) as running:
         yield running
 
 
@@ -128,15 +134,54 @@ def test_up_that_is_killed_leaves_nothing_running(up: subprocess.Popen[str]) -> 
     until(lambda: all(is_gone(child) for child in children), "all children are gone")
 
 
-def test_up_names_the_process_that_died(up: subprocess.Popen[str]) -> None:
-    wait_for_address(up)
-    children = children_of(up)
-    worker = next(child for child in children if child.cmdline()[-2:] == ["-m", "worker"])
+def test_up_starts_a_worker_again_and_ends_with_the_api(up: subprocess.Popen[str]) -> None:
+    url = wait_for_address(up)
+    redis, worker = find_child(up, "redis-server"), find_child(up, "-m worker")
+    until(lambda: is_worker_up(url), "the worker has registered", seconds=90)
     worker.kill()
+    said = wait_for_line(up, "The worker ")
+    assert "was killed by SIGKILL, usually by the system, because memory ran out. It starts again in 1 s." in said
+    assert find_child(up, "-m worker").pid != worker.pid
+    assert httpx.get(f"{url}/readyz").status_code == 200
+    assert redis.is_running()
+
+    children = children_of(up)
+    find_child(up, "lens_cli serve").kill()
     _, errors = up.communicate(timeout=60)
     assert up.returncode == 1
-    assert "the worker was killed by SIGKILL" in errors
+    assert "the API was killed by SIGKILL" in errors
     assert all(is_gone(child) for child in children)
+
+
+def find_child(up: subprocess.Popen[str], words: str) -> psutil.Process:
+    """The child of `lens up` that has the words in its command, once there is one."""
+
+    def find() -> psutil.Process | None:
+        children = [child for child in psutil.Process(up.pid).children() if not is_gone(child)]
+        return next((child for child in children if words in " ".join(child.cmdline())), None)
+
+    return until(find, f"there is {words}")
+
+
+def wait_for_line(up: subprocess.Popen[str], beginning: str) -> str:
+    assert up.stdout is not None
+    return next(line for line in up.stdout if line.startswith(beginning))
+
+
+def is_worker_up(url: str) -> bool:
+    return bool(httpx.get(f"{url}/readyz").json()["workers"])
+
+
+def test_job_after_the_death_of_a_worker_succeeds(stack: Stack, said: list[str]) -> None:
+    until(lambda: stack.look_after() or is_worker_up(stack.url), "the worker has registered", seconds=90)
+    killed = stack.workers[0].pid
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: stack.look_after() or stack.workers[0].pid != killed, "another worker runs")
+    assert said[-1].startswith("The worker was killed by SIGKILL")
+    with LensClient(stack.url, trust_env=False) as client:
+        job = client.selections.submit(SAMPLE_FOLDER / "train.csv", test=SAMPLE_FOLDER / "test.csv", spec=SAMPLE_SPEC)
+        ended = client.selections.wait(job.id, timeout=300, on_change=lambda _: stack.look_after())
+    assert ended.status == "succeeded"
 
 
 def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) -> None:

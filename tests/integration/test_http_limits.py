@@ -13,9 +13,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.database import Database, create_database
+from app.health.readiness import ANSWER_SECONDS
 from app.main import create_app
 from app.schema import upgrade_schema
 from app.settings import Settings
+from tests.e2e.waiting import until
 from tests.integration.asgi import call
 from tests.integration.conftest import run_sql
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
@@ -258,6 +260,18 @@ def test_frozen_postgres_holds_no_request(make_client: Callable[..., TestClient]
     with frozen_backends(settings):
         assert client.get("/selections").status_code == 200
         assert time.monotonic() - started < 15
+
+
+def test_frozen_postgres_is_told_within_seconds(make_client: Callable[..., TestClient], settings: Settings) -> None:
+    client = make_client(statement_timeout_seconds=10)
+    assert client.get("/readyz").status_code == 200
+    with frozen_backends(settings):
+        for _ in range(2):
+            started = time.monotonic()
+            body = problem_of(client.get("/readyz"), 503, "unavailable")
+            assert [error["pointer"] for error in body["errors"]] == ["/checks/database", "/checks/migrations"]
+            assert ANSWER_SECONDS <= time.monotonic() - started < 10
+    until(lambda: client.get("/readyz").status_code == 200, "Postgres answers again")
 
 
 def test_probes_write_no_line_of_the_log(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,10 +10,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from lens_cli.refusals import Refusal
+from lens_cli.service.embedded.log_file import open_log, shorten
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
 _TAIL_CHARACTERS = 2000
 _KILL_SECONDS = 10.0
+
+StopSignals = Sequence[tuple[signal.Signals, float]]
+STOP_BY_SIGTERM: StopSignals = ((signal.SIGTERM, 10.0),)
 
 
 class ChildFailed(Refusal):
@@ -28,14 +32,18 @@ class ChildSpec:
     in order, and SIGKILL follows. When this process dies without stopping the child, Linux sends
     `death_signal`, by default the first stop signal. On other systems the child keeps running until
     the next start in its directory stops it.
+
+    `user` is the account that runs the program, a name or a number; None for that of this process. The program starts
+    in `folder`, which its account may not be able to reach by its path.
     """
 
     name: str
     command: Sequence[str]
     log_path: Path
-    stop_signals: Sequence[tuple[signal.Signals, float]] = ((signal.SIGTERM, 10.0),)
+    stop_signals: StopSignals = STOP_BY_SIGTERM
     death_signal: signal.Signals | None = None
     user: str | None = None
+    folder: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -50,12 +58,13 @@ class Child:
         self.spec = spec
         death_signal = spec.death_signal or spec.stop_signals[0][0]
         launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), str(int(death_signal))]
-        with spec.log_path.open("ab") as log:
+        with open_log(spec.log_path) as log:
             self._process = subprocess.Popen(
                 [*launcher, spec.user or "-", *spec.command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                cwd=spec.folder,
                 env={**os.environ, **spec.environment},
                 start_new_session=True,
             )
@@ -84,8 +93,11 @@ class Child:
         """
         status = self.exit_status
         if status is not None:
-            end = f"ended with exit code {status}" if status >= 0 else f"was killed by {signal.Signals(-status).name}"
-            raise ChildFailed(f"{self.spec.name} {end}; the end of its log:\n{self.read_log_tail()}")
+            raise ChildFailed(f"{self.spec.name} {describe_end(status)}; the end of its log:\n{self.read_log_tail()}")
+
+    def shorten_log(self) -> None:
+        """Begin a new log file once the log is large."""
+        shorten(self.spec.log_path)
 
     def read_log_tail(self) -> str:
         return self.spec.log_path.read_text(errors="replace")[-_TAIL_CHARACTERS:].strip() or "(empty)"
@@ -103,6 +115,16 @@ class Child:
             return
         self._process.kill()
         self._process.wait(_KILL_SECONDS)
+
+
+def describe_end(status: int) -> str:
+    """How a process ended, from its exit status, to go on after its name."""
+    if status >= 0:
+        return f"ended with exit code {status}"
+    name = signal.Signals(-status).name
+    if status == -signal.SIGKILL:
+        return f"was killed by {name}, usually by the system, because memory ran out"
+    return f"was killed by {name}"
 
 
 def find_binary(package: str, path: str) -> str:

