@@ -32,13 +32,14 @@ from rq.timeouts import JobTimeoutException
 from sqlalchemy.orm import Session
 
 from app.database import POSTGRES_AWAY, Database, create_database
-from app.lifecycle import claims, endings
+from app.lifecycle import claims, endings, turns
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Charge, backoff_seconds
 from app.lifecycle.spec import SpecOfNewerRelease, SpecRefused
 from app.lifecycle.work import has_inline_rows
 from app.logs import context
 from app.logs.failures import summarize
+from app.metrics.waits import count_wait
 from app.settings import Settings
 from lens_engine.errors import BudgetSpent, EndpointAway, InvalidInput, ModelError, NothingSelected
 from worker.failures import describe_failure, describe_refused_spec, describe_timeout
@@ -50,6 +51,7 @@ from worker.persistence import commit_with_patience
 from worker.progress import RunMonitor
 from worker.rhythm import Rhythm
 from worker.running import Running
+from worker.tally import count
 
 Ending = Callable[[Session, Claim], bool]
 """The last write of a run. It returns False if the claim was lost."""
@@ -64,28 +66,34 @@ _RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
 _log = logging.getLogger(__name__)
 
 
-def execute_job(job_id: str, settings: Settings) -> bool:
-    """Claim a job and run it. Returns False if it is running already or finished.
+def execute_next(settings: Settings) -> bool:
+    """Claim the job whose turn it is, and run it. Returns False if none waits for this worker.
 
     Raises:
         WorkerFault: see `Attempt.run`.
     """
+    return _execute(settings, lambda session: turns.claim_next(session, settings))
+
+
+def execute_job(job_id: str, settings: Settings) -> bool:
+    """As `execute_next`, of this job, whoever's turn it is. Returns False if it is running already or finished."""
+    return _execute(settings, lambda session: claims.claim_job(session, job_id, settings.lease_seconds))
+
+
+def _execute(settings: Settings, claim_job: Callable[[Session], Claim | None]) -> bool:
     started = time.monotonic()  # RQ counts the time limit from about here
     database = create_database(settings, pool_size=2)  # the run and its heartbeat
     try:
-        claim = commit_with_patience(
-            database,
-            lambda session: claims.claim_job(session, job_id, settings.lease_seconds),
-            _PATIENCE_SECONDS,
-        )
+        claim = commit_with_patience(database, claim_job, _PATIENCE_SECONDS)
         if claim is None:
-            _log.info("%s was not claimed: already running or finished", job_id)
+            _log.info("no job was claimed: none waits for this worker")
             return False
         REPORT.claim = claim
+        count(database, count_wait(claim.kind, claim.waited_seconds), claim.owner_id)
         Attempt(database, claim, settings, started).run()
         return True
     except ShutDownImminentException:  # an attempt that has begun deals with it itself
-        _log.info("%s: shutdown before an attempt began; a lease that was claimed runs out", job_id)
+        _log.info("shutdown before an attempt began; a lease that was claimed runs out")
         return False
     finally:
         database.dispose()
