@@ -45,6 +45,7 @@ from app.selections.result_endpoints import router as results_router
 from app.selections.submission import router as submission_router
 from app.services import Services
 from app.settings import Settings
+from app.usage.endpoints import router as usage_router
 from app.web.access_log import AccessLogMiddleware
 from app.web.authentication import LOCAL_OWNER, AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
@@ -92,6 +93,7 @@ _ROUTERS = (
     predictions.router,
     predictions.life,
     prompts_router,
+    usage_router,
     health_router,
     metrics_router,
     creation.router,

@@ -16,6 +16,7 @@ from lens_cli.select.command import select
 from lens_cli.service.commands import migrate, serve, work
 from lens_cli.service.keys import create_keys
 from lens_cli.service.up import up
+from lens_cli.service.usage import usage
 from lens_cli.suggest.command import suggest
 from lens_cli.templates import templates
 from lens_engine import __version__
@@ -53,6 +54,7 @@ def create_application() -> typer.Typer:
     application.command("serve", rich_help_panel=_SERVICE)(serve)
     application.command("worker", rich_help_panel=_SERVICE)(work)
     application.command("migrate", rich_help_panel=_SERVICE)(migrate)
+    application.command("usage", rich_help_panel=_SERVICE)(usage)
     application.add_typer(create_keys(), name="keys", rich_help_panel=_SERVICE)
     return application
 

@@ -110,15 +110,8 @@ def _insert_examples(session: Session, dataset_id: str, examples: Sequence[Examp
     session.execute(_INSERT_EXAMPLES, {"dataset_id": dataset_id, **columns})
 
 
-def count_bytes(session: Session, owner_id: str) -> int:
-    """Size of all datasets of an owner (bytes): texts, labels and other columns, what each row takes, and reports."""
-    report = func.coalesce(func.pg_column_size(Dataset.report), 0)
-    size = Dataset.num_bytes + ROW_BYTES * Dataset.num_rows + report
-    return int(session.scalar(select(func.sum(size)).where(Dataset.owner_id == owner_id)) or 0)
-
-
 def weigh_rows(rows: ParsedDataset | ReadTexts) -> int:
-    """Size of rows that are not stored yet (bytes), as `count_bytes` counts them afterwards."""
+    """Size of rows that are not stored yet (bytes), as a dataset notes them."""
     if isinstance(rows, ReadTexts):
         return sum(map(weigh_text, rows.rows)) + ROW_BYTES * len(rows.rows)
     return sum(map(_weigh, rows.examples)) + ROW_BYTES * len(rows.examples)

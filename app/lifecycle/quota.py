@@ -3,15 +3,13 @@
 from sqlalchemy import func, literal, select
 from sqlalchemy.orm import Session
 
-from app.datasets.repository import count_bytes
 from app.errors import OwnerFull, TooManySelections
-from app.lifecycle.states import LEASED, Status
-from app.models import Job, Report, StoredCheckpoint, StoredClassifier
-from app.prompts.repository import count_content_bytes
+from app.lifecycle.states import UNDER_WAY
+from app.lifecycle.stored_bytes import count_stored
+from app.models import Job
 from app.settings import Settings
 
 _RETRY_AFTER_SECONDS = 30
-_UNDER_WAY = [status.value for status in (Status.QUEUED, *LEASED)]
 
 
 def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
@@ -23,7 +21,7 @@ def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
     most = settings.max_selections
     if most is None:
         return
-    under_way = select(literal(1)).where(Job.owner_id == owner_id, Job.status.in_(_UNDER_WAY))
+    under_way = select(literal(1)).where(Job.owner_id == owner_id, Job.status.in_(UNDER_WAY))
     count = session.scalar(select(func.count()).select_from(under_way.limit(most).subquery()))
     if (count or 0) >= most:
         raise TooManySelections(
@@ -70,23 +68,3 @@ def check_bytes(session: Session, owner_id: str, settings: Settings, added: int 
             f"with this you would have {stored:,} bytes stored, and {most:,} are allowed; delete selections, "
             "evaluations, predictions, datasets and names that you no longer need"
         )
-
-
-def count_stored(session: Session, owner_id: str) -> int:
-    """What an owner has stored (bytes): datasets, contents of names, and jobs.
-
-    A job counts by its spec, the answers that it has or will have, its result, its classifier and its checkpoint.
-    """
-    jobs = select(func.sum(Job.reserved_bytes)).where(Job.owner_id == owner_id)
-    parts = (
-        (Report.selection_id, Report.result),
-        (StoredClassifier.selection_id, StoredClassifier.classifier),
-        (StoredCheckpoint.selection_id, StoredCheckpoint.data),
-        (StoredCheckpoint.selection_id, StoredCheckpoint.best),
-    )
-    sizes = [
-        select(func.sum(func.pg_column_size(column))).join(Job, Job.id == key).where(Job.owner_id == owner_id)
-        for key, column in parts
-    ]
-    found = session.execute(select(*(func.coalesce(one.scalar_subquery(), 0) for one in (jobs, *sizes)))).one()
-    return count_bytes(session, owner_id) + count_content_bytes(session, owner_id) + sum(map(int, found))

@@ -27,3 +27,6 @@ TERMINAL = frozenset({Status.CANCELLED, Status.SUCCEEDED, Status.FAILED})
 
 LEASED = frozenset({Status.RUNNING, Status.CANCELLING})
 """Statuses in which a worker holds the selection."""
+
+UNDER_WAY = tuple(status.value for status in (Status.QUEUED, *sorted(LEASED)))
+"""Statuses of what is queued or running."""

@@ -59,12 +59,6 @@ def count_names(session: Session, owner_id: str) -> int:
     return int(session.scalar(statement) or 0)
 
 
-def count_content_bytes(session: Session, owner_id: str) -> int:
-    """Size of what the names of an owner say, in all versions, as it is stored (bytes)."""
-    size = func.pg_column_size(PromptContent.result) + func.coalesce(func.pg_column_size(PromptContent.classifier), 0)
-    return int(session.scalar(select(func.sum(size)).where(PromptContent.owner_id == owner_id)) or 0)
-
-
 def add_version(session: Session, prompt: Prompt, content: PromptContent | None, **about: Any) -> PromptVersion:
     """Add the next version of a locked name; without content, the name is deleted."""
     prompt.version, prompt.is_deleted = prompt.version + 1, content is None

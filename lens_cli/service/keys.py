@@ -42,7 +42,7 @@ def create(
     """Make a key, and print it. It is shown this once, and cannot be read again."""
     from app.keys import service
 
-    with _database() as database:
+    with open_database() as database:
         made = service.create_key(database, owner, name, expires)
     typer.echo(made.secret)
     notes = Console(stderr=True, highlight=False)
@@ -53,7 +53,7 @@ def list_() -> None:
     """List all keys by their beginnings. The keys themselves are stored nowhere."""
     from app.keys import service
 
-    with _database() as database:
+    with open_database() as database:
         rows = service.list_keys(database)
     console = Console(highlight=False)
     if not rows:
@@ -72,14 +72,15 @@ def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the k
     """Revoke a key. Requests with it are refused within seconds."""
     from app.keys import service
 
-    with _database() as database:
+    with open_database() as database:
         row = service.revoke_key(database, key_id)
     Console(highlight=False).print(Text(f"{row.id} ({row.name}) of {row.owner_id} is revoked."), soft_wrap=True)
 
 
 @contextmanager
-def _database() -> Iterator["Database"]:
-    """
+def open_database() -> Iterator["Database"]:
+    """The database of the settings, for a command of the operator.
+
     Raises:
         Refusal: the database does not answer or has no table of keys yet, or the key is refused.
     """
