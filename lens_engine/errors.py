@@ -204,9 +204,18 @@ class ClusterError(ModelError):
 
 
 class EndpointError(ModelError):
-    """A server refuses to be asked, or what it answers cannot be believed; the message names the check that failed."""
+    """A server refuses to be asked, or what it answers cannot be believed.
+
+    `sentence` says what happened in our words, and names the check that failed. `said` is what the server said, for the
+    operator: it may name hosts of his network, or repeat a part of a key. The message has both.
+    """
 
     code = "endpoint-error"
+
+    def __init__(self, sentence: str, *, said: str = "") -> None:
+        super().__init__(sentence + f" (it said: {said})" if said else sentence)
+        self.sentence = sentence
+        self.said = said
 
 
 class EndpointAway(EndpointError):
