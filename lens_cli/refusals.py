@@ -26,7 +26,6 @@ from lens_engine.errors import (
     UnreadableModel,
     UnsafeModel,
 )
-from lens_engine.types import StopReason
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -95,8 +94,7 @@ def refusing(advise: Callable[[InvalidDataset], str | None] | None = None) -> It
     except EndpointError as error:
         raise RefusedInput(str(error), "where: --endpoint") from error
     except NothingSelected as error:
-        is_budget = error.stop_reason == StopReason.BUDGET
-        raise Refusal(str(error), exit_code=EXIT_INVALID if is_budget else EXIT_INTERRUPTED) from error
+        raise Refusal(str(error), exit_code=EXIT_INTERRUPTED) from error
     except OSError as error:
         raise _refuse_path(error) from error
     except LensError as error:

@@ -204,9 +204,18 @@ class ClusterError(ModelError):
 
 
 class EndpointError(ModelError):
-    """A server refuses to be asked, or what it answers cannot be believed; the message names the check that failed."""
+    """A server refuses to be asked, or what it answers cannot be believed.
+
+    `sentence` says what happened in our words, and names the check that failed. `said` is what the server said, for the
+    operator: it may name hosts of his network, or repeat a part of a key. The message has both.
+    """
 
     code = "endpoint-error"
+
+    def __init__(self, sentence: str, *, said: str = "") -> None:
+        super().__init__(sentence + f" (it said: {said})" if said else sentence)
+        self.sentence = sentence
+        self.said = said
 
 
 class EndpointAway(EndpointError):
@@ -240,21 +249,10 @@ class CheckpointForeign(CheckpointError):
 
 
 class NothingSelected(LensError):
-    """The run was stopped before any examples were chosen."""
+    """The run was cancelled before any examples were chosen. A run that a budget ends has a result all the same."""
 
     code = "nothing-selected"
 
-    def __init__(self, stop_reason: str, *, at_deadline: bool = False) -> None:
-        if stop_reason == "budget" and at_deadline:
-            message = (
-                "the operator's time limit for a run ended before any examples were chosen; lower "
-                "filtering.candidates or splits.test, or ask the operator to raise the limit"
-            )
-        elif stop_reason == "budget":
-            message = (
-                "the budget ended before any examples were chosen; raise budget.max_pairs, max_seconds or max_cost"
-            )
-        else:
-            message = "stopped before any examples were chosen"
-        super().__init__(message)
+    def __init__(self, stop_reason: str) -> None:
+        super().__init__("stopped before any examples were chosen")
         self.stop_reason = stop_reason

@@ -10,6 +10,7 @@ from worker.device import Device, UnfitWorker
 from worker.inspection import inspect
 from worker.metrics import serve_metrics
 from worker.process import create_worker
+from worker.releases import hand_in_releases
 from worker.startup import check_schema
 
 EXIT_FAILED = 1
@@ -26,6 +27,7 @@ def main(look: Callable[[Settings], Device] = inspect) -> int:
     """
     settings = Settings()
     configure_logging(settings.log_level, settings.log_format)
+    hand_in_releases(settings)  # first: the look at the models may take longer than a lease
     try:
         device = look(settings)
         return _work(settings, device)

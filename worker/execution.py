@@ -41,14 +41,15 @@ from app.logs import context
 from app.logs.failures import summarize
 from app.metrics.waits import count_wait
 from app.settings import Settings
-from lens_engine.errors import BudgetSpent, EndpointAway, InvalidInput, ModelError, NothingSelected
-from worker.failures import describe_failure, describe_refused_spec, describe_timeout
+from lens_engine.errors import BudgetSpent, EndpointAway, InvalidInput, ModelError
+from worker.failures import describe_failure, describe_refused_spec, describe_timeout, tell_owner
 from worker.faults import ModelMoved, WorkerFault
 from worker.heartbeat import Heartbeat
 from worker.horse_report import REPORT
 from worker.kinds import find_run
 from worker.persistence import commit_with_patience
 from worker.progress import RunMonitor
+from worker.releases import note_release
 from worker.rhythm import Rhythm
 from worker.running import Running
 from worker.tally import count
@@ -139,9 +140,8 @@ class Attempt:
             ended = self._persist(self._conclude())
         except ShutDownImminentException:
             self._heartbeat.stop()
-            ended = self._hurry(endings.requeue)
-            self._monitor.tally.outcome = "released"
-            self._log("released for a shutdown" if ended else "not released: the lease will run out")
+            self._release()
+            ended = True
         except WorkerFault as fault:
             self._monitor.tally.outcome = "unfit"
             self._log("given up, because this worker is unfit: %s", fault, level=logging.ERROR)
@@ -151,8 +151,19 @@ class Attempt:
         finally:
             self._heartbeat.stop()
             if not ended:
-                self._hurry(partial(endings.requeue, charge=Charge.died(self._settings)))
+                reason = "it ended by an error that nobody expects, and that is in the operator's log"
+                self._hurry(partial(endings.requeue, charge=Charge.died(self._settings, reason)))
             self._monitor.tally.write(self._database, self._claim.owner_id)
+
+    def _release(self) -> None:
+        """Give the job back for a shutdown. Where a machine stops, Postgres may be gone before its workers."""
+        self._monitor.tally.outcome = "released"
+        if self._hurry(endings.requeue):
+            self._log("released for a shutdown")
+        elif note_release(self._settings, self._claim):
+            self._log("released for a shutdown: noted on disk, and handed in when a worker starts here")
+        else:
+            self._log("not released: the lease will run out", level=logging.WARNING)
 
     def _conclude(self) -> Ending:
         """Compute, and return the last write of the run."""
@@ -166,7 +177,7 @@ class Attempt:
             return partial(endings.fail, problem=describe_refused_spec(error, self._claim.path))
         except JobTimeoutException:
             return partial(endings.finish_late, problem=describe_timeout(self._settings, self._claim))
-        except (InvalidInput, ModelError, NothingSelected, BudgetSpent, MemoryError) as error:
+        except (InvalidInput, ModelError, BudgetSpent, MemoryError) as error:
             self._log("failed: %s", summarize(error))
             inline = self._transact(lambda session: has_inline_rows(session, self._claim.job_id))
             described = describe_failure(error, self._claim.path, inline=inline)
@@ -177,7 +188,7 @@ class Attempt:
         """Leave the job to another worker, or to a time when the server answers. The wait doubles with each attempt."""
         self._log("left to a later attempt: %s", summarize(error), level=logging.WARNING)
         seconds = min(backoff_seconds(self._claim.attempt, self._settings), _LONGEST_WAIT_SECONDS)
-        return partial(endings.requeue, event=(error.code, {"detail": str(error)}), wait_seconds=seconds)
+        return partial(endings.requeue, event=(error.code, {"detail": tell_owner(error)}), wait_seconds=seconds)
 
     def _persist(self, ending: Ending) -> bool:
         """Make the last write; False when the claim is lost, to another attempt or with the heartbeat.

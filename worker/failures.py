@@ -7,7 +7,7 @@ from app.lifecycle.claims import Claim
 from app.lifecycle.spec import SpecRefused
 from app.problems import problem
 from app.settings import Settings
-from lens_engine.errors import InvalidInput, LensError
+from lens_engine.errors import EndpointError, InvalidInput, LensError
 
 
 def describe_failure(error: LensError | MemoryError, instance: str, *, inline: bool = False) -> dict[str, Any]:
@@ -20,7 +20,12 @@ def describe_failure(error: LensError | MemoryError, instance: str, *, inline: b
         detail = "the machine has not enough memory for this dataset and model"
         return problem("out-of-memory", detail, instance=instance)
     errors = as_items(error, inline=inline) if isinstance(error, InvalidInput) else []
-    return problem(error.code, str(error), instance=instance, errors=errors)
+    return problem(error.code, tell_owner(error), instance=instance, errors=errors)
+
+
+def tell_owner(error: Exception) -> str:
+    """The message of an error, without what a server said: that may name hosts, or repeat a part of a key."""
+    return error.sentence if isinstance(error, EndpointError) else str(error)
 
 
 def describe_refused_spec(error: SpecRefused, instance: str) -> dict[str, Any]:

@@ -38,13 +38,14 @@ from worker.crash import CrashHandler
 from worker.device import Device
 from worker.faults import WorkerFault
 from worker.horse_report import REPORT
+from worker.leaving import has_exited, leave_soon
 from worker.metrics import JOB_RESULTS, WorkerMetrics
 from worker.watch import AttemptWatch
 
 _PR_SET_PDEATHSIG = 1
 
 FAULTS_TO_STOP = 2
-"""Number of jobs in a row that end by a fault of the worker, after which the worker stops."""
+"""Number of different jobs in a row that end by a fault of the worker, after which the worker stops."""
 
 _REFUSAL_PAUSE_SECONDS = 1.0
 _FIT, _UNFIT, _UNKNOWN = range(len(JOB_RESULTS))
@@ -63,9 +64,14 @@ class SelectionJob(Job):
     """
 
     has_run = False  #: whether the selection was claimed, and did not end by a fault; known in the work-horse
+    is_performing = False
 
     def perform(self) -> Any:
-        self.has_run = bool(super().perform())
+        self.is_performing = True
+        try:
+            self.has_run = bool(super().perform())
+        finally:
+            self.is_performing = False
 
     @property
     def func(self) -> Any:
@@ -99,7 +105,8 @@ class SelectionWorker(HerokuWorker):
         self._device = device
         self.metrics = WorkerMetrics(device)
         self._verdict = mmap.mmap(-1, 1)  # memory that a forked work-horse shares with its parent
-        self._faults_in_a_row = 0
+        self._own_job: Job | None = None  #: of a work-horse
+        self._faulted: set[str] = set()  #: ids of the jobs that met a fault since the last sound one
 
     def serialize(self) -> dict[str, Any]:
         """The worker's hash in Redis, with the device."""
@@ -109,8 +116,9 @@ class SelectionWorker(HerokuWorker):
     def execute_job(self, job: Job, queue: Queue) -> None:
         """
         Raises:
-            StopRequested: this worker met its own fault too often in a row. Another worker may be sound, and a worker
-                that fails within seconds would take every selection before a sound one can.
+            StopRequested: different jobs in a row met a fault of this worker. Another worker may be sound, and a worker
+                that fails within seconds would take every job before a sound one can. A job that meets a fault at
+                each attempt counts once: the fault may lie in what only this job has.
         """
         self._verdict[0] = _UNKNOWN
         REPORT.claim = None
@@ -119,13 +127,12 @@ class SelectionWorker(HerokuWorker):
             super().execute_job(job, queue)
         self.metrics.end_job(JOB_RESULTS[self._verdict[0]])
         if self._verdict[0] == _FIT:
-            self._faults_in_a_row = 0
+            self._faulted.clear()
         elif self._verdict[0] == _UNFIT:
-            self._faults_in_a_row += 1
-        if self._faults_in_a_row >= FAULTS_TO_STOP:
-            _log.critical(
-                "%d selections in a row met a fault of this worker (see above); the worker stops", self._faults_in_a_row
-            )
+            claim = REPORT.claim
+            self._faulted.add(job.id if claim is None else claim.job_id)
+        if len(self._faulted) >= FAULTS_TO_STOP:
+            _log.critical("%d jobs in a row met a fault of this worker (see above); it stops", len(self._faulted))
             raise StopRequested
 
     def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
@@ -212,7 +219,13 @@ class SelectionWorker(HerokuWorker):
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid)
+        self._own_job = job
         super().main_work_horse(job, queue)
+
+    def request_force_stop_sigrtmin(self, signum: int, frame: FrameType | None) -> None:
+        """The work-horse of a worker that was told to end: it gives its job back, and tells Redis if that answers."""
+        leave_soon(lambda: not (isinstance(self._own_job, SelectionJob) and self._own_job.is_performing))
+        super().request_force_stop_sigrtmin(signum, frame)  # type: ignore[no-untyped-call]
 
     def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
         """Kill the work-horse, and nothing else.
@@ -234,6 +247,13 @@ class SelectionWorker(HerokuWorker):
     def _install_signal_handlers(self) -> None:
         super()._install_signal_handlers()  # type: ignore[no-untyped-call]
         signal.signal(signal.SIGUSR1, self.request_drain)
+
+    def request_stop(self, signum: int, frame: FrameType | None) -> None:
+        """As RQ does; but a Redis that is away does not keep the process once its work-horse has ended."""
+        if os.getpid() == self.pid:
+            horse = self.horse_pid
+            leave_soon(lambda: not horse or has_exited(horse))
+        super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
     def request_drain(self, _signum: int, _frame: FrameType | None) -> None:
         """Take no further selection, and end after the one under way. SIGTERM still releases that one at once."""

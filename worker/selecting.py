@@ -16,7 +16,6 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.endpoints.address import DEVICE
-from lens_engine.types import StopReason
 from worker.checkpoints import PostgresCheckpointStore
 from worker.faults import blaming_worker
 from worker.model_loading import find_reference
@@ -27,10 +26,8 @@ def run_selection(run: Running) -> Outcome | None:
     """Run a selection. None if it was stopped before a permutation was chosen."""
     try:
         return SelectionOutcome(_Selecting(run).select())
-    except NothingSelected as error:
-        if error.stop_reason == StopReason.CANCELLED:
-            return None
-        raise
+    except NothingSelected:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,8 @@ class Charge:
     event: Mapping[str, Any] | None = field(default=None)  #: data of an event of the type `code`; None for no event
 
     @classmethod
-    def died(cls, settings: Settings) -> "Charge":
-        return cls(settings, "worker-crashed", "its worker died")
+    def died(cls, settings: Settings, reason: str = "its worker or its machine is gone") -> "Charge":
+        return cls(settings, "worker-crashed", reason)
 
     @classmethod
     def stalled(cls, settings: Settings, seconds: float) -> "Charge":

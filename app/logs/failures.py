@@ -1,7 +1,8 @@
 """Errors as a log may show them: the class, the SQLSTATE and frames of this project, and no message.
 
 A message may hold what a client sent: pydantic repeats the input, Postgres repeats the row that it refuses, the
-engine names a text. So the log says what kind of error happened where.
+engine names a text. So the log says what kind of error happened where. The beginning of what a model server says is the
+exception: only the operator may read it, and without it nobody can mend the server.
 """
 
 import traceback
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-from lens_engine.errors import LensError
+from lens_engine.errors import EndpointError, LensError
 
 _ROOT = Path(__file__).parents[2]
 _OWN_PACKAGES = {"app", "worker", "lens_engine", "lens_cli", "migrations"}
@@ -25,6 +26,8 @@ def summarize(error: BaseException) -> str:
         facts.append(f"row {row}")
     if sqlstate := _sqlstate(error):
         facts.append(f"SQLSTATE {sqlstate}")
+    if isinstance(error, EndpointError):
+        facts += [error.sentence, *([f"it said: {error.said}"] if error.said else [])]
     return f"{type(error).__name__} ({', '.join(facts)})" if facts else type(error).__name__
 
 

@@ -107,8 +107,6 @@ class SelectionRun:
                 )
             except NothingSelected as error:
                 bar.stop("Stopped")
-                if error.stop_reason != StopReason.CANCELLED:
-                    raise
                 is_kept = remembers or (checkpoint is not None and checkpoint.exists())
                 raise Refusal(f"{error}; {_KEPT if is_kept else _LOST}", exit_code=EXIT_INTERRUPTED) from error
             if result.partial:

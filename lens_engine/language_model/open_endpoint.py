@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lens_engine.disk.cache_folder import cache_folder, keep_note, read_note
-from lens_engine.errors import InvalidConfig
+from lens_engine.errors import EndpointError, InvalidConfig, InvalidInput
 from lens_engine.language_model.loading.token_counter import find_tokenizer
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.cache.file import PairCache
@@ -16,6 +16,7 @@ from lens_engine.scoring.endpoints.address import DEVICE, Endpoint
 from lens_engine.scoring.endpoints.conformance import EXACT_NATS, Conformance, check_server
 from lens_engine.scoring.endpoints.contract import Server
 from lens_engine.scoring.endpoints.kinds import MEET
+from lens_engine.scoring.endpoints.reads import in_form_of
 from lens_engine.scoring.endpoints.scorer import EndpointScorer
 from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.endpoints.transport import Transport
@@ -59,10 +60,10 @@ def open_endpoint(
     spending = Spending(endpoint.prices)
     transport = Transport(endpoint, spending, None if name is None else f"the server of the model {name!r}")
     try:
-        server = MEET[endpoint.kind](endpoint, transport, own, cache_dir)
+        server = _meet(endpoint, transport, own, cache_dir)
         if weights is not None and server.takes_turns:
             raise InvalidConfig("a chat API is not compared with weights; leave them out", field="weights")
-        conformance = check_server(server, transport)
+        conformance = _check(server, transport)
         note = conformance.describe()
         if weights is not None:
             difference = conformance.check_weights(_score_here(server, weights, cache_dir), transport.where)
@@ -83,6 +84,21 @@ def open_endpoint(
     return EndpointScorer(
         server, transport, spending, identity, conformance, answers, most_requests=endpoint.most_requests
     )
+
+
+def _meet(
+    endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, cache_dir: Path | None
+) -> Server:
+    with in_form_of(endpoint.kind, transport.where):
+        return MEET[endpoint.kind](endpoint, transport, tokenizer, cache_dir)
+
+
+def _check(server: Server, transport: Transport) -> Conformance:
+    """As `check_server`. Prompts that are known to be right are refused for what the server says of their tokens."""
+    try:
+        return check_server(server, transport)
+    except InvalidInput as error:
+        raise EndpointError(f"{transport.where} cannot take the known prompts (check: tokens): {error}") from error
 
 
 def _read_tokenizer(reference: str, cache_dir: Path | None) -> SegmentTokenizer:

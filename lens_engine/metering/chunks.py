@@ -8,7 +8,8 @@ from lens_engine.scoring.base import Block, Prefix
 
 CHUNK_TOKENS = {"cpu": 8_192, "cuda": 65_536}
 """Tokens of a chunk, by device: about 4 s on two CPU cores, and enough to fill forwards on a GPU. They are constants,
-because a 16-bit score may depend on the pairs scored in the same call."""
+because a 16-bit score may depend on the pairs scored in the same call, and because the pair cache and a resumed run
+find chunks again. A slow machine takes longer: a time limit stops the forward under way (`Meter`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +22,36 @@ class Chunk:
     cost: Cost
 
 
+def count_label_tokens(label_spans: Sequence[str], count_tokens: Callable[[str], int]) -> int:
+    """Tokens that are fed after each query to score the label words; more than are fed if words begin alike.
+
+    The last token of a word is predicted, and not fed. 77 labels of five words each take some 300.
+    """
+    return sum(max(count_tokens(span) - 1, 0) for span in label_spans)
+
+
 def cut_chunks(
-    prefixes: Sequence[Prefix], queries: Sequence[str], count_tokens: Callable[[str], int], device: str
+    prefixes: Sequence[Prefix],
+    queries: Sequence[str],
+    count_tokens: Callable[[str], int],
+    device: str,
+    label_tokens: int = 0,
 ) -> Iterator[Chunk]:
-    """Chunks of whole prefixes. A prefix whose queries exceed a chunk is cut along its queries."""
+    """Chunks of whole prefixes. A prefix whose queries exceed a chunk is cut along its queries.
+
+    Args:
+        label_tokens: as `count_label_tokens` counts them. They decide where chunks are cut, and are not in the cost.
+    """
     chunk_tokens = CHUNK_TOKENS.get(device, CHUNK_TOKENS["cpu"])
     prefix_tokens = [sum(map(count_tokens, prefix)) for prefix in prefixes]
     query_tokens = [count_tokens(query) for query in queries]
-    all_queries = sum(query_tokens)
+    fed_tokens = [tokens + label_tokens for tokens in query_tokens]
+    all_queries = sum(fed_tokens)
     for rows in _runs([tokens + all_queries for tokens in prefix_tokens], chunk_tokens):
         spans = [slice(0, len(queries))]
         if rows.stop - rows.start == 1:
             # Each cut feeds the prefix again. Chunks of long prefixes are longer, so at most an eighth is repeated.
-            spans = list(_runs(query_tokens, max(chunk_tokens, 8 * prefix_tokens[rows.start])))
+            spans = list(_runs(fed_tokens, max(chunk_tokens, 8 * prefix_tokens[rows.start])))
         for columns in spans:
             block = Block(tuple(prefixes[rows]), tuple(queries[columns]))
             held, asked = sum(prefix_tokens[rows]), len(block.prefixes) * sum(query_tokens[columns])

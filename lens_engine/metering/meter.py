@@ -10,11 +10,12 @@ import numpy as np
 
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import BudgetSpent, ModelError
-from lens_engine.metering.chunks import Chunk, cut_chunks
+from lens_engine.metering.chunks import Chunk, count_label_tokens, cut_chunks
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.journal import Journal
 from lens_engine.metering.money import Money
 from lens_engine.metering.progress import Progress, SelectionListener
+from lens_engine.metering.under_way import ChunkUnderWay
 from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
 from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.scoring.interruption import interrupted_by
@@ -23,6 +24,12 @@ from lens_engine.scoring.states import find_states_scorer
 from lens_engine.types import LabelLogProbs, Phase, States, StopReason
 
 _NOTHING = Cost()
+
+_MOST_OVERTIME = 2.0
+"""Time in which work that no budget leaves out may end, as a multiple of the budget of seconds."""
+
+_REPORT_SECONDS = 1.0
+"""Least time between two reports within a chunk."""
 
 _STATES_QUERIES = 64
 """Queries whose hidden states are computed between two looks at the budget and at the listener."""
@@ -67,9 +74,12 @@ class Meter:
     _tokens_from_cache: int = field(init=False, default=0)  #: or from the journal, in this attempt
     _pairs_found: int = field(init=False)  #: the scorer's count of pairs found, after the newest chunk
     _lengths: dict[str, int] = field(init=False, default_factory=dict)
+    _under_way: ChunkUnderWay = field(init=False)
+    _reported_at: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._started = self.clock()
+        self._started = self._reported_at = self.clock()
+        self._under_way = ChunkUnderWay(self.scorer)
         self._pairs_found = count_pairs_found(self.scorer)
         self.money = Money(self.scorer, self.label_spans, self.budget.max_cost)
 
@@ -94,7 +104,8 @@ class Meter:
         """
         result = np.empty((len(prefixes), len(queries), len(self.label_spans)), dtype=np.float32)
         self.learn_lengths([*queries, *(segment for prefix in prefixes for segment in prefix)])
-        chunks = deque(cut_chunks(prefixes, queries, self.count_tokens, self.scorer.identity.device))
+        label_tokens = count_label_tokens(self.label_spans, self.count_tokens)
+        chunks = deque(cut_chunks(prefixes, queries, self.count_tokens, self.scorer.identity.device, label_tokens))
         while chunks and (entry := self.journal.replay(chunks[0].block)) is not None:
             self._check(chunks[0].cost)
             chunk = chunks.popleft()
@@ -156,7 +167,10 @@ class Meter:
 
     @contextmanager
     def beyond_budget(self) -> Iterator[None]:
-        """A context in which the budget does not stop the run; a cancellation still does."""
+        """A context in which the budget does not stop the run.
+
+        A cancellation still does, and so does twice the budget of seconds.
+        """
         self._ignores_budget = True
         try:
             yield
@@ -171,8 +185,10 @@ class Meter:
         Args:
             taken: cost of the chunks that the scorer took and that are not counted yet.
         """
+        if self._ignores_budget:
+            return not self._is_overdue
         all_taken = taken + cost
-        return self._ignores_budget or (
+        return (
             self._covers_pairs(all_taken)
             and self._covers_seconds(all_taken, is_chunk=is_chunk)
             and self.money.covers(cost, self.reserve)  # it knows the requests that wait
@@ -187,7 +203,7 @@ class Meter:
         """Pace of this attempt; tokens found in a cache are left out. None before anything was computed."""
         elapsed = self.clock() - self._started
         done = self.spent.tokens - self._tokens_before - self._tokens_from_cache
-        return done / elapsed if done and elapsed > 0 else None
+        return done / elapsed if done > 0 and elapsed > 0 else None
 
     def count_tokens(self, segment: str) -> int:
         if segment not in self._lengths:
@@ -216,11 +232,13 @@ class Meter:
                 if reason is not None:
                     return
                 taken.append(chunks.popleft())
+                self._under_way.begin(taken[-1].cost, count_label_tokens(self.label_spans, self.count_tokens))
                 yield taken[-1].block
 
         for scores in score_blocks(self.scorer, take(), self.label_spans):
             chunk = taken.popleft()
             is_found = self._count_found(chunk.cost)
+            self._under_way.end()
             self._count(chunk.cost)
             self.journal.keep(chunk.block, scores, is_found=is_found)
             yield chunk, scores
@@ -228,12 +246,15 @@ class Meter:
             raise Stopped(reason)
 
     def _hear(self) -> None:
-        """Let the listener stop a forward. A server may keep a run waiting, so the time limits are heard there too."""
+        """Let the listener or a time limit stop the chunk under way: it may take minutes, here or at a server."""
         asked = self.listener.stop_requested()
-        if asked is None and self.money.asks_server and not self._ignores_budget:
-            asked = None if self._covers_seconds(_NOTHING, is_chunk=True) else StopReason.BUDGET
+        if asked is None:
+            is_late = self._is_overdue if self._ignores_budget else not self._covers_seconds(_NOTHING, is_chunk=True)
+            asked = StopReason.BUDGET if is_late else None
         if asked is not None:
             raise Stopped(asked)
+        if self.clock() - self._reported_at >= _REPORT_SECONDS:
+            self._report(self._under_way.done)
 
     def _check(self, cost: Cost) -> None:
         reason = self._reason_to_stop(cost)
@@ -246,6 +267,12 @@ class Meter:
         if asked is None and not self.affords(cost, is_chunk=True, taken=taken):
             return StopReason.BUDGET
         return asked
+
+    @property
+    def _is_overdue(self) -> bool:
+        """Whether work that no budget leaves out has taken the time limit once more."""
+        limit = self.budget.max_seconds
+        return limit is not None and self.seconds > _MOST_OVERTIME * limit
 
     def _covers_pairs(self, cost: Cost) -> bool:
         limit = self.budget.max_pairs
@@ -284,21 +311,23 @@ class Meter:
         self.spent = self.spent + cost
         self._report()
 
-    def _report(self) -> None:
+    def _report(self, under_way: Cost = _NOTHING) -> None:
+        """Tell the listener; `under_way` is the part of a chunk that is done but not counted yet."""
+        self._reported_at = self.clock()
         pace = self.tokens_per_second
-        planned = self.planned
-        if self.spent.pairs:  # before the first pair, a method may be training
+        planned, spent = self.planned, self.spent + under_way
+        if spent.pairs:  # before the first pair, a method may be training
             planned = planned.within(self.budget.max_pairs, self._unpaired)
-        left = max(planned.tokens - self.spent.tokens, 0)
+        left = max(planned.tokens - spent.tokens, 0)
         self.listener.on_progress(
             Progress(
                 phase=self.phase,
                 step=self.step,
                 steps=self.steps,
-                pairs_done=self.spent.pairs,
-                pairs_total=max(planned.pairs, self.spent.pairs),
-                tokens_done=self.spent.tokens,
-                tokens_total=max(planned.tokens, self.spent.tokens),
+                pairs_done=spent.pairs,
+                pairs_total=max(planned.pairs, spent.pairs),
+                tokens_done=spent.tokens,
+                tokens_total=max(planned.tokens, spent.tokens),
                 tokens_per_second=pace,
                 eta_seconds=self._seconds_left(left / pace) if pace else None,
                 best_validation_accuracy=self.best_validation_accuracy,

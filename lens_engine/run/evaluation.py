@@ -3,7 +3,7 @@
 A checkpoint follows each step. A later step that the budget does not cover is left out, and a warning names it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -19,7 +19,7 @@ from lens_engine.methods.permutations import shuffle
 from lens_engine.methods.random import RandomSearch, find_best
 from lens_engine.randomness import make_generator
 from lens_engine.run.classifying import Classifying
-from lens_engine.run.evaluation_plan import NUM_ORDERS, TESTED, plan_evaluation
+from lens_engine.run.evaluation_plan import NUM_ORDERS, OWED, TESTED, WORDS, plan_evaluation
 from lens_engine.run.single_prompts import SinglePrompts
 from lens_engine.run.state import Evaluation, JudgedPrompt
 from lens_engine.types import LabelLogProbs, Permutation, Phase, StopReason, StoredLogProbs
@@ -39,6 +39,7 @@ class Evaluator:
     method: Method[Any]
     findings: Findings
     chosen: Permutation  #: the method's choice, before confirmation
+    owed: Set[str] = OWED  #: steps that ignore the budget
 
     def evaluate(self, evaluation: Evaluation, save: Callable[[Evaluation, int], None]) -> None:
         """Do each remaining step, and call `save` after it.
@@ -57,9 +58,9 @@ class Evaluator:
     def _take(self, name: str, cost: Cost, evaluation: Evaluation, save: Save) -> Evaluation:
         """Do a step, or add it to `skipped` if the budget does not cover it.
 
-        The test step ignores the budget, but for money that is spent.
+        An owed step ignores the budget, but for money that is spent.
         """
-        is_owed = name == TESTED
+        is_owed = name in self.owed
         if not is_owed and not self.meter.affords(cost):
             return evaluation.after(name, is_skipped=True)
         try:
@@ -76,7 +77,7 @@ class Evaluator:
             "confirmation": self._confirm,
             TESTED: self._test,
             "zero_shot": self._judge_zero_shot,
-            "bag_of_words": lambda evaluation, _: _add(evaluation, self._classifying.bag_of_words()),
+            WORDS: lambda evaluation, _: _add(evaluation, self._classifying.bag_of_words()),
             "states_zero_shot": lambda evaluation, _: _add(evaluation, self._classifying.states(())),
             "states_one_prompt": lambda evaluation, _: _add(
                 evaluation, self._classifying.states(self._classifying.prompts[0])

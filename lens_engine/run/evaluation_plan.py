@@ -6,7 +6,13 @@ from lens_engine.metering.cost import Cost
 from lens_engine.methods.base import Method, Run
 
 TESTED = "test"
-"""The step that judges the support examples on the test rows; no budget leaves it out."""
+"""The step that judges the support examples on the test rows."""
+
+WORDS = "bag_of_words"
+
+OWED = frozenset({TESTED, WORDS})
+"""Steps that no budget leaves out, but for money that is spent and for twice the budget of seconds. The bag of words
+asks no model, so that every run that ends has a classifier."""
 
 NUM_ORDERS = 8
 """Number of other orders of the support examples."""
@@ -57,7 +63,7 @@ def _plan_classifier(run: Run) -> dict[str, Cost]:
     num_rows = prices.fit_rows(max(run.most_prompts, 1) * n) + len(run.rows.test)
     steps = {}
     if kind in ("auto", "bag_of_words"):
-        steps["bag_of_words"] = Cost()
+        steps[WORDS] = Cost()
     if kind in ("auto", "states") and run.shows_states:
         steps["states_zero_shot"] = prices.judging(1, num_rows, 0)
         steps["states_one_prompt"] = prices.judging(1, num_rows, n)

@@ -48,6 +48,7 @@ class Ending:
     state: RunState[object]
     chosen_by_method: Permutation
     reason: StopReason
+    is_empty_handed: bool = False  #: whether nothing speaks for the choice, because the budget ended too early
 
     @property
     def prompts(self) -> SinglePrompts:
@@ -77,7 +78,7 @@ def build_result(ending: Ending) -> SelectionResult:
             for one in sorted(evaluation.candidates, key=lambda one: one.price)
         ),
         suspicious_labels=() if chosen is None else chosen.suspicious_labels,
-        verdict=Verdict(sentence=say_verdict(ending.reason, chosen, evaluation.candidates)),
+        verdict=Verdict(sentence=_say_verdict(ending, chosen)),
         random=summarise(accuracies, len(run.rows.validation)) if accuracies else None,
         test_answers=_test_answers(ending, uses, chosen),
         order=evaluation.order,
@@ -89,6 +90,11 @@ def build_result(ending: Ending) -> SelectionResult:
         warnings=_warnings(ending, lead),
         provenance=_provenance(ending),
     ).with_digest()
+
+
+def _say_verdict(ending: Ending, chosen: Candidate | None) -> str:
+    candidates = ending.state.evaluation.candidates
+    return say_verdict(ending.reason, chosen, candidates, is_empty_handed=ending.is_empty_handed)
 
 
 def _answer(ending: Ending, use: Use, classifier: Candidate | None) -> SupportExamples:
@@ -187,6 +193,8 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
         warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} too long and left out")
     if rows.trimmed_too_long:
         warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
+    if ending.is_empty_handed:
+        warnings.append("the budget ended before any examples were chosen: those of the prompt are random")
     warnings += [*filter(None, [ending.prepared.foreign_texts]), *ending.findings.warnings]
     warnings += [*describe_asking(ending.prepared.run, evaluation), *describe_noisy_lead(lead, ending.identity.dtype)]
     if ending.prepared.meter.met_deadline and ending.reason is StopReason.BUDGET:

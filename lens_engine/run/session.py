@@ -10,10 +10,12 @@ from lens_engine.errors import CheckpointForeign, NothingSelected
 from lens_engine.metering.journal import MOST_BYTES, Journal
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.methods.base import Method, Run
+from lens_engine.methods.random import draw_random
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
 from lens_engine.run.evaluation import Evaluator
+from lens_engine.run.evaluation_plan import OWED, TESTED
 from lens_engine.run.preparation import PreparedRun, check_budget
 from lens_engine.run.result_builder import Ending, build_result
 from lens_engine.run.state import Evaluation, RunState
@@ -37,6 +39,7 @@ class Session:
     prepared: PreparedRun
     store: CheckpointStore
     state: RunState[Any] = field(init=False)
+    is_empty_handed: bool = field(init=False, default=False)  #: whether a budget ended the method before any choice
 
     def __post_init__(self) -> None:
         check_budget(self.run, self.method, self.meter.money)
@@ -62,11 +65,12 @@ class Session:
     def choose(self) -> StopReason:
         """Run the method until it is done, the budget is used up, or a stop is asked for; returns which of the three.
 
-        A resumed run whose evaluation has begun does not search further, even with a larger budget: a new choice
-        would not be the permutation that was evaluated.
+        If the budget ends before the method has a choice, a random permutation stands for it, and no checkpoint has it:
+        the same run with a larger budget goes on where this one ended. A resumed run whose evaluation has begun does
+        not search further, even with a larger budget: a new choice would not be the permutation that was evaluated.
 
         Raises:
-            NothingSelected: the run was stopped before any examples were chosen.
+            NothingSelected: the run was cancelled before any examples were chosen.
         """
         if self.state.ended is not None:
             return self.state.ended
@@ -79,6 +83,8 @@ class Session:
         chosen = self.method.choice(self.state.method)
         if chosen is None:
             chosen = self._fall_back(reason)
+        if self.is_empty_handed:
+            self._save_within()
         spent = self._spent(self.state)
         evaluation = spent.evaluation.model_copy(update={"search_pairs": spent.spent.pairs})
         self.state = replace(spent, chosen=chosen, ended=reason, evaluation=evaluation)
@@ -88,7 +94,8 @@ class Session:
     def evaluate(self, reason: StopReason) -> StopReason:
         """Evaluate the choice; `reason` is why the method ended. Returns why the whole run ended."""
         findings = self.method.findings(self.state.method)
-        evaluator = Evaluator(self.run, self.meter, self.method, findings, self._chosen)
+        owed = OWED - {TESTED} if self.is_empty_handed else OWED
+        evaluator = Evaluator(self.run, self.meter, self.method, findings, self._chosen, owed)
         try:
             evaluator.evaluate(self.state.evaluation, self._save_evaluation)
         except Stopped as stopped:
@@ -98,7 +105,9 @@ class Session:
     def result(self, reason: StopReason) -> SelectionResult:
         """The result of a run that ended for this reason."""
         findings = self.method.findings(self.state.method)
-        return build_result(Ending(self.prepared, findings, self.state, self._chosen, reason))
+        return build_result(
+            Ending(self.prepared, findings, self.state, self._chosen, reason, is_empty_handed=self.is_empty_handed)
+        )
 
     def result_if_cancelled(self) -> SelectionResult | None:
         """The result if the run were cancelled now; None before any examples were chosen. Nothing is scored."""
@@ -122,8 +131,11 @@ class Session:
     def _fall_back(self, reason: StopReason) -> Permutation:
         try:
             return self.method.fallback(self.state.method, reason)
-        except NothingSelected as error:
-            raise NothingSelected(error.stop_reason, at_deadline=self.meter.met_deadline) from error
+        except NothingSelected:
+            if reason is not StopReason.BUDGET:
+                raise
+            self.is_empty_handed = True
+            return draw_random(self.run, 0, 1)[0]
 
     def _check_origin(self, checkpoint: Checkpoint) -> None:
         if checkpoint.fingerprint != self._fingerprint:
@@ -151,7 +163,8 @@ class Session:
         self.state = self._spent(state)
         self._show_best()
         self.meter.journal.clear()
-        self.store.save(self._pack(self.state, self.meter.step if step is None else step))
+        if not self.is_empty_handed:
+            self.store.save(self._pack(self.state, self.meter.step if step is None else step))
 
     def _save_within(self) -> None:
         """Save the state before the current step, and the scores of the step, unless they are large."""

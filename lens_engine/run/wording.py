@@ -33,8 +33,14 @@ _STEPS = {
 }
 
 
-def say_verdict(reason: StopReason, chosen: Candidate | None, candidates: Sequence[Candidate]) -> str:
-    """Which classifier to use, or how to get one; after a run that ended early, first why it did."""
+def say_verdict(
+    reason: StopReason, chosen: Candidate | None, candidates: Sequence[Candidate], *, is_empty_handed: bool = False
+) -> str:
+    """Which classifier to use, or how to get one; after a run that ended early, first why it did.
+
+    Args:
+        is_empty_handed: whether the run ended before any examples were chosen.
+    """
     is_partial = reason is not StopReason.COMPLETED
     if chosen is not None:
         sentence = say_classifier(chosen, candidates)
@@ -42,11 +48,16 @@ def say_verdict(reason: StopReason, chosen: Candidate | None, candidates: Sequen
         sentence = "No classifier was made: a run that ends by itself makes one."
     else:
         sentence = "No classifier was made: the options ask for none, or the rows are too few for one."
-    return f"{_say_partial(reason)} {sentence}" if is_partial else sentence
+    return f"{_say_partial(reason, is_empty_handed=is_empty_handed)} {sentence}" if is_partial else sentence
 
 
-def _say_partial(reason: StopReason) -> str:
+def _say_partial(reason: StopReason, *, is_empty_handed: bool) -> str:
     """Why a run ended early, what its result is worth, and what to do."""
+    if is_empty_handed:
+        return (
+            "Partial: the budget ran out before any examples were chosen; those of the prompt are random, and a larger "
+            "budget (max_pairs, max_seconds or max_cost) finds better ones."
+        )
     why, remedy = (
         ("the budget ran out", "a larger budget")
         if reason is StopReason.BUDGET

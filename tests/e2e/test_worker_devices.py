@@ -68,7 +68,7 @@ def test_an_unfit_worker_stops_and_its_selections_are_run_by_a_sound_one(lens: S
     assert unfit.wait(START_SECONDS) == 1
     assert [lens.get(id_)["status"] for id_ in ids] == [Status.QUEUED] * 4
     assert sum(lens.crashes(id_) for id_ in ids) == 2
-    assert "2 selections in a row met a fault of this worker" in unfit.log()
+    assert "2 jobs in a row met a fault of this worker" in unfit.log()
     mended = {**lens.settings.allowed_models, "broken": lens.settings.allowed_models["held"]}
     lens.start_worker(LENS_ALLOWED_MODELS=json.dumps(mended))
     selections = [lens.wait_until_done(id_) for id_ in ids]

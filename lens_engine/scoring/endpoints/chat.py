@@ -52,6 +52,9 @@ _TURN_TOKENS = 4
 """Tokens that a chat template puts around a turn, about."""
 
 _LEAST_LISTED = 2
+_MOST_LISTED = 5 * TOP
+"""Largest number of listed tokens that are read; a server may list more than it was asked for."""
+
 _CHECK_WORDS = ("yes", "no")
 
 
@@ -181,7 +184,7 @@ class ChatServer:
                     f"{where} gives no log-probabilities of {self._endpoint.model} (check: values); take another "
                     'model, or ask for sampled answers: answers="sampled"'
                 )
-            listed = {str(one["token"]): float(one["logprob"]) for one in content[0]["top_logprobs"]}
+            listed = {str(one["token"]): float(one["logprob"]) for one in content[0]["top_logprobs"][:_MOST_LISTED]}
         found = {token: value for token, value in listed.items() if value > NO_LOG_PROB}
         if len(found) < _LEAST_LISTED:
             raise EndpointError(
@@ -200,7 +203,7 @@ class ChatServer:
         body = fields | merge_fields(self._endpoint.extra, self.usual_written)
         tokens = sum(self.count_tokens([write_turns(turns)]))
         answer = await self._transport.post("/chat/completions", body, tokens=tokens, written=self.most_written)
-        self._check_model(str(answer["model"]), answer.get("system_fingerprint"))
+        self._check_model(self._transport.clean(answer["model"]), answer.get("system_fingerprint"))
         return {**answer["choices"][0]}
 
     def _read_prompt(self, prompt: Parts) -> list[Turn]:
@@ -211,13 +214,14 @@ class ChatServer:
 
     def _check_model(self, name: str, fingerprint: object) -> None:
         """A name with a date may answer for one without; another one later is another model."""
-        self._fingerprint = str(fingerprint or "")
+        self._fingerprint = self._transport.clean(fingerprint or "")
         if self._answered_as is None:
             self._answered_as = name
         elif name != self._answered_as:
             raise EndpointError(
-                f"{self._transport.where} answered as {name!r}, and before as {self._answered_as!r} (check: model): "
-                "name the model with its date, or an address that asks one model"
+                f"{self._transport.where} answers under another name than before (check: model): name the model with "
+                "its date, or an address that asks one model",
+                said=f"{name}, and before {self._answered_as}",
             )
 
     def _choose_words(self, task: Task) -> ChatTask:

@@ -52,11 +52,11 @@ def read_retry_after(value: str | None) -> float:
     if not value:
         return 0.0
     try:
-        return max(float(value), 0.0)
+        seconds = float(value)
+        return seconds if seconds > 0 else 0.0  # also for NaN
     except ValueError:
         pass
     try:
-        date = parsedate_to_datetime(value)
-    except ValueError:
+        return max((parsedate_to_datetime(value).astimezone(UTC) - datetime.now(UTC)).total_seconds(), 0.0)
+    except (ValueError, TypeError, IndexError, OverflowError):  # no date, or one beyond the year 9999
         return 0.0
-    return max((date.astimezone(UTC) - datetime.now(UTC)).total_seconds(), 0.0)

@@ -13,13 +13,15 @@ from typing import Any
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.scoring.endpoints.contract import Part, Parts, ReadBatch, ServerFacts
-from lens_engine.scoring.endpoints.token_server import TokenServer, read_context
+from lens_engine.scoring.endpoints.token_server import TokenServer, read_context, read_tokens
 from lens_engine.scoring.endpoints.transport import Transport
 
 _LISTED = 1000
 """Tokens of the list; it costs the server no more than one token does."""
 
 _BIAS = 1000
+_MOST_NAME = 1000
+"""Characters of a model's name or path that are read."""
 
 
 class LlamaCppServer(TokenServer):
@@ -29,7 +31,7 @@ class LlamaCppServer(TokenServer):
         """As `TokenServer.ask`."""
         found = await self._complete(batch.prefix, batch.prompts, n_probs=_LISTED)
         self.check_counts(batch, _count(found)["prompt_tokens"])
-        reads = [{one["id"]: float(one["logprob"]) for one in self._read(answer)["top_logprobs"]} for answer in found]
+        reads = [self._pick(answer, batch.wanted) for answer in found]
         places = zip(batch.prompts, reads, strict=False)
         missing = [
             (prompt, values, token) for prompt, values in places for token in batch.wanted if token not in values
@@ -38,6 +40,10 @@ class LlamaCppServer(TokenServer):
         for (_, values, token), value in zip(missing, alone, strict=True):
             values[token] = value
         return [*reads]
+
+    def _pick(self, answer: Mapping[str, Any], wanted: Parts) -> dict[Part, float]:
+        listed = self._read(answer)["top_logprobs"]
+        return {one["id"]: float(one["logprob"]) for one in listed if one["id"] in wanted}
 
     async def _ask_alone(self, prefix: Parts, prompt: Parts, token: Part) -> float:
         (answer,) = await self._complete(prefix, [prompt], n_probs=_LISTED, logit_bias=[[token, _BIAS]])
@@ -63,10 +69,10 @@ class LlamaCppServer(TokenServer):
         found = await self._transport.post("/completion", body, tokens=tokens, written=len(prompts), count=_count)
         answers = _list(found)
         for answer in answers:
-            if answer.get("model") != self.facts.details["alias"]:
+            if str(answer.get("model"))[:_MOST_NAME] != self.facts.details["alias"]:
                 raise EndpointError(
-                    f"{self._transport.where} answered for the model {answer.get('model')!r}, and had "
-                    f"{self.facts.details['alias']!r} at connection (check: model)"
+                    f"{self._transport.where} answers for another model than at connection (check: model)",
+                    said=self._transport.clean(answer.get("model")),
                 )
         return sorted(answers, key=lambda answer: int(answer.get("index") or 0))
 
@@ -106,16 +112,17 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
         EndpointError: the server is no llama.cpp, or has another model.
     """
     props = await transport.get("/props")
-    alias, path = str(props.get("model_alias")), str(props.get("model_path"))
+    alias, path = (str(props.get(name))[:_MOST_NAME] for name in ("model_alias", "model_path"))
     names = {alias, path, PurePath(path).name, PurePath(path).stem}
     if endpoint.model not in names:
-        raise EndpointError(f"{transport.where} has no model {endpoint.model!r}; it has: {PurePath(alias).name}")
+        said = transport.clean(f"it has {PurePath(alias).name}")
+        raise EndpointError(f"{transport.where} has no model {endpoint.model!r}", said=said)
     settings = props.get("default_generation_settings") or {}
     return ServerFacts(
-        version=f"llama.cpp {props.get('build_info')}",
-        model=PurePath(path).name,
+        version=f"llama.cpp {transport.clean(props.get('build_info'))}",
+        model=transport.clean(PurePath(path).name),
         context=read_context(endpoint, settings.get("n_ctx"), transport.where),
-        details={"alias": alias, "weights": props.get("model_ftype")},
+        details={"alias": alias, "weights": transport.clean(props.get("model_ftype"))},
         number_format="float32" if props.get("model_ftype") == "all F32" else "unknown",
         slots=int(props.get("total_slots") or 1),
     )
@@ -124,4 +131,4 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
 async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:  # noqa: ARG001
     """Token ids of a text by the server's own tokenizer."""
     body = {"content": text, "add_special": special, "parse_special": False}
-    return [int(token) for token in (await transport.post("/tokenize", body))["tokens"]]
+    return read_tokens(await transport.post("/tokenize", body))

@@ -7,6 +7,7 @@ import numpy as np
 
 from lens_engine.errors import EndpointError, LensError
 from lens_engine.scoring.endpoints.contract import Part, ReadBatch, ReadPlan
+from lens_engine.scoring.endpoints.server_words import clean_words
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.types import FloatArray
 
@@ -31,10 +32,11 @@ def in_form_of(kind: str, where: str) -> Iterator[None]:
         yield
     except LensError:
         raise
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except Exception as error:  # also a number that is too large, and a structure that is too deep
         raise EndpointError(
-            f"{where} answers in a form that {kind} does not have ({type(error).__name__}: {error}); is it another "
-            "kind of server?"
+            f"{where} answers in a form that {kind} does not have ({type(error).__name__}); is it another kind of "
+            "server?",
+            said=clean_words(str(error)),
         ) from error
 
 

@@ -19,6 +19,9 @@ from lens_engine.task.template import Task
 from lens_engine.types import FloatArray
 
 _HIT_NATS, _MISS_NATS = math.log(0.99), math.log(1e-4)
+_MOST_SAID = 1000
+"""Characters of an answer that are read, beside those of the longest label word: it is or begins with one."""
+
 _EDGE = re.compile(r"^\W+|\W+$")
 
 
@@ -32,7 +35,7 @@ class SampledServer(ChatServer):
     async def _read(self, prompt: Parts, wanted: Parts) -> FloatArray:
         with in_form_of(self._endpoint.kind, self._transport.where):
             choice = await self.complete(self._read_prompt(prompt))
-            said = str(choice["message"]["content"] or "")
+            said = str(choice["message"]["content"] or "")[: _MOST_SAID + max(map(len, map(str, wanted)))]
         place = find_said(said, [*map(str, wanted)])
         values = np.full(len(wanted), _MISS_NATS)
         if place is not None:

@@ -11,6 +11,8 @@ from lens_engine.scoring.endpoints.contract import Part, ReadBatch, ServerFacts
 from lens_engine.scoring.endpoints.token_server import TokenServer, find_model, read_context
 from lens_engine.scoring.endpoints.transport import Transport
 
+_DETAILS = {"weights": "model_path", "dtype": "dtype"}
+
 
 class SglangServer(TokenServer):
     prompts_per_request = 16
@@ -29,7 +31,7 @@ class SglangServer(TokenServer):
         )
         found = [answer["meta_info"]["output_token_ids_logprobs"][0] for answer in answers]
         self.check_counts(batch, _count(answers)["prompt_tokens"])
-        return [{token: float(value) for value, token, *_ in reads} for reads in found]
+        return [{token: float(value) for value, token, *_ in reads if token in batch.wanted} for reads in found]
 
 
 def _count(answers: list[dict[str, Any]]) -> Mapping[str, Any]:
@@ -49,9 +51,9 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
     model = await find_model(endpoint, transport)
     info = await transport.get("/get_server_info")
     return ServerFacts(
-        version=f"sglang {info.get('version')}",
+        version=f"sglang {transport.clean(info.get('version'))}",
         model=endpoint.model,
         context=read_context(endpoint, model.get("max_model_len"), transport.where),
-        details={"weights": info.get("model_path"), "dtype": info.get("dtype")},
-        number_format=None if info.get("dtype") in (None, "auto") else str(info["dtype"]),
+        details={name: transport.clean(info.get(field)) for name, field in _DETAILS.items()},
+        number_format=None if info.get("dtype") in (None, "auto") else transport.clean(info["dtype"]),
     )

@@ -11,6 +11,7 @@ from lens_engine.errors import BudgetSpent, InvalidConfig
 from lens_engine.scoring.paid import Paid
 
 _MILLION = 1_000_000
+_MOST_TOKENS = 10**9  # of one request; a server that counts more counts something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +103,32 @@ class Spending:
         """Replace a reservation by what the server counted.
 
         Args:
-            usage: as OpenAI's API has it. A request without it costs what was reserved: its answer was lost, or counts
-                nothing.
+            usage: as OpenAI's API has it. A request without it, or with something else than numbers of tokens, costs
+                what was reserved: its answer was lost, or counts nothing.
             is_paid: whether a model was asked. A refusal costs nothing.
         """
+        counted = None if usage is None else _read_counts(usage)
         with self._lock:
             self._reserved -= reserved
             if not is_paid:
                 return
             self.requests += 1
-            if usage is None:
+            if counted is None:
                 self.usd += reserved
                 return
-            prompt, written = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
-            cached = min(int((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0), prompt)
+            prompt, written, cached = counted
             self.tokens += prompt
             self.cached_tokens += cached
             if self.prices is not None:
                 self.usd += self.prices.cost(prompt, written, cached)
+
+
+def _read_counts(usage: Mapping[str, Any]) -> tuple[int, int, int] | None:
+    """Tokens of prompts, tokens written, and cached tokens; None if a count is no number of tokens."""
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else 0
+    counts = [one or 0 for one in (usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)]
+    if not all(isinstance(one, int) and 0 <= one <= _MOST_TOKENS for one in counts):
+        return None
+    prompt, written, cached = counts
+    return prompt, written, min(cached, prompt)

@@ -17,6 +17,9 @@ from lens_engine.task.template import Task
 from lens_engine.types import FloatArray
 
 _CHECK_DEMONSTRATIONS = tuple(f"Question: {question}\nAnswer: {word}\n" for question, word in CHECK_TURNS)
+_LARGEST = 2**31 - 1
+"""Largest token id, and longest context (tokens)."""
+
 _CHECK_SPANS = (" yes", " no", " not sure")
 
 
@@ -106,7 +109,7 @@ def read_context(endpoint: Endpoint, said: object, where: str) -> int:
     Raises:
         EndpointError: neither says it.
     """
-    context = endpoint.context or int(said if isinstance(said, int) else 0)
+    context = endpoint.context or (said if isinstance(said, int) and said <= _LARGEST else 0)
     if context < 1:
         raise EndpointError(f"{where} does not say how long a prompt may be; give the context of the endpoint (tokens)")
     return context
@@ -123,10 +126,22 @@ async def find_model(endpoint: Endpoint, transport: Transport) -> dict[str, Any]
         if model.get("id") == endpoint.model:
             return model
     names = ", ".join(sorted(str(one.get("id")) for one in models)) or "none"
-    raise EndpointError(f"{transport.where} has no model {endpoint.model!r}; it has: {names}")
+    raise EndpointError(f"{transport.where} has no model {endpoint.model!r}", said=transport.clean(f"it has {names}"))
 
 
 async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
     """Token ids of a text by the server's own tokenizer."""
     body = {"model": endpoint.model, "prompt": text, "add_special_tokens": special}
-    return [int(token) for token in (await transport.post("/tokenize", body))["tokens"]]
+    return read_tokens(await transport.post("/tokenize", body))
+
+
+def read_tokens(answer: Any) -> list[int]:
+    """The token ids of an answer.
+
+    Raises:
+        KeyError, TypeError, ValueError: it has none.
+    """
+    tokens = [int(token) for token in answer["tokens"]]
+    if any(not 0 <= token <= _LARGEST for token in tokens):
+        raise ValueError("a token id is out of range")
+    return tokens

@@ -4,16 +4,20 @@ import asyncio
 import json
 import random
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, wait
-from typing import Any, TypeVar
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import httpx
 
 from lens_engine.errors import EndpointAway, EndpointError
 from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.scoring.endpoints.answers import AnswerReader
 from lens_engine.scoring.endpoints.gate import Gate, read_retry_after
+from lens_engine.scoring.endpoints.server_words import clean_words
 from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.interruption import look_up
 
@@ -31,11 +35,17 @@ _LONGEST_HOLD_SECONDS = 300.0  # less than the time after which a worker without
 _LOOK_SECONDS = 0.2
 _DRAIN_SECONDS = 2.0
 _ANSWER_SECONDS = 180.0  # for one answer in all, however slowly it comes
+_ASKED_SECONDS = 300.0  # for all attempts at one answer, without the waits between them
 _REMEDIES = {
     401: "the key is missing or wrong; name the environment variable that holds it",
     403: "the key may not use this model",
     404: "the address or the name of the model is wrong",
 }
+
+
+class _Answer(NamedTuple):
+    response: httpx.Response
+    body: bytes
 
 
 class Transport:
@@ -67,8 +77,10 @@ class Transport:
 
     async def _open(self) -> None:
         self._gate = Gate(self._most)
+        self._reader = AnswerReader(self.where)
         self._client = httpx.AsyncClient(
-            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            headers={"Accept-Encoding": "identity", **({"Authorization": f"Bearer {self._key}"} if self._key else {})},
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # none is kept: they would fill the memory
             timeout=httpx.Timeout(120.0, connect=10.0, pool=None),
             limits=httpx.Limits(max_connections=self._most, max_keepalive_connections=self._most),
             trust_env=False,  # neither proxies nor .netrc: texts and key go to this address only
@@ -150,7 +162,7 @@ class Transport:
         self, method: str, path: str, body: bytes | None, usd: float = 0.0, count: Count | None = None
     ) -> Any:
         """`count` is None for a request that is not counted."""
-        problem = ""
+        problem, said, asked_seconds = "", "", 0.0
         for attempt in range(_ATTEMPTS):
             if attempt:
                 self.retries += 1
@@ -160,68 +172,63 @@ class Transport:
             async with self._gate:
                 self._spending.reserve(usd)
                 # Until it is known otherwise, what was sent is paid, also if its answer is lost on the way.
-                is_paid, usage = count is not None, None
+                is_paid, usage, began = count is not None, None, time.monotonic()
                 try:
-                    response = await self._send(method, path, body)
-                    if response.status_code == httpx.codes.OK:
-                        answer = self._parse(response)
-                        usage = count and count(answer)
+                    answer = await self._send(method, path, body)
+                    if answer.response.status_code == httpx.codes.OK:
+                        found = self._reader.parse(answer.body, path)
+                        usage = count and count(found)
                         self._gate.widen()
-                        return answer
+                        return found
                     is_paid = False
-                    problem = self._note_refusal(response)
-                except (httpx.TransportError, TimeoutError) as error:
+                    problem, said = self._note_refusal(answer, path)
+                except (httpx.RequestError, TimeoutError) as error:
                     is_paid = is_paid and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-                    problem = type(error).__name__
+                    problem, said = type(error).__name__, ""
                 finally:
                     self._spending.settle(usd, usage, is_paid=is_paid)
-        raise EndpointAway(f"{self.where} does not answer: {problem}, after {_ATTEMPTS} attempts")
+                asked_seconds += time.monotonic() - began
+            if asked_seconds > _ASKED_SECONDS:
+                break
+        raise EndpointAway(f"{self.where} does not answer: {problem}, after {attempt + 1} attempts", said=said)
 
-    async def _send(self, method: str, path: str, body: bytes | None) -> httpx.Response:
+    async def _send(self, method: str, path: str, body: bytes | None) -> _Answer:
         headers = {"Content-Type": "application/json"}
         (task,) = filter(None, [asyncio.current_task()])
         self._sent.add(task)
         try:
-            async with asyncio.timeout(_ANSWER_SECONDS):
-                return await self._client.request(method, self._url + path, content=body, headers=headers)
+            async with (
+                asyncio.timeout(_ANSWER_SECONDS),
+                self._client.stream(method, self._url + path, content=body, headers=headers) as response,
+            ):
+                return _Answer(response, await self._reader.read(response))
         finally:
             self._sent.discard(task)
 
-    def _note_refusal(self, response: httpx.Response) -> str:
-        """What the server refused, if it may be asked again.
+    def _note_refusal(self, answer: _Answer, path: str) -> tuple[str, str]:
+        """The status of a refusal, and what the server said, if it may be asked again.
 
         Raises:
             EndpointError: it would refuse again.
         """
-        status, said = response.status_code, self._read_message(response)
+        response, text = answer.response, answer.body.decode(errors="replace")
+        status, said = response.status_code, self.clean(text)
         is_retried = status in _RETRIED or (status >= httpx.codes.INTERNAL_SERVER_ERROR and status not in _NEVER)
-        if not is_retried or any(code in said for code in _FATAL_CODES):
+        if not is_retried or any(code in text for code in _FATAL_CODES):
             remedy = "; " + _REMEDIES[status] if status in _REMEDIES else ""
             if response.is_redirect:
                 remedy = "; Lens follows no redirect: give the address itself"
-            raise EndpointError(f"{self.where} refuses {response.url.path} ({status}): {said}{remedy}")
+            raise EndpointError(f"{self.where} refuses {path} with status {status}{remedy}", said=said)
         hold = read_retry_after(response.headers.get("Retry-After"))
         if hold > _LONGEST_HOLD_SECONDS:
-            raise EndpointAway(f"{self.where} wants no request for {hold:.0f} s ({status}): {said}")
+            raise EndpointAway(f"{self.where} wants no request for {hold:.0f} s (status {status})", said=said)
         if hold or status == httpx.codes.TOO_MANY_REQUESTS:
             self._gate.hold(hold or 0.25, narrows=status == httpx.codes.TOO_MANY_REQUESTS)
-        return f"{status} ({said})"
+        return f"status {status}", said
 
-    def _read_message(self, response: httpx.Response) -> str:
-        """The beginning of what a refusal says, without the key and without control characters."""
-        text = response.text
-        if self._key:
-            text = text.replace(self._key, "[key]")
-        return "".join(one if one.isprintable() else " " for one in text[:300]).strip() or "no reason given"
-
-    def _parse(self, response: httpx.Response) -> Any:
-        try:
-            found = json.loads(response.content)
-        except ValueError:
-            found = None
-        if not found or not isinstance(found, dict | list):
-            raise EndpointError(f"{self.where} answers {response.url.path} with something that is no JSON object")
-        return found
+    def clean(self, said: object) -> str:
+        """What the server says, as a log or a result may show it."""
+        return clean_words(said, self._key)
 
     def close(self) -> None:
         """End the thread; requests under way are dropped."""

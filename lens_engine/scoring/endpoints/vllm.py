@@ -47,13 +47,15 @@ class VllmServer(TokenServer):
         if any(choice["logprobs"] is None for choice in choices):
             raise EndpointError(f"{self._transport.where} gives no log-probabilities (check: values)")
         tops = [choice["logprobs"]["top_logprobs"][0] for choice in choices]
-        return [{_read_id(token): float(value) for token, value in top.items()} for top in tops]
+        names = {_read_id(token): token for top in tops for token in top}
+        return [{token: float(top[names[token]]) for token in wanted if names.get(token) in top} for top in tops]
 
     def _check_model(self, answer: Mapping[str, Any]) -> None:
         if answer.get("model") != self._model:
             raise EndpointError(
-                f"{self._transport.where} answered for the model {answer.get('model')!r}, and was asked for "
-                f"{self._model!r} (check: model)"
+                f"{self._transport.where} answers for another model than {self._model!r}, which it was asked for "
+                "(check: model)",
+                said=self._transport.clean(answer.get("model")),
             )
 
 
@@ -75,8 +77,8 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
             raise
         version = None  # a gateway may pass the calls of OpenAI's API only
     return ServerFacts(
-        version=f"vllm {version}",
+        version=f"vllm {transport.clean(version)}",
         model=endpoint.model,
         context=read_context(endpoint, found.get("max_model_len"), transport.where),
-        details={"root": found.get("root")},
+        details={"root": transport.clean(found.get("root"))},
     )

@@ -17,7 +17,7 @@ from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result
-from worker.crash import CrashHandler
+from worker.crash import CrashHandler, describe_death
 from worker.horse_report import REPORT
 
 KILLED = 9
@@ -45,6 +45,25 @@ def test_selection_of_a_killed_work_horse_is_queued_again(
 
     assert selections.status_of(claim.job_id) == "queued"
     assert run_sql(database, "SELECT crashes FROM selections") == 1
+
+
+def test_selection_that_the_system_kills_each_time_names_memory(
+    selections: Selections, settings: Settings, database: Database, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    claim = selections.running()
+    run_sql(database, f"UPDATE selections SET crashes = {settings.max_attempts - 1}")
+
+    CrashHandler(settings)(job_of(claim, redis), 1, KILLED, None)
+
+    error = selections.client.get(f"/selections/{claim.job_id}").json()["error"]
+    assert error["code"] == "worker-crashed"
+    assert "the system killed its process, usually for memory" in error["detail"]
+    assert "WORKER_MEMORY with Compose, MemoryMax with systemd" in caplog.text
+
+
+def test_other_deaths_name_the_signal_or_the_exit_code() -> None:
+    assert describe_death(11) == "its process was ended by signal 11"
+    assert describe_death(3 << 8) == "its process ended with exit code 3"
 
 
 @pytest.mark.parametrize("change", [{"attempt": 0}, {"holder": "of a time before a restore"}])

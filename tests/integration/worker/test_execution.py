@@ -139,16 +139,19 @@ def test_a_run_without_a_budget_ends_before_the_time_limit_with_the_best_so_far(
     assert result["provenance"]["config"]["budget"] == {"max_pairs": None, "max_seconds": None, "max_cost": None}
 
 
-def test_a_run_with_too_little_time_for_a_first_choice_says_whose_limit_it_was(
+def test_a_run_with_too_little_time_for_a_first_choice_ends_with_a_bag_of_words(
     selections: Selections, settings: Settings
 ) -> None:
     selection_id = selections.queued()
 
     run_with(settings.model_copy(update={"job_timeout_seconds": 0}), "sound", selection_id)
 
-    error = selections.client.get(f"/selections/{selection_id}").json()["error"]
-    assert error["code"] == "nothing-selected"
-    assert error["detail"].startswith("the operator's time limit for a run ended before any examples were chosen")
+    selection = selections.client.get(f"/selections/{selection_id}").json()
+    assert (selection["status"], selection["partial"], selection["stop_reason"]) == ("succeeded", True, "budget")
+    result = selections.client.get(f"/selections/{selection_id}/result").json()
+    assert [one["name"] for one in result["tested"]] == ["bag_of_words"]
+    assert "before any examples were chosen" in result["verdict"]["sentence"]
+    assert any(warning.startswith("the operator's time limit for a run") for warning in result["warnings"])
 
 
 def test_a_model_that_is_no_longer_allowed_fails_the_selection(selections: Selections, settings: Settings) -> None:

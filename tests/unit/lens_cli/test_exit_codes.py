@@ -133,7 +133,6 @@ def test_folder_for_uploads_that_is_not_there_is_refused(lens: Run, monkeypatch:
         (UnreadableModel("x"), 2),
         (CheckpointDamaged("x"), 2),
         (CheckpointForeign("x"), 2),
-        (NothingSelected("budget"), 2),
         (NothingSelected("cancelled"), 130),
         (ModelError("x"), 1),
         (NonFiniteScore("x"), 1),

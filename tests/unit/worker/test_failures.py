@@ -4,10 +4,10 @@ from app.lifecycle.claims import Claim
 from app.settings import Settings
 from lens_engine.errors import (
     ClassTooSmall,
+    EndpointError,
     InvalidVerbalizer,
     LensError,
     NonFiniteScore,
-    NothingSelected,
     OutOfMemory,
     PromptTooLong,
     UnknownModel,
@@ -42,7 +42,6 @@ def test_invalid_input_has_the_pointer_of_a_refusal(error: LensError, code: str,
         (UnknownModel("gone"), "unknown-model"),
         (NonFiniteScore("NaN"), "non-finite"),
         (OutOfMemory("too large"), "out-of-memory"),
-        (NothingSelected("budget"), "nothing-selected"),
         (MemoryError(), "out-of-memory"),
     ],
 )
@@ -52,6 +51,14 @@ def test_failed_run_has_a_code_and_no_pointer(error: LensError | MemoryError, co
     assert problem["type"] == f"/docs#{code}"
     assert problem["detail"]
     assert problem["errors"] == []
+
+
+def test_owner_is_not_told_what_a_server_said() -> None:
+    sentence = "the server of the model 'ours' refuses /v1/completions with status 401"
+    error = EndpointError(sentence, said="at db.internal")
+
+    assert "db.internal" in str(error)
+    assert describe_failure(error, INSTANCE)["detail"] == sentence
 
 
 def test_timeout_names_the_budget_option() -> None:

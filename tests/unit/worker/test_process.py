@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +14,16 @@ from typing import Any
 import psutil
 import pytest
 from redis import Redis
+from rq.exceptions import StopRequested
 from rq.serializers import JSONSerializer
+from rq.worker import HerokuWorker
 
+from app.lifecycle.claims import Claim
 from app.queue import RUN_SELECTION
-from worker.process import ForbiddenJobError, SelectionJob
+from worker.horse_report import REPORT
+from worker.leaving import has_exited
+from worker.metrics import WorkerMetrics
+from worker.process import _FIT, _UNFIT, ForbiddenJobError, SelectionJob, SelectionWorker
 
 UNREACHABLE = Redis(unix_socket_path="/nonexistent")
 
@@ -124,3 +131,55 @@ raise SystemExit(0 if horse.wait(10) == -signal.SIGKILL else 1)
 def test_kill_ends_the_work_horse_and_not_the_worker(new_group: bool) -> None:
     script = KILLER.format(new_group=new_group)
     assert subprocess.run([sys.executable, "-c", script], check=False, start_new_session=True).returncode == 0
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Runs jobs of a worker, each given by its id and its verdict."""
+    worker = object.__new__(SelectionWorker)
+    worker._verdict, worker._faulted, worker.metrics = bytearray(1), set(), WorkerMetrics(None)
+
+    def run(*jobs: tuple[str, int]) -> None:
+        for id_, verdict in jobs:
+
+            def work(_self: Any, _job: Any, _queue: Any, id_: str = id_, verdict: int = verdict) -> None:
+                worker._verdict[0] = verdict
+                REPORT.claim = Claim(id_, 1)
+
+            monkeypatch.setattr(HerokuWorker, "execute_job", work)
+            worker.execute_job(restored_job(RUN_SELECTION), None)  # type: ignore[arg-type]
+
+    yield run
+    REPORT.claim = None
+
+
+def test_two_jobs_that_meet_a_fault_stop_the_worker(judged: Any) -> None:
+    with pytest.raises(StopRequested):
+        judged(("sel_1", _UNFIT), ("sel_2", _UNFIT))
+
+
+def test_one_job_that_meets_a_fault_at_each_attempt_does_not_stop_the_worker(judged: Any) -> None:
+    judged(*[("sel_1", _UNFIT)] * 3, ("sel_2", _FIT), ("sel_3", _UNFIT))
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_process_leaves_once_it_is_done(is_done: bool) -> None:
+    script = f"""
+import time
+from worker.leaving import leave_soon
+leave_soon(lambda: {is_done}, seconds=0.1)
+time.sleep(2)
+raise SystemExit(7)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
+    assert ended.returncode == (0 if is_done else 7)
+
+
+def test_child_that_has_exited_is_seen_before_it_is_reaped() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert not has_exited(child.pid)
+    child.kill()
+    while not has_exited(child.pid):
+        time.sleep(0.01)
+    child.communicate()
+    assert has_exited(child.pid)

@@ -1,0 +1,83 @@
+"""A machine that stops: Postgres and Redis are gone before the workers are told."""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from app.lifecycle.states import Status
+from lens_cli.service.embedded import EmbeddedServers, embedded_servers
+from lens_cli.service.embedded.child import Child
+from tests.e2e.processes import is_gone
+from tests.e2e.service import running_service
+from tests.e2e.stack import Stack
+from tests.e2e.test_crashes import IN_THE_SEARCH
+from tests.e2e.waiting import until
+
+LEAVE_SECONDS = 20
+"""Less than the 30 seconds that Docker leaves a container."""
+
+
+@pytest.fixture
+def own_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServers]:
+    with embedded_servers(tmp_path_factory.mktemp("own"), durable=False) as running:
+        yield running
+
+
+@pytest.fixture
+def machine(own_servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    folder = tmp_path_factory.mktemp("machine")
+    with running_service(own_servers, folder, lease_seconds=30, lease_renew_seconds=1) as stack:
+        yield stack
+        for worker in stack.workers:
+            worker.stop()
+
+
+def is_answering(machine: Stack) -> bool:
+    with suppress(OperationalError):
+        return bool(machine.scalar("SELECT true"))
+    return False
+
+
+def test_a_reboot_costs_no_attempt(machine: Stack, own_servers: EmbeddedServers) -> None:
+    machine.hold_from(IN_THE_SEARCH)
+    worker = machine.start_worker()
+    selection_id = machine.submit()
+    machine.wait_for_checkpoint(selection_id)
+    horse = worker.wait_for_horse()
+
+    machine.stop_api()
+    specs = [child.spec for child in own_servers.children]
+    for child in own_servers.children:
+        child._process.send_signal(signal.SIGKILL)
+        child.wait(10)
+    began = time.monotonic()
+    assert worker.terminate(LEAVE_SECONDS) == 0
+    seconds = time.monotonic() - began
+    assert is_gone(horse)
+    assert "noted on disk" in worker.log()
+
+    again = [Child(spec) for spec in specs]
+    try:
+        machine.database.dispose()
+        until(lambda: is_answering(machine), "Postgres answers", 30)
+        machine.let_go()
+        second = machine.start_worker()
+        query = "SELECT status FROM selections WHERE id = :id"
+        until(lambda: machine.scalar(query, id=selection_id) == Status.QUEUED, "the release is handed in", 30)
+        assert machine.crashes(selection_id) == 0
+        machine.start_api()
+        selection = machine.wait_until_done(selection_id)
+        assert selection["status"] == Status.SUCCEEDED
+        assert selection["digest"] == machine.undisturbed_digest(selection_id)
+        assert (selection["attempt"], machine.crashes(selection_id)) == (2, 0)
+        assert second.terminate(10) == 0
+        assert not list((machine.log_dir / "cache" / "releases").iterdir())
+    finally:
+        machine.stop_api()
+        for child in again:
+            child.stop()
+    assert seconds < LEAVE_SECONDS

@@ -1,0 +1,72 @@
+"""Releases that Postgres did not take."""
+
+from pathlib import Path
+
+import pytest
+
+from app.database import Database
+from app.lifecycle.claims import Claim
+from app.settings import Settings
+from tests.integration.conftest import Selections, run_sql
+from worker.releases import hand_in_releases, note_release
+
+UNREACHABLE = "postgresql+psycopg://lens@/lens?host=/nonexistent"
+
+
+@pytest.fixture
+def own(settings: Settings, tmp_path: Path) -> Settings:
+    """Settings with a cache folder of their own."""
+    return settings.model_copy(update={"cache_dir": tmp_path})
+
+
+def notes(own: Settings) -> list[str]:
+    assert own.cache_dir is not None
+    return [path.name for path in (own.cache_dir / "releases").glob("*")]
+
+
+def test_noted_release_is_handed_in_without_a_charge(selections: Selections, own: Settings, database: Database) -> None:
+    claim = selections.running()
+
+    assert note_release(own, claim)
+    assert notes(own) == [f"{claim.job_id}-{claim.attempt}.json"]
+    hand_in_releases(own)
+
+    assert selections.status_of(claim.job_id) == "queued"
+    assert run_sql(database, "SELECT crashes FROM selections") == 0
+    assert notes(own) == []
+
+
+def test_release_that_another_attempt_overtook_changes_nothing(selections: Selections, own: Settings) -> None:
+    claim = selections.running()
+
+    note_release(own, Claim(claim.job_id, claim.attempt, "an earlier holder"))
+    hand_in_releases(own)
+
+    assert selections.status_of(claim.job_id) == "running"
+    assert notes(own) == []
+
+
+def test_notes_wait_while_postgres_is_away(own: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    note_release(own, Claim("sel_1", 1, "holder"))
+
+    hand_in_releases(own.model_copy(update={"database_url": UNREACHABLE}), patience_seconds=0.1)
+
+    assert notes(own) == ["sel_1-1.json"]
+    assert "noted releases wait for the next start" in caplog.text
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"job": 1}', b"\xff"])
+def test_note_that_cannot_be_read_is_dropped(own: Settings, content: bytes) -> None:
+    note_release(own, Claim("sel_1", 1, "holder"))
+    assert own.cache_dir is not None
+    (own.cache_dir / "releases" / "sel_1-1.json").write_bytes(content)
+
+    hand_in_releases(own)
+
+    assert notes(own) == []
+
+
+def test_full_disk_is_told(own: Settings, tmp_path: Path) -> None:
+    (tmp_path / "releases").write_bytes(b"a file where the folder would be")
+
+    assert not note_release(own, Claim("sel_1", 1, "holder"))

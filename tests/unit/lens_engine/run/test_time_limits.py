@@ -1,0 +1,125 @@
+"""A run whose time ends: soon after its limit however slow a chunk is, and never without a classifier."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lens_engine.config import SelectionConfig
+from lens_engine.pipeline import select_support_examples
+from lens_engine.rows.problem import Problem
+from lens_engine.scoring.base import Prefix
+from lens_engine.scoring.interruption import look_up
+from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.testing import TableScorer
+from lens_engine.types import Example, LabelLogProbs, StopReason
+
+Make = Callable[..., Any]
+
+NUM_LABELS = 40
+PAIR_SECONDS = 0.01
+
+
+class SlowScorer(TableScorer):
+    """A model that takes time for each pair, and hears of a stop as a language model does between its layers."""
+
+    def score(self, prefixes: list[Prefix], queries: list[str], label_spans: list[str]) -> LabelLogProbs:  # type: ignore[override]
+        for _ in range(len(prefixes) * len(queries)):
+            time.sleep(PAIR_SECONDS)
+            look_up()
+        return super().score(prefixes, queries, label_spans)
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    labels = [f"label{number}" for number in range(NUM_LABELS)]
+    words = {label: f"the customer asks about {label}" for label in labels}
+    examples = [
+        Example(row, f"text {row} of {labels[row % NUM_LABELS]}", labels[row % NUM_LABELS]) for row in range(800)
+    ]
+    return Problem(Task(Template("{text} It was {label}"), Verbalizer(words)), examples)
+
+
+@pytest.fixture(scope="module")
+def config() -> SelectionConfig:
+    return SelectionConfig.model_validate(
+        {
+            "num_demonstrations": NUM_LABELS,
+            "splits": {"validation": 80, "confirmation": 40, "test": 160},
+            "filtering": {"candidates": 160},
+        }
+    )
+
+
+def limit(config: SelectionConfig, seconds: float, **changes: Any) -> SelectionConfig:
+    return config.model_copy(update={"budget": config.budget.model_copy(update={"max_seconds": seconds}), **changes})
+
+
+def test_run_without_a_choice_ends_at_its_limit_with_a_bag_of_words(
+    problem: Problem, config: SelectionConfig, make_listener: Make
+) -> None:
+    began, listener = time.monotonic(), make_listener()
+    scorer = SlowScorer()
+
+    result = select_support_examples(problem, scorer, limit(config, 1.0), listener=listener)
+
+    # The first round of filtering alone takes many times as long. The words are fitted in the rest of the time.
+    assert scorer.num_pairs * PAIR_SECONDS < 2.0
+    assert (result.partial, result.stop_reason) == (True, StopReason.BUDGET)
+    assert [one.name for one in result.tested] == ["bag_of_words"]
+    assert result.classifier is not None
+    assert "before any examples were chosen" in result.verdict.sentence
+    assert "the budget ended before any examples were chosen: those of the prompt are random" in result.warnings
+    assert result.support_examples[0].recommended is None
+    assert len(listener.seen) > 2
+    assert time.monotonic() - began < 60
+
+
+def test_same_run_with_more_time_goes_on(make_planted_problem: Make, make_config: Make, make_store: Make) -> None:
+    """Nothing of a run that ended too early is in its checkpoint but what was scored."""
+    problem, store = make_planted_problem(), make_store()
+    config = make_config(classifier={"kind": "auto"})
+    whole = select_support_examples(problem, TableScorer(), config)
+
+    early = select_support_examples(problem, SlowScorer(), limit(config, 0.3), checkpoints=store)
+    resumed = select_support_examples(
+        problem, TableScorer(), config, checkpoints=make_store(store.saved[-1] if store.saved else None)
+    )
+
+    assert "random" in early.verdict.sentence
+    assert resumed.digest == whole.digest
+
+
+def test_test_rows_of_a_known_choice_take_the_limit_once_more_at_most(
+    problem: Problem, config: SelectionConfig
+) -> None:
+    scorer = SlowScorer()
+
+    result = select_support_examples(problem, scorer, limit(config, 0.5, method="random"))
+
+    assert scorer.num_pairs * PAIR_SECONDS < 1.5
+    assert result.test is None
+    assert any("the budget did not cover:" in warning and "the test rows" in warning for warning in result.warnings)
+    assert result.classifier is not None
+
+
+def test_time_limit_that_is_not_reached_changes_no_result(make_planted_problem: Make, make_config: Make) -> None:
+    problem, config = make_planted_problem(), make_config()
+
+    whole = select_support_examples(problem, TableScorer(), config)
+    limited = select_support_examples(problem, TableScorer(), limit(config, 3600.0))
+
+    same = limited.model_copy(update={"provenance": whole.provenance}).with_digest()  # it names the limit
+    assert same.digest == whole.digest
+
+
+def test_many_labels_are_scored_in_small_chunks(problem: Problem, config: SelectionConfig) -> None:
+    scorer = TableScorer(log_prob=lambda *_: -1.0)
+    plain = config.model_copy(update={"budget": config.budget.model_copy(update={"max_pairs": 2000})})
+
+    select_support_examples(problem, scorer, plain.model_copy(update={"method": "random"}))
+
+    fed = [prefixes * queries * labels * 4 for prefixes, queries, labels in scorer.calls]
+    assert np.max(fed) <= 8_192
