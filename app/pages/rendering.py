@@ -10,6 +10,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from app.web.problem_page import mark_code
 from lens_engine.report import make_environment
 from lens_engine.task.wording import show_count
 from lens_engine.views.table import describe_seconds, shorten
@@ -24,6 +25,7 @@ def _environment() -> Environment:
         "seconds": describe_seconds,
         "duration": _write_duration,
         "shorten": shorten,
+        "code": lambda text: Markup(mark_code(text)),  # noqa: S704 - it is escaped
     }
     environment.globals |= {"count": show_count}
     return environment

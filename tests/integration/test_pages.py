@@ -166,6 +166,25 @@ def test_result_of_another_release_is_offered_as_it_is(client: TestClient, selec
     assert "Another release of Lens wrote the result." in shown
 
 
+def test_cancelled_selection_without_a_result_offers_none(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.cancelled()
+
+    shown = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
+    assert "It has no result yet; Resume goes on from its checkpoint" in shown
+    assert "Another release" not in shown
+    assert f"/selections/{selection_id}/result" not in shown
+    listed = client.get("/pages/selections", headers=FRAGMENT).text
+    assert re.search(rf'value="{selection_id}"[^>]* disabled', listed), "it can be marked for a comparison"
+
+
+def test_page_that_there_is_not_says_so_and_leads_on(client: TestClient) -> None:
+    answer = client.get("/pages/nowhere", headers={**FRAGMENT, "HX-Source": "main#main"})
+    assert answer.status_code == 404
+    assert "there is no such page" in answer.text
+    assert "/models" not in answer.text, "the paths of the API lead nobody on"
+    assert '<a href="/pages/selections">' in answer.text
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [
