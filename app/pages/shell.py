@@ -56,6 +56,8 @@ class ShellMiddleware:
 
 def _frame(scope: Scope) -> Response | None:
     path, headers = served_path(scope), Headers(scope=scope)
+    if path == "/favicon.ico":  # browsers ask for it beside answers in JSON
+        return Response(status_code=204, headers={"Cache-Control": "public, max-age=86400"})
     if BY_HTMX in headers or path.startswith(PAGE_ASSETS) or "text/html" not in headers.get("Accept", ""):
         return None
     root, query = scope.get("root_path", "").rstrip("/"), scope["query_string"].decode("latin-1")

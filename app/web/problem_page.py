@@ -4,6 +4,8 @@ import re
 from html import escape
 from typing import Any
 
+from app.problems import TITLES
+
 _KEY_FORM = (
     '<form id="key-form"><label for="key">API key</label> '
     '<input id="key" type="password" autocomplete="off" required> <button>Use this key in this tab</button></form>'
@@ -14,6 +16,8 @@ TARGET = {"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"}
 
 WHOLE_PAGE = "main#main"
 """What the header `HX-Source` says of the request for the content of a whole page."""
+
+NO_SUCH_PAGE = "there is no such page"
 
 
 def mark_code(text: str) -> str:
@@ -26,7 +30,7 @@ def write_problem(body: dict[str, Any], *, has_key: bool, is_page: bool = False,
 
     Args:
         has_key: whether the request had a key.
-        is_page: whether a whole page is refused. Then the problem has the heading and the title of a page, and leads on.
+        is_page: whether a whole page is refused. Then the problem has heading and title of a page, and leads on.
         root: the path under which a proxy serves the application.
     """
     if body["code"] == "unauthorized":
@@ -40,6 +44,13 @@ def write_problem(body: dict[str, Any], *, has_key: bool, is_page: bool = False,
     report = f"<p>Request id: <code>{escape(body['request_id'])}</code></p>" if body["code"] == "internal-error" else ""
     on = _write_links(root) if is_page and body["code"] == "not-found" else ""
     return f"{heading}<p>{mark_code(body['detail'])}</p>{faults}{report}{on}"
+
+
+def write_missing_page(root: str) -> str:
+    """A document for a browser that was sent to an address where nothing is."""
+    body = {"code": "not-found", "title": TITLES["not-found"], "detail": NO_SUCH_PAGE}
+    content = write_problem(body, has_key=False, is_page=True, root=root)
+    return f'<!doctype html><html lang="en"><meta name="color-scheme" content="light dark">{content}</html>'
 
 
 def _write_heading(title: str) -> str:
