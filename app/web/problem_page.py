@@ -8,7 +8,8 @@ from app.problems import TITLES
 
 _KEY_FORM = (
     '<form id="key-form"><label for="key">API key</label> '
-    '<input id="key" type="password" autocomplete="off" required> <button>Use this key in this tab</button></form>'
+    '<input id="key" type="password" autocomplete="off" required data-focus> '
+    "<button>Use this key in this tab</button></form>"
 )
 _CODE = re.compile(r"`([^`]+)`")
 TARGET = {"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"}

@@ -12,8 +12,9 @@ from sqlalchemy import Engine, event
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.lifecycle.claims import renew_lease
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import SMALL_OPTIONS, make_csv
+from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_csv
 from tests.unit.lens_engine.result.reported import make_reported
 
 FRAGMENT = {"HX-Request": "true"}
@@ -88,6 +89,30 @@ def test_browser_gets_the_frame_and_htmx_the_content(client: TestClient, selecti
     assert "HX-Request" in frame.headers["vary"], "a cache must not give one for the other"
     assert "<!doctype" not in content.text
     assert "What to use" in content.text
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("new?dataset=ds_1", "New selection"),
+        ("selections", "Selections"),
+        ("selections/sel_1", "Selection"),
+        ("names/films", "films"),
+        ("compare?of=sel_1", "Two selections"),
+    ],
+)
+def test_frame_is_called_as_its_page_will_be(client: TestClient, path: str, title: str) -> None:
+    frame = client.get(f"/pages/{path}", headers=BROWSER).text
+    assert f"<title>{title} · Lens</title>" in frame
+    assert f'<h1 class="unseen">{title} · Lens</h1>' in frame
+
+
+def test_progress_is_said_every_ten_percent(client: TestClient, selections: Selections) -> None:
+    claim = selections.running()
+    with selections.database.session_scope() as session:
+        renew_lease(session, claim, 60, PROGRESS)  # 29 % of the pairs
+    shown = client.get(f"/pages/selections/{claim.job_id}/live", headers=FRAGMENT).text
+    assert '<p role="status" class="unseen">20 % of the pairs scored</p>' in shown
 
 
 def test_frame_shows_its_address_as_text(client: TestClient) -> None:
