@@ -21,7 +21,7 @@ class DatasetOut(Outgoing):
     """A stored dataset."""
 
     id: str = Field(description="Id; a submission can name it as `dataset_id` instead of sending rows.")
-    name: str | None = Field(description="Display name.")
+    name: str | None = Field(description="Display name; that of the file if it came in one.")
     format: str = Field(description="Format of the upload: csv, jsonl or inline.")
     rows: int = Field(description="Number of rows.")
     bytes: int = Field(description="Size of the texts and labels (bytes).")

@@ -102,7 +102,7 @@ def _read(submission: RawSubmission, settings: Settings) -> tuple[ParsedDataset,
         parsed = submission.parse("dataset", limits, submission.columns)
     if parsed is None:
         raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")
-    return parsed, None
+    return parsed, submission.names.get("dataset")
 
 
 def get(session: Session, owner_id: str, dataset_id: str) -> Dataset:

@@ -1,6 +1,7 @@
 """Reads the body of a submission, JSON or multipart, without validating its content."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from tempfile import SpooledTemporaryFile
@@ -25,7 +26,7 @@ _MAX_SPEC_BYTES = 2**20
 _BODY_SECONDS, _SLOWEST_BYTES = 60.0, 100_000
 """Time in which a body must arrive (seconds), and bytes that buy another second. A client that sends a byte now and
 then would hold its place for ever."""
-MAX_COLUMN_CHARACTERS = 200
+MAX_COLUMN_CHARACTERS = MAX_NAME_CHARACTERS = 200
 _COLUMNS = ("text_column", "label_column")
 DIALECT_PARTS = ("delimiter", "encoding")
 _FILES = ("dataset", "test", "texts")
@@ -198,10 +199,12 @@ async def _read_form(form: FormData, parts: Sequence[str]) -> FormSubmission:
             raise _bad_part(name[:40], f"is not a known part; the parts are {', '.join(others)} and {last}")
         if len(form.getlist(name)) > 1:
             raise _bad_part(name, "occurs more than once; send it once")
-    files = {name: None if (file := _file(form, name)) is None else file.file for name in _FILES}
+    uploads = {name: file for name in _FILES if (file := _file(form, name)) is not None}
+    files = {name: upload.file for name, upload in uploads.items()}
+    names = {name: shown for name, upload in uploads.items() if (shown := _name_file(upload.filename or ""))}
     columns = {name: _word(form, name) for name in _COLUMNS if name in form}
     dialect = {name: _word(form, name) for name in DIALECT_PARTS if name in form}
-    return FormSubmission(await _spec(form), columns=columns, dialect=dialect, **files)
+    return FormSubmission(await _spec(form), columns=columns, dialect=dialect, names=names, **files)
 
 
 async def _spec(form: FormData) -> bytes:
@@ -220,6 +223,12 @@ def _file(form: FormData, name: str) -> UploadFile | None:
     if part is None or isinstance(part, UploadFile):
         return part
     raise _bad_part(name, "must be a file; give the part a file name")
+
+
+def _name_file(name: str) -> str | None:
+    """The name of a file without its folder; None for one that is no display name."""
+    shown = re.split(r"[/\\]", name)[-1].strip()
+    return shown if 0 < len(shown) <= MAX_NAME_CHARACTERS and shown.isprintable() else None
 
 
 def _word(form: FormData, name: str) -> str:

@@ -93,6 +93,7 @@ class FormSubmission:
     texts: IO[bytes] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
     dialect: Mapping[str, str] = field(default_factory=dict)  #: `delimiter` and `encoding`, if given
+    names: Mapping[str, str] = field(default_factory=dict)  #: of the files, as far as they serve as display names
 
     @cached_property
     def is_large(self) -> bool:

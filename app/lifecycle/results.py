@@ -60,7 +60,7 @@ def end_cancelled(session: Session, selection_id: str) -> None:
     must not be a final one.
     """
     best = read_best(session, selection_id)
-    described: dict[str, Any] = {"stop_reason": StopReason.CANCELLED.value, "partial": False}
+    described: dict[str, Any] = {"stop_reason": StopReason.CANCELLED.value, "partial": None}
     if best is not None:
         described |= SelectionOutcome(best).store(session, selection_id)
     ending = update(Job).where(Job.id == selection_id)

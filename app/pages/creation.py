@@ -129,8 +129,14 @@ async def show_suggestion(
     if (found := known.get((owner, work))) is None:
         await run_in_threadpool(count_submission, request)
         found = known[owner, work] = await do_large(request, work)
-    shown = {"found": found, "models": list(services.settings.offered_models)}
+    name = await run_in_threadpool(_read_name, services, owner, dataset)
+    shown = {"found": found, "models": list(services.settings.offered_models), "name": name}
     return answer(request, "suggestion.html", None, **shown, dataset=dataset, test=test, key=uuid4().hex)
+
+
+def _read_name(services: Services, owner: str, dataset: str) -> str | None:
+    with services.database.session_scope() as session:
+        return datasets.get(session, owner, dataset).name
 
 
 @router.post("/prompt")

@@ -112,7 +112,10 @@ def _say_status(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, b
         again = "" if job.attempt == 1 else f" Attempt {job.attempt} {begins}."
         return f"A worker runs it.{again}", False
     if status is Status.FAILED:
-        return f"It failed: {(job.error or {}).get('detail', 'no reason is stored')}", True
+        unknown = f"the log of the worker has the reason; look there for {job.id}"
+        return f"It failed: {(job.error or {}).get('detail', unknown)}", True
+    if status is Status.CANCELLED and job.partial is None:
+        return "It was cancelled. It has no result yet; Resume goes on from its checkpoint, if there is one.", False
     return ("It is done.", False) if status is Status.SUCCEEDED else ("It was cancelled.", False)
 
 

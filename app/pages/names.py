@@ -52,7 +52,7 @@ def show_name(request: Request, name: NameDep, owner: OwnerDep, services: Servic
     ]
     chart = draw_accuracies(bars, name="evaluations") if bars else None
     shown: dict[str, Any] = {"current": current, "versions": versions, "evaluations": evaluations, "chart": chart}
-    return answer(request, "name.html", formats=list(FORMATS), **shown)
+    return answer(request, "name.html", formats=FORMATS, **shown)
 
 
 @router.post("/{name}/back", dependencies=[SUBMISSION_LIMIT])

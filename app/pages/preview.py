@@ -11,6 +11,7 @@ from app.datasets import service as datasets
 from app.datasets.repository import load_sample
 from app.errors import BadRequest
 from app.intake.model_names import check_model_name
+from app.intake.refusals import invalid_inputs
 from app.intake.submissions import FormSubmission, NoSubmission, RawSubmission
 from app.models import Job
 from app.selections.order import read_files
@@ -39,9 +40,14 @@ class StoringFiles:
     ) -> list[str]:
         if not isinstance(submission, FormSubmission):
             raise BadRequest("send a form with the part `dataset`, a file")
-        rows = [one for one in read_files(submission, services.settings) if isinstance(one, ParsedDataset)]
+        settings, names = services.settings, [submission.names.get(part) for part in ("dataset", "test")]
+        found = list(zip(read_files(submission, settings), names, strict=True))
         with services.database.session_scope() as session:
-            kept = [datasets.keep_rows(session, owner_id, services.settings, one) for one in rows]
+            kept = [
+                datasets.keep_rows(session, owner_id, settings, rows, name)
+                for rows, name in found
+                if isinstance(rows, ParsedDataset)
+            ]
         return [one.answer["id"] for one in kept]
 
 
@@ -71,10 +77,11 @@ class Suggesting:
         sampled = [(part, whole) for part, whole in sizes if part < whole]
         about = {"model": model, "pace": pace, "is_counted": count is not None, "sampled": sampled}
         scorer = CountingScorer(model, count, num_layers=0 if model in settings.endpoints else 1)
-        try:
-            found = price_suggestion(suggest_for_rows(*rows), scorer, lambda *_: pace)
-        except InvalidVerbalizer as error:  # the labels cannot be their own words, so a person writes others
-            return {**_ask_for_words(stored[0].label_counts, str(error)), **about}
+        with invalid_inputs(inline=False):  # such as rows of one label
+            try:
+                found = price_suggestion(suggest_for_rows(*rows), scorer, lambda *_: pace)
+            except InvalidVerbalizer as error:  # the labels cannot be their own words, so a person writes others
+                return {**_ask_for_words(stored[0].label_counts, str(error)), **about}
         return {**_show(found, stored[0].label_counts, model), **about}
 
 

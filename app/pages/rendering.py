@@ -1,5 +1,6 @@
 """Templates of the pages, and the answer that they become."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -10,9 +11,12 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from app.web.problem_page import mark_code
 from lens_engine.report import make_environment
 from lens_engine.task.wording import show_count
 from lens_engine.views.table import describe_seconds, shorten
+
+_TABLE, _NO_STEM = re.compile(r"\.(csv|tsv|jsonl?|txt)$", re.IGNORECASE), re.compile(r"[^\w.-]+")
 
 
 @cache
@@ -24,6 +28,8 @@ def _environment() -> Environment:
         "seconds": describe_seconds,
         "duration": _write_duration,
         "shorten": shorten,
+        "stem": _write_stem,
+        "code": lambda text: Markup(mark_code(text)),
     }
     environment.globals |= {"count": show_count}
     return environment
@@ -47,6 +53,11 @@ def go_to(request: Request, path: str) -> HTMLResponse:
 def root_of(request: Request) -> str:
     root: str = request.scope.get("root_path", "")
     return root.rstrip("/")
+
+
+def _write_stem(name: str | None) -> str:
+    """The beginning of the name of a file that is about what has this name; empty where nothing of it fits."""
+    return _NO_STEM.sub("-", _TABLE.sub("", name or "")).strip("-.")
 
 
 def _write_duration(seconds: float) -> str:

@@ -10,8 +10,10 @@ from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
 from app.errors import BadRequest, NoResult, NotFinished, NotFound
 from app.ids import NAME, is_id
 from app.models import Job
+from app.pages.asked import list_asked
 from app.pages.creation import FieldsDep, read_field
 from app.pages.rendering import answer, go_to
+from app.prompts.endpoints import present
 from app.prompts.repository import find_current, list_names
 from app.prompts.schemas import PromptBody
 from app.prompts.service import Change, Condition
@@ -19,7 +21,6 @@ from app.selections import service
 from app.selections.answers import Answers
 from app.selections.rendering import RenderBody
 from app.services import Services
-from app.web.etag import version_etag
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.exports import FORMATS
@@ -37,7 +38,7 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
     """What the page of a selection shows of its result; `view` is None without one that this release reads."""
     with services.database.session_scope() as session:
         names = [one.name for one in list_names(session, job.owner_id, None, _MOST_NAMES)]
-    return {"view": _find_view(services, job), "names": names, "formats": list(FORMATS)}
+    return {"view": _find_view(services, job), "names": names, "formats": FORMATS}
 
 
 def _find_view(services: Services, job: Job) -> ResultView | None:
@@ -85,22 +86,27 @@ def try_input(
 def promote(
     request: Request, selection_id: SelectionIdDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
 ) -> HTMLResponse:
-    """Let a name say what this selection found; a name that there is says it from now on."""
+    """Let a name say what this selection found; instead of a version only if the page showed that version."""
     name = read_field(fields, "name")
     if not NAME.fullmatch(name):
         raise BadRequest("a name has 1 to 100 lower-case letters, digits, dots, dashes and underscores")
     with services.database.session_scope() as session:
         current = find_current(session, owner, name)
-    condition = Condition(None, "*") if current is None else Condition(version_etag(current.version), None)
-    note = read_field(fields, "note") or None
-    body = read_model(PromptBody, {"selection_id": selection_id, "note": note})
+    note, version = read_field(fields, "note"), read_field(fields, "version")
+    if current is not None and not version:
+        return answer(request, "replace.html", selection_id=selection_id, note=note, current=present(current))
+    condition = Condition(f'"{version}"', None) if version else Condition(None, "*")
+    body = read_model(PromptBody, {"selection_id": selection_id, "note": note or None})
     Change(services, owner, name, condition, request.state.key_name).put(body)
     return go_to(request, f"/pages/names/{name}")
 
 
 @router.get("/compare")
 def compare(
-    request: Request, owner: OwnerDep, services: ServicesDep, of: Annotated[list[str], Query(max_length=10)]
+    request: Request,
+    owner: OwnerDep,
+    services: ServicesDep,
+    of: Annotated[list[str], Query(default_factory=list, max_length=10)],
 ) -> HTMLResponse:
     """Two selections side by side."""
     if len(of) != 2 or not all(map(is_id, of)):
@@ -123,14 +129,7 @@ def compare(
 
 def _list_facts(job: Job, view: ResultView | None) -> dict[str, str]:
     """What two selections may differ in."""
-    spec = job.spec
-    facts = {
-        "name": job.name or job.id,
-        "model": spec["model"],
-        "preset": spec["preset"],
-        "template": spec["template"],
-        "label words": ", ".join(f"{label}: {word}" for label, word in spec["verbalizer"]),
-    }
+    facts = {"name": job.name or job.id, **list_asked(job.spec)}
     if view is None:
         return facts | {"result": f"none: it is {job.status}"}
     result = view.result

@@ -12,6 +12,7 @@ from app.jobs.enqueueing import enqueueing
 from app.jobs.listing import list_page
 from app.jobs.polls import JobState
 from app.lifecycle.states import TERMINAL, Status
+from app.pages.asked import tabulate_asked
 from app.pages.live import describe_run
 from app.pages.rendering import answer, go_to
 from app.pages.results import describe_result
@@ -92,4 +93,4 @@ def _describe(services: Services, owner: str, selection_id: str) -> dict[str, An
         job = service.get(session, owner, "selection", selection_id)
         place = service.find_place(services, session, JobState.of(job))
         events = repository.list_newest_events(session, selection_id, _MOST_EVENTS)
-    return {"job": job, "run": describe_run(job, place, events)}
+    return {"job": job, "run": describe_run(job, place, events), "asked": tabulate_asked(job.spec)}

@@ -56,6 +56,8 @@ class ShellMiddleware:
 
 def _frame(scope: Scope) -> Response | None:
     path, headers = served_path(scope), Headers(scope=scope)
+    if path == "/favicon.ico":  # browsers ask for it beside answers in JSON
+        return Response(status_code=204, headers={"Cache-Control": "public, max-age=86400"})
     if BY_HTMX in headers or path.startswith(PAGE_ASSETS) or "text/html" not in headers.get("Accept", ""):
         return None
     root, query = scope.get("root_path", "").rstrip("/"), scope["query_string"].decode("latin-1")
@@ -65,5 +67,13 @@ def _frame(scope: Scope) -> Response | None:
     if not path.startswith(PAGES) or {"", ".", ".."} & set(path.removeprefix(PAGES).split("/")):
         return None
     address = f"{root}{quote(path)}{'?' * bool(query)}{query}"
-    content = render("shell.html", root, path=address, version=__version__)
+    content = render("shell.html", root, path=address, title=_name_page(path), version=__version__)
     return HTMLResponse(content, headers={**SECURITY, "Cache-Control": "no-cache", "Vary": f"Accept, {BY_HTMX}"})
+
+
+def _name_page(path: str) -> str:
+    """The title of a page until its content comes with another one."""
+    what, _, one = path.removeprefix(PAGES).partition("/")
+    names = {"new": "New selection", "compare": "Two selections", "selections": "Selections", "names": "Names"}
+    found = {"selections": "Selection", "names": one}.get(what) if one else names.get(what)
+    return f"{found} · Lens" if found else "Lens"

@@ -29,7 +29,7 @@ class SelectionSummary(JobSummary):
     test_dataset_id: str | None = Field(description="Id of the test rows; null if they are held out of the dataset.")
     partial: bool | None = Field(
         description="True if the run was stopped and the result is the best found until then; its `verdict` says what "
-        "to do."
+        "to do. Null without a result."
     )
 
 

@@ -1,5 +1,7 @@
 """Decisions about what a selection found. SQL is in the repositories, HTTP in the endpoints."""
 
+from dataclasses import replace
+
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
@@ -77,12 +79,17 @@ def get_view(services: Services, owner_id: str, selection_id: str, *, with_wrong
         result = SelectionResult.model_validate(report.result | {"classifier": stored and stored.classifier})
     except ValidationError as error:
         raise NoResult(OTHER_RELEASE) from error
-    view = ResultView(result, Texts(texts))
+    view = ResultView(result, Texts(texts), selection.name, _say_origin(selection))
     if not with_wrong:
         return view
     with services.database.session_scope() as session:
         test_id = selection.test_dataset_id or selection.dataset_id
-        return ResultView(result, Texts(texts, load_texts(session, test_id, view.wrong_rows)))
+        return replace(view, texts=Texts(texts, load_texts(session, test_id, view.wrong_rows)))
+
+
+def _say_origin(selection: Job) -> str:
+    model = selection.spec.get("model")
+    return f"{selection.id}, with {model}, submitted {selection.created_at:%Y-%m-%d %H:%M} UTC"
 
 
 def get_classifier(services: Services, session: Session, owner_id: str, selection_id: str) -> Classifier:

@@ -23,7 +23,7 @@ from app.logs.failures import summarize
 from app.problems import problem
 from app.web.access_log import note_problem
 from app.web.paths import BY_HTMX, find_methods, name_paths, served_path
-from app.web.problem_page import TARGET, write_problem
+from app.web.problem_page import NO_SUCH_PAGE, TARGET, WHOLE_PAGE, write_missing_page, write_problem
 from app.web.request_id import HEADER
 from app.web.validation import error_items, join_details
 
@@ -47,7 +47,12 @@ def problem_response(scope: Scope, error: AppError) -> Response:
     headers = {HEADER: request_id, **(_RETRY if isinstance(error, Unavailable) else {}), **error.headers}
     asked = Headers(scope=scope)
     if BY_HTMX in asked:
-        content = write_problem(_encodable(body), has_key="Authorization" in asked)
+        content = write_problem(
+            _encodable(body),
+            has_key="Authorization" in asked,
+            is_page=asked.get("HX-Source") == WHOLE_PAGE,
+            root=scope.get("root_path", "").rstrip("/"),
+        )
         return HTMLResponse(content, error.status, {**headers, **TARGET})
     return JSONResponse(_encodable(body), error.status, headers, media_type="application/problem+json")
 
@@ -63,6 +68,11 @@ def install_error_handlers(app: FastAPI) -> None:
 
     async def handle_framework(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        is_opened = BY_HTMX not in request.headers and "text/html" in request.headers.get("Accept", "")
+        if error.status_code == HTTPStatus.NOT_FOUND and is_opened:
+            note_problem(request.scope, "not-found")
+            root = request.scope.get("root_path", "").rstrip("/")
+            return HTMLResponse(write_missing_page(root), HTTPStatus.NOT_FOUND, {"Vary": "Accept"})
         return problem_response(request.scope, _of_framework(app, request.scope, error))
 
     install(AppError, lambda error: error)
@@ -78,7 +88,8 @@ def install_error_handlers(app: FastAPI) -> None:
 def _of_framework(app: FastAPI, scope: Scope, error: HTTPException) -> AppError:
     detail = str(error.detail)
     if error.status_code == HTTPStatus.NOT_FOUND:
-        detail = name_paths(app.openapi()["paths"])
+        is_page = BY_HTMX in Headers(scope=scope)
+        detail = NO_SUCH_PAGE if is_page else name_paths(app.openapi()["paths"])
     elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         one = (error.headers or {}).get("Allow", "")  # the framework names the methods of one route
         methods = find_methods(app.openapi()["paths"], served_path(scope)) or one

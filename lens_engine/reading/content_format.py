@@ -26,7 +26,17 @@ _REFUSED = {
     b"%PDF-": "a PDF file",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Excel file",
     b"SQLite format 3\x00": "a SQLite database",
+    b"\x89PNG": "a picture (PNG)",
+    b"\xff\xd8\xff": "a picture (JPEG)",
+    b"GIF87a": "a picture (GIF)",
+    b"GIF89a": "a picture (GIF)",
+    b"II*\x00": "a picture (TIFF)",
+    b"MM\x00*": "a picture (TIFF)",
+    b"{\\rtf": "a text of a word processor (RTF)",
 }
+
+_CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\f\r\x1a\x1b"})
+"""Bytes that no text has. ISO 2022 has Escape, and old editors end a file by Control-Z."""
 
 
 def is_parquet(head: bytes, field: str, *, takes_parquet: bool = True) -> bool:
@@ -41,8 +51,15 @@ def is_parquet(head: bytes, field: str, *, takes_parquet: bool = True) -> bool:
         return True
     for magic, name in _REFUSED.items():
         if head.startswith(magic):
-            raise UnsupportedDatasetFormat(f"the file is {name}; save it as CSV or JSONL, uncompressed", field=field)
+            raise UnsupportedDatasetFormat(
+                f"the file is {name}; save the table as CSV or JSONL, uncompressed", field=field
+            )
     return False
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether a file that is not UTF-8 is no text: more than a hundredth of its beginning is control characters."""
+    return 100 * (len(head) - len(head.translate(None, _CONTROLS))) > len(head)
 
 
 def detect_text_format(head: str, field: str) -> TextFormat:

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from lens_engine.errors import InvalidDataset
+from lens_engine.reading.content_format import is_binary
 from lens_engine.reading.dialect import UTF8, WINDOWS_1252, Dialect, FoundDialect, show_encoding
+from lens_engine.reading.errors import UnsupportedDatasetFormat
 from lens_engine.reading.language import count_languages
 
 UNDECODED = re.compile("[\udc80-\udcff]")
@@ -47,6 +49,7 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
 
     Raises:
         InvalidDataset: the encoding cannot be found.
+        UnsupportedDatasetFormat: the file is not text.
     """
     if given.encoding is not None:
         return FoundDialect(given.encoding)
@@ -63,6 +66,13 @@ def _find_encoding(file: io.BufferedReader, legacy: str | None, field: str) -> F
             return FoundDialect(encoding, notes=(f"the file is read as {encoding.upper()}, as its first bytes say",))
     if _is_utf8(file):
         return FoundDialect(UTF8)
+    file.seek(0)
+    if is_binary(file.read(_CHUNK_BYTES)):
+        raise UnsupportedDatasetFormat(
+            "the file is not text: it holds control characters, as pictures and programs do; save the table as CSV or "
+            "JSONL, or name the encoding of a text (encoding), e.g. utf-16",
+            field=field,
+        )
     if legacy is None or legacy.startswith("utf") or not _can_be(file, legacy):
         legacy = _find_latin(file)
     if legacy is None:

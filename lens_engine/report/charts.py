@@ -25,8 +25,11 @@ _PLOT = 230
 _LINE, _ROW = 16, 38
 """Heights of a line of text, and of a name with its mark."""
 
-_NAME = 56
+_NAME = 64
 """Longest name on a line of its own (characters)."""
+
+_CHARACTER, _BOLD_CHARACTER = 6.4, 7.4
+"""Widths of a character of a name, and of one that is chosen. Fonts differ, so a name that may be wider is squeezed."""
 
 
 class Bar(NamedTuple):
@@ -81,7 +84,7 @@ def draw_accuracies(bars: Sequence[Bar], band: Bar | None = None, *, name: str =
     for place, one in enumerate(lines):
         y, kind = place * _ROW + 12, "chosen" if one.is_chosen else ""
         marks += [
-            _text(0, y, shorten(one.label, _NAME), kind),
+            _name(0, y, shorten(one.label, _NAME), kind),
             _text(_WIDTH, y + 13, _interval(one), f"figure {kind}", "end"),
             _line(axis.at(one.low), y + 9, axis.at(one.high), y + 9, f"interval {kind}"),
             _mark(axis.at(one.value), y + 9, kind, is_square=one.is_prompt),
@@ -101,7 +104,8 @@ def draw_frontier(points: Sequence[Point], *, name: str = "frontier") -> Markup:
         kind, place = "chosen" if one.is_chosen else "", (x.at(one.tokens), y.at(one.accuracy))
         taken.append(_find_room(place, taken))
         marks += [_mark(*place, kind), _text(taken[-1][0] + 8, taken[-1][1] + 4, f"{number}", f"number {kind}")]
-        marks.append(_text(0, 222 + number * _LINE, f"{number}  {shorten(one.label, _NAME)}", kind))
+        line = 222 + number * _LINE
+        marks += [_text(0, line, f"{number}", kind), _name(16, line, shorten(one.label, _NAME), kind)]
     told = (
         f"{one.label}: {one.accuracy:.3f} for {one.tokens:,.0f} tokens{', chosen' * one.is_chosen}" for one in points
     )
@@ -202,7 +206,8 @@ def _frame(name: str, title: str, told: Iterable[str], height: float, marks: Ite
     """The drawing, with a title and a text that reads its figures."""
     frame = Markup(
         '<svg class="chart" viewBox="0 0 {width} {height:g}" role="img" aria-labelledby="{name}-title {name}-figures">'
-        '<title id="{name}-title">{title}</title><desc id="{name}-figures">{told}</desc>{marks}</svg>'
+        '<title id="{name}-title">{title}</title><desc id="{name}-figures">{told}</desc>'
+        '<g aria-hidden="true">{marks}</g></svg>'
     )
     drawn = Markup().join(marks)
     return frame.format(width=_WIDTH, height=height, name=name, title=title, told="; ".join(told), marks=drawn)
@@ -211,6 +216,15 @@ def _frame(name: str, title: str, told: Iterable[str], height: float, marks: Ite
 def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> Markup:
     element = Markup('<text x="{:g}" y="{:g}" class="{}" text-anchor="{}">{}</text>')
     return element.format(x, y, kind.strip(), anchor, text)
+
+
+def _name(x: float, y: float, text: str, kind: str) -> Markup:
+    """A name that begins at `x` and ends within the drawing."""
+    room = _WIDTH - x
+    if len(text) * (_BOLD_CHARACTER if kind == "chosen" else _CHARACTER) <= room:
+        return _text(x, y, text, kind)
+    element = Markup('<text x="{:g}" y="{:g}" class="{}" textLength="{:g}" lengthAdjust="spacingAndGlyphs">{}</text>')
+    return element.format(x, y, kind, room, text)
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:

@@ -28,7 +28,8 @@ def write_fragment(result: "SelectionResult") -> str:
 
 def write_markdown(view: ResultView) -> str:
     """The same sections without charts: the tables have their figures."""
-    return "\n\n".join([f"# {write_cell(view.title)}", *map(_write_section, view.sections)]) + "\n"
+    about = [write_cell(view.about)] if view.about else []
+    return "\n\n".join([f"# {write_cell(view.title)}", *about, *map(_write_section, view.sections)]) + "\n"
 
 
 def _write_section(section: Section) -> str:

@@ -50,10 +50,12 @@ class ResultView:
 
     result: "SelectionResult"
     texts: Texts = field(default_factory=Texts)
+    name: str | None = None  #: title of a report
+    about: str = ""  #: where the result comes from, below the title
 
     @property
     def title(self) -> str:
-        return f"Selection for {self.result.provenance.model}"
+        return self.name or f"Selection for {self.result.provenance.model}"
 
     @property
     def sections(self) -> tuple[Section, ...]:

@@ -63,10 +63,14 @@ def test_unknown_key_is_refused_and_can_be_mended(tab: Page) -> None:
     tab.open("/pages/names")
     enter_key(tab, "another key")
     tab.see("The service knows no such key.")
+    assert (tab.driver.title, tab.find("//h1").text) == ("API key · Lens", "API key")
+    tab.wait(lambda: tab.focused.get_attribute("id") == "key", "the field for the key has the focus")
+    assert tab.find_all("//button[.='Forget the key']") == [], "a wrong key is kept"
 
     enter_key(tab, KEY)
 
     tab.see("Open a finished selection, and give it a name.")
+    assert tab.focused.get_attribute("id") == "main", "the focus is lost with the field"
 
 
 def test_key_can_be_forgotten(tab: Page) -> None:

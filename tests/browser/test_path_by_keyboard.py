@@ -44,7 +44,7 @@ def test_path_by_keyboard_alone(tab: Page, lens: Stack) -> None:
     tab.tab_to("Prompt as text")
     tab.press(Keys.ENTER)
     exported = lens.client.get(f"/selections/{selection_id}/export?format=text")
-    assert tab.wait_for_download("support-examples.txt") == exported.content
+    assert tab.wait_for_download("train-prompt.txt") == exported.content
     tab.tab_to("Try a text")
     tab.press("my lamp is broken")
     tab.tab_to("Show the prompt")

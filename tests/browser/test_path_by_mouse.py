@@ -60,7 +60,7 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
 
     tab.follow("Prompt as text")
     exported = lens.client.get(f"/selections/{selection_id}/export?format=text")
-    assert tab.wait_for_download("support-examples.txt") == exported.content
+    assert tab.wait_for_download("desk-prompt.txt") == exported.content
     tab.fill_in("Name that production asks for", "support-desk")
     tab.fill_in("Why (optional)", "the first")
     tab.press_button("Let this name say it")
@@ -74,6 +74,11 @@ def test_name_goes_forward_and_back(tab: Page, lens: Stack, stage: Selections) -
         tab.open(f"/pages/selections/{selection_id}")
         tab.fill_in("Name that production asks for", "films")
         tab.press_button("Let this name say it")
+        if selection_id == second:
+            tab.see("films is in production. It says version 1, of another selection")
+            assert lens.client.get("/prompts/films").json()["selection_id"] == first
+            tab.wait(lambda: "is in production" in tab.focused.text, "what is asked has the focus")
+            tab.press_button("Replace version 1 of films")
         tab.see("It says version")
     tab.follow("Names")
     tab.see("What each name says now")
@@ -81,21 +86,27 @@ def test_name_goes_forward_and_back(tab: Page, lens: Stack, stage: Selections) -
     tab.see("It says version 2, of this selection")
 
     tab.press_button("Go back to version 1")
+    tab.confirm()
 
     tab.see("It says version 3, of this selection")
     tab.see("back to version 1")
     assert lens.client.get("/prompts/films").json()["selection_id"] == first
 
 
-def test_two_selections_are_seen_side_by_side(tab: Page, lens: Stack, stage: Selections) -> None:
-    for name in ("one", "other"):
-        lens.client.patch(f"/selections/{stage.succeeded()}", json={"name": name})
+def test_two_selections_are_seen_side_by_side(tab: Page, stage: Selections) -> None:
+    for _ in range(2):
+        stage.succeeded()
     stage.queued()
+    stage.cancelled()
     tab.open("/pages/selections")
     names = [box.accessible_name for box in tab.find_checkboxes() if box.is_enabled()]
-    assert len(names) == 2, "a selection without an end can be marked"
-    for box in tab.find_checkboxes()[1:]:
+    assert len(names) == 2, "a selection without a result can be marked"
+    show = tab.find("//button[.='Show both side by side']")
+    enabled = [show.is_enabled()]
+    for box in tab.find_checkboxes()[2:]:
         box.click()
+        enabled.append(show.is_enabled())
+    assert enabled == [False, False, True]
 
     tab.press_button("Show both side by side")
 

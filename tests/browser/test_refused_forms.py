@@ -16,10 +16,10 @@ def choose(tab: Page, path: Path, content: bytes) -> None:
 
 
 def see_problem(tab: Page, *words: str) -> None:
-    """The problem is announced, has the focus and says this."""
+    """The problem has the focus, is not announced besides, and says this."""
     for one in words:
         tab.see(one)
-    problem = tab.find("//*[@id='problem'][@role='alert']")
+    problem = tab.find("//*[@id='problem'][@role='region']")
     assert all(one in " ".join(problem.text.split()) for one in words), problem.text
     tab.wait(lambda: tab.focused == problem, "the problem has the focus")
 

@@ -72,7 +72,7 @@ def test_cancelled_in_the_queue_without_a_readable_best_has_no_result(
 
     assert client.post(f"/selections/{selection_id}/cancel").status_code == 202
 
-    assert client.get(f"/selections/{selection_id}").json()["partial"] is False
+    assert client.get(f"/selections/{selection_id}").json()["partial"] is None
     problem_of(client.get(f"/selections/{selection_id}/support-examples"), 409, "no-result")
 
 

@@ -12,8 +12,9 @@ from sqlalchemy import Engine, event
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.lifecycle.claims import renew_lease
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import SMALL_OPTIONS, make_csv
+from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_csv
 from tests.unit.lens_engine.result.reported import make_reported
 
 FRAGMENT = {"HX-Request": "true"}
@@ -90,6 +91,30 @@ def test_browser_gets_the_frame_and_htmx_the_content(client: TestClient, selecti
     assert "What to use" in content.text
 
 
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("new?dataset=ds_1", "New selection"),
+        ("selections", "Selections"),
+        ("selections/sel_1", "Selection"),
+        ("names/films", "films"),
+        ("compare?of=sel_1", "Two selections"),
+    ],
+)
+def test_frame_is_called_as_its_page_will_be(client: TestClient, path: str, title: str) -> None:
+    frame = client.get(f"/pages/{path}", headers=BROWSER).text
+    assert f"<title>{title} · Lens</title>" in frame
+    assert f'<h1 class="unseen">{title} · Lens</h1>' in frame
+
+
+def test_progress_is_said_every_ten_percent(client: TestClient, selections: Selections) -> None:
+    claim = selections.running()
+    with selections.database.session_scope() as session:
+        renew_lease(session, claim, 60, PROGRESS)  # 29 % of the pairs
+    shown = client.get(f"/pages/selections/{claim.job_id}/live", headers=FRAGMENT).text
+    assert '<p role="status" class="unseen">20 % of the pairs scored</p>' in shown
+
+
 def test_frame_shows_its_address_as_text(client: TestClient) -> None:
     frame = client.get('/pages/new?x=%22%3E<script>alert(1)</script>"><script>', headers=BROWSER)
     assert frame.status_code == 200
@@ -164,6 +189,25 @@ def test_result_of_another_release_is_offered_as_it_is(client: TestClient, selec
     )
     shown = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
     assert "Another release of Lens wrote the result." in shown
+
+
+def test_cancelled_selection_without_a_result_offers_none(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.cancelled()
+
+    shown = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
+    assert "It has no result yet; Resume goes on from its checkpoint" in shown
+    assert "Another release" not in shown
+    assert f"/selections/{selection_id}/result" not in shown
+    listed = client.get("/pages/selections", headers=FRAGMENT).text
+    assert re.search(rf'value="{selection_id}"[^>]* disabled', listed), "it can be marked for a comparison"
+
+
+def test_page_that_there_is_not_says_so_and_leads_on(client: TestClient) -> None:
+    answer = client.get("/pages/nowhere", headers={**FRAGMENT, "HX-Source": "main#main"})
+    assert answer.status_code == 404
+    assert "there is no such page" in answer.text
+    assert "/models" not in answer.text, "the paths of the API lead nobody on"
+    assert '<a href="/pages/selections">' in answer.text
 
 
 @pytest.mark.parametrize(

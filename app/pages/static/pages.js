@@ -1,7 +1,7 @@
 // What htmx does not do: the key of this tab, empty fields, downloads with a key, and saying that the service is away.
 (() => {
   "use strict";
-  const NAME = "lens-key", FILE = "lens-file";
+  const NAME = "lens-key";
   const find = (id) => document.getElementById(id);
   const key = () => sessionStorage.getItem(NAME);
   const authorized = (headers) => (key() ? { ...headers, Authorization: `Bearer ${key()}` } : headers);
@@ -40,7 +40,8 @@
     event.preventDefault();
     sessionStorage.setItem(NAME, find("key").value.trim());
     find("forget-key").hidden = false;
-    find("problem").replaceChildren();
+    forget();
+    find("main").focus(); // the field that had it is gone
     find("main").dispatchEvent(new CustomEvent("again"));
   });
 
@@ -52,36 +53,72 @@
     }
   });
 
-  const isAsked = (source) => source?.matches("form, button");
+  const isAsked = (ctx) => ["click", "submit"].includes(ctx.sourceEvent?.type);
+  const isRefused = (ctx) => ctx.hx?.retarget === "#problem";
+
+  // A reader hears a problem once: by the focus that it gets where a person asked, or else as an alert.
+  const announce = (isOfPerson) => find("problem").setAttribute("role", isOfPerson ? "region" : "alert");
   const say = (isOfPerson) => { find("problem").dataset.of = isOfPerson ? "person" : "page"; if (isOfPerson) find("problem").focus(); };
+  const forget = () => { find("problem").replaceChildren(); announce(false); };
+  document.addEventListener("htmx:before:swap", ({ detail: { ctx } }) => { if (isRefused(ctx)) announce(isAsked(ctx)); });
 
   // What a person asked for stays refused until the next request of a person; what the page asks for heals by itself.
   document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
-    if (ctx.hx?.retarget === "#problem") {
-      if (ctx.sourceElement?.id === "main") find("loading")?.remove();
-      say(isAsked(ctx.sourceElement));
-    } else if (isAsked(ctx.sourceElement) || find("problem").dataset.of === "page") find("problem").replaceChildren();
+    const source = ctx.sourceElement;
+    if (isRefused(ctx)) {
+      if (source?.id === "main") source.replaceChildren();
+      else if (!comesAgain(ctx)) source?.querySelector("[data-waits]")?.remove();
+      say(isAsked(ctx));
+    } else {
+      if (isAsked(ctx) || find("problem").dataset.of === "page") forget();
+      if (source?.id === "main") find("said").textContent = ctx.title;
+    }
     if (ctx.hx?.retarget === "#main") find("main").focus();
-    const field = document.querySelector("[data-file-name]");
-    if (field) nameByFile(field);
+    const first = document.querySelector("[data-focus]");
+    first?.removeAttribute("data-focus");
+    first?.focus();
+    for (const box of document.querySelectorAll(".scroll")) {
+      sizes.observe(box);
+      sizes.observe(box.firstElementChild);
+    }
+    countMarked();
+    follow();
   });
 
-  // The name of a dropped file is the first name of the selection of its rows.
-  function nameByFile(field) {
-    const own = `${FILE}-${field.dataset.fileName}`;
-    const dropped = sessionStorage.getItem(FILE);
-    if (dropped) sessionStorage.setItem(own, dropped.slice(0, 200));
-    sessionStorage.removeItem(FILE);
-    field.value = sessionStorage.getItem(own) ?? "";
-    field.removeAttribute("data-file-name");
-  }
-  document.addEventListener("change", ({ target }) => {
-    if (target.id === "dataset") sessionStorage.setItem(FILE, target.files[0]?.name ?? "");
+  // A box is a stop for the keyboard only where it scrolls.
+  const sizes = new ResizeObserver((entries) => {
+    for (const box of new Set(entries.map(({ target }) => target.closest(".scroll")))) {
+      if (box && box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box?.removeAttribute("tabindex");
+    }
   });
+
+  function countMarked() {
+    const button = document.querySelector("#compare button");
+    if (button) button.disabled = document.querySelectorAll("[form=compare]:checked").length !== 2;
+  }
+  document.addEventListener("change", ({ target }) => { if (target.matches("[form=compare]")) countMarked(); });
+
+  // A browser holds six connections to a host for all tabs together. So a page has its stream only while it is seen.
+  let followed = null;
+  function follow() {
+    const stream = find("stream");
+    if (!stream || document.hidden || followed === stream) return;
+    followed = stream;
+    stream.dispatchEvent(new CustomEvent("shown"));
+  }
+  document.addEventListener("visibilitychange", follow);
+  document.addEventListener("htmx:sse:before:connection", (event) => { if (document.hidden) event.preventDefault(); });
+  document.addEventListener("htmx:sse:after:connection", ({ detail: { connection } }) => {
+    if (document.hidden) connection.abortController.abort(); // htmx waits until the page is seen
+    showAway(false);
+  });
+  document.addEventListener("htmx:sse:close", () => { followed = null; });
 
   const pauses = new WeakMap();
-  function tryAgain(source) {
-    if (!source || isAsked(source)) return;
+  const comesAgain = (ctx) => ctx.response.status >= 502 && !isAsked(ctx);
+  function tryAgain({ sourceElement: source }) {
+    if (source === followed) followed = null;
     const pause = Math.min(60, 2 * (pauses.get(source) ?? 1.5));
     pauses.set(source, pause);
     setTimeout(() => source.dispatchEvent(new CustomEvent("again")), 1000 * pause);
@@ -89,29 +126,32 @@
 
   document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
     showAway([502, 504].includes(ctx.response.status));
-    if (ctx.response.status >= 502) tryAgain(ctx.sourceElement);
+    if (comesAgain(ctx)) tryAgain(ctx);
     else pauses.delete(ctx.sourceElement);
+    if (ctx.response.status === 401) {
+      sessionStorage.removeItem(NAME);
+      find("forget-key").hidden = true;
+    }
   });
   document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
     if (!ctx) return;
     showAway(true);
-    tryAgain(ctx.sourceElement);
+    if (ctx.sourceElement && !isAsked(ctx)) tryAgain(ctx);
   });
-  document.addEventListener("htmx:sse:after:connection", () => showAway(false));
   document.addEventListener("htmx:sse:error", () => showAway(true));
 
   async function save(link) {
     const response = await fetch(link.href, { headers: authorized({}) });
     if (!response.ok) {
+      announce(true);
       find("problem").textContent = (await response.json()).detail;
       say(true);
       return;
     }
     const file = new Blob([await response.blob()]);
-    const named = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "");
     const shown = document.createElement("a");
     shown.href = URL.createObjectURL(file);
-    shown.download = named?.[1] ?? link.dataset.save;
+    shown.download = link.dataset.save;
     shown.click();
     setTimeout(() => URL.revokeObjectURL(shown.href), 60000);
   }

@@ -64,14 +64,15 @@ def test_queued_run_says_where_it_stands(place: QueueOut | None, says: str, is_t
         ({"status": "running", "lease_until": PAST}, "The worker is silent.", True),
         ({"status": "cancelling", "lease_until": PAST}, "The worker is silent.", True),
         ({"status": "cancelling"}, "The run is asked to stop", False),
-        ({"status": "cancelled"}, "It was cancelled.", False),
+        ({"status": "cancelled"}, "It was cancelled. It has no result yet; Resume goes on", False),
+        ({"status": "cancelled", "partial": True}, "It was cancelled.", False),
         ({"status": "succeeded"}, "It is done.", False),
         ({"status": "failed", "error": {"detail": "The model gave NaN."}}, "It failed: The model gave NaN.", True),
-        ({"status": "failed"}, "It failed: no reason is stored", True),
+        ({"status": "failed"}, "It failed: the log of the worker has the reason; look there for sel_1", True),
     ],
 )
 def test_run_says_its_state(values: dict[str, Any], says: str, is_trouble: bool) -> None:
-    job = make_job(**{"attempt": 1, "lease_until": AHEAD, **values})
+    job = make_job(**{"attempt": 1, "id": "sel_1", "lease_until": AHEAD, **values})
     if job.progress is not None:
         job.progress = asdict(PROGRESS)
     found = describe_run(job, None, [])

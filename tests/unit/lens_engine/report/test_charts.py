@@ -91,7 +91,7 @@ def test_texts_are_escaped_and_long_names_cut() -> None:
     )
     for chart in charts:
         assert not {element.tag for element in walk(chart)} & {"script", "img"}
-        assert all(len(element.text or "") <= 60 for element in walk(chart) if element.tag == "text")
+        assert all(len(element.text or "") <= 64 for element in walk(chart) if element.tag == "text")
 
 
 def places(chart: Markup, kind: str) -> list[tuple[float, float]]:
@@ -118,3 +118,14 @@ def test_charts_take_little(value: float) -> None:
     assert draw_curve([Step(0, value)])
     assert draw_curve([])
     assert draw_calibration([])
+
+
+@pytest.mark.parametrize("is_chosen", [False, True])
+def test_long_name_is_squeezed_into_the_drawing(is_chosen: bool) -> None:
+    name = "first · hidden states, after one prompt, layer 16 + bag of words"
+    bars = [Bar(name, 0.5, 0.4, 0.6, is_chosen=is_chosen), Bar("short", 0.5, 0.4, 0.6)]
+    room = {element.text: element.get("textLength") for element in walk(draw_accuracies(bars)) if element.tag == "text"}
+    assert (room[name], room["short"]) == ("360", None)
+    points = [Point(name, 1.0, 0.5, is_chosen=is_chosen)]
+    room = {element.text: element.get("textLength") for element in walk(draw_frontier(points)) if element.tag == "text"}
+    assert room[name] == "344"

@@ -1,0 +1,49 @@
+"""What a selection was asked for: its task, its preset, and the options that differ from the preset.
+
+Another release may have stored the spec. So it is shown as it is stored, and is not validated.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lens_engine.presets import PRESETS
+from lens_engine.task.wording import show_count
+from lens_engine.views.table import Table
+
+
+def list_asked(spec: Mapping[str, Any]) -> dict[str, str]:
+    """The parts of a stored spec by name, and each option by its path."""
+    changed = list_changes(spec)
+    return {
+        "model": spec["model"],
+        "preset": spec["preset"] + (f", with {show_count(len(changed), 'option')} changed" if changed else ""),
+        "template": spec["template"],
+        "label words": ", ".join(f"{label}: {word}" for label, word in spec["verbalizer"]),
+        **changed,
+    }
+
+
+def list_changes(spec: Mapping[str, Any]) -> dict[str, str]:
+    """The options that differ from the preset, by their paths."""
+    preset = PRESETS.get(spec["preset"])
+    if preset is None:  # of another release
+        return {}
+    usual = dict(_walk(preset.model_dump(mode="json")))
+    return {
+        path: "none" if value is None else str(value)
+        for path, value in _walk(spec.get("config", {}))
+        if value != usual.get(path, value)
+    }
+
+
+def tabulate_asked(spec: Mapping[str, Any]) -> Table:
+    """What was asked for, as a table."""
+    return Table("What was asked", ("", "value"), tuple(list_asked(spec).items()), words=("", "value"))
+
+
+def _walk(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _walk(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value

@@ -1,0 +1,126 @@
+"""What the pages ask back, and what they say of files and names that cannot be used as they are."""
+
+import re
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.integration.conftest import Selections, run_sql
+from tests.integration.samples import SMALL_OPTIONS, make_csv, make_rows, make_spec, problem_of
+from tests.integration.test_pages import BROWSER, FRAGMENT
+
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256))
+
+
+def store(client: TestClient, content: bytes, name: str = "films.csv") -> Any:
+    return client.post("/pages/datasets", files={"dataset": (name, content)}, headers=FRAGMENT)
+
+
+def suggest(client: TestClient, content: bytes, name: str = "films.csv") -> Any:
+    """The answer to the request for the form of a new selection of this file."""
+    dataset = store(client, content, name).headers["hx-redirect"].rpartition("=")[2]
+    return client.get(f"/pages/suggestion?dataset={dataset}", headers=FRAGMENT)
+
+
+def test_file_of_one_label_is_refused_by_its_label(client: TestClient) -> None:
+    answer = suggest(client, make_csv([one for one in make_rows() if one["label"] == "positive"]))
+    assert answer.status_code == 422, answer.text
+    assert "every row has the label" in answer.text
+    assert "positive" in answer.text
+
+
+def test_file_of_too_few_rows_is_refused_once_and_cannot_be_started(client: TestClient) -> None:
+    answer = suggest(client, make_csv(make_rows()[:12]))
+    assert answer.status_code == 200, answer.text
+    assert re.findall(r">([^<]*): 2 faults; the first: ", answer.text) == ["quick and standard", "paper"]
+    assert '<button class="act" disabled>' in answer.text
+    assert '<button class="act">' in suggest(client, make_csv()).text
+
+
+def test_picture_is_called_one(client: TestClient) -> None:
+    answer = store(client, PNG, "photo.csv")
+    assert answer.status_code == 415
+    assert "the file is a picture (PNG)" in answer.text
+
+
+def test_selection_is_named_by_its_own_file_in_every_tab(client: TestClient) -> None:
+    files = {"dataset": ("refused.csv", b"a,b\n1,2\n")}
+    assert client.post("/pages/datasets", files=files, headers=FRAGMENT).status_code == 422
+    assert (
+        '<input name="name" maxlength="200" value="Filme &amp; mehr.csv">'
+        in suggest(client, make_csv(), r"C:\own\Filme & mehr.csv").text
+    )
+    dataset = client.post("/datasets", files={"dataset": ("films.csv", make_csv())}).json()
+    assert dataset["name"] == "films.csv"
+
+
+@pytest.mark.parametrize("name", ["a\u202eb.csv", "n" * 201, "folder/"])
+def test_file_name_that_is_no_display_name_is_left_out(client: TestClient, name: str) -> None:
+    stored = client.post("/datasets", files={"dataset": (name, make_csv())})
+    assert (stored.status_code, stored.json()["name"]) == (201, None)
+
+
+def test_name_in_production_is_replaced_only_as_it_was_shown(client: TestClient, selections: Selections) -> None:
+    first, second, third = (selections.succeeded() for _ in range(3))
+
+    def promote(selection_id: str, **fields: str) -> Any:
+        fields = {"name": "films", **fields}
+        return client.post(f"/pages/selections/{selection_id}/names", data=fields, headers=FRAGMENT)
+
+    assert promote(first).headers["hx-redirect"] == "/pages/names/films"
+    asked = promote(second, note="better")
+    assert (asked.status_code, "hx-redirect" in asked.headers) == (200, False)
+    assert first in asked.text, "what is replaced is not shown"
+    assert client.get("/prompts/films").json()["selection_id"] == first
+    fields = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', asked.text))
+    assert fields == {"name": "films", "note": "better", "version": "1"}
+
+    assert promote(third, **fields).headers["hx-redirect"] == "/pages/names/films"
+    late = promote(second, **fields)
+
+    assert (late.status_code, late.headers["hx-retarget"]) == (412, "#problem")
+    assert client.get("/prompts/films").json()["selection_id"] == third
+
+
+def test_page_says_what_was_asked(client: TestClient) -> None:
+    body = {"spec": make_spec(name="films", options={**SMALL_OPTIONS, "seed": 7}), "examples": make_rows()}
+    selection_id = client.post("/selections", json=body).json()["id"]
+
+    shown = " ".join(client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text.split())
+
+    assert re.search(r"preset quick, with \d+ options changed", shown)
+    assert "{text} It was {label}." in shown
+    assert "positive: great, negative: terrible" in shown
+    assert re.search(r"<th[^>]*>seed</th> ?<td[^>]*>7</td>", shown)
+
+
+def test_report_and_files_have_the_name_of_the_selection(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.succeeded()
+    page = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
+    assert f'data-save="{selection_id}-report.html"' in page
+    run_sql(selections.database, "UPDATE selections SET name = 'My films.csv'")
+
+    page = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
+    assert {f"My-films-{one}" for one in ("prompt.txt", "result.json", "report.html")} <= set(
+        re.findall('data-save="([^"]*)"', page)
+    )
+    report = client.get(f"/selections/{selection_id}/report")
+    assert "<title>My films.csv</title>" in report.text
+    assert f"{selection_id}, with" in report.text
+    markdown = client.get(f"/selections/{selection_id}/report?format=markdown").text
+    assert markdown.startswith(f"# My films.csv\n\n{selection_id}, with")
+
+
+def test_browser_at_no_address_gets_a_page(client: TestClient) -> None:
+    answer = client.get("/nothing", headers=BROWSER)
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert '<a href="/pages/selections">' in answer.text
+    problem_of(client.get("/nothing"), 404, "not-found")
+    assert client.get("/favicon.ico").status_code == 204
+
+
+def test_comparison_of_nothing_says_what_to_mark(client: TestClient) -> None:
+    answer = client.get("/pages/compare", headers=FRAGMENT)
+    assert answer.status_code == 400
+    assert "mark two selections in the list" in answer.text
