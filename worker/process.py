@@ -37,6 +37,7 @@ from app.worker_device import REDIS_FIELD
 from worker.crash import CrashHandler
 from worker.device import Device
 from worker.faults import WorkerFault
+from worker.health_file import HealthFile
 from worker.horse_report import REPORT
 from worker.metrics import JOB_RESULTS, WorkerMetrics
 from worker.watch import AttemptWatch
@@ -98,6 +99,7 @@ class SelectionWorker(HerokuWorker):
         self._settings = settings
         self._device = device
         self.metrics = WorkerMetrics(device)
+        self._health_file = HealthFile(settings.worker_health_file)
         self._verdict = mmap.mmap(-1, 1)  # memory that a forked work-horse shares with its parent
         self._faults_in_a_row = 0
 
@@ -151,6 +153,7 @@ class SelectionWorker(HerokuWorker):
             super().heartbeat(timeout, pipeline)
             if pipeline is None:
                 self._register_again()
+        self._health_file.touch()
 
     def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
         with bearing_refusals():
