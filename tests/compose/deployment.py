@@ -25,10 +25,10 @@ OWN_FILE = """
 services:
   api: {{ environment: &doubles {{ LENS_ALLOW_TESTING_MODELS: "true", PYTHONPATH: /doubles, {hold}: /doubles/hold }} }}
   worker: {{ environment: *doubles, volumes: ["./doubles:/doubles"], read_only: true, tmpfs: [/tmp] }}
-  endpoint-worker: {{ read_only: true, tmpfs: [/tmp] }}
+  endpoint-worker: {{ environment: *doubles, read_only: true, tmpfs: [/tmp] }}
 """
-"""Adds the double `held`, whose runs wait where a test wants a fault, and take no time of the processor. Workers must do with
-a file system that only has a place for temporary files, too."""
+"""Adds the double `held`, whose runs wait where a test wants a fault, and take no time of the processor. The workers
+have a file system that is read-only but for temporary files, as an operator may set it."""
 FILES = ("docker-compose.yml", "docker-compose.cpu.yml")
 SETTINGS = """
 COMPOSE_PROJECT_NAME={project}
