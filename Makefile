@@ -68,6 +68,10 @@ EXAMPLES ?= 500
 fuzz: $(INSTALLED) ## random requests and files to a real API; EXAMPLES=number for each operation, SEED=number to repeat a run
 	$(BIN)/python -m tests.fuzz --examples $(EXAMPLES) $(if $(SEED),--seed $(SEED))
 
+.PHONY: compose
+compose: $(INSTALLED) ## the compose files on a real Docker engine: build, faults, backup, upgrade, down; 25 minutes, skipped without one
+	$(BIN)/python -m pytest tests/compose --exitfirst
+
 .PHONY: check
 check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index has every pin, numbers of lines, and `make test`
 	$(BIN)/ruff format --check .

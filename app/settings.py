@@ -194,6 +194,11 @@ class Settings(ModelSettings):
         None, ge=1, le=65_535, description="Port on which a worker shows its own metrics; null for none."
     )
     worker_metrics_host: str = Field("127.0.0.1", description="Address on which a worker shows its own metrics.")
+    worker_health_file: Path | None = Field(
+        None,
+        description="File that a worker touches once its models and its device are sound, and then at least every 45 "
+        "seconds, for a health check; null for none.",
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from app.logs.setup import configure_logging
 from app.settings import Settings
 from worker.device import Device, UnfitWorker
+from worker.health_file import HealthFile
 from worker.inspection import inspect
 from worker.metrics import serve_metrics
 from worker.process import create_worker
@@ -27,6 +28,7 @@ def main(look: Callable[[Settings], Device] = inspect) -> int:
     """
     settings = Settings()
     configure_logging(settings.log_level, settings.log_format)
+    HealthFile(settings.worker_health_file).remove()
     hand_in_releases(settings)  # first: the look at the models may take longer than a lease
     try:
         device = look(settings)

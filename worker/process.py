@@ -37,6 +37,7 @@ from app.worker_device import REDIS_FIELD
 from worker.crash import CrashHandler
 from worker.device import Device
 from worker.faults import WorkerFault
+from worker.health_file import HealthFile
 from worker.horse_report import REPORT
 from worker.leaving import has_exited, leave_soon
 from worker.metrics import JOB_RESULTS, WorkerMetrics
@@ -104,6 +105,7 @@ class SelectionWorker(HerokuWorker):
         self._settings = settings
         self._device = device
         self.metrics = WorkerMetrics(device)
+        self._health_file = HealthFile(settings.worker_health_file)
         self._verdict = mmap.mmap(-1, 1)  # memory that a forked work-horse shares with its parent
         self._own_job: Job | None = None  #: of a work-horse
         self._faulted: set[str] = set()  #: ids of the jobs that met a fault since the last sound one
@@ -158,6 +160,7 @@ class SelectionWorker(HerokuWorker):
             super().heartbeat(timeout, pipeline)
             if pipeline is None:
                 self._register_again()
+        self._health_file.touch()
 
     def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
         with bearing_refusals():

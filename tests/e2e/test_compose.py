@@ -3,6 +3,7 @@
 The hosts of the stores and the ports are this machine's, and no container keeps the services apart.
 """
 
+import json
 import os
 import re
 import shutil
@@ -18,9 +19,11 @@ import httpx
 import pytest
 
 from app.lifecycle.states import Status
+from app.problems import TITLES
+from app.web.openapi import Problem
 from lens_cli.service.embedded.child import Child, ChildSpec, find_binary
 from lens_engine.testing import tiny_causal_lm
-from tests.compose import ROOT, Composition
+from tests.compose.composition import ROOT, Composition
 from tests.e2e.stack import make_submission
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
@@ -64,7 +67,15 @@ class Machine:
 
     def _clean(self, service: str) -> list[str]:
         values = {name: self._local(value) for name, value in self.composition.environment(service).items()}
-        return ["/usr/bin/env", "-i", "-C", "/", f"PATH={PATH}", *(f"{name}={it}" for name, it in values.items())]
+        return [
+            "/usr/bin/env",
+            "-i",
+            "-C",
+            "/",
+            f"PATH={PATH}",
+            f"PYTHONPATH={ROOT}",
+            *(f"{name}={it}" for name, it in values.items()),
+        ]
 
     def _local(self, value: str) -> str:
         for host, port in (("postgres", 5432), ("redis", 6379)):
@@ -132,15 +143,22 @@ def _start_redis(machine: Machine) -> None:
     machine.wait_until_healthy("redis", {"redis-cli": f"redis-cli -p {machine.ports['redis']}"})
 
 
+def checks_of_images() -> list[list[str]]:
+    """The health checks of the Dockerfile: of the API, and of a worker."""
+    found = re.findall(r"^HEALTHCHECK .*\\\n +CMD (\[.+\])$", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)
+    return [json.loads(words) for words in found]
+
+
 def test_services_of_the_file_run_a_selection(machine: Machine) -> None:
     composition, port = machine.composition, machine.ports["api"]
     assert machine.run("migrate", ["lens", *composition.command("migrate")]).wait(60) == 0
     machine.run("api", ["lens", *composition.command("api"), "--port", str(port)])
-    check = re.search(r'CMD \["python", "-c", "(.+)"\]', (ROOT / "Dockerfile").read_text("utf-8"))
-    assert check is not None
-    healthy = [sys.executable, "-c", check[1].replace(":8000", f":{port}")]
-    until(lambda: machine.ask("api", healthy).returncode == 0, "the API is healthy")
-    worker = machine.run("worker", ["lens", *composition.command("worker")])
+    of_api, of_worker = checks_of_images()
+    until(lambda: machine.ask("api", [word.replace(":8000", f":{port}") for word in of_api]).returncode == 0, "the API")
+    assert machine.ask("worker", of_worker).returncode == 1
+    of_the_image = ["env", f"LENS_WORKER_HEALTH_FILE={machine.folder / 'health'}"]
+    worker = machine.run("worker", [*of_the_image, "lens", *composition.command("worker")])
+    until(lambda: machine.ask("worker", [*of_the_image, *of_worker]).returncode == 0, "the worker", 120)
     made = machine.ask("api", ["lens", "keys", "create", "alice", "--name", "laptop"])
     key = re.search(r"lens_[0-9a-f]{64}", made.stdout)
     assert key is not None, made.stderr
@@ -151,10 +169,12 @@ def test_services_of_the_file_run_a_selection(machine: Machine) -> None:
         answer = client.post("/selections", json=make_submission(model="tiny"))
         assert answer.status_code == 202, answer.text
         address = answer.headers["Location"]
-        until(lambda: client.get(address).json()["status"] == Status.SUCCEEDED, "the selection succeeds")
+        until(lambda: client.get(address).json()["status"] == Status.SUCCEEDED, "the selection succeeds", 120)
         assert client.get(f"{address}/support-examples").status_code == 200
         assert client.delete(address).status_code == 204
     assert worker.exit_status is None
+    os.utime(machine.folder / "health", (0, 0))
+    assert machine.ask("worker", [*of_the_image, *of_worker]).returncode == 1
 
 
 def test_role_of_the_service_changes_no_table_and_sees_no_other_password(machine: Machine) -> None:
@@ -176,7 +196,7 @@ def test_role_of_the_service_changes_no_table_and_sees_no_other_password(machine
 def test_proxy_passes_a_request_on_and_refuses_large_headers(machine: Machine) -> None:
     assert machine.run("migrate", ["lens", *machine.composition.command("migrate")]).wait(60) == 0
     api, proxy = machine.ports["api"], machine.ports["proxy"]
-    machine.run("api", ["lens", *machine.composition.command("api"), "--port", str(api)])
+    served = machine.run("api", ["lens", *machine.composition.command("api"), "--port", str(api)])
     site = re.sub(r"resolver .*;", "", machine.composition.config("proxy"))
     site = site.replace("listen 8080", f"listen 127.0.0.1:{proxy}").replace("api:8000", f"127.0.0.1:{api}")
     paths = "".join(f"{name}_temp_path {machine.folder / name};" for name in ("client_body", "proxy"))
@@ -195,4 +215,19 @@ def test_proxy_passes_a_request_on_and_refuses_large_headers(machine: Machine) -
         until(is_up, "the proxy passes requests on")
         assert client.get("/selections").json()["code"] == "unauthorized"
         assert client.get("/healthz", headers={f"X-{number}": "x" * 4000 for number in range(30)}).status_code == 400
-        assert client.post("/selections", content=bytes(52 * 2**20)).status_code == 413
+        check_problem(
+            client.post("/selections?x=%22", content=bytes(52 * 2**20)), 413, "content-too-large", "/selections"
+        )
+        served.stop()
+        answer = client.get('/a"b', headers={"X-Request-ID": "mine-1"})
+        check_problem(answer, 503, "unavailable", "/a")
+        assert (answer.headers["Retry-After"], answer.json()["request_id"]) == ("5", "mine-1")
+
+
+def check_problem(answer: httpx.Response, status: int, code: str, instance: str) -> None:
+    """In the form of the service's own problems."""
+    found = Problem.model_validate(answer.json())
+    assert (answer.status_code, answer.headers["Content-Type"]) == (status, "application/problem+json")
+    assert (found.status, found.code, found.instance) == (status, code, instance)
+    assert (found.type, found.title) == (f"/docs#{code}", TITLES[code])
+    assert answer.headers["X-Request-ID"] == found.request_id

@@ -8,7 +8,7 @@ import pytest
 
 import lens_cli.application
 from app.settings import Settings
-from tests.compose import ROOT, read_yaml
+from tests.compose.composition import ROOT, read_yaml
 
 PASSWORDS = ("POSTGRES_PASSWORD", "OWNER_PASSWORD", "REDIS_PASSWORD")
 SECRETS = {*PASSWORDS}
@@ -17,6 +17,7 @@ EXAMPLES_NOT_DEFAULTS = {
     *("LENS_API_KEYS", "LENS_SPOOL_DIR", "LENS_CACHE_DIR"),
     *("LENS_KEEP_DAYS", "LENS_MAX_SECONDS", "LENS_MAX_PAIRS", "LENS_ENDPOINTS"),
     *("LENS_METRICS_KEY_HASH", "LENS_WORKER_METRICS_PORT", "LENS_RAY_ADDRESS", "LENS_RAY_ACTORS"),
+    "LENS_WORKER_HEALTH_FILE",
 }
 """Settings without a default that could be written down: they are null, or a path below the home folder."""
 
@@ -95,7 +96,7 @@ def test_compose_files_use_only_variables_of_env_example() -> None:
 def test_compose_without_a_secret_does_not_start() -> None:
     text = (ROOT / "docker-compose.yml").read_text("utf-8")
     uses = re.findall(r"\$\{(\w+)(:\?[^}]+)?", text)
-    assert [name for name, refusal in uses if not refusal] == ["WORKER_MEMORY"]  # has a default
+    assert {name for name, refusal in uses if not refusal} == {"WORKER_MEMORY"}  # has a default
 
 
 def test_images_and_services_set_only_known_settings(services: dict[str, Any], stages: dict[str, list[str]]) -> None:
@@ -113,7 +114,8 @@ def test_commands_of_services_exist(services: dict[str, Any]) -> None:
 def test_every_setting_reaches_a_service_and_the_migration_has_few(services: dict[str, Any]) -> None:
     names = {name: set(services[name]["environment"]) for name in ("migrate", "api", "worker", "endpoint-worker")}
     of_workers = names["worker"] | names["endpoint-worker"]
-    assert names["api"] | of_workers | {"LENS_ALLOW_TESTING_MODELS"} == names_of_settings()
+    of_images = {"LENS_WORKER_HEALTH_FILE"}
+    assert names["api"] | of_workers | of_images | {"LENS_ALLOW_TESTING_MODELS"} == names_of_settings()
     assert names["migrate"] == {"LENS_DATABASE_URL", "LENS_LOG_LEVEL", "LENS_LOG_FORMAT"}
     assert not {name for name in of_workers if "KEY" in name or "RATE" in name}
 
@@ -130,6 +132,25 @@ def test_the_proxy_and_the_worker_that_asks_servers_have_a_way_out(compose: dict
     assert {name for name, joined in networks.items() if "edge" in joined} == {"proxy"}
     assert {name for name, joined in networks.items() if "outside" in joined} == {"endpoint-worker"}
     assert networks["proxy"] == ["inside", "edge"]
+
+
+def test_each_container_has_limits_of_memory_swap_space_and_processes(services: dict[str, Any]) -> None:
+    for name, service in {
+        **services,
+        **read_yaml("docker-compose.ray.yml")["services"],
+        "worker": services["worker"],
+    }.items():
+        assert service["memswap_limit"] == service["mem_limit"], name
+        assert service["pids_limit"] > 0, name
+
+
+def test_no_two_services_build_an_image_of_one_name() -> None:
+    built: list[str] = []
+    for file in COMPOSE_FILES:
+        for name, service in read_yaml(file)["services"].items():
+            if "build" in service:
+                built.append(service.get("image", f"lens-{name}"))
+    assert sorted(set(built)) == sorted(built)
 
 
 def test_services_come_back_but_the_migration_does_not(services: dict[str, Any]) -> None:
@@ -185,19 +206,28 @@ def test_files_that_install_name_no_index(name: str) -> None:
 def test_api_image_is_made_without_torch(stages: dict[str, list[str]]) -> None:
     text = "\n".join([*lineage(stages, "api"), *lineage(stages, "build-api")])
     assert "COPY --from=build-api /opt/lens /opt/lens" in text
-    assert 'install -c constraints.txt ".[service]"' in text
+    assert "install -c constraints.txt -r lens.txt -r service.txt" in text
     assert "torch" not in text
     assert "model" not in text
 
 
 def test_extras_of_images_exist(stages: dict[str, list[str]]) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    asked = re.findall(r'"\.\[([\w,]+)\]"', "\n".join(line for stage in stages.values() for line in stage))
+    asked = re.findall(r"-r (\w+)\.txt", "\n".join(line for stage in stages.values() for line in stage))
     assert asked
-    assert {extra for group in asked for extra in group.split(",")} <= extras.keys()
+    assert set(asked) <= {"lens", *extras}
 
 
-@pytest.mark.parametrize("stage", ["api", "worker"])
+@pytest.mark.parametrize("stage", ["build-api", "build-endpoint-worker", "build-worker", "build-ray"])
+def test_what_installs_a_requirement_sees_no_source(stages: dict[str, list[str]], stage: str) -> None:
+    """Otherwise a change of the source would install every requirement again."""
+    copied = [line for line in lineage(stages, stage) if line.startswith("COPY")]
+    assert [
+        line for line in copied if not re.fullmatch(r"COPY (constraints|--from=requirements [\w/. -]+)\.txt \./", line)
+    ] == []
+
+
+@pytest.mark.parametrize("stage", ["api", "endpoint-worker", "worker", "ray"])
 def test_image_runs_as_a_user_without_rights(stages: dict[str, list[str]], stage: str) -> None:
     lines = lineage(stages, stage)
     users = [line for line in lines if line.startswith("USER")]

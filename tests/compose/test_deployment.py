@@ -1,0 +1,188 @@
+"""The life of a deployment, with the faults in it. Each test leaves the service as it found it."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from app.lifecycle.states import Status
+from app.problems import TITLES
+from app.web.openapi import Problem
+from tests.compose.conftest import make_key
+from tests.compose.deployment import UP_SECONDS, Deployment
+from tests.compose.operations import commands_of
+from tests.e2e.scorers import HELD
+from tests.e2e.stack import make_submission
+from tests.e2e.test_crashes import IN_THE_SEARCH
+from tests.e2e.waiting import until
+
+pytestmark = pytest.mark.timeout(1800)
+
+STOP_ENGINE, START_ENGINE = "COMPOSE_STOP_ENGINE", "COMPOSE_START_ENGINE"
+KILL_CHILD = "read worker _ </proc/1/task/1/children; read child _ </proc/$worker/task/$worker/children; kill -9 $child"
+
+
+@pytest.fixture(scope="session")
+def digest(lens: Deployment) -> str:
+    """Of the result of a run to which nothing happened."""
+    selection = lens.wait_until_done(lens.submit(make_submission(model=HELD)))
+    assert selection["status"] == Status.SUCCEEDED, selection
+    return str(selection["digest"])
+
+
+@pytest.fixture
+def held_id(lens: Deployment, digest: str) -> Iterator[str]:
+    """A selection that waits in its search."""
+    del digest  # of a run before, which must not wait
+    lens.hold_from(IN_THE_SEARCH)
+    try:
+        selection_id = lens.submit(make_submission(model=HELD))
+        lens.wait_until_held(selection_id, attempt=1)
+        yield selection_id
+    finally:
+        lens.let_go()
+
+
+def check_result(lens: Deployment, selection_id: str, digest: str) -> None:
+    lens.let_go()
+    selection = lens.wait_until_done(selection_id)
+    assert (selection["status"], selection["digest"]) == (Status.SUCCEEDED, digest)
+
+
+def test_service_that_is_up_replaces_no_container_when_it_is_started_again(lens: Deployment) -> None:
+    before = lens.containers()
+    for options in ("--build", "--build", ""):
+        lens.up(options)
+        assert lens.containers() == before, options
+
+
+def test_change_of_the_source_installs_no_requirement(lens: Deployment) -> None:
+    images = ("api", "worker-cpu")
+    before = {image: lens.layers(image) for image in images}
+    source = lens.folder / "worker" / "__init__.py"
+    source.write_text(source.read_text("utf-8") + "# A change.\n", "utf-8")
+
+    lens.up("--build")
+
+    for image in images:
+        layers = lens.layers(image)
+        assert layers[:-1] == before[image][:-1], image
+        assert layers[-1] != before[image][-1], image
+
+
+def test_killed_child_and_killed_worker_cost_no_result(lens: Deployment, held_id: str, digest: str) -> None:
+    lens.do(f"docker compose exec -T worker sh -c '{KILL_CHILD}'")
+    lens.wait_until_held(held_id, attempt=2)
+    lens.do("docker compose kill worker")
+    lens.up("worker")
+    lens.wait_until_held(held_id, attempt=3)
+
+    check_result(lens, held_id, digest)
+    assert lens.crashes(held_id) == 2
+
+
+def test_killed_stores_and_a_killed_api_cost_no_attempt(lens: Deployment, held_id: str, digest: str) -> None:
+    for service in ("postgres", "redis", "api"):
+        lens.do(f"docker compose kill {service}")
+        lens.up(service)
+
+    check_result(lens, held_id, digest)
+    assert lens.crashes(held_id) == 0
+
+
+def test_proxy_answers_with_a_problem_while_the_api_is_away(lens: Deployment) -> None:
+    lens.do("docker compose stop api")
+    answer = lens.ask("GET", "/selections?limit=1")
+    lens.up()
+
+    found = Problem.model_validate(answer.json())
+    assert (answer.status_code, answer.headers["Content-Type"]) == (503, "application/problem+json")
+    assert (found.code, found.title, found.instance) == ("unavailable", TITLES["unavailable"], "/selections")
+    assert answer.headers["Retry-After"] == "5"
+    assert lens.ask("GET", "/selections").status_code == 200
+
+
+def test_proxy_logs_requests_but_not_its_own_health_check(lens: Deployment) -> None:
+    lens.ask("GET", "/selections?limit=7")
+    lines = lens.do("docker compose logs --no-color proxy").splitlines()
+    assert any("GET /selections?limit=7" in line for line in lines)
+    assert [line for line in lines if "GET /healthz" in line] == []
+
+
+def test_scaled_services_share_the_work(lens: Deployment) -> None:
+    lens.up("--scale api=2", "--scale worker=2")
+    assert len(lens.ask("GET", "/readyz").json()["workers"]) == 2
+    statuses = {lens.ask("GET", "/selections").status_code for _ in range(8)}
+    lens.up("--scale api=1", "--scale worker=1")
+
+    assert statuses == {200}
+    assert set(lens.containers()) == {"postgres", "redis", "api", "proxy", "worker"}
+
+
+def test_drained_worker_ends_by_itself_and_comes_back_with_up(lens: Deployment) -> None:
+    lens.do("docker compose kill --signal USR1 worker")
+    state = "docker compose ps --all --format '{{.State}} {{.ExitCode}}' worker"
+    until(lambda: lens.do(state).split() == ["exited", "0"], "the worker ends", seconds=60)
+
+    lens.up("worker")
+
+    assert lens.do(state).split() == ["running", "0"]
+
+
+def test_endpoint_worker_without_its_key_fails_up_and_starts_with_it(lens: Deployment) -> None:
+    served = (
+        '{"ours": {"kind": "vllm", "url": "http://10.0.0.5:8000", "model": "our-llama", "key_variable": "OUR_KEY"}}'
+    )
+    options = f"--detach --build --no-deps --wait --wait-timeout {UP_SECONDS}"
+    up = f"docker compose --profile endpoints up {options} endpoint-worker"
+
+    refused = lens.shell(up, LENS_ENDPOINTS=served)
+    said = lens.logs("endpoint-worker")
+    (lens.folder / "endpoint-keys.env").write_text("OUR_KEY=x\n")
+    lens.do(up, LENS_ENDPOINTS=served)
+    lens.do("docker compose --profile endpoints rm --stop --force endpoint-worker")
+
+    assert refused.returncode == 1, refused.stderr
+    assert "the environment variable OUR_KEY" in said
+
+
+def test_backup_comes_back_on_a_new_machine_and_into_the_living_database(lens: Deployment, digest: str) -> None:
+    ids = {selection["id"] for selection in lens.ask("GET", "/selections").json()["items"]}
+    lens.do(commands_of("Back up"))
+
+    lens.do("docker compose down --volumes")
+    lens.do(commands_of("Restore on a new machine"))
+    assert {it["id"] for it in lens.ask("GET", "/selections").json()["items"]} == ids
+
+    check_result(lens, lens.submit(make_submission(model=HELD)), digest)
+    lens.do(commands_of("Restore in place"))
+    assert {it["id"] for it in lens.ask("GET", "/selections").json()["items"]} == ids
+    make_key(lens)
+
+
+@pytest.mark.skipif(
+    not (os.environ.get(STOP_ENGINE) and os.environ.get(START_ENGINE)),
+    reason=f"stops the engine only where {STOP_ENGINE} and {START_ENGINE} have the commands that stop and start it",
+)
+def test_stopped_engine_costs_no_attempt(lens: Deployment, held_id: str, digest: str) -> None:
+    lens.do(os.environ[STOP_ENGINE])
+    lens.do(os.environ[START_ENGINE])
+    lens.up()
+
+    check_result(lens, held_id, digest)
+    assert lens.crashes(held_id) == 0
+
+
+def test_selection_with_the_bundled_model_ends_with_support_examples(lens: Deployment) -> None:
+    selection_id = lens.submit(make_submission(model="smollm2-135m-instruct"))
+
+    assert lens.wait_until_done(selection_id)["status"] == Status.SUCCEEDED
+    assert lens.ask("GET", f"/selections/{selection_id}/support-examples").status_code == 200
+    assert lens.crashes(selection_id) == 0
+
+
+def test_down_leaves_the_data_and_nothing_else(lens: Deployment) -> None:
+    lens.do("docker compose down")
+    label = "--filter label=com.docker.compose.project=lens-ring"
+    assert lens.do(f"docker ps --all --quiet {label}; docker network ls --quiet {label}") == ""
+    assert len(lens.do(f"docker volume ls --quiet {label}").split()) == 3

@@ -1,0 +1,45 @@
+"""The file that tells a health check whether a worker lives."""
+
+import os
+from pathlib import Path
+
+from app.lifecycle.states import Status
+from tests.e2e.stack import Stack
+from tests.e2e.waiting import until
+
+LONG_AGO = (0, 0)
+
+
+def is_fresh(path: Path) -> bool:
+    return path.exists() and path.stat().st_mtime > LONG_AGO[1]
+
+
+def test_worker_touches_its_file_when_it_has_started_and_with_each_job(lens: Stack, tmp_path: Path) -> None:
+    path = tmp_path / "health"
+    worker = lens.start_worker(LENS_WORKER_HEALTH_FILE=str(path))
+    until(lambda: is_fresh(path), "the worker touches its file")
+    os.utime(path, LONG_AGO)
+
+    lens.wait_for(lens.submit(model="held"), Status.SUCCEEDED)
+    until(lambda: is_fresh(path), "a job touches the file")
+
+    assert worker.exit_status is None
+
+
+def test_worker_that_does_not_start_leaves_no_file(lens: Stack, tmp_path: Path) -> None:
+    path = tmp_path / "health"
+    path.touch()  # of the process before
+
+    models = '{"held": "testing:tests.e2e.scorers:held", "ours": "/nowhere"}'
+    worker = lens.start_worker(LENS_WORKER_HEALTH_FILE=str(path), LENS_ALLOWED_MODELS=models)
+
+    assert worker.wait(60) == 2, worker.log()
+    assert not path.exists()
+
+
+def test_worker_whose_file_cannot_be_written_works_on_and_says_so(lens: Stack, tmp_path: Path) -> None:
+    worker = lens.start_worker(LENS_WORKER_HEALTH_FILE=str(tmp_path / "missing" / "health"))
+
+    lens.wait_for(lens.submit(model="held"), Status.SUCCEEDED)
+
+    assert "LENS_WORKER_HEALTH_FILE cannot be touched (No such file or directory)" in worker.log()
