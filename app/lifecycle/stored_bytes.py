@@ -3,14 +3,15 @@
 from collections import defaultdict
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import func, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.lifecycle.rows import ROW_BYTES
 from app.models import Dataset, Job, PromptContent, Report, StoredCheckpoint, StoredClassifier
 
 DATASETS, JOBS, RESULTS, CHECKPOINTS, PROMPTS = PARTS = ("datasets", "jobs", "results", "checkpoints", "prompts")
-"""Datasets: texts, labels, other columns, what each row takes, and reports. Jobs: specs, and the answers that evaluations and predictions have or will have. Results: with classifiers."""
+"""Datasets: texts, labels, other columns, what each row takes, and reports. Jobs: specs, and the answers that
+evaluations and predictions have or will have. Results: with classifiers."""
 
 
 def read_stored_bytes(session: Session, owner_id: str | None = None) -> dict[str, dict[str, int]]:
@@ -28,7 +29,8 @@ def count_stored(session: Session, owner_id: str) -> int:
     return sum(read_stored_bytes(session, owner_id).get(owner_id, {}).values())
 
 
-def _queries() -> list[tuple[str, Select[Any], ColumnElement[str]]]:
+def _queries() -> list[tuple[str, Any, InstrumentedAttribute[str]]]:
+    """For each part: statements of owner and bytes, and the column of the owner."""
     size = func.pg_column_size
     rows = Dataset.num_bytes + ROW_BYTES * Dataset.num_rows + func.coalesce(size(Dataset.report), 0)
     named = size(PromptContent.result) + func.coalesce(size(PromptContent.classifier), 0)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from zipfile import ZipFile
 
-from tests.compose import ROOT
+from tests.compose.composition import ROOT
 
 
 def test_wheel_has_the_marker_of_the_types(tmp_path: Path) -> None:
