@@ -79,7 +79,7 @@ def test_name_goes_forward_and_back(tab: Page, lens: Stack, stage: Selections) -
             assert lens.client.get("/prompts/films").json()["selection_id"] == first
             tab.wait(lambda: "is in production" in tab.focused.text, "what is asked has the focus")
             tab.press_button("Replace version 1 of films")
-        tab.see("It says version")
+        tab.see("of this selection")
     tab.follow("Names")
     tab.see("What each name says now")
     tab.follow("films")
