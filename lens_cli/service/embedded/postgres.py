@@ -94,6 +94,8 @@ class PostgresServer(EmbeddedServer):
             self._initialise()
         self._check_who_may_connect()
         _stop_leftover(self._data_dir)
+        starter = f'starter "{name_of_this_account()}" {_SUPERUSER}\n'
+        write_private(self._data_dir / "pg_ident.conf", starter, self.account)
         settings = _SETTINGS if self._durable else (*_SETTINGS, *_RELAXED)
         command = [self._binary("postgres"), "-D", working_folder(self._data_dir)]
         command += [f"--{setting}" for setting in settings]
@@ -128,7 +130,6 @@ class PostgresServer(EmbeddedServer):
             raise ChildFailed(f"initdb could not create {self._data_dir}:\n{child.read_log_tail()}")
         give_tree(scratch, self.account)
         write_private(scratch / "pg_hba.conf", _HBA, self.account)
-        write_private(scratch / "pg_ident.conf", f'starter "{name_of_this_account()}" {_SUPERUSER}\n', self.account)
         scratch.rename(self._data_dir)
 
     def _check_who_may_connect(self) -> None:
