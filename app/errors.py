@@ -28,7 +28,8 @@
     │   └── IdempotencyMismatch         422  idempotency-mismatch
     ├── PreconditionRequired            428  precondition-required
     ├── TooManyRequests                 429  too-many-requests
-    │   └── TooManySelections           429  too-many-selections
+    │   ├── TooManySelections           429  too-many-selections
+    │   └── TooManyStreams              429  too-many-streams
     └── Unavailable                     503  unavailable
         ├── Busy                        503  busy
         └── StorageFull                 503  storage-full
@@ -196,6 +197,10 @@ class TooManyRequests(AppError):
 
 class TooManySelections(TooManyRequests):
     code = "too-many-selections"
+
+
+class TooManyStreams(TooManyRequests):
+    code = "too-many-streams"
 
 
 class OwnerFull(AppError):

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -13,9 +14,11 @@ _BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class ProcessMetrics:
-    """Connections, submissions, ends of the reader, and how late the event loop is."""
+    """Connections, submissions, streams, ends of the reader, and how late the event loop is."""
 
-    def __init__(self, registry: CollectorRegistry, services: Services, admission: Admission) -> None:
+    def __init__(
+        self, registry: CollectorRegistry, services: Services, admission: Admission, num_streams: Callable[[], int]
+    ) -> None:
         pool = services.database.engine.pool
         in_use = Gauge("lens_database_connections", "Connections to Postgres that requests hold.", registry=registry)
         in_use.set_function(lambda: float(pool.checkedout()))  # type: ignore[attr-defined]
@@ -25,6 +28,11 @@ class ProcessMetrics:
             "lens_submissions_admitted", "Submissions that are read, wait or are stored.", registry=registry
         )
         admitted.set_function(lambda: float(admission.num_admitted))
+        streams = Gauge("lens_streams", "Streams of events that are open.", registry=registry)
+        streams.set_function(lambda: float(num_streams()))
+        self.refused_streams = Counter(
+            "lens_streams_refused", "Streams that were refused because too many were open.", registry=registry
+        )
         self.reader_ends = Counter(
             "lens_reader_ends", "How often the reader of large submissions ended by itself.", registry=registry
         )

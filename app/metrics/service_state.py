@@ -16,7 +16,8 @@ from sqlalchemy.orm import Session
 from app.lifecycle.states import Status
 from app.metrics import counters
 from app.metrics.counters import CounterKey, read_counters
-from app.models import Job
+from app.models import Job, Prompt
+from app.prompts.service import MOST_VERSIONS, WARNED_FROM
 from app.services import Services
 
 CACHE_SECONDS = 5.0
@@ -49,7 +50,7 @@ class ServiceState(Collector):
         about = "Whether Postgres answers and has this release's tables (1 or 0)."
         try:
             with self._services.database.session_scope() as session:
-                found = [*_selections(session), *_queue(session), *_counters(session)]
+                found = [*_selections(session), *_queue(session), *_names(session), *_counters(session)]
         except SQLAlchemyError:
             return [_up("lens_database_up", about, is_up=False)]
         return [_up("lens_database_up", about, is_up=True), *found]
@@ -93,6 +94,12 @@ def _queue(session: Session) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "lens_queue_oldest_seconds", "How long the oldest of them waits (seconds); 0 if none.", value=float(oldest or 0)
     )
+
+
+def _names(session: Session) -> Iterator[Metric]:
+    query = select(func.count()).where(Prompt.version >= WARNED_FROM, ~Prompt.is_deleted)
+    about = f"Names with {WARNED_FROM:,} versions or more, of at most {MOST_VERSIONS:,}."
+    yield GaugeMetricFamily("lens_names_near_limit", about, value=float(session.scalar(query) or 0))
 
 
 def _counters(session: Session) -> Iterator[Metric]:

@@ -26,9 +26,10 @@ from app.pages.preview import StoringFiles, Suggesting
 from app.pages.rendering import answer, go_to
 from app.selections.order import SelectionOrder
 from app.services import Services
+from app.web.parameters import read_number
 from app.web.rate_limits import SUBMISSION_LIMIT, count_submission
 from app.web.request_body import check_media_type
-from app.web.strict_json import read_json
+from app.web.strict_json import parse_json
 from lens_engine.errors import InvalidInput
 from lens_engine.presets import nest_options, overlay_options
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
@@ -44,7 +45,7 @@ _FORM = "application/x-www-form-urlencoded"
 _SHOWN_ROWS = 20
 _MOST_FIELDS = 4000
 """Two fields for each label, and others."""
-_MOST_DIGITS = 20
+_MOST_DIGITS = 19
 
 _SPEC = ("template", "model", "preset", "name")
 _OPTIONS = ("seed", "num_demonstrations", "use", "labels.rare", "budget.max_seconds")
@@ -130,7 +131,7 @@ async def show_suggestion(
 def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
     """The prompt for one row, as the form has it, with a later row of another label as its only demonstration."""
     number, dataset = read_field(fields, "row"), read_field(fields, "dataset_id")
-    first = int(number) if number.isdecimal() and len(number) < 9 else 0
+    first = read_number(number, 8) or 0
     with services.database.session_scope() as session:
         datasets.get(session, owner, dataset)
         rows = load_rows_from(session, dataset, first, _SHOWN_ROWS)
@@ -193,12 +194,13 @@ def _words(fields: FormData) -> dict[str, str]:
 
 def _read_value(text: str) -> Any:
     """A number or a word of the form."""
-    return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else text
+    number = read_number(text, _MOST_DIGITS)
+    return text if number is None else number
 
 
 def _read_options(text: str) -> dict[str, Any]:
     try:
-        found = read_json(text, "options")
+        found = parse_json(text, "options")
     except AppError as error:
         raise Unprocessable(f"the further options are no JSON: {error.detail}") from error
     if not isinstance(found, dict):

@@ -102,6 +102,12 @@ class ReadTexts:
     rows: tuple[TextRow, ...]
     dialect: FoundDialect
     format: DatasetFormat = "inline"
+    changes: tuple[str, ...] = ()  #: a sentence about what was changed in the other columns, if anything
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """One sentence for each oddity that was accepted."""
+        return (*self.dialect.notes, *self.changes)
 
 
 def read_texts(
@@ -130,7 +136,7 @@ def read_texts(
     rows = TextCollector(limits, field, column)
     with open_table(source, limits, field, dialect) as table:
         _read(table, rows)
-    return ReadTexts(tuple(rows.rows), table.dialect, table.format)
+    return ReadTexts(tuple(rows.rows), table.dialect, table.format, rows.notes)
 
 
 def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:
@@ -142,7 +148,7 @@ def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:
     rows = TextCollector(limits, "texts", TEXT)
     for text in texts:
         add_value({TEXT: text}, rows)
-    return ReadTexts(tuple(rows.rows), FoundDialect(UTF8))
+    return ReadTexts(tuple(rows.rows), FoundDialect(UTF8), changes=rows.notes)
 
 
 def read_examples(
