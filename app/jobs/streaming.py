@@ -100,15 +100,16 @@ class Streams:
     def _is_full(self, owner_id: str) -> bool:
         return self._open.total() >= MOST_STREAMS or self._open[owner_id] >= MOST_OF_OWNER
 
-    async def _counted(self, owner_id: str, messages: AsyncIterator[str]) -> AsyncIterator[str]:
+    async def _counted(self, owner_id: str, messages: AsyncGenerator[str]) -> AsyncIterator[str]:
         """Count a stream while its client reads. Of several that came at once, those beyond the limits end at once."""
         if self._is_full(owner_id):
             self._note_refusal()
             return
         self._open[owner_id] += 1
         try:
-            async for message in messages:
-                yield message
+            async with contextlib.aclosing(messages):
+                async for message in messages:
+                    yield message
         finally:
             self._open[owner_id] -= 1
             self._open += Counter()  # forgets owners without a stream

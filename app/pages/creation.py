@@ -16,7 +16,7 @@ from app.datasets import service as datasets
 from app.datasets.endpoints import read_report
 from app.datasets.repository import load_rows_from
 from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, ServicesDep
-from app.errors import AppError, BadRequest, Unprocessable
+from app.errors import AppError, Unprocessable
 from app.intake.form import COLUMN_PARTS, submission_of
 from app.intake.idempotency import check_key
 from app.intake.large_work import do_large, holding_place
@@ -24,6 +24,7 @@ from app.intake.submissions import JsonSubmission, RawSubmission
 from app.jobs.enqueueing import enqueueing
 from app.pages.preview import StoringFiles, Suggesting
 from app.pages.rendering import answer, go_to
+from app.problems import point
 from app.selections.order import SelectionOrder
 from app.services import Services
 from app.web.parameters import read_number
@@ -32,6 +33,7 @@ from app.web.request_body import check_media_type
 from app.web.strict_json import parse_json
 from lens_engine.errors import InvalidInput
 from lens_engine.presets import nest_options, overlay_options
+from lens_engine.reading.text_checks import UNSTORABLE
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.task.unicode_form import fold_label
@@ -56,12 +58,13 @@ async def read_form(request: Request) -> FormData:
     """
     Raises:
         UnsupportedMediaType: the body is no form.
-        BadRequest: a field holds NUL.
+        Unprocessable: a field holds what no store keeps.
     """
     check_media_type(request, _FORM, send=f"a form ({_FORM})")
     fields = await request.form(max_files=0, max_fields=_MOST_FIELDS)
-    if any("\x00" in str(value) for value in fields.values()):
-        raise BadRequest("a field holds NUL, which no store keeps; take it out")
+    for name, value in fields.multi_items():
+        if UNSTORABLE.search(str(value)):
+            raise Unprocessable.at(point(name), f"`{name}` holds NUL, which no store keeps; take it out")
     return fields
 
 

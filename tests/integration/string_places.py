@@ -4,11 +4,14 @@ import copy
 import itertools
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
 from tests.integration.samples import make_rows
 
@@ -26,7 +29,6 @@ JSON_VALUES: dict[str, str] = {
     "-Infinity": "-Infinity",
     "long number": "9" * 5000,
     "100,000 lists": "[" * 100_000 + "]" * 100_000,
-    "100,000 objects": '{"a":' * 100_000 + "1" + "}" * 100_000,
     "101 lists": "[" * 101 + "]" * 101,
 }
 """What a JSON document may hold at any place, as it is written."""
@@ -47,7 +49,8 @@ _BYTES: dict[str, bytes] = {
     "100,000 lists": b"[" * 100_000,
     "quote": b'"',
 }
-CELLS = {**_BYTES, "long": b"x" * 150_000, "longer than a row": b"x" * 2_000_000}
+PARTS = {**_BYTES, "long": b"x" * 150_000}
+CELLS = {**PARTS, "longer than a row": b"x" * 1_100_000}
 WORDS = {name: value for name, value in _BYTES.items() if name not in ("100,000 lists", "flood of marks")}
 WORDS |= {"long": b"x" * 5000, "flood of marks": MARKS.encode()[:1000], "": b"", "cursor": urlsafe_b64encode(b"-1e9")}
 """What a path, a query or a header may hold: servers bound their length."""
@@ -59,6 +62,7 @@ HEADERS = (
 )
 """Headers that the service, its framework or a server before it reads, also where no route declares them."""
 
+_PAGE_FORM = b"application/x-www-form-urlencoded"
 _KEY = object()
 """The step of a path to the name of a member."""
 _MARK = "@place@"
@@ -195,32 +199,37 @@ class Operation:
         for kind in self.media_types:
             schema = self._resolve(self._schema(kind))
             for name in [name for name, one in schema.get("properties", {}).items() if one.get("format") == "binary"]:
-                for place, value, file in _bad_files():
-                    parts = {**self._parts(self._base_body(kind)), name: file}
+                for place, value, file in _bad_files(name):
+                    parts = {**self._parts(self._base_body(kind)), name: _File(file)}
                     yield self._send(f"{place}|row |the header|the file", value, kind, content=_write_form(parts))
 
     def _with_values(self, kind: str, schema: Any, body: Any, path: Path) -> Iterator[Request]:
-        marked = _put(body, path, _MARK)
-        place = next((str(step) for step in reversed(path) if isinstance(step, str)), "")
-        place = place if path[-1:] != (_KEY,) else ""
-        is_part = bool(path) and path[0] is not _KEY
-        if kind == "application/json" or (
-            is_part and self._resolve(self._resolve(schema)["properties"][path[0]]).get("properties")
-        ):
-            for value, written in JSON_VALUES.items():
-                if path and path[-1] is _KEY and not written.startswith('"'):
-                    continue
-                if kind == "application/json":
-                    content = _write(marked, written)
-                else:
-                    content = _write_form({**self._parts(body), path[0]: _write(marked[path[0]], written)})
-                yield self._send(place, value, kind, content=content)
-        elif len(path) == 1 and is_part and self._resolve(schema)["properties"][path[0]].get("format") != "binary":
-            for value, raw in CELLS.items():
-                yield self._send(place, value, kind, content=_write_form({**self._parts(body), path[0]: raw}))
-        elif path == (_KEY,):
-            for value, raw in CELLS.items():
-                yield self._send("", value, kind, content=_write_form({**self._parts(body), raw: b"x"}))
+        """All values at one place of a body. A refusal may name the row where the place says how rows are read."""
+        is_key = path[-1:] == (_KEY,)
+        name = next((str(step) for step in reversed(path) if isinstance(step, str)), "")
+        place = "" if is_key else f"{name}|row "
+        if kind == "application/json":
+            marked = _put(body, path, _MARK)
+            contents = {value: _write(marked, written) for value, written in _fitting(is_key=is_key)}
+        elif path and path[0] is not _KEY:
+            contents = self._with_part(schema, body, path)
+        else:
+            parts = self._parts(body) if is_key else {}
+            contents = {value: _write_form({**parts, raw: b"x"}) for value, raw in PARTS.items()}
+        for value, content in contents.items():
+            yield self._send(place, value, kind, content=content)
+
+    def _with_part(self, schema: Any, body: Any, path: Path) -> dict[str, bytes]:
+        """Forms in which a part of text, or a place in a part of JSON, has each of the values."""
+        part = self._resolve(self._resolve(schema)["properties"][path[0]])
+        parts = self._parts(body)
+        if part.get("properties"):
+            marked = _put(body, path, _MARK)[path[0]]
+            fitting = _fitting(is_key=path[-1] is _KEY)
+            return {value: _write_form({**parts, path[0]: _write(marked, written)}) for value, written in fitting}
+        if part.get("format") == "binary":
+            return {}
+        return {value: _write_form({**parts, path[0]: raw}) for value, raw in PARTS.items()}
 
     def _schema(self, kind: str) -> Any:
         return self.described["requestBody"]["content"][kind]["schema"]
@@ -244,12 +253,11 @@ class Operation:
         }
 
     def _parts(self, body: Mapping[str, Any]) -> dict[Any, bytes]:
-        files = {"texts": b"text,note\na warm film,x\na dull film,y\n"}
-        found = {}
-        for name, value in body.items():
-            is_file = isinstance(value, str) and value.endswith(".csv")
-            found[name] = files.get(name, _good_file()) if is_file else json.dumps(value).encode()
-        return found
+        """The parts of a form that its example shows: a value like `reviews.csv` is a file."""
+        return {
+            name: _good_file() if str(value).endswith(".csv") else json.dumps(value).encode()
+            for name, value in body.items()
+        }
 
     def _resolve(self, schema: Any) -> Any:
         while "$ref" in schema:
@@ -293,6 +301,35 @@ def list_operations(document: Mapping[str, Any], known: Mapping[str, str]) -> li
     ]
 
 
+def list_hidden(routes: Iterable[Any]) -> list[Any]:
+    """The routes that no document has, of an application and of the routers in it."""
+    found = list[Any]()
+    for one in routes:
+        if isinstance(one, APIRoute):
+            found += [] if one.include_in_schema else [one]
+        elif (router := getattr(one, "original_router", None)) is not None:
+            found += list_hidden(router.routes)
+    return found
+
+
+def describe_hidden(routes: Iterable[Any]) -> dict[str, Any]:
+    """A document of the routes that no document has."""
+    shown = [copy.copy(one) for one in list_hidden(routes)]
+    for one in shown:
+        one.include_in_schema = True
+    return get_openapi(title="hidden", version="1", routes=shown)
+
+
+def fill_forms(operations: Iterable[Operation], fields: Mapping[str, str]) -> Iterator[Request]:
+    """All values in each field of a form of a page."""
+    for operation in operations:
+        for name in fields:
+            for value, raw in WORDS.items():
+                content = urlencode({**fields, name: raw}).encode()
+                url = operation.url(**operation.known)
+                yield Request(operation.method, url, "", value, {"Content-Type": _PAGE_FORM}, content)
+
+
 def _put(body: Any, path: Path, value: Any) -> Any:
     """A copy of the body with the value at a path, which is made as far as it is missing."""
     if not path:
@@ -315,35 +352,44 @@ def _type(kind: str) -> bytes:
     return b"multipart/form-data; boundary=edge" if kind.startswith("multipart") else kind.encode()
 
 
+class _File(bytes):
+    """A part of a form that has the name of a file."""
+
+
 def _write_form(parts: Mapping[Any, bytes]) -> bytes:
     made = b""
     for name, content in parts.items():
         raw = name if isinstance(name, bytes) else name.encode()
-        is_file = b"\n" in content
-        file = b'; filename="a.csv"' if is_file else b""
+        file = b'; filename="a.csv"' if isinstance(content, _File) else b""
         made += (
             b'--edge\r\nContent-Disposition: form-data; name="' + raw + b'"' + file + b"\r\n\r\n" + content + b"\r\n"
         )
     return made + b"--edge--\r\n"
 
 
-def _good_file() -> bytes:
-    return b"".join([b"text,label,note\n", *(f"{row['text']},{row['label']},x\n".encode() for row in make_rows())])
+def _fitting(*, is_key: bool) -> list[tuple[str, str]]:
+    """The values that JSON may have at a place: a key is a string."""
+    return [(value, written) for value, written in JSON_VALUES.items() if written.startswith('"') or not is_key]
 
 
-def _bad_files() -> Iterator[tuple[str, str, bytes]]:
-    """(column, value, file)."""
-    lines = _good_file().splitlines(keepends=True)
+def _good_file(of: str = "") -> _File:
+    rows = [f"{row['text']} {of},{row['label']},x\n".encode() for row in make_rows()]
+    return _File(b"".join([b"text,label,note\n", *rows]))
+
+
+def _bad_files(part: str) -> Iterator[tuple[str, str, bytes]]:
+    """(column, value, file of other texts than `_good_file`)."""
+    lines = _good_file(part).splitlines(keepends=True)
     for value, raw in CELLS.items():
         for place, name in enumerate(("text", "label", "note")):
             for number in (0, 1):
                 cells = lines[number].rstrip().split(b",")
                 cells[place] = raw if number else cells[place] + raw
                 yield name, value, b"".join([*lines[:number], b",".join(cells) + b"\n", *lines[number + 1 :]])
-    rows = [{**row, "note": "x"} for row in make_rows()]
+    rows = [{"text": f"{row['text']} {part}", "label": row["label"], "note": "x"} for row in make_rows()]
     rest = b"".join(json.dumps(row).encode() + b"\n" for row in rows[1:])
-    for value, written in JSON_VALUES.items():
-        for name in rows[0]:
+    for name in rows[0]:
+        for value, written in JSON_VALUES.items():
             yield name, value, _write({**rows[0], name: _MARK}, written) + b"\n" + rest
-            if written.startswith('"'):
-                yield "", value, _write({**rows[0], _MARK: "x"}, written) + b"\n" + rest
+    for value, written in _fitting(is_key=True):
+        yield "", value, _write({**rows[0], _MARK: "x"}, written) + b"\n" + rest

@@ -1,19 +1,23 @@
 """Any value at any place of a request: nothing is a fault of the server, and a refusal names the place."""
 
+import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+import app.pages
 from app.lifecycle import endings, rows
 from app.predictions.stored import PredictionOutcome
 from lens_engine.predicting.rows import Prediction
 from lens_engine.result import TestAnswers
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_bag_of_words, make_result
-from tests.integration.string_places import Operation, Request, list_operations
+from tests.integration.string_places import Operation, Request, describe_hidden, fill_forms, list_operations
 
+TEMPLATES = Path(app.pages.__file__).parent / "templates"
 _SHOWN = 20
 
 
@@ -51,6 +55,12 @@ def operations(client: TestClient, selections: Selections) -> list[Operation]:
         assert rows.keep_predictions(session, claim, 0, [Prediction(label="positive", probabilities=(0.5, 0.5))] * 2)
         assert endings.finish(session, claim, PredictionOutcome((), None))
     return list_operations(client.app.openapi(), known)  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def pages(client: TestClient, operations: list[Operation]) -> list[Operation]:
+    """All routes that the document does not have."""
+    return list_operations(describe_hidden(client.app.routes), operations[0].known)  # type: ignore[attr-defined]
 
 
 def send(client: TestClient, request: Request) -> Any:
@@ -118,8 +128,22 @@ def test_any_header_is_taken_or_refused_by_its_name(strict: TestClient, operatio
     assert not faults, show(faults)
 
 
-def test_any_path_and_query_is_taken_or_refused_by_its_name(strict: TestClient, operations: list[Operation]) -> None:
-    faults = list_faults(strict, (request for one in operations for request in (*one.in_paths(), *one.in_queries())))
+def test_any_path_and_query_is_taken_or_refused_by_its_name(
+    strict: TestClient, operations: list[Operation], pages: list[Operation]
+) -> None:
+    both = (*operations, *pages)
+    faults = list_faults(strict, (request for one in both for request in (*one.in_paths(), *one.in_queries())))
+    assert not faults, show(faults)
+
+
+def test_any_field_of_a_page_is_taken_or_refused(strict: TestClient, pages: list[Operation]) -> None:
+    names = {
+        name for path in TEMPLATES.glob("*.html") for name in re.findall(r'(?<!meta )name="([\w.]+)"', path.read_text())
+    }
+    good = {"dataset_id": pages[0].known["dataset_id"], "row": "1", "current": "1", "version": "1", "input": "a"}
+    fields = {**dict.fromkeys(sorted(names - {"key"}), ""), **good}
+    posts = [one for one in pages if one.method == "POST" and not one.path.endswith(("/datasets", "/{action}"))]
+    faults = list_faults(strict, fill_forms(posts, fields))
     assert not faults, show(faults)
 
 
