@@ -29,7 +29,8 @@
     ├── PreconditionRequired            428  precondition-required
     ├── TooManyRequests                 429  too-many-requests
     │   ├── TooManySelections           429  too-many-selections
-    │   └── TooManyOutputs              429  too-many-outputs
+    │   ├── TooManyOutputs              429  too-many-outputs
+    │   └── TooManyStreams              429  too-many-streams
     └── Unavailable                     503  unavailable
         ├── Busy                        503  busy
         └── StorageFull                 503  storage-full
@@ -201,6 +202,10 @@ class TooManySelections(TooManyRequests):
 
 class TooManyOutputs(TooManyRequests):
     code = "too-many-outputs"
+
+
+class TooManyStreams(TooManyRequests):
+    code = "too-many-streams"
 
 
 class OwnerFull(AppError):

@@ -18,6 +18,7 @@ from app.evaluations import endpoints as evaluations
 from app.evaluations import openapi as of_evaluations
 from app.health.draining import DRAINING
 from app.health.endpoints import router as health_router
+from app.health.full_disk import FullDisk
 from app.health.readiness import DatabaseCheck
 from app.intake.admission import Admission
 from app.intake.intake import Intake
@@ -124,8 +125,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     database = create_database(settings)
     app.state.services = services = Services(settings, database, JobQueue(settings))
     app.state.database_check = DatabaseCheck(database)
-    app.state.streams = Streams()
     app.state.outputs = Outputs()
+    app.state.full_disk = FullDisk()
     app.state.suggestions = TTLCache(maxsize=200, ttl=600)
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
     app.state.rate_limits = RateLimits(settings)
@@ -135,6 +136,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for router in _ROUTERS:
         app.include_router(router)
     request_metrics = _install_metrics(app)
+    app.state.streams = Streams(note_refusal=app.state.process_metrics.refused_streams.inc)
     app.state.intake = Intake(services, app.state.process_metrics.reader_ends.inc)
     install_documentation(
         app,
@@ -163,7 +165,9 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
     ProcessCollector(registry=registry)
     registry.register(ServiceState(app.state.services))
     app.state.registry, app.state.sweep_metrics = registry, SweepMetrics(registry)
-    app.state.process_metrics = ProcessMetrics(registry, app.state.services, app.state.admission)
+    app.state.process_metrics = ProcessMetrics(
+        registry, app.state.services, app.state.admission, lambda: app.state.streams.num_open
+    )
     return RequestMetrics(registry)
 
 

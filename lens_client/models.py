@@ -185,6 +185,7 @@ class PromptVersion(Answer):
     recommended: bool | None = None
     head: str | None = None
     classifier_accuracy: float | None = None
+    warning: str | None = None
 
 
 class SuspiciousLabel(Answer):

@@ -1,6 +1,7 @@
 """Runs the migrations: one process at a time, on one connection, with short waits for locks."""
 
 import time
+from collections.abc import Callable
 
 from alembic import context
 from sqlalchemy import Connection, create_engine, pool, text
@@ -18,6 +19,17 @@ def run(connection: Connection) -> None:
         context.run_migrations()
 
 
+def try_out(connection: Connection, look: Callable[[Connection], None]) -> None:
+    """Run the migrations, show the database before and after them, and take all back."""
+    with connection.begin() as transaction:
+        look(connection)
+        context.configure(connection=connection, target_metadata=Base.metadata)
+        with context.begin_transaction():
+            context.run_migrations()
+        look(connection)
+        transaction.rollback()
+
+
 def run_online(settings: Settings) -> None:
     engine = create_engine(settings.database_url, poolclass=pool.NullPool, hide_parameters=True)
     with engine.connect() as connection:
@@ -26,7 +38,10 @@ def run_online(settings: Settings) -> None:
         connection.execute(text("SET lock_timeout = '2s'"))
         connection.commit()
         try:
-            run(connection)
+            if _trial is None:
+                run(connection)
+            else:
+                try_out(connection, _trial)
         finally:
             connection.rollback()
             connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _LOCK_KEY})
@@ -46,6 +61,7 @@ def run_offline(settings: Settings) -> None:
         context.run_migrations()
 
 
+_trial: Callable[[Connection], None] | None = context.config.attributes.get("trial")
 _settings: Settings = context.config.attributes.get("settings") or Settings()
 if context.is_offline_mode():
     run_offline(_settings)

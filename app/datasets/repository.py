@@ -86,7 +86,7 @@ def store_texts(session: Session, owner_id: str, texts: ReadTexts) -> str:
             num_rows=len(texts.rows),
             num_bytes=sum(map(weigh_text, texts.rows)),
             label_counts={},
-            warnings=list(texts.dialect.notes),
+            warnings=list(texts.warnings),
         )
     )
     insert_texts(session, dataset_id, texts.rows)

@@ -71,14 +71,15 @@ async def is_alive() -> Health:
 def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     """Readiness: Postgres answers, and the database schema is that of this release or newer.
 
-    Without Redis the answer is 200 and `degraded`: submissions are stored and run later. The answer also tells on what
+    Without Redis the answer is 200 and `degraded`: submissions are stored and run later. So it is for a minute after a
+    write was refused because a disk is full (503 `storage-full`): reads are answered. The answer also tells on what
     each worker computes. Otherwise the answer is 503, and its `errors` name each failed check. A process that was asked
     to stop answers 503 too, and serves all other routes until it stops.
     """
     draining: Event | None = getattr(request.state, DRAINING, None)
     if draining is not None and draining.is_set():
         return problem_response(request.scope, Unavailable("not ready: this process stops"))
-    checks = run_checks(services, request.app.state.database_check)
+    checks = run_checks(services, request.app.state.database_check, request.app.state.full_disk)
     fatal = {name: check.fault for name, check in checks.items() if check.is_fatal}
     if fatal:
         errors: list[ErrorItem] = [

@@ -8,6 +8,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.database import Database
+from app.health.full_disk import FullDisk
 from app.schema import current_revision, own_revisions
 from app.services import Services
 from app.worker_device import WorkerDevice
@@ -58,7 +59,7 @@ class DatabaseCheck:
             question.set_exception(error)
 
 
-def run_checks(services: Services, database_check: DatabaseCheck) -> dict[str, Check]:
+def run_checks(services: Services, database_check: DatabaseCheck, full_disk: FullDisk) -> dict[str, Check]:
     """Run every check, by the name of the part.
 
     Only Postgres is needed to serve requests. Without Redis, a submission is stored and runs later.
@@ -67,6 +68,7 @@ def run_checks(services: Services, database_check: DatabaseCheck) -> dict[str, C
     return {
         "database": database,
         "migrations": migrations,
+        "storage": _check_storage(full_disk),
         "redis": _check_redis(services),
         "workers": _check_workers(services),
     }
@@ -100,6 +102,12 @@ def _check_revision(found: str | None) -> Check:
     if found is None or found in own.known:
         return Check(f"the schema is at revision {found}; this release needs {own.head}", is_fatal=True)
     return Check(f"the schema is at revision {found}, newer than {own.head} of this release: an upgrade is under way")
+
+
+def _check_storage(full_disk: FullDisk) -> Check:
+    if full_disk.is_recent:
+        return Check("a disk is full: a write was refused within the last minute, and reads are answered")
+    return Check()
 
 
 def _check_redis(services: Services) -> Check:

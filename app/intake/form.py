@@ -2,38 +2,31 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
-from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.errors import STOPPING, BadRequest, Unavailable, Unprocessable
+from app.errors import STOPPING, Unavailable
 from app.intake.admission import Admission
+from app.intake.form_parser import MAX_PART_BYTES, arriving, bad_part, parse_form, spool_dir
 from app.intake.idempotency import check_key
 from app.intake.submissions import SMALL_BYTES, FormSubmission, JsonSubmission, RawSubmission
 from app.intake.weighing import weigh
-from app.problems import ErrorItem, point
 from app.services import Services
 from app.web.request_body import JSON, check_media_type
+from lens_engine.reading.text_checks import NUL
 
 _FORM = "multipart/form-data"
-_MAX_SPEC_BYTES = 2**20
-_BODY_SECONDS, _SLOWEST_BYTES = 60.0, 100_000
-"""Time in which a body must arrive (seconds), and bytes that buy another second. A client that sends a byte now and
-then would hold its place for ever."""
 MAX_COLUMN_CHARACTERS = MAX_NAME_CHARACTERS = 200
 _COLUMNS = ("text_column", "label_column")
 DIALECT_PARTS = ("delimiter", "encoding")
 _FILES = ("dataset", "test", "texts")
 COLUMN_PARTS = (*_COLUMNS, *DIALECT_PARTS)  #: what says how the files are read
-_PARTS = frozenset({*_FILES, "spec", *COLUMN_PARTS})
 _MEANINGS = {"delimiter": "one character", "encoding": "the name of an encoding"}
-_CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
 
 def submission_of(*parts: str) -> Any:
@@ -74,131 +67,32 @@ async def read_submission(request: Request, parts: Sequence[str]) -> AsyncIterat
         raise Unavailable(STOPPING) from error
 
 
-async def _arriving(request: Request) -> AsyncGenerator[bytes, None]:
-    """The body, piece by piece.
-
-    Raises:
-        BadRequest: it arrives too slowly.
-    """
-    began, received, chunks = asyncio.get_running_loop().time(), 0, request.stream()
-    while True:
-        seconds = _BODY_SECONDS + received / _SLOWEST_BYTES
-        try:
-            async with asyncio.timeout_at(began + seconds):
-                chunk = await anext(chunks)
-        except StopAsyncIteration:
-            return
-        except TimeoutError as error:
-            raise BadRequest(
-                f"{received:,} bytes of the body arrived in {seconds:.0f} seconds, and nothing of it was stored; send "
-                "it faster",
-                headers={"Connection": "close"},
-            ) from error
-        received += len(chunk)
-        yield chunk
-
-
 @asynccontextmanager
 async def _read_json(request: Request) -> AsyncIterator[JsonSubmission]:
     services: Services = request.app.state.services
-    with SpooledTemporaryFile(max_size=SMALL_BYTES, dir=_spool_dir(services)) as body:
+    with SpooledTemporaryFile(max_size=SMALL_BYTES, dir=spool_dir(services)) as body:
         spooled = UploadFile(body)  # type: ignore[arg-type]  # writes to the disk in a thread
-        async for chunk in _arriving(request):
+        async for chunk in arriving(request):
             await spooled.write(chunk)
         yield JsonSubmission(body, services.settings.max_rows)
 
 
 @asynccontextmanager
 async def _read_files(request: Request, parts: Sequence[str]) -> AsyncIterator[FormSubmission]:
-    form = await _parse_form(request)
+    form = await parse_form(request)
     try:
         yield await _read_form(form, parts)
     finally:
         await form.close()
 
 
-class _WholeFormParser(MultiPartParser):
-    """Reads a form in UTF-8, spools its files to the folder of the settings, and refuses an incomplete form.
-
-    Starlette would drop the incomplete file and continue, and spool to the system's folder. It would decode parts by
-    the codec that the client names, and some codecs of Python take quadratic time or raise errors that Starlette does
-    not expect.
-
-    Raises:
-        BadRequest: the form has another charset, holds bytes that are not UTF-8, or is incomplete.
-    """
-
-    def __init__(self, request: Request) -> None:
-        _check_charset(request)
-        chunks = self._read_to_the_end(request)
-        super().__init__(request.headers, chunks, max_files=3, max_fields=6, max_part_size=_MAX_SPEC_BYTES)
-        self._has_ended = False
-        self._spool_dir = _spool_dir(request.app.state.services)
-
-    def on_headers_finished(self) -> None:
-        super().on_headers_finished()
-        if self._current_part.file is not None:
-            # The file has no name, so that nothing of it stays when the process is killed.
-            file = SpooledTemporaryFile(max_size=self.spool_max_size, dir=self._spool_dir)  # noqa: SIM115
-            self._files_to_close_on_error.pop().close()
-            self._files_to_close_on_error.append(file)
-            self._current_part.file.file = file  # type: ignore[assignment]
-
-    def on_part_end(self) -> None:
-        part = self._current_part
-        if part.file is None:
-            self.items.append((part.field_name, _decode(part.field_name, part.data)))
-        else:
-            super().on_part_end()
-
-    def on_end(self) -> None:
-        self._has_ended = True
-
-    async def _read_to_the_end(self, request: Request) -> AsyncGenerator[bytes, None]:
-        async for chunk in _arriving(request):
-            yield chunk
-        if not self._has_ended:
-            raise BadRequest("the form ends before its last boundary; send the complete form")
-
-
-def _spool_dir(services: Services) -> str | None:
-    folder = services.settings.spool_dir
-    return None if folder is None else str(folder)
-
-
-def _check_charset(request: Request) -> None:
-    _, parameters = parse_options_header(request.headers["Content-Type"])
-    charset = parameters.get(b"charset", b"utf-8").decode("latin-1").strip().lower()
-    if charset not in _CHARSETS:
-        raise BadRequest(
-            "the charset of a form must be UTF-8; write the parts in UTF-8, and leave `charset` out of the header "
-            "Content-Type or set it to utf-8"
-        )
-
-
-def _decode(name: str, data: bytearray) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        detail = f"the part is not UTF-8 (byte {error.start}); write it in UTF-8"
-        errors: list[ErrorItem] = [{"detail": detail, "pointer": point(name)}] if name in _PARTS else []
-        raise BadRequest(detail, errors=errors) from error
-
-
-async def _parse_form(request: Request) -> FormData:
-    try:
-        return await _WholeFormParser(request).parse()
-    except MultiPartException as error:
-        raise BadRequest(error.message) from error
-
-
 async def _read_form(form: FormData, parts: Sequence[str]) -> FormSubmission:
     for name, _ in form.multi_items():
         if name not in parts:
             *others, last = parts
-            raise _bad_part(name[:40], f"is not a known part; the parts are {', '.join(others)} and {last}")
+            raise bad_part(name, f"is not a known part; the parts are {', '.join(others)} and {last}")
         if len(form.getlist(name)) > 1:
-            raise _bad_part(name, "occurs more than once; send it once")
+            raise bad_part(name, "occurs more than once; send it once")
     uploads = {name: file for name in _FILES if (file := _file(form, name)) is not None}
     files = {name: upload.file for name, upload in uploads.items()}
     names = {name: shown for name, upload in uploads.items() if (shown := _name_file(upload.filename or ""))}
@@ -213,8 +107,8 @@ async def _spec(form: FormData) -> bytes:
         return b"{}"
     if isinstance(spec, str):
         return spec.encode("utf-8", "surrogatepass")
-    if (spec.size or 0) > _MAX_SPEC_BYTES:
-        raise _bad_part("spec", f"has more than {_MAX_SPEC_BYTES} bytes")
+    if (spec.size or 0) > MAX_PART_BYTES:
+        raise bad_part("spec", f"has more than {MAX_PART_BYTES} bytes")
     return await spec.read()
 
 
@@ -222,7 +116,7 @@ def _file(form: FormData, name: str) -> UploadFile | None:
     part = form.get(name)
     if part is None or isinstance(part, UploadFile):
         return part
-    raise _bad_part(name, "must be a file; give the part a file name")
+    raise bad_part(name, "must be a file; give the part a file name")
 
 
 def _name_file(name: str) -> str | None:
@@ -235,16 +129,12 @@ def _word(form: FormData, name: str) -> str:
     """What says how the files are read."""
     part = form.get(name)
     if not isinstance(part, str):
-        raise _bad_part(
+        raise bad_part(
             name, f"must be {_MEANINGS.get(name, 'the name of a column')}; send the part without a file name"
         )
-    if not 0 < len(part) <= MAX_COLUMN_CHARACTERS:
-        raise _bad_part(name, f"must have 1 to {MAX_COLUMN_CHARACTERS} characters")
+    if not 0 < len(part) <= MAX_COLUMN_CHARACTERS or NUL in part:
+        raise bad_part(name, f"must have 1 to {MAX_COLUMN_CHARACTERS} characters, without NUL")
     return part
-
-
-def _bad_part(name: str, detail: str) -> Unprocessable:
-    return Unprocessable.at(point(name), f"`{name}` {detail}")
 
 
 async def read_key(

@@ -149,4 +149,4 @@ def _store_source(session: Session, owner_id: str, source: Source) -> str:
 def _warnings_of(session: Session, source: Source) -> Sequence[str]:
     if isinstance(source, KnownDataset):
         return load_warnings(session, source.id)
-    return source.dialect.notes if isinstance(source, ReadTexts) else source.warnings
+    return source.warnings

@@ -8,7 +8,6 @@ from sqlalchemy.orm import Session
 from starlette.responses import JSONResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
-from app.errors import InvalidCursor
 from app.ids import encode_cursor
 from app.jobs import repository, service
 from app.jobs.enqueueing import enqueueing
@@ -25,7 +24,11 @@ from app.queue import JobId
 from app.services import Services
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
+from app.web.parameters import read_last_number
 from app.web.rate_limits import SUBMISSION_LIMIT
+
+_MOST_DIGITS = 18
+"""Of the number of an event, which has 64 bits."""
 
 StatusParameter = Annotated[Status | None, Query(description="Only those with this status.")]
 
@@ -109,7 +112,8 @@ def make_routes(view: View) -> APIRouter:
         last_event_id: Annotated[str | None, Header(description="Number of the last event of a stream before.")] = None,
     ) -> EventPage | Response:
         if MEDIA_TYPE in request.headers.get("Accept", ""):
-            return answer_stream(request, view, job_id, _event_id(last_event_id or page.last_id))
+            name = "Last-Event-ID" if last_event_id else "cursor"
+            return answer_stream(request, view, job_id, _event_id(last_event_id or page.last_id, name))
         with services.database.session_scope() as session:
             service.get(session, owner, kind, job_id)
             found = repository.list_events(session, job_id, _event_id(page.last_id), page.limit)
@@ -208,12 +212,8 @@ def _answer_queued(view: View, services: Services, session: Session, job: Job) -
     )
 
 
-def _event_id(last_id: str | None) -> int:
-    if last_id is None:
-        return 0
-    if not last_id.isdigit() or len(last_id) > 18:
-        raise InvalidCursor("the cursor does not belong to a list of events")
-    return int(last_id)
+def _event_id(last_id: str | None, name: str = "cursor") -> int:
+    return read_last_number(last_id, _MOST_DIGITS, name, "events") or 0
 
 
 def _a(kind: str) -> str:

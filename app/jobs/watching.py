@@ -27,7 +27,7 @@ def answer_stream(request: Request, view: View, job_id: str, after: int) -> Resp
 
     Raises:
         NotFound: the owner has no such job.
-        Unavailable, Busy: as `Streams.open`.
+        Unavailable, TooManyStreams: as `Streams.open`.
     """
     streams: Streams = request.app.state.streams
     owner: str = request.state.owner_id

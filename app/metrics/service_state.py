@@ -18,7 +18,8 @@ from app.lifecycle.turns import may_start, queue_of_job
 from app.metrics import counters
 from app.metrics.counters import CounterKey, read_counters
 from app.metrics.waits import KINDS, show_waits
-from app.models import Job
+from app.models import Job, Prompt
+from app.prompts.service import MOST_VERSIONS, WARNED_FROM
 from app.services import Services
 from app.settings import Settings
 
@@ -52,7 +53,8 @@ class ServiceState(Collector):
         about = "Whether Postgres answers and has this release's tables (1 or 0)."
         try:
             with self._services.database.session_scope() as session:
-                found = [*_selections(session), *_queue(session, self._services.settings), *_counters(session)]
+                settings = self._services.settings
+                found = [*_selections(session), *_queue(session, settings), *_names(session), *_counters(session)]
         except SQLAlchemyError:
             return [_up("lens_database_up", about, is_up=False)]
         return [_up("lens_database_up", about, is_up=True), *found]
@@ -105,6 +107,12 @@ def _queue(session: Session, settings: Settings) -> Iterator[Metric]:
             for family, value in zip((depth, oldest), found.get((name, kind), (0, 0.0)), strict=True):
                 family.add_metric([name, kind], value)
     yield from (depth, oldest)
+
+
+def _names(session: Session) -> Iterator[Metric]:
+    query = select(func.count()).where(Prompt.version >= WARNED_FROM, ~Prompt.is_deleted)
+    about = f"Names with {WARNED_FROM:,} versions or more, of at most {MOST_VERSIONS:,}."
+    yield GaugeMetricFamily("lens_names_near_limit", about, value=float(session.scalar(query) or 0))
 
 
 def _counters(session: Session) -> Iterator[Metric]:

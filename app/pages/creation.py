@@ -16,7 +16,7 @@ from app.datasets import service as datasets
 from app.datasets.endpoints import read_report
 from app.datasets.repository import load_rows_from
 from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, ServicesDep
-from app.errors import AppError, BadRequest, Unprocessable
+from app.errors import AppError, Unprocessable
 from app.intake.form import COLUMN_PARTS, submission_of
 from app.intake.idempotency import check_key
 from app.intake.large_work import do_large, holding_place
@@ -25,13 +25,16 @@ from app.intake.weighing import find_stored_bytes
 from app.jobs.enqueueing import enqueueing
 from app.pages.preview import StoringFiles, Suggesting
 from app.pages.rendering import answer, go_to
+from app.problems import point
 from app.selections.order import SelectionOrder
 from app.services import Services
+from app.web.parameters import read_number
 from app.web.rate_limits import SUBMISSION_LIMIT, count_submission
 from app.web.request_body import check_media_type
-from app.web.strict_json import read_json
+from app.web.strict_json import parse_json
 from lens_engine.errors import InvalidInput
 from lens_engine.presets import nest_options, overlay_options
+from lens_engine.reading.text_checks import UNSTORABLE
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.task.unicode_form import fold_label
@@ -45,7 +48,7 @@ _FORM = "application/x-www-form-urlencoded"
 _SHOWN_ROWS = 20
 _MOST_FIELDS = 4000
 """Two fields for each label, and others."""
-_MOST_DIGITS = 20
+_MOST_DIGITS = 19
 
 _DATASETS = ("dataset_id", "test_dataset_id")
 _SPEC = ("template", "model", "preset", "name")
@@ -57,12 +60,13 @@ async def read_form(request: Request) -> FormData:
     """
     Raises:
         UnsupportedMediaType: the body is no form.
-        BadRequest: a field holds NUL.
+        Unprocessable: a field holds what no store keeps.
     """
     check_media_type(request, _FORM, send=f"a form ({_FORM})")
     fields = await request.form(max_files=0, max_fields=_MOST_FIELDS)
-    if any("\x00" in str(value) for value in fields.values()):
-        raise BadRequest("a field holds NUL, which no store keeps; take it out")
+    for name, value in fields.multi_items():
+        if UNSTORABLE.search(str(value)):
+            raise Unprocessable.at(point(name), f"`{name}` holds NUL, which no store keeps; take it out")
     return fields
 
 
@@ -143,7 +147,7 @@ def _read_name(services: Services, owner: str, dataset: str) -> str | None:
 def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
     """The prompt for one row, as the form has it, with a later row of another label as its only demonstration."""
     number, dataset = read_field(fields, "row"), read_field(fields, "dataset_id")
-    first = int(number) if number.isdecimal() and len(number) < 9 else 0
+    first = read_number(number, 8) or 0
     with services.database.session_scope() as session:
         datasets.get(session, owner, dataset)
         rows = load_rows_from(session, dataset, first, _SHOWN_ROWS)
@@ -203,12 +207,13 @@ def _words(fields: FormData) -> dict[str, str]:
 
 def _read_value(text: str) -> Any:
     """A number or a word of the form."""
-    return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else text
+    number = read_number(text, _MOST_DIGITS)
+    return text if number is None else number
 
 
 def _read_options(text: str) -> dict[str, Any]:
     try:
-        found = read_json(text, "options")
+        found = parse_json(text, "options")
     except AppError as error:
         raise Unprocessable(f"the further options are no JSON: {error.detail}") from error
     if not isinstance(found, dict):

@@ -17,6 +17,7 @@ from app.prompts import repository, service
 from app.prompts.endpoints import get_name, present
 from app.prompts.schemas import PromptBody, PromptVersionOut
 from app.prompts.service import Change, Condition
+from app.web.parameters import read_number
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.exports import FORMATS
@@ -61,9 +62,7 @@ def roll_back(
 ) -> HTMLResponse:
     """Let a name say again what an earlier version said, if it is still the version that the page showed."""
     condition, back = Condition(f'"{read_field(fields, "current")}"', None), read_field(fields, "version")
-    body = read_model(
-        PromptBody, {"version": int(back) if back.isdecimal() else back, "note": f"back to version {back[:9]}"}
-    )
+    body = read_model(PromptBody, {"version": read_number(back, 9) or back, "note": f"back to version {back[:9]}"})
     Change(services, owner, name, condition, request.state.key_name).put(body)
     return go_to(request, f"/pages/names/{name}")
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import JSONResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep
-from app.errors import BadRequest, InvalidCursor
+from app.errors import BadRequest
 from app.ids import NAME, encode_cursor
 from app.models import PromptVersion
 from app.prompts import repository, service
@@ -28,6 +28,7 @@ from app.selections.measured_forms import find_measured
 from app.selections.result_endpoints import FormatParameter, RenderBodyDep, UseParameter, answer_export
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, version_etag
 from app.web.openapi import named, not_modified, refusals, sends
+from app.web.parameters import read_last_number
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
@@ -118,7 +119,7 @@ AskedDep = Annotated[Asked, Depends()]
 def present(version: PromptVersion) -> PromptVersionOut:
     """Build the API's view of a version."""
     own = {name: getattr(version, name) for name in _OF_VERSION}
-    return PromptVersionOut(**own, **version.summary)
+    return PromptVersionOut(**own, **version.summary, warning=service.warn_of_last(version.version))
 
 
 @router.get("", response_description="One page of names.", responses=refusals(400, 401, 503))
@@ -187,7 +188,7 @@ def delete_prompt(change: ChangeDep) -> None:
 def list_prompt_versions(name: NameDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> PromptHistory:
     """List the versions of a name, newest first."""
     service.get(session, owner, name)
-    before = _number(page.last_id)
+    before = read_last_number(page.last_id, 9, "cursor", "versions")
     found = [present(one) for one in repository.list_versions(session, owner, name, before, page.limit)]
     items = found[: page.limit]
     return PromptHistory(items=items, next=encode_cursor(str(items[-1].version)) if len(found) > page.limit else None)
@@ -240,9 +241,3 @@ def render_named_prompt(name: NameDep, body: RenderBodyDep, session: SessionDep,
     found = service.read(session, owner, name)
     classifier = found.get_classifier() if body.prompts == "classifier" else None
     return NamedPrompts(**dict(found.answers.render(body, classifier)), **found.about)
-
-
-def _number(last_id: str | None) -> int | None:
-    if last_id is not None and (not last_id.isdigit() or len(last_id) > 9):
-        raise InvalidCursor("the cursor does not belong to a list of versions")
-    return None if last_id is None else int(last_id)

@@ -51,6 +51,9 @@ class PromptVersionOut(PromptSummary):
         description="Name of the API key that made the version; null for a key of the settings, or without keys."
     )
     created_at: datetime = Field(description="Time of the change.")
+    warning: str | None = Field(
+        None, description="From version 9,000 on, that a name has 10,000 versions at most, and how to go on; else null."
+    )
 
 
 class PromptPage(Outgoing):

@@ -25,7 +25,7 @@ from app.prompts.schemas import PromptBody, PromptSummary
 from app.selections import service as selection_service
 from app.selections.answers import READ_BY_PRODUCTION, Answers, read_accuracy
 from app.services import Services
-from app.web.etag import is_known, version_etag
+from app.web.etag import matches, version_etag
 from lens_engine.classifier.classifier import Classifier
 
 _Found = TypeVar("_Found")
@@ -35,6 +35,9 @@ MOST_NAMES = 1000
 
 MOST_VERSIONS = 10_000
 """Number of versions that one name may have: the history is never cut."""
+
+WARNED_FROM = 9_000
+"""Number of versions from which on answers warn of the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Condition:
                 raise PreconditionFailed(f"the name exists, with version {prompt.version}; send `If-Match`")
         elif prompt.is_deleted:
             raise NotFound("there is no prompt with this name; a new one takes `If-None-Match: *`")
-        elif not is_known(self.if_match, version_etag(prompt.version)):
+        elif not matches(self.if_match, version_etag(prompt.version)):
             raise PreconditionFailed(f"the name has version {prompt.version} by now; look at it, and send its `ETag`")
 
 
@@ -92,7 +95,8 @@ class Change:
                 raise OwnerFull(f"you have {MOST_NAMES:,} names, and no more are allowed; delete one")
             if prompt.version >= MOST_VERSIONS:
                 raise OwnerFull(
-                    f"the name has had {MOST_VERSIONS:,} versions, the most that it may have; take a new name"
+                    f"the name has had {MOST_VERSIONS:,} versions, the most that it may have; take a new name, and let "
+                    "production read it"
                 )
             selection_id, summary, content = self._read(session, body)
             current = repository.find_current(session, self.owner_id, self.name)
@@ -177,6 +181,16 @@ def get(session: Session, owner_id: str, name: str) -> PromptVersion:
         NotFound: there is no such name.
     """
     return _found(repository.find_current(session, owner_id, name))
+
+
+def warn_of_last(version: int) -> str | None:
+    """What to say of a name that comes near to its last version; None before."""
+    if version < WARNED_FROM:
+        return None
+    return (
+        f"the name has {version:,} of at most {MOST_VERSIONS:,} versions; before the last one, PUT a new name that "
+        "says the same, and let production read the new name"
+    )
 
 
 def _found(value: _Found | None) -> _Found:

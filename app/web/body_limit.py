@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.errors import ContentTooLarge
 from app.settings import Settings
 from app.web.error_handlers import problem_response
+from app.web.parameters import read_number
 from app.web.paths import served_path
 from app.web.request_body import JSON, media_type_of
 
@@ -31,7 +32,7 @@ class BodyLimitMiddleware:
         headers = Headers(scope=scope)
         limit = self._limit(scope, headers)
         declared = headers.get("Content-Length", "")
-        if declared.isdecimal() and int(declared[:20]) > limit.num_bytes:
+        if (read_number(declared[:20], 20) or 0) > limit.num_bytes:
             await problem_response(scope, limit.refusal)(scope, receive, send)
             return
         await self._app(scope, _counting(receive, limit), send)

@@ -42,6 +42,8 @@ def problem_response(scope: Scope, error: AppError) -> Response:
     """Build the problem+json response of an error."""
     request_id = scope.get("state", {}).get("request_id", "")
     note_problem(scope, error.code)
+    if isinstance(error, StorageFull):
+        scope["app"].state.full_disk.note_refusal()
     body = problem(error.code, error.detail, status=error.status, instance=scope["path"], errors=error.errors)
     body["request_id"] = request_id
     headers = {HEADER: request_id, **(_RETRY if isinstance(error, Unavailable) else {}), **error.headers}

@@ -25,8 +25,13 @@ def make_etag(*parts: str) -> str:
     return f'"{hashlib.sha256(repr((__version__, *parts)).encode()).hexdigest()[:32]}"'
 
 
+def matches(if_match: str, etag: str) -> bool:
+    """Whether `If-Match` names this ETag, by strong comparison: a weak one matches nothing (RFC 9110, 13.1.1)."""
+    return not {etag, "*"}.isdisjoint(candidate.strip() for candidate in if_match.split(","))
+
+
 def is_known(if_none_match: str | None, etag: str) -> bool:
-    """Whether the client has the response with this ETag."""
+    """Whether the client has the response with this ETag, by weak comparison."""
     known = {candidate.strip().removeprefix("W/") for candidate in (if_none_match or "").split(",")}
     return etag in known or "*" in known
 

@@ -1,5 +1,6 @@
 """Reads the body of a request: first the media type, then the JSON, then the fields."""
 
+import itertools
 import threading
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -9,7 +10,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
 from app.errors import Unprocessable, UnsupportedMediaType
-from app.web.strict_json import count_structure, read_json
+from app.problems import point
+from app.web.strict_json import count_structure, find_place, parse_json
 from app.web.validation import Incoming, read_model
 
 JSON = "application/json"
@@ -60,7 +62,15 @@ def _read_body(kind: type[_Body], raw: bytes) -> _Body:
     with _COUNTING:
         containers, separators = count_structure(raw)
     if containers > _MOST_CONTAINERS:
-        raise Unprocessable(f"the body has more than {_MOST_CONTAINERS} objects and lists; send one object of fields")
+        raise _refuse_containers(raw)
     if separators > _MOST_SEPARATORS:
         raise Unprocessable(f"the body has more than {_MOST_SEPARATORS} fields and items; send fewer")
-    return read_model(kind, read_json(raw))
+    return read_model(kind, parse_json(raw))
+
+
+def _refuse_containers(raw: bytes) -> Unprocessable:
+    numbers = itertools.count(1)
+    text = raw.decode("utf-8", "replace")
+    path = find_place(text, lambda token, _: token in ("[", "{") and next(numbers) > _MOST_CONTAINERS)
+    detail = f"the body has more than {_MOST_CONTAINERS} objects and lists; send one object of fields"
+    return Unprocessable.at(point(*(path or ())), detail)

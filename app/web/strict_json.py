@@ -2,16 +2,18 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from app.errors import BadRequest, Unprocessable
 from app.problems import point
-from lens_engine.reading.strict_json import LooseJson, load_strict_json
+from lens_engine.reading.strict_json import MAX_DEPTH, LooseJson, is_loose_number, load_strict_json
+from lens_engine.reading.text_checks import UNSTORABLE
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _STRING_BYTES = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """A string of JSON, also one that is never closed, so that the search takes linear time."""
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
+_SHOWN_STEPS, _SHOWN_CHARACTERS = 10, 100
 
 
 def count_containers(raw: bytes) -> int:
@@ -26,44 +28,76 @@ def count_structure(raw: bytes) -> tuple[int, int]:
 
 
 def parse_json(raw: bytes | str, *within: str) -> Any:
-    """Read one JSON document that will be stored; `within` is where it stands in the request, for pointers.
+    """Read one JSON document; `within` is where it stands in the request, for pointers.
 
     Raises:
-        BadRequest: it is not JSON (RFC 8259) in UTF-8; the byte's place is given where it is known.
+        BadRequest: it is not JSON (RFC 8259) in UTF-8, it is nested too deeply, or a number is beyond every store. The
+            place is given where it is known.
         Unprocessable: a string holds NUL or half a surrogate pair, which no store keeps.
     """
-    value = read_json(raw, *within)
     try:
-        unstorable = _find_unstorable(value)
-    except RecursionError as error:
-        raise _unreadable("the JSON is nested too deeply", within) from error
-    if unstorable is not None:
-        raise Unprocessable.at(
-            point(*within, *reversed(unstorable)), "a string holds NUL or half a surrogate pair; take it out"
-        )
-    return value
-
-
-def read_json(raw: bytes | str, *within: str) -> Any:
-    """Read one JSON document that is not stored.
-
-    Raises:
-        BadRequest: it is not JSON (RFC 8259) in UTF-8; the byte's place is given where it is known.
-    """
-    try:
-        return load_strict_json(raw.decode("utf-8") if isinstance(raw, bytes) else raw)
+        text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
+        value = load_strict_json(text)
     except UnicodeDecodeError as error:
         raise _unreadable(f"the JSON is not UTF-8 (byte {error.start})", within) from error
     except json.JSONDecodeError as error:
         raise _unreadable(f"the JSON ends or breaks at line {error.lineno}, column {error.colno}", within) from error
     except RecursionError as error:
-        raise _unreadable("the JSON is nested too deeply", within) from error
+        detail = f"the JSON is nested too deeply: more than {MAX_DEPTH} objects and lists are within each other"
+        raise _unreadable(detail, within, find_place(text, lambda _, depth: depth >= MAX_DEPTH)) from error
     except LooseJson as error:
-        raise _unreadable(f"the JSON {error}", within) from error
+        raise _unreadable(f"the JSON {error}", within, find_place(text, lambda one, _: is_loose_number(one))) from error
+    unstorable = _find_unstorable(value)
+    if unstorable is not None:
+        place = point(*within, *reversed(unstorable))
+        raise Unprocessable.at(place, f"{_name(place)}a string holds NUL or half a surrogate pair; take it out")
+    return value
 
 
-def _unreadable(detail: str, within: Sequence[str]) -> BadRequest:
-    return BadRequest(detail, errors=[{"detail": detail, "pointer": point(*within)}] if within else [])
+def find_place(text: str, is_wanted: Callable[[str, int], bool]) -> list[str | int] | None:
+    """The path to the first bracket, number or word of a JSON document that is wanted; None if there is none.
+
+    Works on a document that cannot be read too, in linear time, and tells of a deep place its first steps only.
+
+    Args:
+        is_wanted: (the bracket, number or word, how many objects and lists are round it) -> whether it is.
+    """
+    path, string = list[str | int](), ""
+    for found in _TOKEN.finditer(text):
+        token = found[0]
+        if token.startswith('"'):
+            string = token
+        elif token == ":" and path:
+            path[-1] = _read_key(string)
+        elif token == "," and path and isinstance(path[-1], int):
+            path[-1] += 1
+        elif token in ("]", "}") and path:
+            path.pop()
+        elif token not in (":", ",", "]", "}"):
+            if is_wanted(token, len(path)):
+                return path[:_SHOWN_STEPS]
+            if token in ("[", "{"):
+                path.append(0 if token == "[" else "")
+    return None
+
+
+def _read_key(string: str) -> str:
+    try:
+        return str(json.loads(string))
+    except ValueError:
+        return ""
+
+
+def _unreadable(detail: str, within: Sequence[str], path: Sequence[str | int] | None = None) -> BadRequest:
+    place = point(*within, *(path or ()))
+    detail = f"{_name(place)}{detail}" if path else detail
+    return BadRequest(detail, errors=[{"detail": detail, "pointer": place}] if place else [])
+
+
+def _name(place: str) -> str:
+    """The place before a message, unless it is the whole document."""
+    shown = "".join(one if one.isprintable() else "?" for one in place)
+    return f"{shown[:_SHOWN_CHARACTERS]}: " if place else ""
 
 
 def _find_unstorable(value: Any) -> list[str | int] | None:
@@ -72,11 +106,11 @@ def _find_unstorable(value: Any) -> list[str | int] | None:
     The path is made on the way back, so that it costs nothing for the strings that can be stored.
     """
     if isinstance(value, str):
-        return [] if _UNSTORABLE.search(value) else None
+        return [] if UNSTORABLE.search(value) else None
     if not isinstance(value, list | dict):
         return None
     for place, item in enumerate(value) if isinstance(value, list) else value.items():
-        if isinstance(place, str) and _UNSTORABLE.search(place):
+        if isinstance(place, str) and UNSTORABLE.search(place):
             return []
         path = _find_unstorable(item)
         if path is not None:

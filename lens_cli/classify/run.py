@@ -102,7 +102,7 @@ class ClassificationRun:
             encoding=texts.dialect.encoding,
             dtype=dtype or ("float32" if classifier.model is None else classifier.model.dtype),
         )
-        return cls(paths, classifier, texts, origin, (*column.notes("texts"), *texts.dialect.notes))
+        return cls(paths, classifier, texts, origin, (*column.notes("texts"), *texts.warnings))
 
     @property
     def rows(self) -> tuple[TextRow, ...]:

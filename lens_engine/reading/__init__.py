@@ -105,6 +105,12 @@ class ReadTexts:
     format: DatasetFormat = "inline"
     columns: tuple[str, ...] = ()  #: names, in the order of the cells of the rows
     text_place: int | None = None  #: index of the column of texts; None if no row has it
+    changes: tuple[str, ...] = ()  #: a sentence about what was changed in the other columns, if anything
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """One sentence for each oddity that was accepted."""
+        return (*self.dialect.notes, *self.changes)
 
 
 def read_texts(
@@ -149,7 +155,7 @@ def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:
 
 
 def _finish(rows: TextCollector, dialect: FoundDialect, format: DatasetFormat) -> ReadTexts:
-    return ReadTexts(tuple(rows.rows), dialect, format, rows.cells.names, rows.cells.text_place)
+    return ReadTexts(tuple(rows.rows), dialect, format, rows.cells.names, rows.cells.text_place, rows.notes)
 
 
 def read_examples(

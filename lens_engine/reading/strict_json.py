@@ -1,12 +1,16 @@
-"""Strict JSON, which every reader understands in the same way: no NaN, no repeated keys, no huge integers."""
+"""Strict JSON, which every reader understands in the same way: no NaN, repeated keys, huge numbers or deep lists."""
 
 import json
+from math import isinf
 from typing import Any, Never
 
 from lens_engine.task.wording import show_label
 
 MAX_DIGITS = 640
 """Most digits of an integer: the smallest value that Python allows for its own limit."""
+
+MAX_DEPTH = 100
+"""Most objects and lists within each other. Stores and other readers recurse, and each gives up at another depth."""
 
 
 class LooseJson(ValueError):
@@ -20,11 +24,26 @@ def load_strict_json(text: str) -> Any:
     """One JSON value (RFC 8259).
 
     Raises:
-        LooseJson: the value has NaN, an infinity, a repeated key or an integer of more than `MAX_DIGITS` digits.
+        LooseJson: the value has NaN, an infinity, a repeated key, an integer of more than `MAX_DIGITS` digits or a
+            number beyond the range of a double.
         json.JSONDecodeError: the text is not JSON.
-        RecursionError: the value is nested too deeply.
+        RecursionError: the value is nested more than `MAX_DEPTH` deep.
     """
-    return _DECODER.decode(text)
+    value = _DECODER.decode(text)
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
+        raise RecursionError(f"more than {MAX_DEPTH} objects and lists are within each other")
+    return value
+
+
+def is_loose_number(written: str) -> bool:
+    """Whether a number or word, as JSON writes it, is one that `load_strict_json` refuses."""
+    try:
+        _parse_integer(written) if written.lstrip("-").isdigit() else _parse_float(written)
+    except LooseJson:
+        return True
+    except ValueError:
+        return False
+    return written.lstrip("-").startswith(("N", "I"))
 
 
 def _refuse_constant(name: str) -> Never:
@@ -37,6 +56,23 @@ def _parse_integer(digits: str) -> int:
     return int(digits)
 
 
+def _parse_float(digits: str) -> float:
+    number = float(digits)
+    if isinf(number):
+        raise LooseJson("holds a number beyond the range of a double (some 1.8e308); put it in quotes")
+    return number
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner = (child for one in level for child in (one.values() if isinstance(one, dict) else one))  # type: ignore[attr-defined]
+        level = [child for child in inner if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
+
+
 def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     item: dict[str, object] = {}
     for key, value in pairs:
@@ -47,5 +83,8 @@ def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_refuse_repeated_keys, parse_int=_parse_integer, parse_constant=_refuse_constant
+    object_pairs_hook=_refuse_repeated_keys,
+    parse_float=_parse_float,
+    parse_int=_parse_integer,
+    parse_constant=_refuse_constant,
 )

@@ -10,14 +10,22 @@ from lens_engine.reading.columns import WantedColumns
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.row_sink import NO_CELLS, RowSink
-from lens_engine.reading.text_checks import find_fault, is_blank
+from lens_engine.reading.text_checks import (
+    MAX_SHOWN,
+    UNSTORABLE,
+    find_fault,
+    is_blank,
+    replace_unstorable,
+)
+from lens_engine.task.wording import show_count, show_label
 
 
 @dataclass(frozen=True, slots=True)
 class TextRow:
     """One row of a file of texts."""
 
-    text: str  #: as written; "" if the row has no text that can be read
+    text: str
+    """As written, but for U+FFFD in place of what no store keeps; such a row is bad. "" without a text to read."""
     fault: str | None = None  #: why the row is bad, as a sentence without its subject (the row)
     cells: bytes = field(default=b"", compare=False)  #: the values of all columns, which `unpack_cells` reads
 
@@ -33,6 +41,19 @@ class TextCollector(RowSink):
         self.cells = CellPacker(limits, name, column)
         self._column = column
         self._num_bytes = 0
+        self._num_mended = 0
+        self._first_mended = list[int]()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence about what was changed in columns beside the texts."""
+        if not self._num_mended:
+            return ()
+        first = ", ".join(map(str, self._first_mended))
+        return (
+            f"{show_count(self._num_mended, 'row')} with NUL or half a surrogate pair in another column than "
+            f"{show_label(self._column)}; U+FFFD stands in its place (first rows: {first})",
+        )
 
     @property
     def next_row(self) -> int:
@@ -42,6 +63,7 @@ class TextCollector(RowSink):
         self, text: str | None, label: str | None, *, line: int | None = None, cells: Mapping[str, object] = NO_CELLS
     ) -> None:
         del label
+        cells = self._mend(cells)
         if text is None or is_blank(text):
             self._keep(text or "", self._column, "is blank; write a text", line, cells)
         else:
@@ -55,12 +77,34 @@ class TextCollector(RowSink):
         raise InvalidDataset(problem.detail, field=self.field, row=problem.row, problems=(problem,))
 
     def skip_columns(self, names: Sequence[str]) -> None:
-        """Unused columns are expected, so their names are not kept."""
+        """Columns beside that of the texts are kept with the rows, so they need names that can be kept.
+
+        Raises:
+            InvalidDataset: a name holds what no store keeps.
+        """
+        for name in names:
+            if UNSTORABLE.search(name):
+                raise InvalidDataset(
+                    f"the column {show_label(name)} has NUL or half a surrogate pair in its name; rename the column",
+                    field=self.field,
+                )
+
+    def _mend(self, cells: Mapping[str, object]) -> Mapping[str, object]:
+        """The cells as they can be kept."""
+        mended = {name: replace_unstorable(cell) for name, cell in cells.items()}
+        if any(
+            cell is not cells[name] and cell != cells[name] for name, cell in mended.items() if name != self._column
+        ):
+            self._num_mended += 1
+            if len(self._first_mended) < MAX_SHOWN:
+                self._first_mended.append(self.next_row)
+        return mended
 
     def _keep(
         self, text: str, column: str | None, fault: str | None, line: int | None, cells: Mapping[str, object]
     ) -> None:
         self.refuse_if_full()
+        text = replace_unstorable(text)
         packed = self.cells.pack(cells, text)
         self._num_bytes += len(text.encode("utf-8", "surrogatepass")) + len(packed)
         if self._num_bytes > self.limits.max_kept_bytes:

@@ -9,7 +9,7 @@ _BACKTICKS = re.compile("`+")
 _MARKUP = re.compile(
     r"""(?=[\\|`*~[])
     |(?<![^\W_])(?=_)  # after a letter, none begins emphasis
-    |^(?=>|[-+](?:[-\s]|$)|\#{1,6}(?:\s|$))  # a quotation, a list or a line across, a heading
+    |^(?=[-+](?:[-\s]|$)|\#{1,6}(?:\s|$))  # a list or a line across, a heading
     |^\d{1,9}(?=[.)](?:\s|$))  # a numbered list
     |(?<=\s)(?=\#+$)  # the end of a heading
     |:(?=//)|www(?=\.)  # an address, of which GitHub makes a link""",
@@ -17,13 +17,14 @@ _MARKUP = re.compile(
 )
 """What a backslash stands behind, so that Markdown reads no markup."""
 
+_HTML = str.maketrans({"<": "&lt;", ">": "&gt;", '"': "&quot;"})
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
 def write_cell(text: str) -> str:
-    """A text on one line, without markup."""
+    """A text on one line, without markup; no HTML either where a reader of Markdown lets it pass."""
     escaped = _MARKUP.sub(r"\g<0>\\", " ".join(text.split()))
-    return _ENTITY.sub("&amp;", escaped).replace("<", "&lt;")
+    return _ENTITY.sub("&amp;", escaped).translate(_HTML)
 
 
 def write_fence(text: str) -> str:

@@ -58,6 +58,8 @@ BAD_FORMS: list[tuple[str, bytes, Refusal]] = [
     ("two datasets", named(b"dataset", CSV) + GOOD_PARTS + EDGE, lacks("/dataset")),
     ("dataset without a file name", plain(b"dataset", CSV) + named(b"spec", SPEC) + EDGE, lacks("/dataset")),
     ("spec of 2 MB", named(b"dataset", CSV) + named(b"spec", b" " * 2**21) + EDGE, lacks("/spec")),
+    ("delimiter of 2 MB", GOOD_PARTS + plain(b"delimiter", b";" * 2**21) + EDGE, lacks("/delimiter")),
+    ("NUL in the encoding", GOOD_PARTS + plain(b"encoding", b"utf\x008") + EDGE, lacks("/encoding")),
     ("empty delimiter", GOOD_PARTS + plain(b"delimiter", b"") + EDGE, lacks("/delimiter")),
     (
         "no delimiter",

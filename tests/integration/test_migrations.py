@@ -9,10 +9,12 @@ import pytest
 from alembic import command
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
+from starlette.testclient import TestClient
 
 from app.database import Database, create_database
-from app.schema import alembic_config, current_revision, move_schema, own_revisions, upgrade_schema
+from app.schema import alembic_config, current_revision, find_losses, move_schema, own_revisions, upgrade_schema
 from app.settings import Settings
+from lens_cli.application import main
 from lens_engine.predicting.rows import unpack_probabilities
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections, run_sql
@@ -71,6 +73,49 @@ def test_rows_of_predictions_are_packed(empty_database: Settings) -> None:
         run_sql(upgraded, "SELECT count(*) FROM predictions") == run_sql(upgraded, "SELECT count(*) FROM datasets") == 0
     )
     upgraded.dispose()
+
+
+def test_move_to_an_older_revision_says_what_it_would_delete(
+    client: TestClient, selections: Selections, settings: Settings, database: Database
+) -> None:
+    selection_id, _ = selections.asked("prediction")
+    put = client.put("/prompts/triage", json={"selection_id": selection_id}, headers={"If-None-Match": "*"})
+    assert put.status_code == 201
+    rows = {table: run_sql(database, f"SELECT count(*) FROM {table}") for table in ("selections", "prompts")}
+    database.dispose()
+    client.app.state.services.database.dispose()  # type: ignore[attr-defined]
+
+    found = find_losses(settings, "0004")
+
+    assert found.items() >= {"selections": 1, "prompts": 1, "prompt_versions": 1, "prompt_contents": 1}.items()
+    assert found["selections.kind"] == rows["selections"]
+    assert "examples.text" not in found, "a column that stays"
+    assert revision_of(settings) == own_revisions().head
+    assert {table: run_sql(database, f"SELECT count(*) FROM {table}") for table in rows} == rows
+
+
+def test_command_deletes_nothing_without_a_yes(
+    empty_database: Settings, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LENS_DATABASE_URL", empty_database.database_url)
+
+    def migrate(*words: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["lens", "migrate", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return int(end.value.code or 0), capfd.readouterr().err
+
+    upgrade_schema(empty_database)
+    database = create_database(empty_database, pool_size=1)
+    run_sql(database, "INSERT INTO prompts VALUES ('ada', 'triage', 1, false)")
+    code, errors = migrate("--to", "0004")
+    assert (code, "no place for 1 row of prompts" in errors, "--yes" in errors) == (2, True, True)
+    assert run_sql(database, "SELECT count(*) FROM prompts") == 1
+    database.dispose()
+    assert migrate("--to", "0004", "--yes")[0] == 0
+    assert migrate("--to", "0003")[0] == 0, "nothing goes"
+    assert migrate("--to", own_revisions().head or "")[0] == 0
+    assert revision_of(empty_database) == own_revisions().head
 
 
 def test_several_upgrades_at_once_all_succeed(empty_database: Settings) -> None:

@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.health.draining import DRAINING
-from app.jobs.streaming import MEDIA_TYPE, Streams
+from app.jobs.streaming import MEDIA_TYPE, Pace, Streams
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim, renew_lease
 from app.lifecycle.results import SelectionOutcome
@@ -133,7 +133,7 @@ def test_selection_of_another_owner_is_not_streamed(
 
 
 def test_open_stream_tells_each_change_and_holds_no_connection(client: TestClient, selections: Selections) -> None:
-    client.app.state.streams = Streams(look_seconds=0.02)  # type: ignore[attr-defined]
+    client.app.state.streams = Streams(Pace(look_seconds=0.02))  # type: ignore[attr-defined]
     claim = selections.running()
     pool = client.app.state.services.database.engine.pool  # type: ignore[attr-defined]
 

@@ -1,5 +1,6 @@
 """`/` and `/docs`: they need no other host, and no API key."""
 
+import base64
 import hashlib
 import re
 from collections.abc import Iterator
@@ -32,6 +33,16 @@ def test_docs_refer_to_no_other_host_and_all_assets_are_there(client: TestClient
     assert "/openapi.json" in paths
     assert len(paths) == 4
     assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
+
+
+def test_docs_run_their_own_script_and_no_other(client: TestClient) -> None:
+    page = client.get("/docs")
+    policy = dict(part.split(" ", 1) for part in page.headers["content-security-policy"].split("; "))
+    scripts = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
+    assert len(scripts) == 1
+    assert policy["script-src"].split() == ["'self'", *(f"'sha256-{digest}'" for digest in digests)]
+    assert (policy["default-src"], policy["frame-ancestors"]) == ("'none'", "'none'")
 
 
 def test_page_has_a_place_for_each_code_of_a_problem(client: TestClient) -> None:

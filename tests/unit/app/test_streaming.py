@@ -1,14 +1,15 @@
 """Streams of events: what they send, when they end, and how many there are."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterable
 from threading import Event as Flag
 
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.errors import Busy, Unavailable
-from app.jobs.streaming import MOST_OF_OWNER, MOST_STREAMS, Look, News, Streams
+from app.errors import TooManyStreams, Unavailable
+from app.jobs.streaming import MOST_OF_OWNER, MOST_STREAMS, Look, News, Pace, Streams
 
 CLOSED = "event: close\ndata: {}\n\n"
 QUIET = News(7, "v1", (), has_ended=False)
@@ -27,9 +28,12 @@ def make_look(*news: News | Exception) -> Look:
     return look
 
 
-def read_all(first: News, look: Look, stopping: Flag | None = None) -> list[str]:
+QUICK = Pace(look_seconds=0.001, silent_seconds=60, longest_seconds=60)
+
+
+def read_all(first: News, look: Look, stopping: Flag | None = None, pace: Pace = QUICK) -> list[str]:
     async def read() -> list[str]:
-        stream = Streams(look_seconds=0.001).open("owner", look, first, stopping)
+        stream = Streams(pace).open("owner", look, first, stopping)
         return [str(one) async for one in stream.body_iterator]
 
     return asyncio.run(asyncio.wait_for(read(), 10))
@@ -55,15 +59,34 @@ def test_each_look_begins_where_the_one_before_ended() -> None:
     assert asked == [(4, "v"), (5, "v+"), (6, "v++")]
 
 
-def test_silent_stream_is_kept_open_by_comments() -> None:
-    found = read_all(QUIET, make_look(*[QUIET] * 40, make_news(has_ended=True)))
-    assert found == [": open\n\n", ": waiting\n\n", ": waiting\n\n", CLOSED]
+@pytest.mark.parametrize("slow", ["pause", "look"])
+def test_silent_stream_is_kept_open_by_comments_however_long_a_look_takes(slow: str) -> None:
+    looks = iter([make_news(has_ended=True)])
+
+    def look(*_: object) -> News:
+        time.sleep(0.5 if slow == "look" else 0)
+        return next(looks)
+
+    pace = Pace(look_seconds=0.5 if slow == "pause" else 0, silent_seconds=0.1, longest_seconds=60)
+    opened, *comments, close = read_all(QUIET, look, pace=pace)
+    assert (opened, close) == (": open\n\n", CLOSED)
+    assert set(comments) == {": waiting\n\n"}
+    assert 2 <= len(comments) <= 5
 
 
-def test_stream_without_an_end_ends_and_is_not_closed() -> None:
+def test_news_put_off_the_next_comment() -> None:
+    pace = Pace(look_seconds=0.001, silent_seconds=60, longest_seconds=60)
+    found = read_all(QUIET, make_look(*[QUIET] * 40, make_news(has_ended=True)), pace=pace)
+    assert found == [": open\n\n", CLOSED]
+
+
+@pytest.mark.parametrize("look_seconds", [0.0, 60.0])
+def test_stream_without_an_end_ends_in_its_time_and_is_not_closed(look_seconds: float) -> None:
     """The client comes back, and shows its key again."""
-    found = read_all(QUIET, lambda *_: QUIET)
-    assert CLOSED not in found
+    began = time.monotonic()
+    found = read_all(QUIET, lambda *_: QUIET, pace=Pace(look_seconds, silent_seconds=60, longest_seconds=0.2))
+    assert found == [": open\n\n"]
+    assert 0.2 <= time.monotonic() - began < 5
 
 
 def test_stream_ends_without_the_database() -> None:
@@ -90,13 +113,16 @@ def test_process_that_stops_opens_no_stream() -> None:
 
 def test_one_stream_too_many_is_refused_until_another_ends() -> None:
     async def open_all() -> None:
-        streams = Streams()
+        refused = list[int]()
+        streams = Streams(note_refusal=lambda: refused.append(1))
         owners = [f"owner {number // MOST_OF_OWNER}" for number in range(MOST_STREAMS)]
         opened = [streams.open(owner, make_look(), QUIET, None).body_iterator for owner in owners]
         for one in opened:
             await anext(one)
-        with pytest.raises(Busy, match="as many streams are open"):
+        with pytest.raises(TooManyStreams, match="as many streams are open") as caught:
             streams.open("another", make_look(), QUIET, None)
+        assert (caught.value.status, caught.value.headers) == (429, {"Retry-After": "30"})
+        assert (streams.num_open, len(refused)) == (MOST_STREAMS, 1)
         await close([opened[0]])
         opened[0] = streams.open("another", make_look(), QUIET, None).body_iterator
         await close(opened)
@@ -111,7 +137,7 @@ def test_one_owner_leaves_streams_to_others_also_when_all_come_at_once() -> None
         for stream in opened[:-1]:
             await anext(stream)
         assert [message async for message in opened[-1]] == []
-        with pytest.raises(Busy):
+        with pytest.raises(TooManyStreams):
             streams.open("one", make_look(), QUIET, None)
         await anext(streams.open("other", make_look(), QUIET, None).body_iterator)
         await close(opened)

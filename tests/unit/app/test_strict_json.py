@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from app.errors import AppError, BadRequest, Unprocessable
 from app.web.strict_json import count_containers, parse_json
+from lens_engine.reading.strict_json import MAX_DEPTH
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 VALUES = st.recursive(
@@ -56,6 +57,33 @@ def test_text_that_cannot_be_stored_is_refused_with_its_place(raw: str, pointer:
     assert [error["pointer"] for error in caught.value.errors] == [pointer]
 
 
+DEEP = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
+
+
+@pytest.mark.parametrize(
+    ("raw", "pointer"),
+    [
+        ('{"a": [1, {"b\\"": NaN}]}', '/a/1/b"'),
+        ('{"text": "NaN, {", "n": [0, -Infinity]}', "/n/1"),
+        ('{"n": 1e999}', "/n"),
+        ('{"n": -1e999}', "/n"),
+        ('{"n": {"m": ' + "9" * 5000 + "}}", "/n/m"),
+        ('{"a": 1, "b": {"c": ' + DEEP + "}}", "/b/c" + "/0" * 8),
+        ('{"a": ' + "[" * 100_000, "/a" + "/0" * 9),
+    ],
+)
+def test_number_and_depth_that_no_store_keeps_are_refused_with_their_place(raw: str, pointer: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        parse_json(raw)
+    assert [error["pointer"] for error in caught.value.errors] == [pointer]
+    assert caught.value.detail.startswith(f"{pointer}: the JSON ")
+
+
+@pytest.mark.parametrize("raw", ["1.7e308", "-0.0", "1e-999", "9" * 640, "true", '"1e999"'])
+def test_number_in_range_is_taken(raw: str) -> None:
+    assert json.dumps(parse_json(raw))
+
+
 def test_whole_surrogate_pair_is_one_character() -> None:
     assert parse_json('"\\ud83c\\udfac"') == "🎬"
 
@@ -63,7 +91,7 @@ def test_whole_surrogate_pair_is_one_character() -> None:
 def test_deep_json_costs_no_more_than_flat_json() -> None:
     numbers = ",".join(["1"] * 500_000)
     started = time.process_time()
-    parse_json("[" * 900 + numbers + "]" * 900)
+    parse_json("[" * MAX_DEPTH + numbers + "]" * MAX_DEPTH)
     assert time.process_time() - started < 2
 
 

@@ -71,11 +71,15 @@ def test_cells_of_a_table_are_read_as_they_are(cells: list[str]) -> None:
     [
         "random_and_validation is 12.5 % (p = 0.03), isn't it? Yes: R&D!",
         "-0.0123 + 0.5 = x; C# is #1",
-        "(a) 2024-01-05 10:30, a/b, {text} @ 5 > 3",
+        "(a) 2024-01-05 10:30, a/b, {text} @ 5 = 3",
     ],
 )
 def test_ordinary_sentence_is_left_as_it_is(text: str) -> None:
     assert write_cell(text) == text
+
+
+def test_no_character_of_html_is_left() -> None:
+    assert write_cell('> a "b" <i x="1">') == "&gt; a &quot;b&quot; &lt;i x=&quot;1&quot;&gt;"
 
 
 def test_address_is_no_link_on_github() -> None:
