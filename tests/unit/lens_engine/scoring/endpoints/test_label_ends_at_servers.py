@@ -1,4 +1,4 @@
-"""Label words that begin others are scored with what ends them at each kind of server, and told apart in each chat."""
+"""Label words that begin others are scored with what ends them at every kind of server that takes tokens."""
 
 import numpy as np
 import pytest
