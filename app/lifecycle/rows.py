@@ -108,7 +108,7 @@ def read_predictions(session: Session, job_id: str, first: int, limit: int) -> l
 def insert_texts(session: Session, dataset_id: str, rows: Sequence[TextRow]) -> None:
     """Store the rows of a file of texts."""
     start = 0
-    for some in cut_rows(rows, weigh_text):
+    for some in cut_rows(rows, lambda row: len(row.text) + len(row.cells)):
         columns = {
             "rows": list(range(start, start + len(some))),
             "texts": [one.text for one in some],
@@ -117,11 +117,6 @@ def insert_texts(session: Session, dataset_id: str, rows: Sequence[TextRow]) -> 
         }
         session.execute(_INSERT_TEXTS, {"dataset_id": dataset_id, **columns})
         start += len(some)
-
-
-def weigh_text(row: TextRow) -> int:
-    """What is stored of a row of a file of texts (bytes)."""
-    return len(row.text.encode("utf-8", "surrogatepass")) + len(row.cells) + len((row.fault or "").encode())
 
 
 def cut_rows(rows: Sequence[T], weigh: Callable[[T], int]) -> Iterator[list[T]]:

@@ -20,7 +20,7 @@ SECRETS = {*PASSWORDS}
 COMPOSE_FILES = ("docker-compose.yml", "docker-compose.cpu.yml", "docker-compose.ray.yml")
 EXAMPLES_NOT_DEFAULTS = {
     *("LENS_API_KEYS", "LENS_SPOOL_DIR", "LENS_CACHE_DIR"),
-    *("LENS_KEEP_DAYS", "LENS_MAX_SECONDS", "LENS_MAX_PAIRS", "LENS_ENDPOINTS"),
+    *("LENS_KEEP_DAYS", "LENS_MAX_SECONDS", "LENS_MAX_PAIRS", "LENS_MAX_COST_USD", "LENS_ENDPOINTS"),
     *("LENS_METRICS_KEY_HASH", "LENS_WORKER_METRICS_PORT", "LENS_RAY_ADDRESS", "LENS_RAY_ACTORS"),
 }
 """Settings without a default that could be written down: they are null, or a path below the home folder."""
