@@ -1,7 +1,5 @@
 """All SQL of datasets. Queries on behalf of a client filter by owner."""
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -10,7 +8,7 @@ from sqlalchemy import delete, exists, func, insert, or_, select, text, update
 from sqlalchemy.orm import Session, defer
 
 from app.ids import new_id
-from app.lifecycle.rows import ROW_BYTES, cut_rows, insert_texts, weigh_text
+from app.lifecycle.rows import ROW_BYTES, cut_rows, insert_texts
 from app.models import Dataset, Job
 from app.models import Example as StoredExample
 from lens_engine.classifier.input_format import InputFormat
@@ -74,17 +72,15 @@ def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> st
 
 def store_texts(session: Session, owner_id: str, texts: ReadTexts) -> str:
     """Store a file of texts to classify, and return its id. A dataset without labels is used by one job alone."""
-    dataset_id, digest = new_id("ds"), hashlib.sha256()
-    for row in texts.rows:
-        digest.update(json.dumps([row.text, row.fault], ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    dataset_id = new_id("ds")
     session.execute(
         insert(Dataset).values(
             id=dataset_id,
             owner_id=owner_id,
-            sha256=digest.hexdigest(),
+            sha256=texts.sha256,
             format=texts.format,
             num_rows=len(texts.rows),
-            num_bytes=sum(map(weigh_text, texts.rows)),
+            num_bytes=texts.num_bytes,
             label_counts={},
             warnings=list(texts.warnings),
         )
@@ -113,7 +109,7 @@ def _insert_examples(session: Session, dataset_id: str, examples: Sequence[Examp
 def weigh_rows(rows: ParsedDataset | ReadTexts) -> int:
     """Size of rows that are not stored yet (bytes), as a dataset notes them."""
     if isinstance(rows, ReadTexts):
-        return sum(map(weigh_text, rows.rows)) + ROW_BYTES * len(rows.rows)
+        return rows.num_bytes + ROW_BYTES * len(rows.rows)
     return sum(map(_weigh, rows.examples)) + ROW_BYTES * len(rows.examples)
 
 

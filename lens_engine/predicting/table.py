@@ -69,7 +69,7 @@ class PredictedTable:
         """The cells of each row, in the order of `columns`; None where a bad row has no value."""
         for number, (row, one) in enumerate(self.rows()):
             shares = _shorten(one.probabilities)
-            shown: list[float | None] = [*shares] or [None] * len(self.labels)
+            shown = shares or (None,) * len(self.labels)
             yield [number, *self.cells(row), one.label, max(shares, default=None), *shown, one.error]
 
     def cells(self, row: TextRow) -> list[Any]:

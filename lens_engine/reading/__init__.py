@@ -102,7 +102,9 @@ class ReadTexts:
 
     rows: tuple[TextRow, ...]
     dialect: FoundDialect
-    format: DatasetFormat = "inline"
+    format: DatasetFormat
+    num_bytes: int  #: of the rows as they are kept, with all their columns
+    sha256: str  #: of the texts, and of what is wrong with them
     columns: tuple[str, ...] = ()  #: names, in the order of the cells of the rows
     text_place: int | None = None  #: index of the column of texts; None if no row has it
     changes: tuple[str, ...] = ()  #: a sentence about what was changed in the other columns, if anything
@@ -155,7 +157,13 @@ def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:
 
 
 def _finish(rows: TextCollector, dialect: FoundDialect, format: DatasetFormat) -> ReadTexts:
-    return ReadTexts(tuple(rows.rows), dialect, format, rows.cells.names, rows.cells.text_place, rows.notes)
+    cells = rows.cells
+    return ReadTexts(
+        *(tuple(rows.rows), dialect, format, rows.num_bytes, rows.sha256),
+        columns=cells.names,
+        text_place=cells.text_place,
+        changes=rows.notes,
+    )
 
 
 def read_examples(

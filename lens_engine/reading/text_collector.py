@@ -1,5 +1,6 @@
 """The text collector: keeps every row of a file without labels, the bad ones with what is wrong."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Never
@@ -39,10 +40,11 @@ class TextCollector(RowSink):
         super().__init__(limits, name, WantedColumns(column, None))
         self.rows: list[TextRow] = []
         self.cells = CellPacker(limits, name, column)
+        self.num_bytes = 0  #: of the rows as they are kept
         self._column = column
-        self._num_bytes = 0
         self._num_mended = 0
         self._first_mended = list[int]()
+        self._digest = hashlib.sha256()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -54,6 +56,11 @@ class TextCollector(RowSink):
             f"{show_count(self._num_mended, 'row')} with NUL or half a surrogate pair in another column than "
             f"{show_label(self._column)}; U+FFFD stands in its place (first rows: {first})",
         )
+
+    @property
+    def sha256(self) -> str:
+        """Of the texts, and of what is wrong with them."""
+        return self._digest.hexdigest()
 
     @property
     def next_row(self) -> int:
@@ -106,14 +113,16 @@ class TextCollector(RowSink):
         self.refuse_if_full()
         text = replace_unstorable(text)
         packed = self.cells.pack(cells, text)
-        self._num_bytes += len(text.encode("utf-8", "surrogatepass")) + len(packed)
-        if self._num_bytes > self.limits.max_kept_bytes:
+        if fault is not None:
+            fault = fault if column is None else f"`{column}` {fault}"
+            fault = fault if line is None else f"(line {line}) {fault}"
+        for part in (encoded := text.encode("utf-8", "surrogatepass"), noted := (fault or "").encode()):
+            self._digest.update(len(part).to_bytes(8) + part)
+        self.num_bytes += len(encoded) + len(noted) + len(packed)
+        if self.num_bytes > self.limits.max_kept_bytes:
             raise DatasetTooLarge(
                 f"the rows take more than {self.limits.max_kept_bytes:,} bytes with all their columns, as they are "
                 f"kept; this was found at row {self.next_row:,}; split the file, or leave columns out",
                 field=self.field,
             )
-        if fault is not None:
-            fault = fault if column is None else f"`{column}` {fault}"
-            fault = fault if line is None else f"(line {line}) {fault}"
         self.rows.append(TextRow(text, fault, packed))

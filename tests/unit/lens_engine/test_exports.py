@@ -157,9 +157,11 @@ def test_brace_before_the_slot_of_lm_eval_is_no_tag() -> None:
 
 
 def test_cell_that_a_spreadsheet_would_run_is_escaped() -> None:
-    source = make_source([(text, "0") for text in ("=1+1", "+1", "-1", "@x", "\tx", "\rx", "a=1", 'a "b", c\nd')])
+    source = make_source(
+        [(text, "0") for text in ("=1+1", "+1+x", "-x", "-1.5", "@x", "\tx", "\rx", "a=1", 'a "b", c\nd')]
+    )
     rows = list(csv.reader(io.StringIO(written(source, "csv"), newline="")))
-    texts = ["'=1+1", "'+1", "'-1", "'@x", "'\tx", "'\rx", "a=1", 'a "b", c\nd']
+    texts = ["'=1+1", "'+1+x", "'-x", "-1.5", "'@x", "'\tx", "'\rx", "a=1", 'a "b", c\nd']
     assert rows == [["text", "label"], *([text, "0"] for text in texts)]
 
 
