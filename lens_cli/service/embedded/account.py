@@ -71,8 +71,8 @@ def write_private(path: Path, text: str, account: int) -> None:
 
 
 @contextmanager
-def reachable(program: Path) -> Iterator[Path]:
-    """A program that an account without rights can run: the given one or a copy, with what lies around its `bin`.
+def reachable(program: Path, package: str) -> Iterator[Path]:
+    """A program of a wheel that an account without rights can run: the installed one, or one in a copy of the wheel.
 
     Raises:
         Refusal: neither the program nor the folder of temporary files can be reached without the rights of root.
@@ -81,13 +81,14 @@ def reachable(program: Path) -> Iterator[Path]:
     if not is_root() or _is_open(program):
         yield program
         return
-    whole = program.parents[1]
+    site = next(parent.parent for parent in program.parents if parent.name == package)
     with tempfile.TemporaryDirectory(prefix="lens-programs-") as scratch:
-        copy = Path(scratch, whole.name)
-        shutil.copytree(whole, copy)
-        for path in (Path(scratch), copy, *copy.rglob("*")):
+        for name in (package, f"{package}.libs"):  # the second has the libraries of a repaired wheel
+            if (site / name).exists():
+                shutil.copytree(site / name, Path(scratch, name))
+        for path in (Path(scratch), *Path(scratch).rglob("*")):
             path.chmod(0o755)
-        copied = copy / program.relative_to(whole)
+        copied = scratch / program.relative_to(site)
         if not _is_open(copied):
             message = f"no other account than root reaches {program}, nor {Path(scratch).parent}, where a copy would be"
             raise Refusal(f"{message}; name another folder in TMPDIR, or start Lens from another account than root")

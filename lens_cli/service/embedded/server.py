@@ -71,7 +71,7 @@ class EmbeddedServer:
         """
         program = Path(find_binary(package, path))
         if program.parent not in self._folders:
-            self._folders[program.parent] = self._copies.enter_context(reachable(program)).parent
+            self._folders[program.parent] = self._copies.enter_context(reachable(program, package)).parent
         return str(self._folders[program.parent] / program.name)
 
     def _run(self, command: Sequence[str], stop_signals: StopSignals = STOP_BY_SIGTERM) -> None:
