@@ -67,6 +67,7 @@ TITLES = {
     "checkpoint-error": "The run cannot resume from its checkpoint",
     "checkpoint-damaged": "The checkpoint is damaged",
     "checkpoint-foreign": "The checkpoint belongs to another run",
+    "nothing-selected": "The run ended before any examples were chosen",
     "spec-refused": "This release cannot run the stored spec",
     "timeout": "The run exceeded the time limit",
     "stalled": "The run made no progress",

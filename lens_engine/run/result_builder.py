@@ -193,9 +193,11 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
         warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} too long and left out")
     if rows.trimmed_too_long:
         warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
+    warnings += filter(None, [ending.prepared.foreign_texts])
     if ending.is_empty_handed:
         warnings.append("the budget ended before any examples were chosen: those of the prompt are random")
-    warnings += [*filter(None, [ending.prepared.foreign_texts]), *ending.findings.warnings]
+    else:
+        warnings += ending.findings.warnings
     warnings += [*describe_asking(ending.prepared.run, evaluation), *describe_noisy_lead(lead, ending.identity.dtype)]
     if ending.prepared.meter.met_deadline and ending.reason is StopReason.BUDGET:
         warnings.append(

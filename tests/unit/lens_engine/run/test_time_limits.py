@@ -72,6 +72,7 @@ def test_run_without_a_choice_ends_at_its_limit_with_a_bag_of_words(
     assert result.classifier is not None
     assert "before any examples were chosen" in result.verdict.sentence
     assert "the budget ended before any examples were chosen: those of the prompt are random" in result.warnings
+    assert not any("InfoScore" in warning for warning in result.warnings)
     assert result.support_examples[0].recommended is None
     assert len(listener.seen) > 2
     assert time.monotonic() - began < 60

@@ -166,7 +166,7 @@ def test_server_that_never_answers_is_an_error_that_names_it(connect: Connect, d
     scorer = connect()
     asked = double.num_completions
     double.refuse = refuse_some(lambda _: True, told(503))
-    with pytest.raises(EndpointAway, match=f"{double.url} does not answer: 503 .* after 8 attempts"):
+    with pytest.raises(EndpointAway, match=f"{double.url} does not answer: status 503, after 8 attempts"):
         scorer.score([()], QUERIES[:1], SPANS)
     assert double.num_completions == asked + 8
 
