@@ -1,14 +1,16 @@
-"""The queue: jobs in Redis that tell a worker which selection waits.
+"""The queue: jobs in Redis that wake the workers, one for each job that waits.
 
-The row in Postgres is the source of truth. A lost job therefore delays a selection and loses no data:
-the sweep enqueues it again. Requests do not fail while Redis is down. Only this module of `app`
-imports rq.
+The row in Postgres is the source of truth, and `app.lifecycle.turns` chooses the row when a worker is free. A lost job
+of RQ therefore costs nobody a place and loses no data: the sweep enqueues another one. A job too many finds nothing to
+claim. Requests do not fail while Redis is down. Only this module of `app` imports rq.
 """
 
 import logging
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
 
 from pydantic import ValidationError
 from redis import Redis
@@ -16,9 +18,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 from rq import Queue
-from rq.exceptions import DuplicateJobError, InvalidJobOperation, NoSuchJobError
-from rq.executions import ExecutionRegistry
-from rq.job import Job, JobStatus
+from rq.exceptions import DuplicateJobError
 from rq.worker_registration import get_keys
 
 from app.pause import Pause
@@ -32,6 +32,7 @@ RUN_SELECTION = "worker.jobs.run_selection"
 SERIALIZER = "json"
 _FAILURE_TTL_SECONDS = 7 * 86_400
 _GLANCE_SECONDS = 0.2
+_JOBS_AT_A_TIME = 500
 
 _log = logging.getLogger(__name__)
 
@@ -88,67 +89,44 @@ class JobQueue:
                 extra={"action": "enqueue-postponed", "job_id": job_id.job_id},
             )
 
-    def enqueue_missing(self, job_ids: Sequence[JobId]) -> int:
-        """Enqueue selections that have no live job, and return their number.
+    def wake(self, num_waiting: Mapping[str, int]) -> int:
+        """Enqueue as many jobs as a queue lacks, so that there is one for each that waits. Returns their number.
 
-        A job is live while it waits, while a worker takes it, and until RQ finds that its worker died.
+        A worker takes whose turn it is, so the jobs that the sweep enqueues have ids of their own.
+
+        Args:
+            num_waiting: jobs that may start, by queue.
 
         Raises:
             RedisError: Redis does not answer.
         """
-        queues = self._queues.values()
-        waiting = {one for queue in queues for one in queue.get_job_ids()}
-        absent = [job_id for job_id in job_ids if str(job_id) not in waiting]
-        # After the queues, as jobs move from those to these.
-        taken = {one for queue in queues for one in queue.intermediate_queue.get_job_ids()}
-        found = ((job_id, self._find(job_id)) for job_id in absent)
-        lost = [(job_id, job) for job_id, job in found if not _is_live(job, taken)]
-        for job_id, job in lost:
-            if job is not None:
-                self._forget(job)
-            self._enqueue(job_id)
-        return len(lost)
+        return sum(self._fill(self._queues[name], number) for name, number in num_waiting.items())
 
-    def _find(self, job_id: JobId) -> Job | None:
-        """The job with this id; one that RQ cannot read is deleted, and keeps no other from the queue."""
-        try:
-            return Job.fetch(str(job_id), self._redis, serializer=SERIALIZER)
-        except RedisError:
-            raise
-        except Exception as error:  # noqa: BLE001 - of what it is made, a stranger or a flush decides
-            if not isinstance(error, NoSuchJobError):
-                _log.warning("the job %s is unreadable (%s)", job_id, type(error).__name__)
-            self._redis.delete(Job.key_for(str(job_id)))
-            return None
+    def _fill(self, queue: Queue, num_waiting: int) -> int:
+        # The queue first, as jobs move from it to the other list.
+        lengths = [self._redis.llen(key) for key in (queue.key, queue.intermediate_queue_key)]
+        lacking = max(0, num_waiting - sum(lengths))
+        for size in (min(_JOBS_AT_A_TIME, lacking - start) for start in range(0, lacking, _JOBS_AT_A_TIME)):
+            queue.enqueue_many(
+                Queue.prepare_data(RUN_SELECTION, ("sweep",), job_id=f"sweep-{uuid4().hex}", **self._job_options())
+                for _ in range(size)
+            )
+        return lacking
 
     def _enqueue(self, job_id: JobId) -> None:
-        """Enqueue a job, unless it is enqueued already.
-
-        A further attempt goes to the front of the queue, because most of its work may be done. So does a job that is no
-        selection: it takes minutes, and would wait for hours.
-        """
+        """Enqueue a job, unless it is enqueued already."""
         with suppress(DuplicateJobError):
             self._queues[self._settings.queue_of(job_id.model)].enqueue_call(
-                RUN_SELECTION,
-                args=(job_id.job_id,),
-                job_id=str(job_id),
-                unique=True,
-                at_front=job_id.attempt > 1 or not job_id.job_id.startswith("sel_"),
-                timeout=self._settings.job_timeout_seconds,
-                result_ttl=0,
-                failure_ttl=_FAILURE_TTL_SECONDS,
-                description=job_id.job_id,
+                RUN_SELECTION, args=(job_id.job_id,), job_id=str(job_id), unique=True, **self._job_options()
             )
 
-    def _forget(self, job: Job) -> None:
-        """Delete a job, whatever has become of it since it was read."""
-        try:
-            job.delete()
-        except InvalidJobOperation:
-            pass  # another process deleted it, or its worker ended it
-        except ValueError:
-            # RQ lists an execution for a minute longer than it keeps it, and cannot delete a job with such an entry.
-            self._redis.delete(ExecutionRegistry(job.id, self._redis).key, job.key)
+    def _job_options(self) -> dict[str, Any]:
+        return {
+            "timeout": self._settings.job_timeout_seconds,
+            "result_ttl": 0,
+            "failure_ttl": _FAILURE_TTL_SECONDS,
+            "description": "whose turn it is",
+        }
 
     def ping(self) -> None:
         """Check that Redis answers.
@@ -190,13 +168,6 @@ class JobQueue:
 def _find_keys(queues: Mapping[str, Queue]) -> set[str]:
     """The keys of the workers of all queues."""
     return {key for queue in queues.values() for key in get_keys(queue=queue)}
-
-
-def _is_live(job: Job | None, taken: Container[str]) -> bool:
-    if job is None:
-        return False
-    status = job.get_status(refresh=False)
-    return status == JobStatus.STARTED or (status == JobStatus.QUEUED and job.id in taken)
 
 
 def _parse_device(text: bytes | None) -> WorkerDevice | None:

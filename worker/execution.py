@@ -31,7 +31,7 @@ from rq.timeouts import JobTimeoutException
 from sqlalchemy.orm import Session
 
 from app.database import POSTGRES_AWAY, Database, create_database
-from app.lifecycle import claims, endings
+from app.lifecycle import claims, endings, turns
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Charge, backoff_seconds
 from app.lifecycle.spec import SpecOfNewerRelease, SpecRefused
@@ -63,28 +63,33 @@ _RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
 _log = logging.getLogger(__name__)
 
 
-def execute_job(job_id: str, settings: Settings) -> bool:
-    """Claim a job and run it. Returns False if it is running already or finished.
+def execute_next(settings: Settings) -> bool:
+    """Claim the job whose turn it is, and run it. Returns False if none waits for this worker.
 
     Raises:
         WorkerFault: see `Attempt.run`.
     """
+    return _execute(settings, lambda session: turns.claim_next(session, settings))
+
+
+def execute_job(job_id: str, settings: Settings) -> bool:
+    """As `execute_next`, of this job, whoever's turn it is. Returns False if it is running already or finished."""
+    return _execute(settings, lambda session: claims.claim_job(session, job_id, settings.lease_seconds))
+
+
+def _execute(settings: Settings, claim_job: Callable[[Session], Claim | None]) -> bool:
     started = time.monotonic()  # RQ counts the time limit from about here
     database = create_database(settings, pool_size=2)  # the run and its heartbeat
     try:
-        claim = commit_with_patience(
-            database,
-            lambda session: claims.claim_job(session, job_id, settings.lease_seconds),
-            _PATIENCE_SECONDS,
-        )
+        claim = commit_with_patience(database, claim_job, _PATIENCE_SECONDS)
         if claim is None:
-            _log.info("%s was not claimed: already running or finished", job_id)
+            _log.info("nothing was claimed: no job waits for this worker")
             return False
         REPORT.claim = claim
         Attempt(database, claim, settings, started).run()
         return True
     except ShutDownImminentException:  # an attempt that has begun deals with it itself
-        _log.info("%s: shutdown before an attempt began; a lease that was claimed runs out", job_id)
+        _log.info("shutdown before an attempt began; a lease that was claimed runs out")
         return False
     finally:
         database.dispose()

@@ -1,14 +1,13 @@
 """The job function. The service enqueues it by its dotted name."""
 
 
-def run_selection(job_id: str) -> bool:
-    """Run one job of any kind in a work-horse. The name is that of releases which had selections alone.
+def run_selection(_job_id: str) -> bool:
+    """Run the job whose turn it is, of any kind, in a work-horse. Returns False if none waits for this worker.
 
-    Returns False if it was not claimed.
-
-    The imports are local because torch must load after the fork.
+    The job that was enqueued has its own turn: see `app.lifecycle.turns`. The imports are local because torch must load
+    after the fork.
     """
     from app.settings import Settings
-    from worker.execution import execute_job
+    from worker.execution import execute_next
 
-    return execute_job(job_id, Settings())
+    return execute_next(Settings())

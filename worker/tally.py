@@ -8,6 +8,7 @@ from collections.abc import Callable
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.database import Database
+from app.lifecycle.turns import note_service
 from app.logs.failures import summarize
 from app.metrics.counters import ATTEMPTS, DEVICE_SECONDS, PHASE_PAIRS, PHASE_SECONDS, CounterKey, add_to_counters
 from lens_engine.metering.progress import Progress
@@ -38,18 +39,22 @@ class Tally:
 
     def write(self, database: Database, owner_id: str) -> None:
         used = {CounterKey(DEVICE_SECONDS, owner_id): self._clock() - self._began_at}
-        count(database, {**self._amounts, **used, CounterKey(ATTEMPTS, self.outcome): 1.0})
+        count(database, {**self._amounts, **used, CounterKey(ATTEMPTS, self.outcome): 1.0}, owner_id)
 
 
 def count_killed(database: Database, outcome: str, owner_id: str, seconds: float) -> None:
     """Count an attempt that cannot write its own tally, and its time."""
-    count(database, {CounterKey(ATTEMPTS, outcome): 1.0, CounterKey(DEVICE_SECONDS, owner_id): seconds})
+    count(database, {CounterKey(ATTEMPTS, outcome): 1.0, CounterKey(DEVICE_SECONDS, owner_id): seconds}, owner_id)
 
 
-def count(database: Database, amounts: dict[CounterKey, float]) -> None:
-    """Add to the counters. Tries once and raises nothing: numbers for operators must not hold up a selection."""
+def count(database: Database, amounts: dict[CounterKey, float], owner_id: str) -> None:
+    """Add to the counters when an attempt begins or ends, and note that its owner is served now.
+
+    Tries once and raises nothing: numbers for operators must not hold up a selection.
+    """
     try:
         with database.session_scope() as session:
+            note_service(session, owner_id)
             add_to_counters(session, amounts)
     except SQLAlchemyError as error:
         _log.warning("an attempt was not counted: %s", summarize(error))

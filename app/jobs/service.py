@@ -47,7 +47,7 @@ def find_place(services: Services, session: Session, state: JobState) -> QueueOu
     # Without models to load, all jobs have one queue.
     place = queue_place.find_place(session, state, settings.endpoints if settings.allowed_models else ())
     workers = None if counts is None else counts[settings.queue_of(place.model)]
-    return QueueOut(position=place.position, workers=workers)
+    return QueueOut(position=place.position, owners=place.owners, workers=workers)
 
 
 def explain_absence(services: Services, job: Job, what: str) -> NotFinished | NoResult:

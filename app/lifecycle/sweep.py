@@ -1,4 +1,4 @@
-"""The sweep: takes over selections with expired leases and enqueues queued ones without a live job.
+"""The sweep: takes over selections with expired leases, and enqueues as many jobs as wait for a worker.
 
 The API sweeps every few seconds. An advisory lock admits one sweep at a time. Rows that a worker is writing are left
 to the next sweep. One row that cannot be read or written keeps no other from its rescue.
@@ -11,22 +11,23 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from redis.exceptions import RedisError
-from sqlalchemy import ColumnElement, and_, delete, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, and_, delete, func, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from app.database import Database, find_sqlstate, is_away
+from app.lifecycle import turns
 from app.lifecycle.endings import Charge, requeue_dead
 from app.lifecycle.retention import forget_old
 from app.lifecycle.states import LEASED, Status
 from app.models import IdempotencyKey, Job
-from app.queue import JobId, JobQueue
+from app.queue import JobQueue
 from app.settings import Settings
 
 _LOCK_KEY = 0x6C656E73_01  # "lens", 1
@@ -78,7 +79,7 @@ class Settling:
 
 
 def sweep(database: Database, queue: JobQueue, settings: Settings, settling: Settling | None = None) -> SweepReport:
-    """Take over expired leases, then enqueue queued selections without a live job.
+    """Take over expired leases, then see that the queue holds a job for each that waits.
 
     Args:
         settling: remembers from one sweep to the next whether Postgres was away; None if it was not.
@@ -168,35 +169,14 @@ def _rescue(session: Session, selection_id: str, settings: Settings) -> Status |
 
 
 def _enqueue(database: Database, queue: JobQueue, settings: Settings) -> int:
-    """Enqueue what waits. Returns the number of enqueued selections."""
-    waiting = list(_find_waiting(database, settings))
+    """Wake workers for what waits. Returns the number of enqueued jobs."""
+    with database.session_scope() as session:
+        waiting = turns.count_waiting(session, settings)
     try:
-        return queue.enqueue_missing(waiting) if waiting else 0
+        return queue.wake(waiting)
     except RedisError as error:
         _log.warning("Redis does not answer; the next sweep will enqueue (%s)", type(error).__name__)
         return 0
-
-
-def _find_waiting(database: Database, settings: Settings) -> Iterator[JobId]:
-    """Selections that wait for a worker, in the order of the queue, a page in each transaction.
-
-    A new selection is first left to the request that created it.
-    """
-    place = tuple_(Job.queued_at, Job.id)
-    query = select(Job.id, Job.attempt, Job.queued_at, Job.spec["model"].astext).where(
-        Job.status == Status.QUEUED,
-        Job.not_before <= func.now(),
-        or_(Job.attempt > 0, Job.queued_at < _ago(settings.sweep_interval_seconds)),
-    )
-    query = query.order_by(Job.queued_at, Job.id).limit(_PAGE_ROWS)
-    following = query
-    while True:
-        with database.session_scope() as session:
-            page = session.execute(following).all()
-        yield from (JobId(id_, attempt + 1, model) for id_, attempt, _, model in page)
-        if len(page) < _PAGE_ROWS:
-            return
-        following = query.where(place > (page[-1].queued_at, page[-1].id))
 
 
 def _forget_old_keys(session: Session) -> None:

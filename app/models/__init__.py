@@ -12,6 +12,7 @@ from app.models.job import Job
 from app.models.prediction import StoredPrediction
 from app.models.prompt import Prompt, PromptContent, PromptVersion
 from app.models.report import Report
+from app.models.turn import Turn
 
 __all__ = [
     "ApiKey",
@@ -29,4 +30,5 @@ __all__ = [
     "StoredClassifier",
     "StoredCounter",
     "StoredPrediction",
+    "Turn",
 ]

@@ -30,8 +30,7 @@ class Job(Base):
         CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
         Index(None, "owner_id", "kind", "id"),
         Index(None, "owner_id", "status", "id"),
-        Index("ix_selections_in_queue", "queued_at", "id", postgresql_where=text("status = 'queued'")),
-        Index("ix_selections_short_in_queue", "id", postgresql_where=text("status = 'queued' AND kind <> 'selection'")),
+        Index("ix_selections_in_queue", "owner_id", "queued_at", "id", postgresql_where=text("status = 'queued'")),
         # Not by `lease_until`: a renewal that changes no indexed column writes to no index.
         Index("ix_selections_held", "id", postgresql_where=text("status IN ('running', 'cancelling')")),
         Index(None, "dataset_id"),

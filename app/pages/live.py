@@ -127,8 +127,14 @@ def _say_queue(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, bo
     workers = f"{show_count(place.workers, 'worker')} take{'s' * (place.workers == 1)} such selections"
     if place.position is None:
         return f"It waits before the next attempt; {workers}.{again}", False
-    where = f"more than {MOST_COUNTED:,}" if place.position > MOST_COUNTED else f"{place.position:,}"
-    return f"It waits in the queue, at place {where}; {workers}.{again}", False
+    return f"It waits in the queue{_say_place(place.position, place.owners)}; {workers}.{again}", False
+
+
+def _say_place(position: int, owners: int) -> str:
+    before, others = position - 1, owners - 1
+    most = " or more" if before == MOST_COUNTED else ""
+    own = f", after {before:,}{most} of your jobs" if before else ""
+    return own + (f"; {show_count(others, 'other owner')} and you take turns" if others > 0 else "")
 
 
 def _list_phases(job: Job) -> Iterator[tuple[str, str]]:

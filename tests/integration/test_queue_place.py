@@ -1,4 +1,4 @@
-"""What the poll of a queued selection tells: its place in the queue, and the number of workers."""
+"""What the poll of a queued selection tells: its place in the queue, the owners who wait, and the number of workers."""
 
 from collections.abc import Callable, Iterator
 
@@ -59,31 +59,62 @@ def test_count_is_bounded(client: TestClient, selections: Selections, monkeypatc
     assert [place_of(client, id_)["position"] for id_ in ids] == [1, 2, 3, 3]  # type: ignore[index]
 
 
-def test_selections_behind_are_not_read(selections: Selections, database: Database) -> None:
+def test_jobs_of_other_owners_are_not_read(selections: Selections, database: Database) -> None:
     _, second = (selections.queued() for _ in range(2))
-    columns = "owner_id, dataset_id, spec, spec_version"
-    with database.session_scope() as session:
-        copies = f"FROM selections, generate_series(1, 500) AS number WHERE id = '{second}'"
-        session.execute(
-            text(f"INSERT INTO selections (id, {columns}) SELECT left(id, -4) || 1000 + number, {columns} {copies}")
-        )
+    copy_for_owners(database, second, "generate_series(1, 500) AS number", "'busy'")
+    copy_for_owners(database, second, "generate_series(501, 510) AS number", "'owner ' || number")
     with database.session_scope() as session:
         session.execute(text("SET LOCAL enable_seqscan = off"))  # which is cheaper for a table as small as this one
         state = find_state(session, LOCAL_OWNER, "selection", second)
         assert state is not None
         before = session.scalar(_ROWS_READ)
-        assert find_place(session, state, ["behind a server"]).position == 2
-        assert session.scalar(_ROWS_READ) - before < 10
+        found = find_place(session, state, ["behind a server"])
+        assert (found.position, found.owners) == (2, 12)
+        assert session.scalar(_ROWS_READ) - before < 50
+
+
+def copy_for_owners(database: Database, job_id: str, numbers: str, owner: str) -> None:
+    """Queue copies of a job."""
+    columns = "dataset_id, spec, spec_version"
+    run_sql(
+        database,
+        f"INSERT INTO selections (id, owner_id, {columns}) SELECT left(id, -4) || 1000 + number, {owner}, {columns} "
+        f"FROM selections, {numbers} WHERE id = '{job_id}'",
+    )
+
+
+def test_owners_who_wait_are_counted(client: TestClient, selections: Selections, database: Database) -> None:
+    waiting, delayed = selections.queued(), selections.queued()
+    for number, owner in enumerate("abb"):
+        copy_for_owners(database, waiting, f"(VALUES ({number})) AS one(number)", f"'{owner}'")
+    copy_for_owners(database, waiting, "(VALUES (3)) AS one(number)", "'c'")
+    run_sql(database, "UPDATE selections SET not_before = now() + interval '1h' WHERE owner_id = 'c'")
+    run_sql(database, "UPDATE selections SET not_before = now() + interval '1h' WHERE id = :id", id=delayed)
+
+    assert place_of(client, waiting) == {"position": 1, "owners": 3, "workers": 0}
+    assert place_of(client, delayed) == {"position": None, "owners": 3, "workers": 0}
+
+
+@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
+def test_places_are_in_the_order_of_an_owners_turns(
+    client: TestClient, selections: Selections, database: Database, kind: str
+) -> None:
+    first, second, begun = (selections.queued() for _ in range(3))
+    run_sql(database, "UPDATE selections SET attempt = 1 WHERE id = :id", id=begun)
+    _, short = selections.asked(kind)
+
+    assert client.get(f"/{kind}s/{short}").json()["queue"]["position"] == 1
+    assert [place_of(client, id_)["position"] for id_ in (begun, first, second)] == [2, 3, 4]  # type: ignore[index]
 
 
 @pytest.mark.usefixtures("worker_is_registered")
 def test_living_workers_are_counted(client: TestClient, selections: Selections) -> None:
-    assert place_of(client, selections.queued()) == {"position": 1, "workers": 1}
+    assert place_of(client, selections.queued()) == {"position": 1, "owners": 1, "workers": 1}
     assert client.get("/readyz").json()["checks"]["workers"] == "ok"
 
 
 def test_no_worker_is_told(client: TestClient, selections: Selections) -> None:
-    assert place_of(client, selections.queued()) == {"position": 1, "workers": 0}
+    assert place_of(client, selections.queued()) == {"position": 1, "owners": 1, "workers": 0}
 
 
 @pytest.mark.usefixtures("worker_is_registered")
@@ -110,5 +141,5 @@ def test_place_of_a_deleted_job_is_unknown(selections: Selections, database: Dat
 
 def test_workers_are_unknown_without_redis(make_client: Callable[..., TestClient], selections: Selections) -> None:
     client = make_client(redis_url="unix:///nowhere.sock")
-    assert place_of(client, selections.queued()) == {"position": 1, "workers": None}
+    assert place_of(client, selections.queued()) == {"position": 1, "owners": 1, "workers": None}
     assert client.get("/readyz").json()["checks"]["workers"] == "ok"

@@ -1,7 +1,6 @@
 """The sweep: what becomes of dead leases and of rows that nobody was told of."""
 
 import json
-import time
 import zlib
 from collections.abc import Callable, Iterator
 
@@ -9,6 +8,7 @@ import pytest
 from redis import Redis
 from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import OperationalError
+from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims, endings
@@ -105,31 +105,6 @@ def test_rescued_selection_waits_longer_after_each_crash(
     assert float(wait or 0) == seconds
 
 
-def test_further_attempt_goes_before_selections_that_have_not_begun(
-    selections: Selections, sweep: Sweep, database: Database, redis: Redis
-) -> None:
-    claim = selections.running()
-    new = selections.in_state("queued")
-    with database.session_scope() as session:
-        assert endings.requeue(session, claim)
-    age(database, "queued_at", 3600)
-    age(database, "not_before", 1)
-    sweep()
-
-    waiting = [job.decode() for job in redis.lrange(QUEUE, 0, -1)]
-
-    assert waiting[0] == str(JobId(claim.job_id, 2))
-    assert str(JobId(new, 1)) in waiting
-
-
-@pytest.mark.parametrize("short", ["ev_1", "pr_1"])
-def test_short_job_is_taken_before_selections(queue: JobQueue, redis: Redis, short: str) -> None:
-    for job_id in ("sel_1", short, "sel_2"):
-        queue.enqueue(JobId(job_id, 1))
-
-    assert [job.decode() for job in redis.lrange(QUEUE, 0, -1)] == [f"{short}-1", "sel_1-1", "sel_2-1"]
-
-
 @pytest.mark.parametrize(("crashes", "status"), [(0, "queued"), (2, "failed")])
 def test_stall_is_charged_once_and_has_its_own_code(
     selections: Selections, sweep: Sweep, database: Database, settings: Settings, crashes: int, status: str
@@ -213,7 +188,7 @@ def test_any_number_of_dead_leases_is_rescued_and_enqueued(
         )
     assert sweep().rescued == 451
     age(database, "not_before", 0)
-    assert sweep().enqueued == 451
+    assert sweep().enqueued == 450  # the job of the first selection is still there
 
 
 def test_leases_are_spared_for_a_lease_after_an_outage(
@@ -238,52 +213,65 @@ def test_leases_are_spared_for_a_lease_after_an_outage(
     assert sweep(settling=settling).rescued == 1
 
 
-def test_selections_that_redis_lost_are_enqueued_again(
-    selections: Selections, sweep: Sweep, database: Database, redis: Redis
-) -> None:
-    made = [selections.queued() for _ in range(3)]
-    age(database, "queued_at", 16)
+def test_jobs_that_redis_lost_are_enqueued_again(selections: Selections, sweep: Sweep, redis: Redis) -> None:
+    for _ in range(3):
+        selections.queued()
     redis.flushall()
     assert sweep() == SweepReport(enqueued=3)
-    assert redis.lrange(QUEUE, 0, -1) == [f"{id_}-1".encode() for id_ in made]
+    assert len(set(redis.lrange(QUEUE, 0, -1))) == 3
     assert sweep() == SweepReport()
     assert redis.llen(QUEUE) == 3
 
 
-def test_selections_that_redis_lost_keep_the_order_of_the_queue(
+def test_any_number_of_lost_jobs_is_enqueued(
     selections: Selections, sweep: Sweep, database: Database, redis: Redis
 ) -> None:
-    selections.queued()
     columns = "owner_id, dataset_id, spec, spec_version"
-    copies = "'sel_copy_' || number, now() - make_interval(secs => 10 * number)"
-    with database.session_scope() as session:
-        session.execute(
-            text(
-                f"INSERT INTO selections (id, queued_at, {columns}) SELECT {copies}, {columns} "
-                "FROM selections, generate_series(2, 450) AS number"
-            )
-        )
-    redis.flushall()
-    assert sweep() == SweepReport(enqueued=449)
-    expected = [f"sel_copy_{number}-1".encode() for number in range(450, 1, -1)]
-    assert redis.lrange(QUEUE, 0, -1) == expected
-
-
-def test_new_selection_is_left_to_the_request_that_made_it(selections: Selections, sweep: Sweep, redis: Redis) -> None:
     selections.queued()
-    redis.flushall()
+    run_sql(
+        database,
+        f"INSERT INTO selections (id, {columns}) SELECT 'sel_copy_' || number, {columns} "
+        "FROM selections, generate_series(1, 1200) AS number",
+    )
+    assert sweep() == SweepReport(enqueued=1200)
+    assert redis.llen(QUEUE) == 1201
+
+
+def test_queue_is_filled_up_whichever_jobs_it_holds(selections: Selections, sweep: Sweep, redis: Redis) -> None:
+    """Jobs of RQ only wake workers, so those of other jobs serve as well."""
+    made = [selections.queued() for _ in range(3)]
+    redis.rename(f"rq:job:{made[0]}-1", "rq:job:another")
+    redis.lrem(QUEUE, 1, f"{made[0]}-1")
+    redis.lpush(QUEUE, "another")
     assert sweep() == SweepReport()
-    assert redis.llen(QUEUE) == 0
+    redis.lpop(QUEUE)
+    assert sweep() == SweepReport(enqueued=1)
 
 
-def test_released_selection_is_enqueued_at_once_as_its_next_attempt(
+def test_released_selection_is_enqueued_at_once(
     selections: Selections, sweep: Sweep, database: Database, redis: Redis
 ) -> None:
     claim = selections.running()
+    redis.delete(QUEUE)
     with database.session_scope() as session:
         endings.requeue(session, claim)
     assert sweep() == SweepReport(enqueued=1)
-    assert f"{claim.job_id}-2".encode() in redis.lrange(QUEUE, 0, -1)
+    assert redis.llen(QUEUE) == 1
+
+
+def test_queue_of_servers_is_filled_up_by_itself(
+    make_client: Callable[..., TestClient], database: Database, settings: Settings, redis: Redis
+) -> None:
+    changes = {"endpoints": {"served": {"kind": "vllm", "url": "http://h", "model": "m"}}}
+    mixed = Settings.model_validate({**settings.model_dump(), **changes})
+    jobs = Selections(make_client(**changes), database)
+    for model in ("served", settings.default_model, "served"):
+        jobs.queued(model=model)
+    redis.delete(f"{QUEUE}-endpoints")
+    queue = JobQueue(mixed)
+    assert sweep_once(database, queue, mixed) == SweepReport(enqueued=2)
+    assert (redis.llen(QUEUE), redis.llen(f"{QUEUE}-endpoints")) == (1, 2)
+    queue.close()
 
 
 def test_selection_in_backoff_is_not_enqueued(selections: Selections, sweep: Sweep, database: Database) -> None:
@@ -295,46 +283,22 @@ def test_selection_in_backoff_is_not_enqueued(selections: Selections, sweep: Swe
     assert sweep() == SweepReport(enqueued=1)
 
 
-@pytest.mark.parametrize(
-    ("status", "is_taken", "enqueued"),
-    [
-        ("started", False, 0),
-        ("queued", True, 0),
-        ("queued", False, 1),
-        ("failed", False, 1),
-        ("stopped", True, 1),
-    ],
-)
-def test_job_that_left_the_queue_is_enqueued_again_once_it_is_dead(
-    selections: Selections, sweep: Sweep, database: Database, status: str, is_taken: bool, enqueued: int, redis: Redis
+def test_job_that_a_worker_takes_is_not_enqueued_again(selections: Selections, sweep: Sweep, redis: Redis) -> None:
+    selections.queued()
+    redis.lmove(QUEUE, f"{QUEUE}:intermediate", "LEFT", "RIGHT")
+    assert sweep() == SweepReport()
+
+
+@pytest.mark.parametrize("status", ["started", "failed", "queued"])
+def test_job_that_left_the_queue_and_did_not_run_is_replaced(
+    selections: Selections, sweep: Sweep, redis: Redis, status: str
 ) -> None:
+    """The worker died with it, or claimed another job."""
     job_id = f"{selections.queued()}-1"
-    age(database, "queued_at", 3600)
     redis.delete(QUEUE)
     redis.hset(f"rq:job:{job_id}", "status", status)
-    if is_taken:
-        redis.lpush(f"{QUEUE}:intermediate", job_id)
-    assert sweep().enqueued == enqueued
-    assert redis.llen(QUEUE) == enqueued
-
-
-def test_job_whose_execution_has_expired_keeps_no_other_from_the_queue(
-    selections: Selections, sweep: Sweep, database: Database, redis: Redis
-) -> None:
-    job_ids = [f"{selections.queued()}-1" for _ in range(2)]
-    age(database, "queued_at", 3600)
-    redis.delete(QUEUE)
-    redis.delete(f"rq:job:{job_ids[1]}")
-    redis.hset(f"rq:job:{job_ids[0]}", "status", "stopped")
-    _list_lost_execution(redis, job_ids[0])
-
-    assert sweep() == SweepReport(enqueued=2)
-    assert sorted(id_.decode() for id_ in redis.lrange(QUEUE, 0, -1)) == sorted(job_ids)
-
-
-def _list_lost_execution(redis: Redis, job_id: str) -> None:
-    """What RQ keeps for a minute of an execution whose worker died."""
-    redis.zadd(f"rq:executions:{job_id}", {"e": time.time() + 60})
+    assert sweep() == SweepReport(enqueued=1)
+    assert redis.hget(f"rq:job:{job_id}", "status") == status.encode()
 
 
 def test_sweep_while_redis_is_away_still_rescues(
@@ -393,14 +357,12 @@ def test_payload_is_the_id_in_json(queue: JobQueue, redis: Redis) -> None:
     assert json.loads(zlib.decompress(data)) == ["worker.jobs.run_selection", None, ["sel_1"], {}]
 
 
-def test_unreadable_job_keeps_no_other_from_the_queue(
-    selections: Selections, sweep: Sweep, database: Database, redis: Redis
-) -> None:
+def test_unreadable_job_keeps_no_other_from_the_queue(selections: Selections, sweep: Sweep, redis: Redis) -> None:
     made = [selections.queued() for _ in range(3)]
-    age(database, "queued_at", 16)
     redis.flushall()
     redis.hset(f"rq:job:{made[0]}-1", "status", "failed")  # RQ writes so into a job that a flush took away
     redis.hset(f"rq:job:{made[1]}-1", mapping={"status": "of a stranger", "data": b"?", "created_at": "never"})
+    redis.set(f"rq:job:{made[2]}-1", "no hash")
     assert sweep() == SweepReport(enqueued=3)
     assert redis.llen(QUEUE) == 3
 
