@@ -23,12 +23,12 @@ _ORDER = "(kind = 'selection', attempt = 0, queued_at, id)"
 _PLACE = text(
     "WITH RECURSIVE own AS (SELECT owner_id, not_before <= now() AS is_free, spec->>'model' AS model,"
     f"  {_IS_SERVED} AS is_served, kind, attempt, queued_at, id FROM selections WHERE id = :id),"
-    f" owners AS ((SELECT owner_id FROM selections WHERE {_WAITS} ORDER BY owner_id LIMIT 1) UNION ALL"
+    " owners AS (SELECT CAST('' AS varchar(100)) AS owner_id UNION ALL"
     f"  SELECT (SELECT owner_id FROM selections WHERE {_WAITS} AND owner_id > owners.owner_id"
     "   ORDER BY owner_id LIMIT 1) FROM owners WHERE owner_id IS NOT NULL)"
     f" SELECT (SELECT count(*) FROM (SELECT 1 FROM selections WHERE {_WAITS} AND owner_id = own.owner_id"
     f"   AND {_ORDER} < (own.kind = 'selection', own.attempt = 0, own.queued_at, own.id) LIMIT :most) AS earlier),"
-    "  (SELECT count(owner_id) FROM (SELECT owner_id FROM owners LIMIT :most) AS counted),"
+    "  (SELECT count(*) FROM (SELECT FROM owners WHERE owner_id <> '' LIMIT :most) AS counted),"
     "  is_free, model FROM (VALUES (1)) AS one LEFT JOIN own ON true"
 )
 

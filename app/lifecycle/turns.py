@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, case, func, literal, select, true
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
@@ -111,7 +112,7 @@ def _list_heads(session: Session, settings: Settings, passed: Sequence[str]) -> 
     waiting = (
         select(Job.id, Job.owner_id, _IS_SHORT.label("is_short"), Job.queued_at)
         .where(may_start(), queue_of_job(settings) == settings.worker_queue, Job.id.not_in(passed))
-        .distinct(Job.owner_id)
+        .ext(distinct_on(Job.owner_id))
         .order_by(Job.owner_id, _IS_SHORT.desc(), (Job.attempt > 0).desc(), Job.queued_at, Job.id)
         .subquery()
     )

@@ -29,7 +29,7 @@ def head(name: str, queued: float, served: float | None = None, running: int = 0
         ([head("b", 2), head("a", 1)], "a"),
         ([head("old", 1, served=5), head("served before", 2, served=4)], "served before"),
         ([head("served", 1, served=5), head("new", 2)], "new"),
-        ([head("on two workers", 1, served=1, running=2, alike=2), head("on one", 2, served=2, running=1, alike=1)], "on one"),
+        ([head("on two", 1, served=1, running=2, alike=2), head("on one", 2, served=2, running=1, alike=1)], "on one"),
         ([head("selection", 1), head("short", 2)], "short"),
         ([head("selection", 1), head("short, served since", 2, served=3)], "selection"),
         ([head("selection", 1, served=3), head("short, served before", 2, served=2)], "short, served before"),

@@ -1,0 +1,135 @@
+"""Owners take turns: the job that a worker claims, whichever job woke it."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.lifecycle import endings, turns
+from app.lifecycle.claims import Claim
+from app.models import Job
+from app.settings import Settings
+from tests.integration.conftest import Selections, run_sql
+
+Take = Callable[..., Claim | None]
+
+
+@pytest.fixture
+def take(database: Database, settings: Settings) -> Take:
+    """Claim as a free worker does."""
+
+    def run(settings: Settings = settings) -> Claim | None:
+        with database.session_scope() as session:
+            return turns.claim_next(session, settings)
+
+    return run
+
+
+def give(database: Database, job_id: str, owner: str) -> str:
+    """Make the job another owner's."""
+    run_sql(database, "UPDATE selections SET owner_id = :owner WHERE id = :id", id=job_id, owner=owner)
+    return job_id
+
+
+def end(database: Database, claim: Claim | None) -> str:
+    assert claim is not None
+    with database.session_scope() as session:
+        assert endings.fail(session, claim, {"code": "non-finite"})
+        turns.note_service(session, claim.owner_id)
+    return claim.job_id
+
+
+def test_guest_waits_for_one_job_of_a_flood(selections: Selections, database: Database, take: Take) -> None:
+    flood = [selections.queued() for _ in range(5)]
+    under_way = take()
+    guest = give(database, selections.queued(), "guest")
+    assert end(database, under_way) == flood[0]
+    assert [end(database, take()) for _ in range(5)] == [guest, *flood[1:]]
+    assert take() is None
+
+
+def test_owners_who_flood_are_taken_in_turn(selections: Selections, database: Database, take: Take) -> None:
+    jobs = {owner: [give(database, selections.queued(), owner) for _ in range(3)] for owner in ("a", "b")}
+    expected = [jobs[owner][number] for number in range(3) for owner in ("a", "b")]
+    assert [end(database, take()) for _ in range(6)] == expected
+
+
+@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
+def test_short_jobs_and_selections_of_two_owners_are_taken_in_turn(
+    selections: Selections, database: Database, take: Take, kind: str
+) -> None:
+    """Nobody's short jobs hold another's selection, nor the other way round."""
+    first, short = selections.asked(kind)
+    shorts = [short, *(selections.asked_of(first, kind) for _ in range(2))]
+    longs = [give(database, selections.queued(), "guest") for _ in range(2)]
+    assert [end(database, take()) for _ in range(5)] == [shorts[0], longs[0], shorts[1], longs[1], shorts[2]]
+
+
+def test_own_short_jobs_go_before_own_selections_and_begun_before_new(
+    selections: Selections, database: Database, take: Take
+) -> None:
+    first, short = selections.asked("prediction")
+    new, begun = selections.queued(), selections.queued()
+    run_sql(database, "UPDATE selections SET attempt = 1 WHERE id = :id", id=begun)
+    newer = selections.asked_of(first, "evaluation")
+    assert [end(database, take()) for _ in range(4)] == [short, newer, begun, new]
+
+
+def test_owner_with_fewer_running_goes_first(selections: Selections, database: Database, take: Take) -> None:
+    flood = [selections.queued() for _ in range(4)]
+    assert [take().job_id for _ in range(2)] == flood[:2]  # type: ignore[union-attr]
+    guest = [give(database, selections.queued(), "guest") for _ in range(3)]
+    assert [take().job_id for _ in range(4)] == [*guest[:2], flood[2], guest[2]]  # type: ignore[union-attr]
+
+
+def test_job_that_may_not_start_holds_nobody(selections: Selections, database: Database, take: Take) -> None:
+    delayed, other = selections.queued(), selections.queued()
+    run_sql(database, "UPDATE selections SET not_before = now() + interval '1h' WHERE id = :id", id=delayed)
+    assert end(database, take()) == other
+    assert take() is None
+
+
+def test_job_that_another_transaction_holds_is_passed(selections: Selections, database: Database, take: Take) -> None:
+    held, own, other = selections.queued(), selections.queued(), give(database, selections.queued(), "guest")
+    with database.sessions() as session, session.begin():
+        session.execute(select(Job.id).where(Job.id == held).with_for_update())
+        assert [take().job_id for _ in range(2)] == [own, other]  # type: ignore[union-attr]
+        assert take() is None
+    assert end(database, take()) == held
+
+
+def test_workers_that_claim_at_once_take_one_job_each(selections: Selections, take: Take) -> None:
+    made = {selections.queued() for _ in range(8)}
+    with ThreadPoolExecutor(4) as pool:
+        claims = list(pool.map(lambda _: take(), range(10)))
+    assert {claim.job_id for claim in claims if claim is not None} == made
+    assert claims.count(None) == 2
+
+
+def test_worker_takes_jobs_of_its_own_models(
+    make_client: Callable[..., TestClient], database: Database, settings: Settings, take: Take
+) -> None:
+    changes: dict[str, Any] = {"endpoints": {"served": {"kind": "vllm", "url": "http://h", "model": "m"}}}
+    jobs = Selections(make_client(**changes), database)
+    served, loaded = jobs.queued(model="served"), jobs.queued(model=settings.default_model)
+
+    def of(**more: Any) -> Settings:
+        return Settings.model_validate({**settings.model_dump(), **changes, **more})
+
+    assert end(database, take(of())) == loaded
+    assert take(of()) is None
+    assert end(database, take(of(worker_models="endpoints"))) == served
+
+
+def test_worker_of_servers_takes_all_jobs_where_no_model_is_loaded(
+    selections: Selections, database: Database, settings: Settings, take: Take
+) -> None:
+    waiting = selections.queued()
+    endpoint = {"kind": "vllm", "url": "http://h", "model": "m"}
+    alone = {"allowed_models": {}, "endpoints": {"served": endpoint}, "default_model": "served"}
+    alone = {**settings.model_dump(), **alone, "worker_models": "endpoints"}
+    assert end(database, take(Settings.model_validate(alone))) == waiting
