@@ -15,7 +15,11 @@ from app.models import Dataset, Job
 from app.models import Example as StoredExample
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.reading import ParsedDataset, ReadTexts
+from lens_engine.rows.sample import draw_sample
 from lens_engine.types import Example
+
+SAMPLE_ROWS, SAMPLE_CHARACTERS = 20_000, 8_000_000
+"""Largest sample of a dataset that advice is worked out on."""
 
 IS_USED = exists().where(or_(Job.dataset_id == Dataset.id, Job.test_dataset_id == Dataset.id))
 
@@ -117,6 +121,22 @@ def load_rows(session: Session, dataset_id: str) -> tuple[Example, ...]:
     """Read all rows of a labelled dataset, in upload order."""
     columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
     rows = session.execute(columns.where(StoredExample.dataset_id == dataset_id).order_by(StoredExample.row))
+    return tuple(Example(row, content, label or "") for row, content, label in rows)
+
+
+def load_sample(session: Session, dataset_id: str) -> tuple[Example, ...]:
+    """Read a labelled dataset for advice on it: all rows, or of many a sample as `draw_sample` draws it, in order."""
+    of_dataset = StoredExample.dataset_id == dataset_id
+    sizes = select(StoredExample.row, StoredExample.label, func.char_length(StoredExample.text)).where(of_dataset)
+    found = session.execute(sizes.order_by(StoredExample.row)).all()
+    chosen = draw_sample([(label or "", length) for _, label, length in found], SAMPLE_ROWS, SAMPLE_CHARACTERS)
+    if len(chosen) == len(found):
+        return load_rows(session, dataset_id)
+    numbers = [found[index].row for index in chosen]
+    columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
+    rows = session.execute(
+        columns.where(of_dataset, StoredExample.row == func.any(numbers)).order_by(StoredExample.row)
+    )
     return tuple(Example(row, content, label or "") for row, content, label in rows)
 
 

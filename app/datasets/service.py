@@ -79,10 +79,11 @@ class Describing:
     ) -> dict[str, Any]:
         with services.database.session_scope() as session:
             dataset = get(session, owner_id, self.dataset_id)
-            rows, warnings = repository.load_rows(session, self.dataset_id), dataset.warnings
+            rows, counts = repository.load_sample(session, self.dataset_id), dataset.label_counts
         settings = services.settings
         count_tokens = find_counter(settings, settings.default_model)
-        report = describe_dataset(rows, count_tokens, warnings=warnings).model_dump(mode="json")
+        found = describe_dataset(rows, count_tokens, counts=counts, warnings=dataset.warnings)
+        report = found.model_dump(mode="json")
         with services.database.session_scope() as session:
             kept = {"made_by": _maker(settings), **report}
             session.execute(update(Dataset).where(Dataset.id == self.dataset_id).values(report=kept))

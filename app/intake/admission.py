@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from app.errors import Busy
+from app.intake.large_place import LargePlace
 
 
 class Admission:
@@ -19,7 +20,7 @@ class Admission:
         """`sole_owner`: may have all places; every other owner has half of them at most."""
         self._sole_owner = sole_owner
         self._places = asyncio.Semaphore(num_places)
-        self._large_place = asyncio.Semaphore(1)
+        self.large_place = LargePlace()
         self._most_large = max(1, num_waiting)
         self._num_large = 0
         self._most = num_places + num_waiting
@@ -51,11 +52,11 @@ class Admission:
         return self._most if owner_id == self._sole_owner else -(-self._most // 2)
 
     @asynccontextmanager
-    async def take_place(self, *, is_large: bool) -> AsyncIterator[None]:
+    async def take_place(self, owner_id: str, *, is_large: bool) -> AsyncIterator[None]:
         """Wait for a place to work on a submission, and hold it until the block ends.
 
-        Large ones have one place, because they are worked on in one process, and small ones do not wait for them.
-        Enter the block after the body was read, so that a slow client holds no place.
+        Large ones have one place, for which owners take turns, because they are worked on in one process. Small ones do
+        not wait for them. Enter the block after the body was read, so that a slow client holds no place.
 
         Raises:
             Busy: so many large ones wait that small ones would not be admitted.
@@ -68,7 +69,7 @@ class Admission:
             raise Busy("too many large submissions wait, and nothing of this one was stored; repeat the request later")
         self._num_large += 1
         try:
-            async with self._large_place:
+            async with self.large_place.take(owner_id):
                 yield
         finally:
             self._num_large -= 1

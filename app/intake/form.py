@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from app.errors import STOPPING, BadRequest, Unavailable, Unprocessable
 from app.intake.admission import Admission
 from app.intake.idempotency import check_key
 from app.intake.submissions import SMALL_BYTES, FormSubmission, JsonSubmission, RawSubmission
+from app.intake.weighing import weigh
 from app.problems import ErrorItem, point
 from app.services import Services
 from app.web.request_body import JSON, check_media_type
@@ -63,11 +64,10 @@ async def read_submission(request: Request, parts: Sequence[str]) -> AsyncIterat
     try:
         with admission.admit(request.state.owner_id):
             async with AsyncExitStack() as stack:
-                reading: AbstractAsyncContextManager[RawSubmission] = (
-                    _read_json(request) if media_type == JSON else _read_files(request, parts)
-                )
-                submission = await stack.enter_async_context(reading)
-                await stack.enter_async_context(admission.take_place(is_large=submission.is_large))
+                reading: Any = _read_json(request) if media_type == JSON else _read_files(request, parts)
+                submission = await weigh(request, await stack.enter_async_context(reading))
+                place = admission.take_place(request.state.owner_id, is_large=submission.is_large)
+                await stack.enter_async_context(place)
                 yield submission
     except asyncio.CancelledError as error:  # by uvicorn, when it stops and has waited long enough
         raise Unavailable(STOPPING) from error

@@ -14,15 +14,16 @@ from app.intake.submissions import NoSubmission
 
 
 @asynccontextmanager
-async def holding_place(request: Request) -> AsyncIterator[None]:
-    """Wait for the place of large work without a thread, and hold it.
+async def holding_place(request: Request, *, is_large: bool = True) -> AsyncIterator[None]:
+    """Wait for a place without a thread, usually that of large work, and hold it.
 
     Raises:
         Busy: too much work waits, of all owners or of this one.
     """
     admission: Admission = request.app.state.admission
-    with admission.admit(request.state.owner_id):
-        async with admission.take_place(is_large=True):
+    owner_id = request.state.owner_id
+    with admission.admit(owner_id):
+        async with admission.take_place(owner_id, is_large=is_large):
             yield
 
 

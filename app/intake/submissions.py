@@ -23,8 +23,8 @@ from lens_engine.reading.open_table import find_dialect
 SMALL_BYTES = 64 * 1024
 """Largest submission that is worked on beside other requests (bytes). A larger one takes tens of milliseconds."""
 
-_NAMES_DATASET = re.compile(rb'dataset_id"|\\u00[2-7]')
-"""The field, or an escaped character of ASCII, by which the field could be written otherwise."""
+_ESCAPES = re.compile(rb"\\u00[2-7]")
+"""An escaped character of ASCII, by which the name of a field or an id could be written otherwise."""
 
 _MAX_OTHER_CONTAINERS = 1000
 """Largest number of objects and lists of a JSON body besides two for each row."""
@@ -36,14 +36,27 @@ class JsonSubmission:
 
     body: IO[bytes]
     max_rows: int
+    stored_bytes: int | None = None  #: of the datasets that it names; None if nobody looked
 
     @cached_property
     def is_large(self) -> bool:
         """Whether much is to be done. A stored dataset may be large, and is read to check that the spec fits."""
-        return _size(self.body) > SMALL_BYTES or _NAMES_DATASET.search(self._raw) is not None
+        return _size(self.body) > SMALL_BYTES or (
+            self._names_dataset and (self.stored_bytes is None or self.stored_bytes > SMALL_BYTES)
+        )
+
+    @property
+    def depends_on_datasets(self) -> bool:
+        """Whether the size of stored datasets decides if it is large, and the body shows their ids."""
+        return _size(self.body) <= SMALL_BYTES and self._names_dataset and not _ESCAPES.search(self.raw)
 
     @cached_property
-    def _raw(self) -> bytes:
+    def _names_dataset(self) -> bool:
+        return b'dataset_id"' in self.raw or _ESCAPES.search(self.raw) is not None
+
+    @cached_property
+    def raw(self) -> bytes:
+        """The body."""
         self.body.seek(0)
         return self.body.read()
 
@@ -57,12 +70,12 @@ class JsonSubmission:
         """
         # A small object takes 24 times its JSON in memory, so the objects are counted before they are built.
         most = 2 * self.max_rows + _MAX_OTHER_CONTAINERS
-        if count_containers(self._raw) > most:
+        if count_containers(self.raw) > most:
             raise ContentTooLarge(
                 f"the JSON has more than {most:,} objects and lists; send a larger dataset as a file, in a form "
                 "(multipart/form-data)"
             )
-        return parse_json(self._raw)
+        return parse_json(self.raw)
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON."""

@@ -21,6 +21,7 @@ from app.intake.form import COLUMN_PARTS, submission_of
 from app.intake.idempotency import check_key
 from app.intake.large_work import do_large, holding_place
 from app.intake.submissions import JsonSubmission, RawSubmission
+from app.intake.weighing import find_stored_bytes
 from app.jobs.enqueueing import enqueueing
 from app.pages.preview import StoringFiles, Suggesting
 from app.pages.rendering import answer, go_to
@@ -46,6 +47,7 @@ _MOST_FIELDS = 4000
 """Two fields for each label, and others."""
 _MOST_DIGITS = 20
 
+_DATASETS = ("dataset_id", "test_dataset_id")
 _SPEC = ("template", "model", "preset", "name")
 _OPTIONS = ("seed", "num_demonstrations", "use", "labels.rare", "budget.max_seconds")
 """Fields that are options of the spec, by their paths."""
@@ -64,15 +66,20 @@ async def read_form(request: Request) -> FormData:
     return fields
 
 
-async def read_admitted_form(request: Request) -> AsyncIterator[FormData]:
-    """As `read_form`, with the place of large work."""
+async def read_admitted_form(request: Request) -> AsyncIterator[tuple[FormData, JsonSubmission]]:
+    """As `read_form`, also as the submission that it means, with a place to work on it."""
     fields = await read_form(request)
-    async with holding_place(request):
-        yield fields
+    services: Services = request.app.state.services
+    stored_bytes = await find_stored_bytes(request, [read_field(fields, name) for name in _DATASETS])
+    with SpooledTemporaryFile() as body:
+        body.write(json.dumps(build_submission(fields)).encode())
+        submission = JsonSubmission(body, services.settings.max_rows, stored_bytes)
+        async with holding_place(request, is_large=submission.is_large):
+            yield fields, submission
 
 
 FieldsDep = Annotated[FormData, Depends(read_form)]
-AdmittedDep = Annotated[FormData, Depends(read_admitted_form, scope="function")]
+AdmittedDep = Annotated[tuple[FormData, JsonSubmission], Depends(read_admitted_form, scope="function")]
 
 
 @router.get("/new")
@@ -151,15 +158,12 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
 
 @router.post("/submit", dependencies=[SUBMISSION_LIMIT])
 def submit(
-    request: Request, fields: AdmittedDep, owner: OwnerDep, services: ServicesDep, intake: IntakeDep
+    request: Request, admitted: AdmittedDep, owner: OwnerDep, services: ServicesDep, intake: IntakeDep
 ) -> HTMLResponse:
     """Submit the form as a client of the API would, and show the selection."""
-    with SpooledTemporaryFile() as body:
-        body.write(json.dumps(build_submission(fields)).encode())
-        submission = JsonSubmission(body, services.settings.max_rows)
-        accepted = intake.submit(
-            owner, SelectionOrder(), submission, check_key(read_field(fields, "key") or uuid4().hex)
-        )
+    fields, submission = admitted
+    key = check_key(read_field(fields, "key") or uuid4().hex)
+    accepted = intake.submit(owner, SelectionOrder(), submission, key)
     shown = go_to(request, f"/pages/selections/{accepted.answer['id']}")
     shown.background = enqueueing(services, accepted.job_id)
     return shown
@@ -177,7 +181,7 @@ def build_submission(fields: FormData) -> dict[str, Any]:
     chosen = {path: _read_value(value) for path in _OPTIONS if (value := read_field(fields, path))}
     further = read_field(fields, "options")
     spec["options"] = overlay_options(nest_options(chosen), _read_options(further) if further else {})
-    ids = {name: found for name in ("dataset_id", "test_dataset_id") if (found := read_field(fields, name))}
+    ids = {name: found for name in _DATASETS if (found := read_field(fields, name))}
     return {"spec": spec, **ids}
 
 

@@ -1,14 +1,14 @@
 """What a selection of a stored dataset could look like, as `lens suggest` says it of a file."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import select
 
 from app.datasets import service as datasets
-from app.datasets.repository import load_rows
+from app.datasets.repository import load_sample
 from app.errors import BadRequest
 from app.intake.model_names import check_model_name
 from app.intake.submissions import FormSubmission, NoSubmission, RawSubmission
@@ -24,7 +24,6 @@ from lens_engine.reading.language import describe_language
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
-from lens_engine.types import Example
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +63,23 @@ class Suggesting:
         settings, model = services.settings, check_model_name(self.model, services.settings)
         with services.database.session_scope() as session:
             ids = [one for one in (self.dataset_id, self.test_dataset_id) if one is not None]
-            rows = [load_rows(session, datasets.get(session, owner_id, one).id) for one in ids]
+            stored = [datasets.get(session, owner_id, one) for one in ids]
+            rows = [load_sample(session, one.id) for one in stored]
             pace = session.scalar(_newest_pace(owner_id, model))
         count = datasets.find_counter(settings, model)
-        about = {"model": model, "pace": pace, "is_counted": count is not None}
+        sizes = [(len(part), one.num_rows) for part, one in zip(rows, stored, strict=True)]
+        sampled = [(part, whole) for part, whole in sizes if part < whole]
+        about = {"model": model, "pace": pace, "is_counted": count is not None, "sampled": sampled}
         scorer = CountingScorer(model, count, num_layers=0 if model in settings.endpoints else 1)
         try:
             found = price_suggestion(suggest_for_rows(*rows), scorer, lambda *_: pace)
         except InvalidVerbalizer as error:  # the labels cannot be their own words, so a person writes others
-            return {**_ask_for_words(rows[0], str(error)), **about}
-        return {**_show(found, model), **about}
+            return {**_ask_for_words(stored[0].label_counts, str(error)), **about}
+        return {**_show(found, stored[0].label_counts, model), **about}
 
 
-def _ask_for_words(rows: Sequence[Example], refusal: str) -> dict[str, Any]:
-    counts = Counter(row.label for row in rows).most_common()
+def _ask_for_words(num_rows: Mapping[str, int], refusal: str) -> dict[str, Any]:
+    counts = Counter(num_rows).most_common()
     return {
         "refusal": refusal,
         "labels": [(label, number, label, False) for label, number in counts],
@@ -98,12 +100,12 @@ def _newest_pace(owner_id: str, model: str) -> Any:
     return select(pace).where(*own, pace.is_not(None)).order_by(Job.id.desc()).limit(1)
 
 
-def _show(found: Suggestion, model: str) -> dict[str, Any]:
+def _show(found: Suggestion, num_rows: Mapping[str, int], model: str) -> dict[str, Any]:
     words, language = found.problem.task.verbalizer.words, found.language
     rare = {one.label for one in found.labels if one.is_rare}
     return {
         "refusal": None,
-        "labels": [(one.label, one.rows, one.read_as, one.is_rare) for one in found.labels],
+        "labels": [(one.label, num_rows[one.label], one.read_as, one.is_rare) for one in found.labels],
         "words": [(label, word) for label, word in words.items() if label not in rare],
         "templates": found.templates,
         "rare": found.label_options.rare,

@@ -22,12 +22,12 @@ _LEAST_SIMILARITY = 0.75
 _CHARACTERS = 5
 _NUM_FEATURES = 2**20
 
-_MOST_CHARACTERS = 20_000_000
+_MOST_CHARACTERS = 4_000_000
 """Largest number of characters of the compared texts: some 25 bytes of memory each."""
-_MOST_WORK = 2_000_000_000
+_MOST_WORK = 500_000_000
 """Largest number of common members that are counted, 5 to 10 ns each: texts of one pattern are all similar."""
-_WORK_AT_A_TIME = 2_000_000
-"""About 100 MiB."""
+_WORK_AT_A_TIME = 500_000
+"""About 25 MiB."""
 
 
 class RowText(Record):

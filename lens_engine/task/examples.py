@@ -141,7 +141,11 @@ def list_labels(examples: Iterable[Example], *, join_spellings: bool = True) -> 
         join_spellings: whether labels that differ only in case, spaces or Unicode form count as one, in the most
             frequent spelling.
     """
-    counts = Counter(example.label for example in examples)
+    return rank_labels(Counter(example.label for example in examples), join_spellings=join_spellings)
+
+
+def rank_labels(counts: Mapping[str, int], *, join_spellings: bool = True) -> list[str]:
+    """As `list_labels`, from the number of rows of each label."""
     if not join_spellings:
         return sorted(counts)
     spellings: dict[str, Counter[str]] = {}

@@ -136,7 +136,7 @@ def test_submission_that_a_stop_cuts_off_is_to_be_repeated(settings: Settings) -
 def test_submission_that_a_stop_cuts_off_while_it_waits_is_to_be_repeated(settings: Settings) -> None:
     async def submit() -> None:
         service = Service(settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 1}))
-        async with service as client, service.admission.take_place(is_large=False):
+        async with service as client, service.admission.take_place("alice", is_large=False):
             (body,) = await begin_slow_bodies(client, 1)
             ended = asyncio.create_task(body.end())
             await asyncio.sleep(0.2)

@@ -78,6 +78,22 @@ def test_what_may_take_long_is_large() -> None:
         assert JsonSubmission(io.BytesIO(body.encode()), SETTINGS.max_rows).is_large is is_large
 
 
+@pytest.mark.parametrize(("stored_bytes", "is_large"), [(0, False), (SMALL_BYTES, False), (SMALL_BYTES + 1, True)])
+def test_stored_dataset_is_large_by_its_bytes(stored_bytes: int, is_large: bool) -> None:
+    body = json.dumps({"spec": make_spec(), "dataset_id": "ds_1"})
+    submission = JsonSubmission(io.BytesIO(body.encode()), SETTINGS.max_rows, stored_bytes)
+    assert submission.depends_on_datasets
+    assert submission.is_large is is_large
+    padded = JsonSubmission(io.BytesIO(body.encode() + b" " * SMALL_BYTES), SETTINGS.max_rows, stored_bytes)
+    assert (padded.depends_on_datasets, padded.is_large) == (False, True)
+
+
+def test_ids_that_a_body_may_hide_are_not_weighed() -> None:
+    body = json.dumps({"spec": make_spec(), "dataset_id": "ds_1"}).replace("_1", "\\u005f1")
+    submission = JsonSubmission(io.BytesIO(body.encode()), SETTINGS.max_rows)
+    assert (submission.depends_on_datasets, submission.is_large) == (False, True)
+
+
 def test_form_is_large_by_its_bytes() -> None:
     spec = json.dumps(make_spec()).encode()
     csv = io.BytesIO(make_csv())

@@ -61,3 +61,12 @@ def test_lengths_are_of_all_rows_and_tokens_only_with_a_tokenizer() -> None:
     assert report.tokens.model_dump() == {"mean": 50.5, "median": 50.5, "p95": 95.05, "max": 100}
     assert report.warnings == ("a warning",)
     assert describe_dataset(examples).tokens is None
+
+
+def test_labels_are_counted_in_all_rows_and_the_rest_in_the_sample() -> None:
+    examples = [Example(3, "a film", "Good"), Example(7, "a film", "good"), Example(9, "a play", "bad")]
+    report = describe_dataset(examples, counts={"Good": 600, "good": 200, "bad": 200})
+    assert (report.rows, report.sample_rows, report.duplicates) == (1000, 3, 1)
+    assert [(one.label, one.rows) for one in report.labels] == [("Good", 800), ("bad", 200)]
+    [joined] = report.joined_labels
+    assert [(one.label, one.rows) for one in joined.spellings] == [("Good", 600), ("good", 200)]

@@ -1,0 +1,92 @@
+"""The turns of owners who wait for the place of large work."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from app.intake.large_place import LargePlace
+
+
+class Visits:
+    """Works that take the place, end when they are told to, and note their order."""
+
+    def __init__(self) -> None:
+        self.place = LargePlace()
+        self.order: list[str] = []
+        self._may_end = asyncio.Semaphore(0)
+
+    def begin(self, *names: str) -> list[asyncio.Task[None]]:
+        """One work for each name; its owner is the first letter."""
+        return [asyncio.create_task(self._visit(name)) for name in names]
+
+    async def end(self, number: int) -> None:
+        for _ in range(number):
+            self._may_end.release()
+            await asyncio.sleep(0.001)
+
+    async def _visit(self, name: str) -> None:
+        async with self.place.take(name[0]):
+            self.order.append(name)
+            await self._may_end.acquire()
+
+
+def run(visit: Callable[[Visits], Awaitable[None]]) -> list[str]:
+    async def all_of_it() -> list[str]:
+        visits = Visits()
+        await visit(visits)
+        assert visits.place.num_waiting == 0
+        return visits.order
+
+    return asyncio.run(all_of_it())
+
+
+def test_guest_waits_for_one_work_of_a_flood() -> None:
+    async def flood(visits: Visits) -> None:
+        visits.begin("a1", "a2", "a3", "a4")
+        await asyncio.sleep(0.001)
+        visits.begin("b1", "b2")
+        await asyncio.sleep(0.001)
+        await visits.end(6)
+
+    assert run(flood) == ["a1", "b1", "a2", "b2", "a3", "a4"]
+
+
+def test_owners_have_it_in_turn() -> None:
+    async def flood(visits: Visits) -> None:
+        visits.begin("a1", "b1", "b2", "a2", "c1", "a3")
+        await asyncio.sleep(0.001)
+        await visits.end(6)
+
+    assert run(flood) == ["a1", "b1", "c1", "a2", "b2", "a3"]
+
+
+@pytest.mark.parametrize("moment", ["while it waits", "when its turn has come"])
+def test_work_given_up_leaves_its_turn_to_the_next(moment: str) -> None:
+    async def give_up(visits: Visits) -> None:
+        _, second, _ = visits.begin("a1", "b1", "c1")
+        await asyncio.sleep(0.001)
+        if moment == "when its turn has come":
+            visits._may_end.release()
+            while visits.place.num_waiting == 2:
+                await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.sleep(0.001)
+        await visits.end(2)
+        visits.begin("d1")
+        await asyncio.sleep(0.001)
+        await visits.end(1)
+
+    assert run(give_up) == ["a1", "c1", "d1"]
+
+
+def test_waits_are_noted() -> None:
+    async def wait(visits: Visits) -> None:
+        waits: list[float] = []
+        visits.place.note_wait = waits.append
+        visits.begin("a1", "b1")
+        await asyncio.sleep(0.05)
+        await visits.end(2)
+        assert waits[0] < 0.04 <= waits[1]
+
+    run(wait)
