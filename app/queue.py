@@ -64,7 +64,7 @@ class JobQueue:
             socket_timeout=_GLANCE_SECONDS,
             retry=Retry(NoBackoff(), 0),
         )
-        self._workers = WorkerCount(self._count_workers)
+        self._workers = WorkerCount(lambda: self._find_workers(self._glancing_redis))
         self._pause = Pause()
 
     def _make_queues(self, connection: Redis) -> dict[str, Queue]:
@@ -156,9 +156,17 @@ class JobQueue:
         """
         return self._workers.get()
 
-    def _count_workers(self) -> dict[str, int]:
-        found = {name: get_keys(queue=queue) for name, queue in self._make_queues(self._glancing_redis).items()}
-        return {name: int(self._glancing_redis.exists(*keys)) if keys else 0 for name, keys in found.items()}
+    def find_workers(self) -> dict[str, int]:
+        """As `count_workers`, of now.
+
+        Raises:
+            RedisError: Redis does not answer.
+        """
+        return self._find_workers(self._redis)
+
+    def _find_workers(self, redis: Redis) -> dict[str, int]:
+        found = {name: get_keys(queue=queue) for name, queue in self._make_queues(redis).items()}
+        return {name: int(redis.exists(*keys)) if keys else 0 for name, keys in found.items()}
 
     def close(self) -> None:
         self._redis.close()

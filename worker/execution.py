@@ -38,6 +38,7 @@ from app.lifecycle.spec import SpecOfNewerRelease, SpecRefused
 from app.lifecycle.work import has_inline_rows
 from app.logs import context
 from app.logs.failures import summarize
+from app.metrics.waits import count_wait
 from app.settings import Settings
 from lens_engine.errors import EndpointAway, InvalidInput, ModelError, NothingSelected
 from worker.failures import describe_failure, describe_refused_spec, describe_timeout
@@ -49,6 +50,7 @@ from worker.persistence import commit_with_patience
 from worker.progress import RunMonitor
 from worker.rhythm import Rhythm
 from worker.running import Running
+from worker.tally import count
 
 Ending = Callable[[Session, Claim], bool]
 """The last write of a run. It returns False if the claim was lost."""
@@ -83,9 +85,10 @@ def _execute(settings: Settings, claim_job: Callable[[Session], Claim | None]) -
     try:
         claim = commit_with_patience(database, claim_job, _PATIENCE_SECONDS)
         if claim is None:
-            _log.info("nothing was claimed: no job waits for this worker")
+            _log.info("no job was claimed: none waits for this worker")
             return False
         REPORT.claim = claim
+        count(database, count_wait(claim.kind, claim.waited_seconds), claim.owner_id)
         Attempt(database, claim, settings, started).run()
         return True
     except ShutDownImminentException:  # an attempt that has begun deals with it itself

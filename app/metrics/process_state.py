@@ -10,10 +10,11 @@ from app.services import Services
 
 _LOOK_SECONDS = 0.5
 _BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_LONG_BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 
 
 class ProcessMetrics:
-    """Connections, submissions, ends of the reader, and how late the event loop is."""
+    """Connections, submissions, the place of large work, ends of the reader, and how late the event loop is."""
 
     def __init__(self, registry: CollectorRegistry, services: Services, admission: Admission) -> None:
         pool = services.database.engine.pool
@@ -25,6 +26,16 @@ class ProcessMetrics:
             "lens_submissions_admitted", "Submissions that are read, wait or are stored.", registry=registry
         )
         admitted.set_function(lambda: float(admission.num_admitted))
+        waiting = Gauge(
+            "lens_large_place_waiting", "Large submissions and reports that wait for their place.", registry=registry
+        )
+        waiting.set_function(lambda: float(admission.large_place.num_waiting))
+        admission.large_place.note_wait = Histogram(
+            "lens_large_place_wait_seconds",
+            "How long a large submission or a report waited for its place (seconds).",
+            buckets=_LONG_BUCKETS,
+            registry=registry,
+        ).observe
         self.reader_ends = Counter(
             "lens_reader_ends", "How often the reader of large submissions ended by itself.", registry=registry
         )

@@ -14,10 +14,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from app.lifecycle.states import Status
+from app.lifecycle.turns import may_start, queue_of_job
 from app.metrics import counters
 from app.metrics.counters import CounterKey, read_counters
+from app.metrics.waits import KINDS, show_waits
 from app.models import Job
 from app.services import Services
+from app.settings import Settings
 
 CACHE_SECONDS = 5.0
 """How long an answer is repeated, so that many scrapes cost the stores no more than one."""
@@ -49,7 +52,7 @@ class ServiceState(Collector):
         about = "Whether Postgres answers and has this release's tables (1 or 0)."
         try:
             with self._services.database.session_scope() as session:
-                found = [*_selections(session), *_queue(session), *_counters(session)]
+                found = [*_selections(session), *_queue(session, self._services.settings), *_counters(session)]
         except SQLAlchemyError:
             return [_up("lens_database_up", about, is_up=False)]
         return [_up("lens_database_up", about, is_up=True), *found]
@@ -57,10 +60,12 @@ class ServiceState(Collector):
     def _from_redis(self) -> list[Metric]:
         about = "Whether Redis answers (1 or 0)."
         try:
-            num_workers = len(self._services.queue.list_devices())
+            found = self._services.queue.find_workers()
         except RedisError:
             return [_up("lens_redis_up", about, is_up=False)]
-        workers = GaugeMetricFamily("lens_workers", "Workers that are registered in Redis.", value=num_workers)
+        workers = GaugeMetricFamily("lens_workers", "Workers that are registered in Redis.", labels=["queue"])
+        for queue, number in found.items():
+            workers.add_metric([queue], number)
         return [_up("lens_redis_up", about, is_up=True), workers]
 
     def _spool(self) -> Metric:
@@ -84,15 +89,22 @@ def _selections(session: Session) -> Iterator[Metric]:
     yield GaugeMetricFamily("lens_database_bytes", "Size of the database (bytes).", value=float(size or 0))
 
 
-def _queue(session: Session) -> Iterator[Metric]:
-    """Selections that a worker could take now; those that wait after a crash are not counted."""
+def _queue(session: Session, settings: Settings) -> Iterator[Metric]:
+    """Jobs that a worker could take now; those that wait after a crash are not counted."""
+    queue = queue_of_job(settings).label("queue")
     age = func.extract("epoch", func.now() - func.min(func.greatest(Job.queued_at, Job.not_before)))
-    query = select(func.count(), age).where(Job.status == Status.QUEUED, Job.not_before <= func.now())
-    depth, oldest = session.execute(query).one()
-    yield GaugeMetricFamily("lens_queue_depth", "Selections that a worker could take now.", value=depth)
-    yield GaugeMetricFamily(
-        "lens_queue_oldest_seconds", "How long the oldest of them waits (seconds); 0 if none.", value=float(oldest or 0)
+    rows = session.execute(select(queue, Job.kind, func.count(), age).where(may_start()).group_by(queue, Job.kind))
+    found = {(name, kind): (number, float(oldest)) for name, kind, number, oldest in rows}
+    labels = ["queue", "kind"]
+    depth = GaugeMetricFamily("lens_queue_depth", "Jobs that a worker could take now.", labels=labels)
+    oldest = GaugeMetricFamily(
+        "lens_queue_oldest_seconds", "How long the oldest of them waits (seconds); 0 if none.", labels=labels
     )
+    for name in settings.queues:
+        for kind in KINDS:
+            for family, value in zip((depth, oldest), found.get((name, kind), (0, 0.0)), strict=True):
+                family.add_metric([name, kind], value)
+    yield from (depth, oldest)
 
 
 def _counters(session: Session) -> Iterator[Metric]:
@@ -106,6 +118,7 @@ def _counters(session: Session) -> Iterator[Metric]:
         for value in known:
             family.add_metric([value], found.get(CounterKey(name, value), 0.0))
         yield family
+    yield show_waits(found)
     seconds = CounterMetricFamily(
         "lens_device_seconds", "Time of attempts that ended, by `owner` (seconds).", labels=["owner"]
     )

@@ -1,6 +1,7 @@
 """A submission that is refused because others are in work, and requests that are not."""
 
 import asyncio
+import hashlib
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -143,6 +144,68 @@ def test_submission_that_a_stop_cuts_off_while_it_waits_is_to_be_repeated(settin
             assert not ended.done()
             problem_of(await body.cancel(), 503, "unavailable")
             await ended
+
+    asyncio.run(submit())
+
+
+def key_of(owner: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {owner}"}
+
+
+async def store(client: httpx.AsyncClient, owner: str, num_rows: int = 60) -> str:
+    rows = [{"text": f"message {row} {'about nothing ' * 10}", "label": "ab"[row % 2]} for row in range(num_rows)]
+    stored = await client.post("/datasets", json={"examples": rows}, headers=key_of(owner))
+    assert stored.status_code == 201, stored.text
+    return str(stored.json()["id"])
+
+
+@pytest.fixture
+def service_of_two(settings: Settings) -> Service:
+    keys = {hashlib.sha256(owner.encode()).hexdigest(): owner for owner in ("flood", "guest")}
+    return Service(settings.model_copy(update={"api_keys": keys}))
+
+
+def test_guest_s_report_goes_before_those_of_a_flood(service_of_two: Service) -> None:
+    place, ended = service_of_two.admission.large_place, list[str]()
+
+    async def ask() -> None:
+        async with service_of_two as client:
+            waiting = [("flood", await store(client, "flood", 60 + number)) for number in range(3)]
+            waiting.append(("guest", await store(client, "guest")))
+
+            async def report(owner: str, dataset_id: str) -> None:
+                answer = await client.get(f"/datasets/{dataset_id}/report", headers=key_of(owner))
+                assert answer.status_code == 200, answer.text
+                ended.append(owner)
+
+            async with place.take("flood"):
+                tasks = []
+                for number, (owner, dataset_id) in enumerate(waiting):
+                    tasks.append(asyncio.create_task(report(owner, dataset_id)))
+                    while place.num_waiting <= number:
+                        await asyncio.sleep(0.01)
+            await asyncio.gather(*tasks)
+
+    asyncio.run(ask())
+    assert ended == ["guest", "flood", "flood", "flood"]
+
+
+def test_small_stored_dataset_waits_for_no_large_work(service_of_two: Service) -> None:
+    async def submit() -> None:
+        async with service_of_two as client:
+            small, large = await store(client, "guest"), await store(client, "guest", 1000)
+            async with service_of_two.admission.large_place.take("flood"):
+                assert (await submit_of(client, small)).status_code == 202
+                shown = await client.post("/pages/submit", data={"dataset_id": small}, headers=key_of("guest"))
+                assert shown.status_code == 200, shown.text
+                waiting = asyncio.create_task(submit_of(client, large))
+                while service_of_two.admission.large_place.num_waiting == 0:
+                    await asyncio.sleep(0.01)
+            assert (await waiting).status_code == 202
+
+    async def submit_of(client: httpx.AsyncClient, dataset_id: str) -> httpx.Response:
+        body = {"spec": {}, "dataset_id": dataset_id}
+        return await client.post("/selections", json=body, headers=key_of("guest"))
 
     asyncio.run(submit())
 

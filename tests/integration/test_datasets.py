@@ -7,8 +7,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.datasets import repository
+from app.datasets.service import Describing
+from app.intake.submissions import NoSubmission
 from app.lifecycle.retention import forget_old
+from app.pages.preview import Suggesting
+from app.services import Services
 from app.settings import Settings
+from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission, problem_of
 
@@ -69,6 +75,29 @@ def test_upload_of_a_selection_stays_if_it_was_stored_too(client: TestClient, se
     client.post(f"/selections/{selection_id}/cancel")
     client.delete(f"/selections/{selection_id}")
     assert client.get(f"/datasets/{dataset_id}").json()["is_kept"]
+
+
+def test_advice_on_a_large_dataset_is_of_a_sample(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    dataset = store(client, [*make_rows(), {"text": "a third thing", "label": "rare"}])
+    services: Services = client.app.state.services  # type: ignore[attr-defined]
+    monkeypatch.setattr(repository, "SAMPLE_ROWS", 40)  # in this process, and the reader is another
+
+    report = Describing(dataset["id"])(services, LOCAL_OWNER, NoSubmission(), None)
+    assert (report["rows"], report["sample_rows"]) == (61, 40)
+    assert {one["label"]: one["rows"] for one in report["labels"]} == {"negative": 30, "positive": 30, "rare": 1}
+    assert client.get(f"/datasets/{dataset['id']}/report").json()["sample_rows"] == 40, "it is kept"
+
+    found = Suggesting(dataset["id"], dataset["id"], settings.default_model)(
+        services, LOCAL_OWNER, NoSubmission(), None
+    )
+    assert found["sampled"] == [(40, 61), (40, 61)]
+    assert {label: rows for label, rows, *_ in found["labels"]} == {"negative": 30, "positive": 30, "rare": 1}
+    asked = f"/pages/suggestion?dataset={dataset['id']}"
+    client.app.state.suggestions["local", Suggesting(dataset["id"], None, settings.default_model)] = found  # type: ignore[attr-defined]
+    page = client.get(asked, headers={"HX-Request": "true"}).text
+    assert "Worked out on a sample of 40 rows of 61" in page
 
 
 def test_report_is_made_once(client: TestClient, database: Database) -> None:

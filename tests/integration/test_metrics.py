@@ -16,10 +16,13 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.metrics.counters import ATTEMPTS, CounterKey, add_to_counters
 from app.metrics.service_state import ServiceState
+from app.metrics.waits import count_wait
 from app.settings import Settings
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, run_sql
 from worker.device import Device
 from worker.metrics import WorkerMetrics, serve_metrics
+from worker.process import create_worker
+from worker.tally import count
 
 ROOT = Path(__file__).parents[2]
 KEY = "a key of the metrics"
@@ -97,17 +100,74 @@ def test_refusals_of_middleware_are_counted(make_client: Callable[..., TestClien
     assert found["lens_refusals_total", (("code", "content-too-large"),)] == 1
 
 
+def by_labels(found: Values, name: str, *labels: str) -> dict[tuple[str, ...], float]:
+    return {
+        tuple(dict(has)[label] for label in labels): value for (metric, has), value in found.items() if metric == name
+    }
+
+
 def test_queue_and_selections_are_those_of_the_database(client: TestClient, selections: Selections) -> None:
     selections.queued()
     selections.queued()
     selections.running()
-    selections.succeeded()
+    selections.asked("prediction")
     found = read(client)
-    assert found["lens_queue_depth", ()] == 2
-    assert 0 <= found["lens_queue_oldest_seconds", ()] < 60
-    statuses = {dict(labels)["status"]: value for (name, labels), value in found.items() if name == "lens_selections"}
-    assert statuses == {"queued": 2, "running": 1, "succeeded": 1, "failed": 0, "cancelled": 0, "cancelling": 0}
-    assert (found["lens_database_up", ()], found["lens_redis_up", ()], found["lens_workers", ()]) == (1, 1, 0)
+    assert by_labels(found, "lens_queue_depth", "queue", "kind") == {
+        ("lens", "selection"): 2,
+        ("lens", "evaluation"): 0,
+        ("lens", "prediction"): 1,
+    }
+    ages = by_labels(found, "lens_queue_oldest_seconds", "kind")
+    assert 0 < ages["selection",] < 300
+    assert ages["evaluation",] == 0
+    statuses = by_labels(found, "lens_selections", "status")
+    assert statuses == {
+        ("queued",): 3,
+        ("running",): 1,
+        ("succeeded",): 1,
+        ("failed",): 0,
+        ("cancelled",): 0,
+        ("cancelling",): 0,
+    }
+    assert (found["lens_database_up", ()], found["lens_redis_up", ()]) == (1, 1)
+
+
+def test_queues_and_their_workers_are_told_apart(
+    make_client: Callable[..., TestClient], database: Database, settings: Settings
+) -> None:
+    endpoint = {"kind": "vllm", "url": "http://h", "model": "m"}
+    client = make_client(endpoints={"served": endpoint}, metrics_key_hash=HASHED)
+    Selections(client, database).queued(model="served")
+    worker = create_worker(settings)
+    worker.register_birth()  # type: ignore[no-untyped-call]
+    found = read(client)
+    worker.connection.close()
+    assert by_labels(found, "lens_workers", "queue") == {("lens",): 1, ("lens-endpoints",): 0}
+    depths = by_labels(found, "lens_queue_depth", "queue", "kind")
+    assert (depths["lens-endpoints", "selection"], depths["lens", "selection"]) == (1, 0)
+
+
+def test_waits_of_jobs_and_for_the_large_place_are_histograms(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    waiting = selections.queued()
+    run_sql(database, "UPDATE selections SET queued_at = now() - interval '40s', not_before = now() - interval '1h'")
+    claim = selections.claim(waiting)
+    for seconds in (claim.waited_seconds, 2e6):
+        count(database, count_wait("selection", seconds), claim.owner_id)
+    client.get(f"/datasets/{client.get('/datasets').json()['items'][0]['id']}/report")
+    found = read(client)
+
+    buckets = by_labels(found, "lens_wait_seconds_bucket", "kind", "le")
+    assert [buckets["selection", bound] for bound in ("15.0", "60.0", "86400.0", "+Inf")] == [0, 1, 1, 2]
+    assert by_labels(found, "lens_wait_seconds_count", "kind") == {
+        ("selection",): 2,
+        ("evaluation",): 0,
+        ("prediction",): 0,
+    }
+    assert found["lens_wait_seconds_sum", (("kind", "selection"),)] == pytest.approx(2_000_040, abs=20)
+    assert found["lens_large_place_wait_seconds_count", ()] == 1
+    assert found["lens_large_place_waiting", ()] == 0
 
 
 def test_stores_are_asked_once_for_many_scrapes(client: TestClient, selections: Selections) -> None:
@@ -116,8 +176,8 @@ def test_stores_are_asked_once_for_many_scrapes(client: TestClient, selections: 
     state = ServiceState(services, clock=lambda: now)
 
     def depth() -> float:
-        (value,) = (metric.samples[0].value for metric in state.collect() if metric.name == "lens_queue_depth")
-        return value
+        (metric,) = (metric for metric in state.collect() if metric.name == "lens_queue_depth")
+        return sum(sample.value for sample in metric.samples)
 
     assert depth() == 0
     selections.queued()
@@ -134,7 +194,7 @@ def test_metrics_are_there_without_postgres_and_redis(make_client: Callable[...,
     )
     found = read(client)
     assert (found["lens_database_up", ()], found["lens_redis_up", ()]) == (0, 0)
-    assert ("lens_queue_depth", ()) not in found
+    assert not by_labels(found, "lens_queue_depth", "queue")
 
 
 def test_counters_add_up(client: TestClient, database: Database) -> None:

@@ -1,0 +1,67 @@
+"""One owner's flood of jobs, and the first job of another owner behind it."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from tests.e2e.processes import Process, start_api
+from tests.e2e.stack import Stack, make_submission
+from tests.e2e.waiting import until
+
+OWNERS = ("flood", "guest")
+
+
+@dataclass(frozen=True)
+class Owners:
+    """Clients of two owners of an API of the test's own."""
+
+    flood: httpx.Client
+    guest: httpx.Client
+
+
+@pytest.fixture
+def owners(lens: Stack, port: int) -> Iterator[Owners]:
+    keys = {hashlib.sha256(name.encode()).hexdigest(): name for name in OWNERS}
+    environment = {**lens.environment, "LENS_API_KEYS": json.dumps(keys)}
+    api: Process = start_api(environment, port, lens.log_dir / f"api-{port}.log")
+    base_url = f"http://127.0.0.1:{port}"
+    flood, guest = (
+        httpx.Client(base_url=base_url, headers={"Authorization": f"Bearer {name}"}, timeout=60) for name in OWNERS
+    )
+    with flood, guest:
+        yield Owners(flood, guest)
+    api.stop()
+
+
+def submit(client: httpx.Client) -> str:
+    response = client.post("/selections", json=make_submission())
+    assert response.status_code == 202, response.text
+    return str(response.json()["id"])
+
+
+def test_guest_s_first_job_waits_for_the_one_under_way(lens: Stack, owners: Owners) -> None:
+    lens.hold_from(0)
+    for _ in range(6):
+        submit(owners.flood)
+    lens.start_worker()
+    until(lambda: lens.scalar("SELECT count(*) FROM selections WHERE status = 'running'"), "the flood begins")
+    guest = submit(owners.guest)
+    queue = owners.guest.get(f"/selections/{guest}").json()["queue"]
+    assert (queue["position"], queue["owners"]) == (1, 2)
+
+    lens.let_go()
+    ended = "SELECT bool_and(status = 'succeeded') FROM selections"
+    until(lambda: lens.scalar(ended), "all have ended")
+
+    assert order_of_owners(lens) == ["flood", "guest", *["flood"] * 5]
+    lens.check_invariants()
+
+
+def order_of_owners(lens: Stack) -> list[str]:
+    with lens.database.session_scope() as session:
+        rows = session.connection().exec_driver_sql("SELECT owner_id FROM selections ORDER BY started_at")
+        return [str(row.owner_id) for row in rows]
