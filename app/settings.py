@@ -69,11 +69,7 @@ class Settings(ModelSettings):
         description="Time for which a silent worker keeps its selection before another may take it (seconds).",
     )
     lease_renew_seconds: float = Field(15.0, gt=0, description="Time between two renewals of a lease (seconds).")
-    sweep_interval_seconds: float = Field(
-        15.0,
-        gt=0,
-        description="Time between two sweeps of the API, and age from which one enqueues a new selection (seconds).",
-    )
+    sweep_interval_seconds: float = Field(15.0, gt=0, description="Time between two sweeps of the API (seconds).")
     stall_seconds: float = Field(
         600.0, gt=0, description="Time without progress after which a run is killed (seconds)."
     )
