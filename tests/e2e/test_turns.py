@@ -48,14 +48,14 @@ def test_guest_s_first_job_waits_for_the_one_under_way(lens: Stack, owners: Owne
     for _ in range(6):
         submit(owners.flood)
     lens.start_worker()
-    until(lambda: lens.scalar("SELECT count(*) FROM selections WHERE status = 'running'"), "the flood begins")
+    until(lambda: lens.scalar("SELECT count(*) FROM selections WHERE status = 'running'"), "the flood begins", 120)
     guest = submit(owners.guest)
     queue = owners.guest.get(f"/selections/{guest}").json()["queue"]
     assert (queue["position"], queue["owners"]) == (1, 2)
 
     lens.let_go()
     ended = "SELECT bool_and(status = 'succeeded') FROM selections"
-    until(lambda: lens.scalar(ended), "all have ended")
+    until(lambda: lens.scalar(ended), "all have ended", 120)
 
     assert order_of_owners(lens) == ["flood", "guest", *["flood"] * 5]
     lens.check_invariants()

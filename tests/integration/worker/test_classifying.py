@@ -270,12 +270,3 @@ def test_attempt_that_is_lost_keeps_nothing(
     allowed = {settings.default_model: "testing:tests.integration.worker.doubles:offered"}
     Attempt(database, claim, settings.model_copy(update={"allowed_models": allowed})).run()
     assert run_sql(database, "SELECT count(*) FROM predictions") == 0
-
-
-def test_short_job_goes_before_waiting_selections(client: TestClient, selections: Selections, selection: str) -> None:
-    waiting = selections.queued()
-    path = submit(client, f"/selections/{selection}/evaluations")
-    assert client.get(path).json()["queue"]["position"] == 1
-    assert client.get(f"/selections/{waiting}").json()["queue"]["position"] == 2
-    later = submit(client, f"/selections/{selection}/evaluations")
-    assert [client.get(one).json()["queue"]["position"] for one in (later, path)] == [1, 2]
