@@ -114,7 +114,8 @@ def _decode(name: str, data: bytearray) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadRequest.at(point(name), f"`{name}` is not UTF-8 (byte {error.start}); write it in UTF-8") from error
+        shown = name[:_SHOWN_CHARACTERS]
+        raise BadRequest.at(point(shown), f"`{shown}` is not UTF-8 (byte {error.start}); write it in UTF-8") from error
 
 
 async def parse_form(request: Request) -> FormData:

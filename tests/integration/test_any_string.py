@@ -1,10 +1,12 @@
 """Any value at any place of a request: nothing is a fault of the server, and a refusal names the place."""
 
+import asyncio
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from starlette.testclient import TestClient
 
@@ -27,10 +29,26 @@ def client(make_client: Callable[..., TestClient]) -> TestClient:
     return make_client(max_selections=None, max_owner_bytes=None)
 
 
+class RawClient:
+    """Sends headers byte for byte, and raises what the application raises, also after the beginning of an answer."""
+
+    def __init__(self, app: Any) -> None:
+        self._runner = asyncio.Runner()
+        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
+
+    def request(self, method: str, url: str, **about: Any) -> httpx.Response:
+        return self._runner.run(self._http.request(method, url, **about))
+
+    def close(self) -> None:
+        self._runner.run(self._http.aclose())
+        self._runner.close()
+
+
 @pytest.fixture
-def strict(client: TestClient) -> TestClient:
-    """A client that raises what the application raises, also after the beginning of an answer."""
-    return TestClient(client.app, base_url="http://localhost", raise_server_exceptions=True)
+def strict(client: TestClient) -> Iterator[RawClient]:
+    made = RawClient(client.app)
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -63,12 +81,11 @@ def pages(client: TestClient, operations: list[Operation]) -> list[Operation]:
     return list_operations(describe_hidden(client.app.routes), operations[0].known)  # type: ignore[attr-defined]
 
 
-def send(client: TestClient, request: Request) -> Any:
-    headers = dict(request.headers)
-    return client.request(request.method, request.url, headers=headers, content=request.content, follow_redirects=False)
+def send(client: RawClient, request: Request) -> Any:
+    return client.request(request.method, request.url, headers=dict(request.headers), content=request.content)
 
 
-def list_faults(client: TestClient, requests: Iterable[Request]) -> list[str]:
+def list_faults(client: RawClient, requests: Iterable[Request]) -> list[str]:
     faults, is_empty = list[str](), True
     for request in requests:
         is_empty = False
@@ -99,7 +116,7 @@ def show(faults: list[str]) -> str:
     return "\n".join([f"{len(faults)} faults", *faults[:_SHOWN]])
 
 
-def test_good_requests_are_taken(strict: TestClient, operations: list[Operation]) -> None:
+def test_good_requests_are_taken(strict: RawClient, operations: list[Operation]) -> None:
     """Else the other tests would meet one refusal at each place, whatever they send."""
     refused = {
         f"{one.name} {kind}": answer.text
@@ -111,32 +128,32 @@ def test_good_requests_are_taken(strict: TestClient, operations: list[Operation]
     assert refused == {}
 
 
-def test_any_value_of_a_body_is_taken_or_refused_by_its_name(strict: TestClient, operations: list[Operation]) -> None:
+def test_any_value_of_a_body_is_taken_or_refused_by_its_name(strict: RawClient, operations: list[Operation]) -> None:
     faults = list_faults(strict, (request for one in operations for request in one.in_bodies()))
     assert not faults, show(faults)
 
 
 def test_any_cell_header_and_key_of_a_file_is_taken_or_refused_by_its_name(
-    strict: TestClient, operations: list[Operation]
+    strict: RawClient, operations: list[Operation]
 ) -> None:
     faults = list_faults(strict, (request for one in operations for request in one.in_files()))
     assert not faults, show(faults)
 
 
-def test_any_header_is_taken_or_refused_by_its_name(strict: TestClient, operations: list[Operation]) -> None:
+def test_any_header_is_taken_or_refused_by_its_name(strict: RawClient, operations: list[Operation]) -> None:
     faults = list_faults(strict, (request for one in operations for request in one.in_headers()))
     assert not faults, show(faults)
 
 
 def test_any_path_and_query_is_taken_or_refused_by_its_name(
-    strict: TestClient, operations: list[Operation], pages: list[Operation]
+    strict: RawClient, operations: list[Operation], pages: list[Operation]
 ) -> None:
     both = (*operations, *pages)
     faults = list_faults(strict, (request for one in both for request in (*one.in_paths(), *one.in_queries())))
     assert not faults, show(faults)
 
 
-def test_any_field_of_a_page_is_taken_or_refused(strict: TestClient, pages: list[Operation]) -> None:
+def test_any_field_of_a_page_is_taken_or_refused(strict: RawClient, pages: list[Operation]) -> None:
     names = {
         name for path in TEMPLATES.glob("*.html") for name in re.findall(r'(?<!meta )name="([\w.]+)"', path.read_text())
     }
@@ -156,7 +173,7 @@ def test_any_field_of_a_page_is_taken_or_refused(strict: TestClient, pages: list
     ids=["csv", "jsonl"],
 )
 def test_texts_with_such_cells_are_classified_and_come_back(
-    client: TestClient, strict: TestClient, selections: Selections, file: bytes
+    client: TestClient, strict: RawClient, selections: Selections, file: bytes
 ) -> None:
     selection_id = selections.succeeded(make_result(classifier=make_bag_of_words()))
     taken = client.post(f"/selections/{selection_id}/predictions", files={"texts": ("texts", file)})
@@ -168,6 +185,6 @@ def test_texts_with_such_cells_are_classified_and_come_back(
         assert rows.keep_predictions(session, claim, 0, answers)
         assert endings.finish(session, claim, PredictionOutcome((), None))
     for kind in ("csv", "jsonl", "parquet"):
-        output = strict.get(f"/predictions/{claim.job_id}/output", params={"format": kind})
+        output = strict.request("GET", f"/predictions/{claim.job_id}/output?format={kind}")
         assert output.status_code == 200
         assert "\ufffd".encode() in output.content

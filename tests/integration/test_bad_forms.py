@@ -124,7 +124,7 @@ def test_form_in_utf8_is_read(intake: Intake, charset: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "pointers"), [(b"spec", ("/spec",)), (b"text_column", ("/text_column",)), (b"other", ())]
+    ("name", "pointers"), [(b"spec", ("/spec",)), (b"text_column", ("/text_column",)), (b"other", ("/other",))]
 )
 def test_part_that_is_not_utf8_is_refused_with_its_byte(intake: Intake, name: bytes, pointers: tuple[str, ...]) -> None:
     content = GOOD_PARTS + plain(name, b"pr\xfcfung") + b"--edge--"
