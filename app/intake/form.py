@@ -1,7 +1,6 @@
 """Reads the body of a submission, JSON or multipart, without validating its content."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from tempfile import SpooledTemporaryFile
@@ -14,16 +13,15 @@ from app.errors import STOPPING, Unavailable
 from app.intake.admission import Admission
 from app.intake.form_parser import MAX_PART_BYTES, arriving, bad_part, parse_form, spool_dir
 from app.intake.idempotency import check_key
-from app.intake.submissions import SMALL_BYTES, FormSubmission, JsonSubmission, RawSubmission
+from app.intake.submissions import SMALL_BYTES, FormSubmission, JsonSubmission, RawSubmission, name_file
 from app.intake.weighing import weigh
 from app.services import Services
 from app.web.request_body import JSON, check_media_type
 from lens_engine.reading.text_checks import NUL
 
 _FORM = "multipart/form-data"
-MAX_COLUMN_CHARACTERS = MAX_NAME_CHARACTERS = 200
-_COLUMNS = ("text_column", "label_column")
-DIALECT_PARTS = ("delimiter", "encoding")
+MAX_COLUMN_CHARACTERS = 200
+_COLUMNS, DIALECT_PARTS = ("text_column", "label_column"), ("delimiter", "encoding")
 _FILES = ("dataset", "test", "texts")
 COLUMN_PARTS = (*_COLUMNS, *DIALECT_PARTS)  #: what says how the files are read
 _MEANINGS = {"delimiter": "one character", "encoding": "the name of an encoding"}
@@ -95,9 +93,8 @@ async def _read_form(form: FormData, parts: Sequence[str]) -> FormSubmission:
             raise bad_part(name, "occurs more than once; send it once")
     uploads = {name: file for name in _FILES if (file := _file(form, name)) is not None}
     files = {name: upload.file for name, upload in uploads.items()}
-    names = {name: shown for name, upload in uploads.items() if (shown := _name_file(upload.filename or ""))}
-    columns = {name: _word(form, name) for name in _COLUMNS if name in form}
-    dialect = {name: _word(form, name) for name in DIALECT_PARTS if name in form}
+    names = {name: shown for name, upload in uploads.items() if (shown := name_file(upload.filename or ""))}
+    columns, dialect = ({one: _word(form, one) for one in some if one in form} for some in (_COLUMNS, DIALECT_PARTS))
     return FormSubmission(await _spec(form), columns=columns, dialect=dialect, names=names, **files)
 
 
@@ -117,12 +114,6 @@ def _file(form: FormData, name: str) -> UploadFile | None:
     if part is None or isinstance(part, UploadFile):
         return part
     raise bad_part(name, "must be a file; give the part a file name")
-
-
-def _name_file(name: str) -> str | None:
-    """The name of a file without its folder; None for one that is no display name."""
-    shown = re.split(r"[/\\]", name)[-1].strip()
-    return shown if 0 < len(shown) <= MAX_NAME_CHARACTERS and shown.isprintable() else None
 
 
 def _word(form: FormData, name: str) -> str:

@@ -29,6 +29,8 @@ _ESCAPES = re.compile(rb"\\u00[2-7]")
 _MAX_OTHER_CONTAINERS = 1000
 """Largest number of objects and lists of a JSON body besides two for each row."""
 
+_MAX_NAME_CHARACTERS = 200
+
 
 @dataclass(frozen=True)
 class JsonSubmission:
@@ -152,6 +154,12 @@ class FormSubmission:
                 column = usual.text_column
             column = name_columns(names, column, None).text.name
             return read_texts(reader, limits, column=column, dialect=dialect)
+
+
+def name_file(name: str) -> str | None:
+    """The name of a file without its folder; None for one that is no display name."""
+    shown = re.split(r"[/\\]", name)[-1].strip()
+    return shown if 0 < len(shown) <= _MAX_NAME_CHARACTERS and shown.isprintable() else None
 
 
 @contextmanager
