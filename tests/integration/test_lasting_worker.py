@@ -10,6 +10,7 @@ from redis import Redis
 
 from app.settings import Settings
 from lens_cli.service.embedded import ChildFailed, ChildSpec
+from lens_cli.service.embedded.log_file import MAX_LOG_BYTES
 from lens_cli.service.lasting_worker import FIRST_PAUSE_SECONDS, LastingWorker
 from tests.e2e.waiting import until
 
@@ -58,3 +59,12 @@ def test_worker_that_ends_is_started_again_after_a_pause_that_grows(redis: Redis
         "Its last line: last words",
         "The worker was killed by SIGTERM, end number 2 in a row. It starts again in 2 s. Its last line: last words",
     ]
+
+
+def test_large_log_of_a_worker_is_begun_anew(redis: Redis, tmp_path: Path) -> None:
+    worker = start(redis, tmp_path, "exec sleep 600", [])
+    os.truncate(tmp_path / "worker.log", MAX_LOG_BYTES)
+    worker.look_after()
+    worker.stop()
+    assert (tmp_path / "worker.log.1").stat().st_size == MAX_LOG_BYTES
+    assert (tmp_path / "worker.log").stat().st_size == 0
