@@ -26,8 +26,7 @@ T = TypeVar("T")
 Count = Callable[[Any], Mapping[str, Any] | None]
 """An answer to what the server counted, under the names of OpenAI's `usage`; None if it counted nothing."""
 
-_RETRIED = {408, 409, 425, 429}  # and 5xx
-_NEVER = {501}
+_RETRIED, _NEVER = {408, 409, 425, 429}, {501}  # 5xx is tried again too
 _FATAL_CODES = {"insufficient_quota"}  # 429 of an account without money
 _ATTEMPTS = 8
 _LONGEST_WAIT_SECONDS = 30.0
@@ -135,8 +134,7 @@ class Transport:
 
     async def get(self, path: str) -> dict[str, Any]:
         """The JSON object at `path`; as `post`."""
-        found: dict[str, Any] = await self._ask("GET", path, None)
-        return found
+        return await self._ask("GET", path, None)  # type: ignore[no-any-return]
 
     async def post(
         self, path: str, body: Mapping[str, Any], *, tokens: int = 0, written: int = 0, count: Count | None = None
@@ -154,8 +152,7 @@ class Transport:
             EndpointAway: no answer after all attempts.
             EndpointError: the server refuses the request, or answers with something else than a JSON object.
         """
-        usd = self._spending.estimate(tokens, written)
-        content = json.dumps(body).encode()
+        usd, content = self._spending.estimate(tokens, written), json.dumps(body).encode()
         return await self._ask("POST", path, content, usd, (count or _read_usage) if tokens else None)
 
     async def _ask(
@@ -240,8 +237,11 @@ class Transport:
         self._loop.close()
 
     async def _end(self) -> None:
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
             task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=_DRAIN_SECONDS)  # each closes its connection
         await self._client.aclose()
 
 
