@@ -86,7 +86,7 @@ def _ask_for_words(rows: Sequence[Example], refusal: str) -> dict[str, Any]:
         "rare": "reject",
         "plans": [{"preset": preset, "refusal": None, "splits": None, "pairs": None} for preset in PRESETS],
         "preset": "quick",
-        "words_accuracy": None,
+        "advice": None,
         "language": None,
     }
 
@@ -109,7 +109,7 @@ def _show(found: Suggestion, model: str) -> dict[str, Any]:
         "rare": found.label_options.rare,
         "plans": [_show_plan(plan) for plan in found.plans],
         "preset": found.preset,
-        "words_accuracy": found.words_accuracy,
+        "advice": found.advice,
         "language": language and describe_language(language, is_bundled=model == BUNDLED_MODEL),
     }
 
