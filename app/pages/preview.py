@@ -95,7 +95,7 @@ def _ask_for_words(num_rows: Mapping[str, int], refusal: str) -> dict[str, Any]:
         "rare": "reject",
         "plans": [{"preset": preset, "refusal": None, "splits": None, "pairs": None} for preset in PRESETS],
         "preset": "quick",
-        "words_accuracy": None,
+        "advice": None,
         "language": None,
     }
 
@@ -118,7 +118,7 @@ def _show(found: Suggestion, num_rows: Mapping[str, int], model: str) -> dict[st
         "rare": found.label_options.rare,
         "plans": [_show_plan(plan) for plan in found.plans],
         "preset": found.preset,
-        "words_accuracy": found.words_accuracy,
+        "advice": found.advice,
         "language": language and describe_language(language, is_bundled=model == BUNDLED_MODEL),
     }
 

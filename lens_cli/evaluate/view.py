@@ -6,9 +6,10 @@ from rich.console import Console
 from rich.text import Text
 
 from lens_cli.views.table import NARROW, draw_table
+from lens_engine.classifier.largest_class import ALWAYS_THE_LARGEST
 from lens_engine.predicting.evaluation import EvaluationResult, PairedComparison
 from lens_engine.task.wording import show_count
-from lens_engine.views.table import Table, shorten
+from lens_engine.views.table import NOTHING, Table, shorten
 
 _MOST_LABELS = 10
 """Largest number of labels whose confusions are printed."""
@@ -49,10 +50,13 @@ def _tabulate_quality(result: EvaluationResult) -> Table:
         ("log-loss", found.log_loss, found.log_loss_ci95),
         ("ECE", found.ece, found.ece_ci95),
     )
+    rows = [(what, f"{figure:.3f}", f"{low:.3f}–{high:.3f}") for what, figure, (low, high) in figures]
+    if found.largest_class is not None:
+        rows.insert(1, (ALWAYS_THE_LARGEST, f"{found.largest_class:.3f}", NOTHING))
     return Table(
         title=f"{show_count(found.n, 'row')}, {result.unanswered:,} unanswered",
         header=("", "figure", "95 % interval"),
-        rows=tuple((what, f"{figure:.3f}", f"{low:.3f}–{high:.3f}") for what, figure, (low, high) in figures),
+        rows=tuple(rows),
         caption="ECE: expected calibration error",
     )
 

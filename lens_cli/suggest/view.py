@@ -34,13 +34,8 @@ def show_suggestion(suggestion: Suggestion, sources: Sources, console: Console, 
     _show_labels(suggestion, console)
     _show_templates(suggestion, console)
     _show_presets(suggestion, console, is_here=model.endpoint is None)
-    if suggestion.words_accuracy is not None:
-        _say(
-            console,
-            f"A bag of words on all labelled rows has an accuracy of {suggestion.words_accuracy:.3f} by "
-            "cross-validation, in a second and without a language model. Lens is worth a try where that is not enough, "
-            "and where a label hangs on what a text means, not on single words.",
-        )
+    if suggestion.advice is not None:
+        _say(console, suggestion.advice)
     if suggestion.preset is not None:
         _head(console, "Command")
         console.print(Text(write_command(suggestion, sources, model)), soft_wrap=True)

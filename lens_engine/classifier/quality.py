@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from lens_engine.classifier.largest_class import share_of_largest_class
 from lens_engine.types import FloatArray, IndexArray, Record
 
 _BINS = 10
@@ -32,6 +33,16 @@ class Quality(Accuracy):
         description="Expected calibration error: mean distance between the probability of the predicted label and the "
         "accuracy, over ten bins of equal width."
     )
+    largest_class: float | None = Field(
+        None,
+        description="Share of the rows that have the most frequent label: the accuracy of always answering it; null in "
+        "results of earlier releases.",
+    )
+
+    @property
+    def beats_largest_class(self) -> bool:
+        """Whether the accuracy exceeds that of always answering the most frequent label, if that is known."""
+        return self.largest_class is None or self.accuracy > self.largest_class
 
 
 class MeasuredQuality(Quality):
@@ -66,6 +77,7 @@ def measure_quality(class_log_probs: FloatArray, gold: IndexArray) -> Quality:
         macro_f1=measure_macro_f1(predictions, gold),
         log_loss=float(gold_losses(class_log_probs, gold).mean()),
         ece=_calibration_error(np.exp(class_log_probs.max(axis=1)), predictions == gold),
+        largest_class=share_of_largest_class(gold),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from lens_engine.classifier.classifier import Classifier, ModelRecord
+from lens_engine.classifier.largest_class import warn_of_largest_class
 from lens_engine.classifier.log_probs import LEAST_LOG_PROB
 from lens_engine.classifier.quality import MeasuredQuality, compare_hits, measure_with_intervals
 from lens_engine.errors import InvalidDataset
@@ -111,10 +112,11 @@ def measure(
     log_probs = np.log(probabilities[: len(answered)].clip(min=np.exp(LEAST_LOG_PROB)))
     confusion = np.zeros((len(place_of), len(place_of)), dtype=np.intp)
     np.add.at(confusion, (gold, log_probs.argmax(axis=1)), 1)
-    unanswered = len(examples) - len(answered)
+    unanswered, quality = len(examples) - len(answered), measure_with_intervals(log_probs, gold)
+    too_long = [f"{show_count(unanswered, 'row', 'was')} too long and not judged"] if unanswered else []
     same = [label == known[example.row] for example, label in rows if example.row in known]
     return EvaluationResult(
-        quality=measure_with_intervals(log_probs, gold),
+        quality=quality,
         unanswered=unanswered,
         labels=classifier.labels,
         confusion=tuple(tuple(row) for row in confusion.tolist()),
@@ -125,7 +127,7 @@ def measure(
         prompts=len(classifier.prompts),
         model=classifier.model,
         dataset_sha256=digest_examples(examples),
-        warnings=(f"{show_count(unanswered, 'row', 'was')} too long and not judged",) if unanswered else (),
+        warnings=(*too_long, *warn_of_largest_class([quality])),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lens_engine.classifier.bag_of_words import estimate_accuracy
+from lens_engine.classifier.largest_class import share_of_largest_class
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.cost import Cost
 from lens_engine.pricing.prices import TokenLengths
@@ -49,6 +50,7 @@ class CostEstimate:
     phases: dict[Phase, Cost]
     seconds: float | None = None  #: None if the pace is unknown
     words_accuracy: float | None = None  #: cross-validated accuracy of a bag of words on the same labelled rows
+    largest_class: float | None = None  #: share of the largest class among these rows
     splits: Splits | None = None  #: number of rows in each split
     fit_rows: int | None = None  #: number of rows on which the head of the largest classifier is fitted
     budget: BudgetOptions = BudgetOptions()  #: where the run ends, whatever the phases cost
@@ -87,6 +89,11 @@ class CostEstimate:
 def estimate_by_words(labelled: Sequence[Example], task: Task) -> float:
     """Cross-validated accuracy of a bag of words on labelled rows; see `list_labelled_rows`."""
     return estimate_accuracy([one.text for one in labelled], task.index_labels(labelled), len(task.labels))
+
+
+def share_of_largest(labelled: Sequence[Example], task: Task) -> float:
+    """Share of the largest class among labelled rows."""
+    return share_of_largest_class(task.index_labels(labelled))
 
 
 def measure_lengths(rows: SplitRows, task: Task, scorer: LabelScorer) -> TokenLengths:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from lens_engine.classifier.largest_class import advise_by_words
 from lens_engine.metering.cost import Cost
 from lens_engine.result import Splits
 from lens_engine.scoring.paid import Paid
@@ -64,10 +65,8 @@ def describe_estimate(estimate: "CostEstimate") -> list[str]:
     if estimate.sample is not None and estimate.sample.requests:
         sentences.append(describe_sample(estimate.sample, has_prices=estimate.usd is not None))
     if estimate.words_accuracy is not None:
-        sentences.append(
-            f"A bag of words on the labelled rows of this run has an accuracy of {estimate.words_accuracy:.3f} by "
-            "cross-validation and takes a second. If that is enough, use it."
-        )
+        rows = "the labelled rows of this run"
+        sentences.append(advise_by_words(estimate.words_accuracy, estimate.largest_class, rows))
     return sentences
 
 

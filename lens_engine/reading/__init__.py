@@ -3,6 +3,7 @@
 open_table       opens a file
 content_format   detects its format from the content
 dialect          how it is written; finds its delimiter
+quoting          whether quotes enclose fields or are letters
 encoding         finds its encoding
 language         the language of texts
 csv_rows  jsonl_rows  parquet_rows   one reader for each format

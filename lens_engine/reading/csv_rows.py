@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator
-from typing import Never
+from typing import Literal, Never
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import Columns, match_header
@@ -21,7 +21,8 @@ def read_csv_rows(text: io.TextIOWrapper, rows: RowSink, dialect: FoundDialect) 
         InvalidDataset: the file is not a CSV table.
     """
     lines = _BoundedLines(text, rows.limits.max_row_characters)
-    reader = csv.reader(lines, strict=True, delimiter=dialect.delimiter or ",")
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if dialect.has_quoting else csv.QUOTE_NONE
+    reader = csv.reader(lines, strict=True, delimiter=dialect.delimiter or ",", quoting=quoting)
     header: list[str] = []
     columns: Columns | None = None
     line = 1

@@ -57,6 +57,7 @@ class FoundDialect:
     encoding: str
     delimiter: str | None = None  #: None for a file without delimiters
     notes: tuple[str, ...] = ()
+    has_quoting: bool = True  #: whether quotes enclose fields; if not, they are letters of the texts
 
 
 def find_delimiter(head: str, usual: str = ",") -> str:

@@ -22,6 +22,7 @@ from lens_engine.reading.dialect import (
 from lens_engine.reading.encoding import find_encoding, open_text
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
+from lens_engine.reading.quoting import find_quoting
 
 Source = Path | io.BufferedReader
 OWN_FILES = ParsingLimits.of_own_files()
@@ -101,7 +102,8 @@ def open_table(
         else:
             found, delimiter = find_encoding(file, dialect, usual.encoding, field), dialect.delimiter
         try:
-            with _opened_text(file, found, delimiter, usual.delimiter, field) as table:
+            is_found = isinstance(dialect, FoundDialect)
+            with _opened_text(file, found, delimiter, usual.delimiter, field, None if is_found else limits) as table:
                 yield table
         except UnicodeError:  # UTF-16 without its mark has no decode error
             name = show_encoding(found.encoding)
@@ -113,8 +115,14 @@ def open_table(
 
 @contextmanager
 def _opened_text(
-    file: io.BufferedReader, found: FoundDialect, delimiter: str | None, usual: str | None, field: str
+    file: io.BufferedReader,
+    found: FoundDialect,
+    delimiter: str | None,
+    usual: str | None,
+    field: str,
+    limits: ParsingLimits | None,
 ) -> Iterator[TextTable]:
+    """The table; without `limits`, it is known how quotes are read."""
     with _detached(open_text(file, found.encoding, "")) as text:
         head = text.read(NUM_HEAD_CHARACTERS)
     file.seek(0)
@@ -125,6 +133,11 @@ def _opened_text(
             found = replace(found, notes=(*found.notes, f"the columns are separated by {DELIMITERS[delimiter]}"))
     if file_format == "csv":
         found = replace(found, delimiter=delimiter)
+        if limits is not None and delimiter is not None:
+            with _detached(open_text(file, found.encoding, "")) as text:
+                quoting = find_quoting(text, delimiter, limits.max_row_characters)
+            file.seek(0)
+            found = replace(found, has_quoting=quoting.encloses, notes=(*found.notes, *quoting.notes))
     with _detached(open_text(file, found.encoding, _NEWLINES[file_format])) as text:
         yield TextTable(text, file_format, found)
 

@@ -105,6 +105,13 @@ class SelectionResult(Record):
         return self.answer.test
 
     @property
+    def largest_class(self) -> float | None:
+        """Share of the largest class among the test rows; None if nothing was tested."""
+        prompts = (one.test for answer in self.support_examples for one in answer.contenders)
+        tested = (*prompts, *(one.test for one in self.tested))
+        return next((one.largest_class for one in tested if one is not None), None)
+
+    @property
     def rows(self) -> tuple[int, ...]:
         """Rows of the support examples, in order."""
         return self.answer.rows

@@ -62,7 +62,8 @@ def warn_of_examples(result: "SelectionResult") -> str:
     if result.answer.best is None or result.answer.recommended:
         return ""
     why = _WHY_NOT.get(result.answer.best.name, _ASK_ONLY)
-    return f"The {name_choice(result.answer)} below are not recommended{why}."
+    verb = "are" if result.examples else "is"  # without demonstrations it is one prompt
+    return f"The {name_choice(result.answer)} below {verb} not recommended{why}."
 
 
 def describe_choice(result: "SelectionResult") -> str:

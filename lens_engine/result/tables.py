@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lens_engine.classifier.candidates import TestedClassifier
+from lens_engine.classifier.largest_class import ALWAYS_THE_LARGEST
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Use
 from lens_engine.result.examples import LabelEffect, SupportExample
@@ -126,6 +127,9 @@ def tabulate_prompts(result: "SelectionResult") -> Table:
         n = next((str(one.test.n) for one in contenders if one.test is not None), NOTHING)
         method = _METHODS.get(contenders[0].method, contenders[0].method)
         rows.append((method, *(_show(one.test) for one in contenders), n))
+    if (share := result.largest_class) is not None:
+        same = [f"{share:.3f}"] * len(result.support_examples)
+        rows.append((ALWAYS_THE_LARGEST, *same, next(n for *_, n in rows if n != NOTHING)))
     for title, spread in (("random, on validation rows", result.random), ("other orders", result.order)):
         if spread is not None:
             others = [NOTHING] * (len(result.support_examples) - 1)
@@ -146,7 +150,7 @@ def tabulate_classifiers(result: "SelectionResult") -> Table | None:
     return Table(
         title="Classifiers: chosen by cross-validation, then tested on the test rows",
         header=("", "cross-val.\nlog-loss", "accuracy", "95 %\ninterval", "log-\nloss", "ECE", "tokens"),
-        rows=tuple(_list_figures(one) for one in result.tested),
+        rows=(*map(_list_figures, result.tested), *_list_largest_class(result.largest_class)),
         marked=frozenset(place for place, one in enumerate(result.tested) if one.is_chosen),
         caption="tokens: computed for one input, demonstrations held in memory; ECE: expected calibration error",
     )
@@ -208,6 +212,10 @@ def _list_figures(one: TestedClassifier) -> tuple[str, ...]:
         low, high = test.ci95
         figures = [f"{test.accuracy:.3f}", f"{low:.3f}–{high:.3f}", f"{test.log_loss:.3f}", f"{test.ece:.3f}"]
     return name_classifier(one), f"{one.cross_validated.log_loss:.3f}", *figures, f"{one.tokens_per_input:,.0f}"
+
+
+def _list_largest_class(share: float | None) -> list[tuple[str, ...]]:
+    return [] if share is None else [(ALWAYS_THE_LARGEST, NOTHING, f"{share:.3f}", *[NOTHING] * 4)]
 
 
 def _show_fact(fact: object) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from lens_engine.classifier.largest_class import ALWAYS_THE_LARGEST
 from lens_engine.report.charts import Bar, Point, draw_accuracies, draw_calibration, draw_frontier
 from lens_engine.report.section import Section
 from lens_engine.result.answers import Answered, list_answered
@@ -176,6 +177,8 @@ def list_bars(result: "SelectionResult") -> list[Bar]:
     for answer in result.support_examples:
         tested += [(name_contender(one, answer.use), one.test, True, False) for one in answer.contenders]
     bars = [Bar(name, test.accuracy, *test.ci95, *kind) for name, test, *kind in tested if test is not None]
+    if (share := result.largest_class) is not None:
+        bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share))
     return [*bars, *_draw_spread("same examples, other orders, lowest to highest", result.order)]
 
 

@@ -13,7 +13,13 @@ from lens_engine.metering.money import Money
 from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import METHODS, Methods, make_method, name_method
-from lens_engine.pricing.estimate import CostEstimate, estimate_by_words, measure_lengths, measure_pace
+from lens_engine.pricing.estimate import (
+    CostEstimate,
+    estimate_by_words,
+    measure_lengths,
+    measure_pace,
+    share_of_largest,
+)
 from lens_engine.pricing.prices import Prices, TokenLengths
 from lens_engine.reading.language import warn_of_language
 from lens_engine.result import Splits
@@ -192,9 +198,10 @@ def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: Sel
     scorer = find_scorer(scorer)
     prepared = prepare_run(problem, scorer, config)
     run = prepared.run
-    words = estimate_by_words(list_labelled_rows(run.rows), run.task)
+    labelled = list_labelled_rows(run.rows)
+    words, largest = estimate_by_words(labelled, run.task), share_of_largest(labelled, run.task)
     pace = measure_pace(run.rows, run.task, scorer)
-    found = replace(_estimate(prepared), words_accuracy=words).at_pace(pace)
+    found = replace(_estimate(prepared), words_accuracy=words, largest_class=largest).at_pace(pace)
     paid, label_spans = find_paid_scorer(scorer), run.task.label_spans
     if paid is None:
         return found

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lens_engine.classifier.candidates import Candidate, TestedClassifier, choose_candidate
-from lens_engine.classifier.quality import list_probabilities
+from lens_engine.classifier.largest_class import warn_of_largest_class
+from lens_engine.classifier.quality import Quality, list_probabilities
 from lens_engine.config import Use
 from lens_engine.judging.judgement import summarise
 from lens_engine.methods.base import Findings
@@ -204,9 +205,17 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
             "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
             "best found until then"
         )
+    warnings += warn_of_largest_class(_list_tested(ending))
     if evaluation.skipped:
         warnings.append("the budget did not cover: " + ", ".join(map(name_step, evaluation.skipped)))
     return tuple(warnings)
+
+
+def _list_tested(ending: Ending) -> list[Quality | None]:
+    """The quality of every prompt and candidate on the test rows."""
+    prompts = ending.prompts
+    found = [prompts.measure(one, use) for use in ending.prepared.run.uses for one in prompts.contenders(use)]
+    return [*found, *(one.classifier.test for one in ending.state.evaluation.candidates)]
 
 
 def _provenance(ending: Ending) -> Provenance:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from lens_engine.classifier.candidates import Candidate, CandidateName
+from lens_engine.classifier.largest_class import describe_largest_class
+from lens_engine.classifier.quality import Quality
 from lens_engine.result import Lead, PromptContender
 from lens_engine.types import StopReason
 
@@ -86,7 +88,7 @@ def say_prompt(shown: Sequence[PromptContender], chosen: PromptContender, ahead:
     ]
     name = _METHODS.get(chosen.method, chosen.method)
     opening = f"The prompt of {name} has {chosen.test.accuracy:.3f} on {chosen.test.n} test rows"
-    sentence = "; ".join([opening, *others]) + "."
+    sentence = "; ".join([opening, *others, *_say_largest_class(chosen.test)]) + "."
     if not ahead:
         return sentence
     needs_model = all(one.classifier.prompts for one in ahead)
@@ -95,11 +97,15 @@ def say_prompt(shown: Sequence[PromptContender], chosen: PromptContender, ahead:
 
 
 def say_classifier(chosen: Candidate, candidates: Sequence[Candidate]) -> str:
-    """What the classifier reads, its figures, and those of a bag of words."""
+    """What the classifier reads, its figures, those of a bag of words, and that of the largest class."""
     figures = f"{_say_accuracy(chosen)}, {_say_price(chosen)}"
     words = next((one for one in candidates if one.name == "bag_of_words"), None)
-    more = f"; a bag of words has {_accuracy(words):.3f}" if words is not None and words is not chosen else ""
-    return f"Use {_name(chosen, is_classifier=True)}: {figures}{more}."
+    others = [f"a bag of words has {_accuracy(words):.3f}"] if words is not None and words is not chosen else []
+    test, name = chosen.classifier.test, _name(chosen, is_classifier=True)
+    told = "; ".join([figures, *others, *_say_largest_class(test)])
+    if test is not None and not test.beats_largest_class:
+        return f"Use no classifier of this run as it is; the best by cross-validation is {name}: {told}."
+    return f"Use {name}: {told}."
 
 
 def _name(candidate: Candidate, *, is_classifier: bool = False) -> str:
@@ -115,6 +121,10 @@ def _say_prompts(candidate: Candidate) -> str:
     if len(prompts) > 1:
         return f" after {len(prompts)} prompts"
     return " after one prompt" if prompts[0].demonstrations else " without demonstrations"
+
+
+def _say_largest_class(test: Quality | None) -> list[str]:
+    return [] if test is None or test.largest_class is None else [describe_largest_class(test.largest_class)]
 
 
 def _say_accuracy(candidate: Candidate) -> str:

@@ -9,7 +9,7 @@ from lens_engine.config import LabelOptions, PresetName, SelectionConfig
 from lens_engine.errors import InvalidInput
 from lens_engine.metering.cost import Cost
 from lens_engine.presets import PRESETS
-from lens_engine.pricing.estimate import estimate_by_words, measure_pace
+from lens_engine.pricing.estimate import estimate_by_words, measure_pace, share_of_largest
 from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.column_choice import ColumnChoice, choose_columns
 from lens_engine.reading.column_profiles import profile_columns
@@ -76,7 +76,7 @@ def suggest_for_rows(examples: Sequence[Example], test: Sequence[Example] | None
     problem = Problem(TaskRequest().complete(examples), examples, test)
     rare = _find_rare(problem)
     labels = LabelOptions(rare="drop") if rare else LabelOptions()
-    plans, words_accuracy = _plan_presets(problem, labels)
+    plans, words_accuracy, largest_class = _plan_presets(problem, labels)
     return Suggestion(
         problem=problem,
         columns=None,
@@ -86,6 +86,7 @@ def suggest_for_rows(examples: Sequence[Example], test: Sequence[Example] | None
         label_options=labels,
         plans=plans,
         words_accuracy=words_accuracy,
+        largest_class=largest_class,
         language=find_language(examples),
         warnings=(),
     )
@@ -154,9 +155,10 @@ def _with_labels(preset: PresetName, labels: LabelOptions) -> SelectionConfig:
     return PRESETS[preset].model_copy(update={"labels": labels})
 
 
-def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetPlan, ...], float | None]:
-    """A plan for each preset, and the cross-validated accuracy of a bag of words as in an estimate of `quick`."""
-    plans, words_accuracy = list[PresetPlan](), None
+def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetPlan, ...], float | None, float | None]:
+    """A plan for each preset; then, as in an estimate of `quick`, the cross-validated accuracy of a bag of words, and
+    the share of the largest class."""
+    plans, words_accuracy, largest_class = list[PresetPlan](), None, None
     for preset in PRESETS:
         config = _with_labels(preset, labels)
         try:
@@ -168,7 +170,8 @@ def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetP
         if preset == "quick":
             labelled = list_labelled_rows(rows)
             words_accuracy = estimate_by_words(labelled, rows.task)
-    return tuple(plans), words_accuracy
+            largest_class = share_of_largest(labelled, rows.task)
+    return tuple(plans), words_accuracy, largest_class
 
 
 def _count_rows(rows: SplitRows) -> dict[str, int]:

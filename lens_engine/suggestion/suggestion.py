@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from lens_engine.classifier.largest_class import advise_by_words
 from lens_engine.config import LabelOptions, PresetName
 from lens_engine.metering.cost import Cost
 from lens_engine.reading.column_choice import ColumnChoice
@@ -47,6 +48,7 @@ class Suggestion:
     label_options: LabelOptions  #: options of the selection: whether rare labels are left out
     plans: tuple[PresetPlan, ...]
     words_accuracy: float | None  #: cross-validated accuracy of a bag of words; None if the rows do not suffice
+    largest_class: float | None  #: share of the largest class among the same rows
     language: Language | None
     warnings: tuple[str, ...]  #: of the reading of the file
     sample: Paid | None = None  #: what the measuring of the pace took at a server
@@ -56,6 +58,13 @@ class Suggestion:
     def preset(self) -> PresetName | None:
         """The first preset that can be used; None if none can."""
         return next((plan.preset for plan in self.plans if plan.refusal is None), None)
+
+    @property
+    def advice(self) -> str | None:
+        """What a bag of words reaches beside the largest class, in two sentences; None if the rows do not suffice."""
+        if self.words_accuracy is None:
+            return None
+        return advise_by_words(self.words_accuracy, self.largest_class, "all labelled rows")
 
     def __repr__(self) -> str:
         where = ""

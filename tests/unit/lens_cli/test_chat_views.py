@@ -28,12 +28,13 @@ def test_suggestion_shows_how_the_chat_is_asked(tmp_path: Path, monkeypatch: pyt
         scorer = connect(double, most_requests=1)
         suggestion = suggest(tmp_path / "train.csv", scorer)
         scorer.close()
-    assert suggestion.chat is not None
+    assert suggestion.asked is not None
+    assert suggestion.asked.chat is not None
     written = io.StringIO()
     show_suggestion(
         suggestion, Sources(tmp_path / "train.csv"), Console(file=written, width=200), model=ChosenModel(MODEL)
     )
-    assert f"The system message: {suggestion.chat.system!r}" in written.getvalue()
+    assert f"The system message: {suggestion.asked.chat.system!r}" in written.getvalue()
 
 
 def test_result_shows_how_the_chat_is_asked() -> None:

@@ -124,7 +124,7 @@ def test_long_rows_are_counted_and_not_judged(desk: Desk) -> None:
     rows = desk.write([*ROW, ("word " * 90, "positive")])
     result, _ = desk.run(desk.save(select()), rows, scorer=lambda: TableScorer(max_prompt_tokens=60))
     assert (result.quality.n, result.unanswered) == (2, 1)
-    assert result.warnings == ("1 row was too long and not judged",)
+    assert result.warnings[0] == "1 row was too long and not judged"
 
 
 def test_figures_are_shown(desk: Desk) -> None:

@@ -71,15 +71,15 @@ def test_empty_columns_of_a_spreadsheet_are_taken(uploads: Uploads) -> None:
 @pytest.mark.parametrize(
     ("content", "row", "line", "words"),
     [
-        (b'text,label\na,x\n"b,y\nc,x\n', 1, 3, "never closed (line 3, column 1, at '\"b,y\\nc,x')"),
-        (b'text,label\na,x\n"b"c,y\n', 1, 3, "wrong place (line 3, column 3, at '\"b\"c,y')"),
+        (b'text,label\n"a",x\n"b,y\nc,x\n', 1, 3, "never closed (line 3, column 1, at '\"b,y\\nc,x')"),
+        (b'text,label\n"a",x\n"b"c,y\n', 1, 3, "wrong place (line 3, column 3, at '\"b\"c,y')"),
         (b'text,label\na,x\n"b\n""d"" "e"f,y\n', 1, 3, "wrong place (line 4, column 7, at '"),
         (b'text,label\n"a\n\nb",x\nb\n', 1, 5, "has 1 fields where the header has 2"),
         (b"text,label\na,x\n\nb, c,y\n", 1, 4, "has 3 fields where the header has 2"),
         (b"text,label\na,x\nb,%b\n" % (b"y" * 131_073), 1, 3, "far too long"),
         (b'text,label\na,x\n"' + b"b\n" * 70_000, 1, 3, "far too long"),
         (b"text,label\na,x\n" + b",".join([b"b" * 100_000] * 11), 1, 3, "far too long"),
-        (b"text,label\na,x\n" + b'"b\n",' * 300_000, 1, 3, "far too long"),
+        (b"text,label\na,x\n" + b'"b\n",,' * 300_000, 1, 3, "far too long"),
     ],
 )
 def test_row_that_is_no_table_row_is_refused_with_row_and_line(
@@ -113,7 +113,7 @@ def test_open_quote_in_the_header_is_refused_without_a_row(uploads: Uploads) -> 
 
 
 def test_rows_before_an_unreadable_one_are_pointed_at_too(uploads: Uploads) -> None:
-    refusal = uploads.refuse(b'text,label\n,x\na,y\n"b,x\n')
+    refusal = uploads.refuse(b'text,label\n,x\n"a",y\n"b,x\n')
 
     assert [(problem.row, problem.field) for problem in refusal.problems] == [(0, "dataset.text"), (2, "dataset")]
 

@@ -100,7 +100,7 @@ def test_csv_row_of_another_width_is_kept(tmp_path: Path) -> None:
 
 def test_csv_quote_that_is_never_closed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidDataset, match=r"row 1 \(line 3\) opens a quote that is never closed"):
-        read(tmp_path, b'text\nSunny\n"Rainy\n')
+        read(tmp_path, b'text\n"Sunny"\n"Rainy\n')
 
 
 @pytest.mark.parametrize(

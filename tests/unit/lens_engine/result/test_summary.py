@@ -118,3 +118,9 @@ def test_html_of_hostile_rows_has_no_tag_of_theirs(
     page = Tags(result._repr_html_())
     assert "script" not in page.opened
     assert HOSTILE in page.text
+
+
+def test_zero_shot_prompt_is_not_recommended_in_the_singular() -> None:
+    answer = make_answer("prompt", examples=(), method="zero_shot", recommended=False)
+    opening = make_result(support_examples=(answer, make_answer("probabilities"))).summary().splitlines()[0]
+    assert opening.startswith("The zero-shot prompt below is not recommended")

@@ -1,0 +1,78 @@
+"""A quote that nothing closes swallows no rows; what looks so is never taken without a note."""
+
+from pathlib import Path
+
+import pytest
+
+from lens_engine.errors import InvalidDataset
+from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, parse_dataset, read_texts
+
+LABELS = ("billing", "delivery", "account")
+ROWS = [(f"message {number}", LABELS[number % 3]) for number in range(60)]
+
+
+def parse(content: str, folder: Path) -> ParsedDataset:
+    path = folder / "rows.csv"
+    path.write_text(content, "utf-8")
+    return parse_dataset(path, ParsingLimits.of_own_files(), text_column="text", label_column="label")
+
+
+def write(rows: list[tuple[str, str]], delimiter: str) -> str:
+    return "".join(f"{text}{delimiter}{label}\n" for text, label in [("text", "label"), *rows])
+
+
+@pytest.mark.parametrize("delimiter", ["\t", ",", ";", "|"])
+@pytest.mark.parametrize("last", [ROWS[40][0] + '"', "unclosed"])
+def test_open_quote_swallows_no_rows(delimiter: str, last: str, tmp_path: Path) -> None:
+    rows = [*ROWS]
+    rows[5] = (f'"{ROWS[5][0]}', ROWS[5][1])
+    rows[40] = (last, ROWS[40][1])
+    found = parse(write(rows, delimiter), tmp_path)
+    assert [(one.text, one.label) for one in found.examples] == rows
+    assert sum("quotes are read as letters of the texts" in warning for warning in found.warnings) == 1
+
+
+def test_open_quote_beyond_the_head_of_a_file_swallows_no_rows(tmp_path: Path) -> None:
+    rows = [(f"message {number} {'word ' * 20}", LABELS[number % 3]) for number in range(2000)]
+    rows[1500] = (f'"{rows[1500][0]}', rows[1500][1])
+    assert len(parse(write(rows, "\t"), tmp_path).examples) == 2000
+
+
+def test_texts_that_begin_with_a_quote_are_read(tmp_path: Path) -> None:
+    rows = [(f'"Urgent" {text}' if place % 9 == 0 else text, label) for place, (text, label) in enumerate(ROWS)]
+    assert [one.text for one in parse(write(rows, "\t"), tmp_path).examples] == [text for text, _ in rows]
+
+
+def test_texts_of_several_lines_stay_one_text(tmp_path: Path) -> None:
+    letter = "Dear team,\nthank you,\nmany greetings,\nJim"
+    rows = [(f'"{letter} {number}"', LABELS[number % 3]) for number in range(30)]
+    found = parse(write(rows, ","), tmp_path)
+    assert [one.text for one in found.examples] == [f"{letter} {number}" for number in range(30)]
+    assert not found.warnings
+
+
+def test_quoted_text_with_lines_that_look_like_rows_is_taken_with_a_note(tmp_path: Path) -> None:
+    rows = [(f'"{text}, please"', label) for text, label in ROWS]
+    rows[5] = ('"first,billing\nsecond,account\nthird"', "delivery")
+    found = parse(write(rows, ","), tmp_path)
+    assert len(found.examples) == 60
+    assert found.examples[5].text == "first,billing\nsecond,account\nthird"
+    (warning,) = found.warnings
+    assert warning == (
+        "1 row has a quoted text with lines that look like rows of their own: line 7 (3 lines); if a quote was left "
+        "open there, close it"
+    )
+
+
+def test_bad_quote_among_quoted_texts_is_refused(tmp_path: Path) -> None:
+    rows = [(f'"{text}, please"', label) for text, label in ROWS]
+    rows[5] = ('"he said "no", please"', "delivery")
+    with pytest.raises(InvalidDataset, match="quote in the wrong place"):
+        parse(write(rows, ","), tmp_path)
+
+
+def test_file_of_texts_is_read_so_too(tmp_path: Path) -> None:
+    path = tmp_path / "texts.tsv"
+    path.write_text("text\tlabel\n" + 'x\tbilling\n"y\tbilling\nz\tbilling\n', "utf-8")
+    found = read_texts(path, ParsingLimits.of_own_files(), dialect=Dialect())
+    assert [row.text for row in found.rows] == ["x", '"y', "z"]
