@@ -13,7 +13,7 @@ from lens_engine.reading.text_checks import UNSTORABLE
 _STRING_BYTES = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """A string of JSON, also one that is never closed, so that the search takes linear time."""
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
-_SHOWN_STEPS, _SHOWN_CHARACTERS = 10, 100
+_SHOWN_STEPS, _SHOWN_CHARACTERS = 3, 100
 
 
 def count_containers(raw: bytes) -> int:
@@ -75,7 +75,7 @@ def find_place(text: str, is_wanted: Callable[[str, int], bool]) -> list[str | i
             path.pop()
         elif token not in (":", ",", "]", "}"):
             if is_wanted(token, len(path)):
-                return path[:_SHOWN_STEPS]
+                return path if len(path) < MAX_DEPTH else path[:_SHOWN_STEPS]
             if token in ("[", "{"):
                 path.append(0 if token == "[" else "")
     return None
