@@ -25,7 +25,7 @@ from lens_engine.exports import FormatName
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
 from lens_engine.result.documents import write_html, write_markdown
 
-RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody))]
+RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody, is_stored=False))]
 
 UseParameter = Annotated[
     Use | None, Query(description="Use for which the prompt is the best; default: that of the selection.")

@@ -40,7 +40,7 @@ def check_media_type(request: Request, *accepted: str, send: str) -> str:
     raise UnsupportedMediaType(f"{fault}; send {send}")
 
 
-def json_body(kind: type[_Body]) -> Callable[[Request], Awaitable[_Body]]:
+def json_body(kind: type[_Body], *, is_stored: bool = True) -> Callable[[Request], Awaitable[_Body]]:
     """Make the dependency that reads a JSON body of this type.
 
     Raises:
@@ -51,12 +51,12 @@ def json_body(kind: type[_Body]) -> Callable[[Request], Awaitable[_Body]]:
 
     async def read(request: Request) -> _Body:
         check_media_type(request, JSON, send=f"JSON with the header `Content-Type: {JSON}`")
-        return await run_in_threadpool(_read_body, kind, await request.body())
+        return await run_in_threadpool(_read_body, kind, await request.body(), is_stored)
 
     return read
 
 
-def _read_body(kind: type[_Body], raw: bytes) -> _Body:
+def _read_body(kind: type[_Body], raw: bytes, is_stored: bool) -> _Body:
     # Counted before they are built: building them holds up every other thread, and takes 24 times their JSON in memory.
     # One at a time: counting holds up the event loop too, for some milliseconds, and many threads would do so in a row.
     with _COUNTING:
@@ -65,7 +65,7 @@ def _read_body(kind: type[_Body], raw: bytes) -> _Body:
         raise _refuse_containers(raw)
     if separators > _MOST_SEPARATORS:
         raise Unprocessable(f"the body has more than {_MOST_SEPARATORS} fields and items; send fewer")
-    return read_model(kind, parse_json(raw))
+    return read_model(kind, parse_json(raw, is_stored=is_stored))
 
 
 def _refuse_containers(raw: bytes) -> Unprocessable:

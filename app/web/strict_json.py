@@ -13,7 +13,7 @@ from lens_engine.reading.text_checks import UNSTORABLE
 _STRING_BYTES = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """A string of JSON, also one that is never closed, so that the search takes linear time."""
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
-_SHOWN_STEPS, _SHOWN_CHARACTERS = 10, 100
+_SHOWN_STEPS, _SHOWN_CHARACTERS = 3, 100
 
 
 def count_containers(raw: bytes) -> int:
@@ -27,13 +27,16 @@ def count_structure(raw: bytes) -> tuple[int, int]:
     return structure.count(b"{") + structure.count(b"["), structure.count(b",")
 
 
-def parse_json(raw: bytes | str, *within: str) -> Any:
+def parse_json(raw: bytes | str, *within: str, is_stored: bool = True) -> Any:
     """Read one JSON document; `within` is where it stands in the request, for pointers.
+
+    Args:
+        is_stored: whether the document, or a part of it, will be stored.
 
     Raises:
         BadRequest: it is not JSON (RFC 8259) in UTF-8, it is nested too deeply, or a number is beyond every store. The
             place is given where it is known.
-        Unprocessable: a string holds NUL or half a surrogate pair, which no store keeps.
+        Unprocessable: a string holds NUL or half a surrogate pair, which no store keeps, and will be stored.
     """
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
@@ -47,7 +50,7 @@ def parse_json(raw: bytes | str, *within: str) -> Any:
         raise _unreadable(detail, within, find_place(text, lambda _, depth: depth >= MAX_DEPTH)) from error
     except LooseJson as error:
         raise _unreadable(f"the JSON {error}", within, find_place(text, lambda one, _: is_loose_number(one))) from error
-    unstorable = _find_unstorable(value)
+    unstorable = _find_unstorable(value) if is_stored else None
     if unstorable is not None:
         place = point(*within, *reversed(unstorable))
         raise Unprocessable.at(place, f"{_name(place)}a string holds NUL or half a surrogate pair; take it out")
@@ -75,7 +78,7 @@ def find_place(text: str, is_wanted: Callable[[str, int], bool]) -> list[str | i
             path.pop()
         elif token not in (":", ",", "]", "}"):
             if is_wanted(token, len(path)):
-                return path[:_SHOWN_STEPS]
+                return path if len(path) < MAX_DEPTH else path[:_SHOWN_STEPS]
             if token in ("[", "{"):
                 path.append(0 if token == "[" else "")
     return None
