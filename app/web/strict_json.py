@@ -13,7 +13,7 @@ from lens_engine.reading.text_checks import UNSTORABLE
 _STRING_BYTES = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """A string of JSON, also one that is never closed, so that the search takes linear time."""
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
-_SHOWN_STEPS, _SHOWN_CHARACTERS = 3, 100
+_SHOWN_STEPS, _SHOWN_CHARACTERS = 6, 100
 
 
 def count_containers(raw: bytes) -> int:

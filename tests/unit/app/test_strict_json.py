@@ -68,8 +68,8 @@ DEEP = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
         ('{"n": 1e999}', "/n"),
         ('{"n": -1e999}', "/n"),
         ('{"n": {"m": ' + "9" * 5000 + "}}", "/n/m"),
-        ('{"a": 1, "b": {"c": ' + DEEP + "}}", "/b/c/0"),
-        ('{"a": ' + "[" * 100_000, "/a/0/0"),
+        ('{"a": 1, "b": {"c": ' + DEEP + "}}", "/b/c" + "/0" * 4),
+        ('{"a": ' + "[" * 100_000, "/a" + "/0" * 5),
     ],
 )
 def test_number_and_depth_that_no_store_keeps_are_refused_with_their_place(raw: str, pointer: str) -> None:
