@@ -66,7 +66,7 @@ def test_bad_parameter_is_refused_in_words(client: TestClient, query: str, detai
 
 
 @pytest.mark.parametrize("path", ["", "/events", "/support-examples", "/result", "/classifier"])
-@pytest.mark.parametrize("selection_id", ["sel_01jd0000000000000000000000", "ds_1", "...", "%00", "'; DROP TABLE x"])
+@pytest.mark.parametrize("selection_id", ["sel_01jd0000000000000000000000", "ds_1", "...", "'; DROP TABLE x"])
 def test_unknown_selection_is_not_found(client: TestClient, selection_id: str, path: str) -> None:
     problem_of(client.get(f"/selections/{selection_id}{path}"), 404, "not-found")
 
