@@ -126,5 +126,5 @@ def _read_parquet(file: BinaryIO) -> Iterator[Row]:
         ]
         for batch in table.iter_batches(columns=readable):
             yield from batch.to_pylist()
-    except (ArrowException, UnicodeDecodeError):
+    except (ArrowException, UnicodeDecodeError, OSError):  # a damaged file, which is refused when its rows are read
         return

@@ -52,8 +52,7 @@ _TURN_TOKENS = 4
 """Tokens that a chat template puts around a turn, about."""
 
 _LEAST_LISTED = 2
-_MOST_LISTED = 5 * TOP
-"""Largest number of listed tokens that are read; a server may list more than it was asked for."""
+_MOST_LISTED = 5 * TOP  #: listed tokens that are read; a server may list more than it was asked for
 
 _CHECK_WORDS = ("yes", "no")
 
