@@ -66,6 +66,7 @@ class JobQueue:
         )
         self._workers = WorkerCount(lambda: self._find_workers(self._glancing_redis))
         self._pause = Pause()
+        self._moving = dict[str, set[bytes]]()  #: ids that were between the lists at the last sweep, by queue
 
     def _make_queues(self, connection: Redis) -> dict[str, Queue]:
         names = self._settings.queues
@@ -103,9 +104,13 @@ class JobQueue:
         return sum(self._fill(self._queues[name], number) for name, number in num_waiting.items())
 
     def _fill(self, queue: Queue, num_waiting: int) -> int:
-        # The queue first, as jobs move from it to the other list.
-        lengths = [self._redis.llen(key) for key in (queue.key, queue.intermediate_queue_key)]
-        lacking = max(0, num_waiting - sum(lengths))
+        """A job stands in the other list for a moment, while a worker takes it; one that a worker left there at its
+        end stands there at the next sweep too, and wakes nobody."""
+        length = self._redis.llen(queue.key)  # first, as jobs move from here to the other list
+        moving = set(self._redis.lrange(queue.intermediate_queue_key, 0, -1))
+        num_taken = len(moving - self._moving.get(queue.name, set()))
+        self._moving[queue.name] = moving
+        lacking = max(0, num_waiting - length - num_taken)
         for size in (min(_JOBS_AT_A_TIME, lacking - start) for start in range(0, lacking, _JOBS_AT_A_TIME)):
             queue.enqueue_many(
                 Queue.prepare_data(RUN_SELECTION, ("sweep",), job_id=f"sweep-{uuid4().hex}", **self._job_options())

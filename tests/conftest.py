@@ -23,7 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read at the import of torch; ti
 
 TESTS = Path(__file__).parent
 UNIT_TESTS = TESTS / "unit"
-WITH_ONE_SERVICE = (TESTS / "e2e", TESTS / "browser")
+WITH_ONE_SERVICE = tuple(TESTS / ring for ring in ("e2e", "browser", "nightly/e2e", "nightly/browser"))
 """Rings that share a process of a run, so that one API and one browser are started for all of their tests."""
 
 _are_units = pytest.StashKey[bool]()

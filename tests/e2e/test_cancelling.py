@@ -96,6 +96,6 @@ def test_while_the_model_loads(lens: Stack) -> None:
 
     until(lambda: is_gone(horse), "the work-horse ends itself", seconds=5)
     selection = lens.get(selection_id)
-    assert (selection["status"], selection["partial"]) == (Status.CANCELLED, False)
+    assert (selection["status"], selection["partial"]) == (Status.CANCELLED, None)
     assert worker.exit_status is None
     lens.check_invariants()

@@ -62,7 +62,8 @@ def test_readiness_shows_the_gpu_of_a_worker(lens: Stack) -> None:
 
 
 def test_an_unfit_worker_stops_and_its_selections_are_run_by_a_sound_one(lens: Stack) -> None:
-    unfit = lens.start_worker()
+    # Between two attempts of one job others are taken, and the worker learns that the fault is its own.
+    unfit = lens.start_worker(LENS_RETRY_BACKOFF_SECONDS="5")
     ids = [lens.submit(model="broken") for _ in range(4)]
 
     assert unfit.wait(START_SECONDS) == 1
@@ -79,7 +80,7 @@ def test_an_unfit_worker_stops_and_its_selections_are_run_by_a_sound_one(lens: S
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 def test_a_worker_that_loses_its_gpu_does_not_go_on_on_the_processor(lens: Stack) -> None:
-    worker = start_on_gpu(lens, LENS_DEVICE="auto")
+    worker = start_on_gpu(lens, LENS_DEVICE="auto", LENS_RETRY_BACKOFF_SECONDS="5")
     ids = [lens.submit(model="tiny") for _ in range(2)]
 
     assert worker.wait(START_SECONDS) == 1

@@ -293,6 +293,18 @@ def test_job_that_a_worker_takes_is_not_enqueued_again(selections: Selections, s
     assert sweep() == SweepReport()
 
 
+def test_job_that_a_worker_left_between_the_lists_wakes_nobody(
+    selections: Selections, sweep: Sweep, redis: Redis
+) -> None:
+    """A worker that stops just after it took a job leaves it there, and RQ finds it only after many minutes."""
+    redis.rpush(f"{QUEUE}:intermediate", "sweep-of-yesterday")
+    selections.queued()
+    redis.delete(QUEUE)
+    sweep()
+    assert sweep() == SweepReport(enqueued=1)
+    assert redis.llen(QUEUE) == 1
+
+
 @pytest.mark.parametrize("status", ["started", "failed", "queued"])
 def test_job_that_left_the_queue_and_did_not_run_is_replaced(
     selections: Selections, sweep: Sweep, redis: Redis, status: str

@@ -90,7 +90,6 @@ PATHS: list[tuple[EndpointKind, AnswerKind, str]] = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "answers", "path"), PATHS)
 def test_answer_of_any_form_is_scores_or_the_server_s_fault(
     kind: EndpointKind, answers: AnswerKind, path: str, tmp_path: Path

@@ -18,8 +18,6 @@ from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.endpoints.transport import Transport
 
-pytestmark = pytest.mark.slow
-
 MIB = 1 << 20
 PIECE = b" " * (1 << 16)
 Say = Callable[[socket.socket], None]
