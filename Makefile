@@ -26,8 +26,8 @@ demo: $(INSTALLED) ## install, start everything, run one real selection over HTT
 up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C
 	@$(BIN)/lens up
 
-# Each process has a Postgres and a Redis of its own. The file of a test decides the process, and the tests that share
-# one API and one browser stay together (tests/conftest.py).
+# Each process has a Postgres, a Redis and an API of its own. The file of a test decides the process, and the tests of the
+# browser stay together (tests/conftest.py).
 PROCESSES ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup
 
