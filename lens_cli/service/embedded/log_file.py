@@ -24,10 +24,15 @@ def open_log(path: Path) -> BufferedWriter:
 def shorten(path: Path, max_bytes: int = MAX_LOG_BYTES) -> None:
     """Move the lines of a log to `<name>.1` if they are many. A line written meanwhile may be lost.
 
-    On a full disk the old lines go: the log must not take the place that the stores need.
+    On a full disk the old lines go: the log must not take the place that the stores need. A log that somebody deleted
+    is left alone.
     """
-    if path.stat().st_size < max_bytes:
-        return
+    with suppress(FileNotFoundError):
+        if path.stat().st_size >= max_bytes:
+            _move_lines(path)
+
+
+def _move_lines(path: Path) -> None:
     old = path.with_name(f"{path.name}.1")
     with suppress(OSError):
         old.unlink(missing_ok=True)
