@@ -91,7 +91,6 @@ def _execute(settings: Settings, claim_job: Callable[[Session], Claim | None]) -
             _log.info("no job was claimed: none waits for this worker")
             return False
         REPORT.claim = claim
-        count(database, count_wait(claim.kind, claim.waited_seconds), claim.owner_id)
         Attempt(database, claim, settings, started).run()
         return True
     except ShutDownImminentException:  # an attempt that has begun deals with it itself
@@ -138,6 +137,7 @@ class Attempt:
         ended = False
         try:
             self._heartbeat.start()
+            count(self._database, count_wait(self._claim.kind, self._claim.waited_seconds), self._claim.owner_id)
             ended = self._persist(self._conclude())
         except ShutDownImminentException:
             self._heartbeat.stop()
