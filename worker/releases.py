@@ -11,6 +11,8 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from sqlalchemy.exc import ProgrammingError
+
 from app.database import POSTGRES_AWAY, create_database
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import requeue
@@ -49,6 +51,8 @@ def hand_in_releases(settings: Settings, patience_seconds: float = _PATIENCE_SEC
             is_held = commit_with_patience(database, partial(requeue, claim=claim), patience_seconds)
             _log.info("%s: its noted release was %s", claim.job_id, "handed in" if is_held else "too late")
             path.unlink(missing_ok=True)
+    except ProgrammingError:  # `check_schema` says what to do about it
+        _log.warning("the database lacks the schema of this release; noted releases wait for the next start")
     except POSTGRES_AWAY as error:
         _log.warning("Postgres does not answer; noted releases wait for the next start (%s)", type(error).__name__)
     finally:

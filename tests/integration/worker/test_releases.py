@@ -55,6 +55,16 @@ def test_notes_wait_while_postgres_is_away(own: Settings, caplog: pytest.LogCapt
     assert "noted releases wait for the next start" in caplog.text
 
 
+def test_notes_wait_for_the_schema(empty_database: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    own = empty_database.model_copy(update={"cache_dir": tmp_path})
+    note_release(own, Claim("sel_1", 1, "holder"))
+
+    hand_in_releases(own)
+
+    assert notes(own) == ["sel_1-1.json"]
+    assert "lacks the schema" in caplog.text
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"job": 1}', b"\xff"])
 def test_note_that_cannot_be_read_is_dropped(own: Settings, content: bytes) -> None:
     note_release(own, Claim("sel_1", 1, "holder"))
