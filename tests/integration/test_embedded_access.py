@@ -198,6 +198,22 @@ def test_folder_in_which_others_write_is_refused(tmp_path: Path) -> None:
 
 
 @as_root
+def test_folder_in_which_the_group_of_root_writes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o770)
+    with pytest.raises(Refusal, match="other accounts may write in"), embedded_servers(tmp_path / "open"):
+        pass
+
+
+def test_log_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("kept")
+    (tmp_path / "log").symlink_to(tmp_path / "other")
+    with pytest.raises(Refusal, match="is a link"):
+        Child(ChildSpec("script", ["/bin/echo", "written"], tmp_path / "log"))
+    assert (tmp_path / "other").read_text() == "kept"
+
+
+@as_root
 def test_links_that_a_server_left_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "of-root").write_text("kept")
     (tmp_path / "data").mkdir()

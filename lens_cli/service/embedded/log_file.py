@@ -4,19 +4,31 @@ The child writes to the file by itself, and goes on if this process stands still
 copied and emptied. The child appends, so its next line is at the beginning.
 """
 
+import errno
 import os
 import shutil
 from contextlib import suppress
 from io import BufferedWriter
 from pathlib import Path
 
+from lens_cli.refusals import RefusedInput
+
 MAX_LOG_BYTES = 10 * 2**20
 """Size at which a log is begun anew (bytes). Of the old lines, as many are kept beside it."""
 
 
 def open_log(path: Path) -> BufferedWriter:
-    """Open a log to append to it."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    """Open a log to append to it.
+
+    Raises:
+        Refusal: the path is a link, which could lead to any file.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise RefusedInput(f"the log {path} is a link, and Lens writes through none", "delete the link") from None
     os.fchmod(descriptor, 0o600)
     return open(descriptor, "ab")
 
