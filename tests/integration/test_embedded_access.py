@@ -20,7 +20,7 @@ from app.queue import JobQueue
 from app.schema import upgrade_schema
 from app.settings import Settings
 from lens_cli.refusals import Refusal
-from lens_cli.service.embedded import Child, ChildSpec, EmbeddedServers, embedded_servers
+from lens_cli.service.embedded import Child, ChildSpec, EmbeddedServers, embedded_servers, postgres
 from lens_cli.service.embedded.account import POSTGRES_ACCOUNT, REDIS_ACCOUNT, give_tree, reachable, write_private
 from lens_cli.service.embedded.child import find_binary
 from lens_cli.service.embedded.log_file import shorten
@@ -180,6 +180,31 @@ def test_no_file_has_a_password(folder: Path, stores: EmbeddedServers) -> None:
     for path in (*folder.rglob("*.conf"), *folder.glob("*.log")):
         content = path.read_text("utf-8", "replace")
         assert not any(password is None or password in content for password in passwords), path
+
+
+def test_configuration_that_was_there_during_initdb_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_tree = postgres.give_tree
+
+    def plant(folder: Path, account: int) -> None:
+        """What a process of `nobody` could do while `initdb` runs."""
+        for name in ("postgresql.conf", "postgresql.auto.conf"):
+            with (folder / name).open("a") as file:
+                file.write("hba_file = '/dev/null'\n")
+        give_tree(folder, account)
+
+    monkeypatch.setattr(postgres, "give_tree", plant)
+    with (
+        embedded_servers(tmp_path, durable=False) as servers,
+        psycopg.connect(
+            make_url(servers.database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+        ) as connection,
+    ):
+        assert connection.execute("SELECT setting FROM pg_settings WHERE name = 'hba_file'").fetchone() != (
+            "/dev/null",
+        )
+        assert connection.execute("SHOW lc_messages").fetchone() == ("C",)
 
 
 def test_folder_that_lets_others_in_is_refused(tmp_path: Path) -> None:
