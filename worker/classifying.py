@@ -177,6 +177,9 @@ class _Asking:
                 answers = self._ask(classifier, batch)
             if keeps:
                 self._keep(num_done, answers)
+            elif self.purse.scorer is not None:
+                claim, paid_usd = self.run.claim, self.purse.paid_usd
+                self.run.transact(partial(note_payment, claim=claim, paid_usd=paid_usd))
             yield answers
             num_done += len(batch)
             self._done, self._asked = self._done + len(batch), self._asked + len(batch)
@@ -186,12 +189,14 @@ class _Asking:
         try:
             return predict_rows(classifier, batch, self.scorer)
         except BudgetSpent as error:
-            claim, paid_usd = self.run.claim, self.purse.paid_usd
-            self.run.transact(lambda session: note_payment(session, claim, paid_usd))
             raise BudgetSpent(
-                f"the {claim.kind} cost {paid_usd:.4f} USD for {self._done:,} of {self.num_rows:,} rows, and this "
-                f"service allows {self.run.settings.max_cost_usd:,.12g} USD a job; send fewer rows"
+                f"the {self.run.claim.kind} cost {self.purse.paid_usd:.4f} USD for {self._done:,} of "
+                f"{self.num_rows:,} rows, and this service allows {self.run.settings.max_cost_usd:,.12g} USD a job; "
+                "send fewer rows"
             ) from error
+        finally:  # part of a batch is paid too, whatever ended it
+            if self.purse.scorer is not None:
+                self.run.monitor.paid_usd = self.purse.paid_usd
 
     def _keep(self, start: int, answers: Sequence[Prediction]) -> None:
         claim, paid_usd = self.run.claim, self.purse.paid_usd

@@ -35,6 +35,7 @@ from app.database import POSTGRES_AWAY, Database, create_database
 from app.lifecycle import claims, endings, turns
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Charge, backoff_seconds
+from app.lifecycle.rows import note_payment
 from app.lifecycle.spec import SpecOfNewerRelease, SpecRefused
 from app.lifecycle.work import has_inline_rows
 from app.logs import context
@@ -90,7 +91,6 @@ def _execute(settings: Settings, claim_job: Callable[[Session], Claim | None]) -
             _log.info("no job was claimed: none waits for this worker")
             return False
         REPORT.claim = claim
-        count(database, count_wait(claim.kind, claim.waited_seconds), claim.owner_id)
         Attempt(database, claim, settings, started).run()
         return True
     except ShutDownImminentException:  # an attempt that has begun deals with it itself
@@ -137,6 +137,7 @@ class Attempt:
         ended = False
         try:
             self._heartbeat.start()
+            count(self._database, count_wait(self._claim.kind, self._claim.waited_seconds), self._claim.owner_id)
             ended = self._persist(self._conclude())
         except ShutDownImminentException:
             self._heartbeat.stop()
@@ -204,7 +205,7 @@ class Attempt:
 
     def _write(self, ending: Ending) -> bool:
         self._heartbeat.stop()
-        held = not self._monitor.is_lost and self._transact(lambda session: ending(session, self._claim))
+        held = not self._monitor.is_lost and self._transact(partial(self._end, ending))
         self._monitor.tally.outcome = "ended" if held else "lost"
         self._log("attempt %d " + ("ends" if held else "writes nothing: the claim is lost"), self._claim.attempt)
         return held
@@ -215,11 +216,15 @@ class Attempt:
     def _hurry(self, ending: Ending) -> bool:
         """A last write that must not hold up the exit."""
         try:
-            return commit_with_patience(
-                self._database, lambda session: ending(session, self._claim), _HURRIED_PATIENCE_SECONDS
-            )
+            return commit_with_patience(self._database, partial(self._end, ending), _HURRIED_PATIENCE_SECONDS)
         except POSTGRES_AWAY:
             return False
+
+    def _end(self, ending: Ending, session: Session) -> bool:
+        """The last write of a run, with what it paid: the next attempt has the rest of the limit."""
+        if self._monitor.paid_usd is not None:
+            note_payment(session, self._claim, self._monitor.paid_usd)
+        return ending(session, self._claim)
 
     def _log(self, message: str, *values: object, level: int = logging.INFO) -> None:
         _log.log(

@@ -1,9 +1,10 @@
 """The worker process: a parent that waits for jobs, and a forked work-horse for each job.
 
 The parent never imports torch, so every work-horse starts clean and returns all its memory at exit.
-Six things differ from plain RQ: the work-horse dies with its parent, the parent kills it when its attempt is over, a
-shutdown reaches the job at once, the worker runs no job except selections, a worker that is unfit stops, and a Redis
-that refuses to write (out of memory, disk full, a replica) ends neither the worker nor its run.
+Seven things differ from plain RQ: the work-horse dies with its parent, the parent kills it when its attempt is over, a
+shutdown reaches the job at once, the worker runs no job except selections, a worker that is unfit stops, a Redis that
+refuses to write (out of memory, disk full, a replica) ends neither the worker nor its run, and a worker that is told to
+leave does so although Redis is away.
 """
 
 import ctypes

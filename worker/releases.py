@@ -1,15 +1,22 @@
-"""Releases that Postgres did not take: noted on disk, and handed in when a worker starts with this cache folder.
+"""Releases that Postgres did not take: noted on disk, and handed in when a worker of the same database starts
+with this cache folder.
 
 When a machine stops, Postgres may be gone before the workers are told. Without the note, the lease of a job runs out,
 which looks like a crash.
 """
 
+import hashlib
 import json
 import logging
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+
+from sqlalchemy import make_url
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.util import to_list
 
 from app.database import POSTGRES_AWAY, create_database
 from app.lifecycle.claims import Claim
@@ -49,6 +56,8 @@ def hand_in_releases(settings: Settings, patience_seconds: float = _PATIENCE_SEC
             is_held = commit_with_patience(database, partial(requeue, claim=claim), patience_seconds)
             _log.info("%s: its noted release was %s", claim.job_id, "handed in" if is_held else "too late")
             path.unlink(missing_ok=True)
+    except ProgrammingError:  # `check_schema` says what to do about it
+        _log.warning("the database lacks the schema of this release; noted releases wait for the next start")
     except POSTGRES_AWAY as error:
         _log.warning("Postgres does not answer; noted releases wait for the next start (%s)", type(error).__name__)
     finally:
@@ -65,4 +74,10 @@ def _read_notes(folder: Path) -> Iterator[tuple[Path, Claim]]:
 
 
 def _folder(settings: Settings) -> Path:
-    return cache_folder(settings.cache_dir) / "releases"
+    """The notes of one database: services may share a cache folder, and one must not drop the notes of another."""
+    url = make_url(settings.database_url)
+    hosts = [url.host or "", *to_list(url.query.get("host", []))]
+    # A server whose path is too long for a socket has another link at each start.
+    named = [os.path.realpath(host) if host.startswith("/") else host for host in hosts]
+    database = json.dumps([*named, url.port or url.query.get("port"), url.database])
+    return cache_folder(settings.cache_dir) / "releases" / hashlib.sha256(database.encode()).hexdigest()[:16]

@@ -53,16 +53,21 @@ class LargePlace:
             raise
 
     def _pass_on(self) -> None:
-        if not self._waiting:
-            self._is_taken = False
-            self._served.clear()
-            return
-        owner_id = min(self._waiting, key=lambda owner: self._served.get(owner, 0))
-        turn = self._waiting[owner_id][0]
-        self._forget(owner_id, turn)
-        turn.set_result(None)
+        while self._waiting:
+            owner_id = min(self._waiting, key=lambda owner: self._served.get(owner, 0))
+            turn = self._waiting[owner_id][0]
+            self._forget(owner_id, turn)
+            if not turn.done():  # a waiter that was cancelled has not woken yet
+                turn.set_result(None)
+                return
+        self._is_taken = False
+        self._served.clear()
 
     def _forget(self, owner_id: str, turn: asyncio.Future[None]) -> None:
-        self._waiting[owner_id].remove(turn)
-        if not self._waiting[owner_id]:
+        """Take a turn out of those that wait, if it is still there."""
+        turns = self._waiting.get(owner_id)
+        if turns is None or turn not in turns:
+            return
+        turns.remove(turn)
+        if not turns:
             del self._waiting[owner_id]

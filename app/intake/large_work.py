@@ -14,8 +14,8 @@ from app.intake.submissions import NoSubmission
 
 
 @asynccontextmanager
-async def holding_place(request: Request, *, is_large: bool = True) -> AsyncIterator[None]:
-    """Wait for a place without a thread, usually that of large work, and hold it.
+async def holding_place(request: Request) -> AsyncIterator[None]:
+    """Wait for the place of large work without a thread, and hold it.
 
     Raises:
         Busy: too much work waits, of all owners or of this one.
@@ -23,7 +23,7 @@ async def holding_place(request: Request, *, is_large: bool = True) -> AsyncIter
     admission: Admission = request.app.state.admission
     owner_id = request.state.owner_id
     with admission.admit(owner_id):
-        async with admission.take_place(owner_id, is_large=is_large):
+        async with admission.take_place(owner_id, is_large=True):
             yield
 
 

@@ -12,16 +12,16 @@ MOST_COUNTED = 1000
 """Number of jobs before this one, and of owners, that are counted, so that a poll costs the same in a long queue."""
 
 # As text, because each poll of a queued job runs it, and building it costs more than running it. Models behind servers
-# have a queue of their own; without such models, no spec is read. The order of an owner's jobs is that of `turns`. The
-# owners are found by leaps through the index, past all jobs of each.
-_IS_SERVED = "coalesce(spec->>'model' = ANY(CAST(:served AS text[])), false)"
+# have a queue of their own. The order of an owner's jobs is that of `turns`. The owners are found by leaps through the
+# index, past all jobs of each.
+_IS_SERVED = "coalesce(model = ANY(CAST(:served AS text[])), false)"
 _WAITS = (
     "status = 'queued' AND not_before <= now() AND (CAST(:served AS text[]) = '{}' OR "
     f"{_IS_SERVED} = (SELECT is_served FROM own))"
 )
 _ORDER = "(kind = 'selection', attempt = 0, queued_at, id)"
 _PLACE = text(
-    "WITH RECURSIVE own AS (SELECT owner_id, not_before <= now() AS is_free, spec->>'model' AS model,"
+    "WITH RECURSIVE own AS (SELECT owner_id, not_before <= now() AS is_free, model,"
     f"  {_IS_SERVED} AS is_served, kind, attempt, queued_at, id FROM selections WHERE id = :id),"
     " owners AS (SELECT CAST('' AS varchar(100)) AS owner_id UNION ALL"
     f"  SELECT (SELECT owner_id FROM selections WHERE {_WAITS} AND owner_id > owners.owner_id"

@@ -92,7 +92,7 @@ def queue_of_job(settings: Settings) -> ColumnElement[str]:
     others = literal(settings.queue_of(None))
     if not settings.endpoints:
         return others
-    served = Job.spec["model"].astext.in_(settings.endpoints)
+    served = Job.model.in_(settings.endpoints)
     return case((served, settings.queue_of(next(iter(settings.endpoints)))), else_=others)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
+    Computed,
     DateTime,
     Double,
     ForeignKey,
@@ -13,6 +14,7 @@ from sqlalchemy import (
     Integer,
     SmallInteger,
     String,
+    Text,
     func,
     text,
 )
@@ -58,6 +60,8 @@ class Job(Base):
     dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id"))
     test_dataset_id: Mapped[str | None] = mapped_column(IdText, ForeignKey("datasets.id"))
     spec: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    model: Mapped[str | None] = mapped_column(Text, Computed("spec ->> 'model'::text", persisted=True))
+    """Of the spec. Claims, sweeps and polls read it of each job that waits, and a spec may have megabytes."""
     spec_version: Mapped[int] = mapped_column(SmallInteger)
     reserved_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
     """Size of the spec, and of the answers that an evaluation or a prediction will have, known at submission."""

@@ -17,9 +17,10 @@ from app.datasets.endpoints import read_report
 from app.datasets.repository import load_rows_from
 from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, ServicesDep
 from app.errors import AppError, Unprocessable
+from app.intake.admission import Admission
 from app.intake.form import COLUMN_PARTS, submission_of
 from app.intake.idempotency import check_key
-from app.intake.large_work import do_large, holding_place
+from app.intake.large_work import do_large
 from app.intake.submissions import JsonSubmission, RawSubmission
 from app.intake.weighing import find_stored_bytes
 from app.jobs.enqueueing import enqueueing
@@ -75,11 +76,17 @@ async def read_admitted_form(request: Request) -> AsyncIterator[tuple[FormData, 
     fields = await read_form(request)
     services: Services = request.app.state.services
     stored_bytes = await find_stored_bytes(request, [read_field(fields, name) for name in _DATASETS])
-    with SpooledTemporaryFile() as body:
-        body.write(json.dumps(build_submission(fields)).encode())
+    admission: Admission = request.app.state.admission
+    owner_id = request.state.owner_id
+    with admission.admit(owner_id), SpooledTemporaryFile() as body:
+        body.write(await run_in_threadpool(_encode_submission, fields))  # the options may have half a megabyte
         submission = JsonSubmission(body, services.settings.max_rows, stored_bytes)
-        async with holding_place(request, is_large=submission.is_large):
+        async with admission.take_place(owner_id, is_large=submission.is_large):
             yield fields, submission
+
+
+def _encode_submission(fields: FormData) -> bytes:
+    return json.dumps(build_submission(fields)).encode()
 
 
 FieldsDep = Annotated[FormData, Depends(read_form)]

@@ -18,7 +18,7 @@ from app.errors import (
     UnknownVersion,
 )
 from app.jobs import repository as jobs
-from app.lifecycle.quota import check_bytes
+from app.lifecycle.quota import check_bytes, lock_owner
 from app.models import Prompt, PromptContent, PromptVersion
 from app.prompts import repository
 from app.prompts.schemas import PromptBody, PromptSummary
@@ -89,6 +89,8 @@ class Change:
             PreconditionRequired, PreconditionFailed, NotFound: as `Condition.check`.
         """
         with self.services.database.session_scope() as session:
+            # Before the lock of the name, so that no two requests wait for each other.
+            lock_owner(session, self.owner_id, self.services.settings)
             prompt = repository.lock_name(session, self.owner_id, self.name)
             self.condition.check(prompt)
             if prompt.is_deleted and repository.count_names(session, self.owner_id) >= MOST_NAMES:

@@ -53,7 +53,7 @@ def find_measured(
         Job.source["answer"].astext == answer,
         Job.spec["form"].astext.in_([name for name, one in FORMATS.items() if one.messages is turns]),
         Job.spec["is_other_model"].as_boolean().is_(False),
-        Job.spec["model"].astext == model,
+        Job.model == model,
         matches.is_not(None),
         Report.result["comparison", "n"].as_integer() == Report.result["quality", "n"].as_integer(),
     )

@@ -20,7 +20,7 @@ class StoredBytes(Outgoing):
     datasets: int = Field(description="Texts, labels and other cells of datasets and of files to classify.")
     jobs: int = Field(description="Specs, and the answers that evaluations and predictions have or will have.")
     results: int = Field(description="Results and classifiers of selections and evaluations.")
-    checkpoints: int = Field(description="Checkpoints of selections that have not ended.")
+    checkpoints: int = Field(description="Checkpoints of selections that wait, run or can be resumed.")
     prompts: int = Field(description="What names say, in all versions.")
     total: int = Field(description="All of these.")
     limit: int | None = Field(description="The most that you may have stored; null for no limit.")

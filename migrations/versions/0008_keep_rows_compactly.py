@@ -25,17 +25,26 @@ UPDATE examples SET cells = (
     WHERE selections.dataset_id = examples.dataset_id AND selections.kind = 'prediction'
 ) WHERE cells IS NOT NULL
 """
+_RESERVE = """
+UPDATE selections SET reserved_bytes = octet_length(spec::text) + (
+    SELECT coalesce(sum(200 + coalesce(octet_length(label), 0) + octet_length(probabilities)), 0)
+    FROM predictions WHERE job_id = selections.id
+)
+"""
+"""The jobs of the release before reserve what they have so far."""
 
 
 def upgrade() -> None:
-    for name, kind, none in (("reserved_bytes", sa.BigInteger(), "0"), ("paid_usd", sa.Double(), "0")):
-        op.add_column("selections", sa.Column(name, kind, server_default=none, nullable=False))
     op.alter_column("examples", "cells", type_=sa.Text(), postgresql_using="cells::text")
     op.execute(_LIST_CELLS)
     op.execute(_PACK)
     op.alter_column(
         "predictions", "probabilities", type_=sa.LargeBinary(), postgresql_using="pg_temp.pack(probabilities)"
     )
+    # Last: from here on everything that reads a selection waits.
+    for name, kind, none in (("reserved_bytes", sa.BigInteger(), "0"), ("paid_usd", sa.Double(), "0")):
+        op.add_column("selections", sa.Column(name, kind, server_default=none, nullable=False))
+    op.execute(_RESERVE)
 
 
 def downgrade() -> None:

@@ -37,6 +37,7 @@ class Service:
 
     async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
+        self._app.state.intake.close()
         self._app.state.services.queue.close()
         self._app.state.services.database.dispose()
 

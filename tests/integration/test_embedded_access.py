@@ -20,7 +20,7 @@ from app.queue import JobQueue
 from app.schema import upgrade_schema
 from app.settings import Settings
 from lens_cli.refusals import Refusal
-from lens_cli.service.embedded import Child, ChildSpec, EmbeddedServers, embedded_servers
+from lens_cli.service.embedded import Child, ChildSpec, EmbeddedServers, embedded_servers, postgres
 from lens_cli.service.embedded.account import POSTGRES_ACCOUNT, REDIS_ACCOUNT, give_tree, reachable, write_private
 from lens_cli.service.embedded.child import find_binary
 from lens_cli.service.embedded.log_file import shorten
@@ -182,6 +182,31 @@ def test_no_file_has_a_password(folder: Path, stores: EmbeddedServers) -> None:
         assert not any(password is None or password in content for password in passwords), path
 
 
+def test_configuration_that_was_there_during_initdb_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_tree = postgres.give_tree
+
+    def plant(folder: Path, account: int) -> None:
+        """What a process of `nobody` could do while `initdb` runs."""
+        for name in ("postgresql.conf", "postgresql.auto.conf"):
+            with (folder / name).open("a") as file:
+                file.write("hba_file = '/dev/null'\n")
+        give_tree(folder, account)
+
+    monkeypatch.setattr(postgres, "give_tree", plant)
+    with (
+        embedded_servers(tmp_path, durable=False) as servers,
+        psycopg.connect(
+            make_url(servers.database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+        ) as connection,
+    ):
+        assert connection.execute("SELECT setting FROM pg_settings WHERE name = 'hba_file'").fetchone() != (
+            "/dev/null",
+        )
+        assert connection.execute("SHOW lc_messages").fetchone() == ("C",)
+
+
 def test_folder_that_lets_others_in_is_refused(tmp_path: Path) -> None:
     with embedded_servers(tmp_path, durable=False):
         pass
@@ -195,6 +220,22 @@ def test_folder_in_which_others_write_is_refused(tmp_path: Path) -> None:
     (tmp_path / "open").chmod(0o777)
     with pytest.raises(Refusal, match="other accounts may write in"), embedded_servers(tmp_path / "open"):
         pass
+
+
+@as_root
+def test_folder_in_which_the_group_of_root_writes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o770)
+    with pytest.raises(Refusal, match="other accounts may write in"), embedded_servers(tmp_path / "open"):
+        pass
+
+
+def test_log_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("kept")
+    (tmp_path / "log").symlink_to(tmp_path / "other")
+    with pytest.raises(Refusal, match="is a link"):
+        Child(ChildSpec("script", ["/bin/echo", "written"], tmp_path / "log"))
+    assert (tmp_path / "other").read_text() == "kept"
 
 
 @as_root
@@ -252,6 +293,14 @@ def test_stores_start_from_an_installation_that_only_root_reaches(
         programs = [Path(f"/proc/{child.pid}/exe").readlink() for child in servers.children]
         assert not any(program.is_relative_to(tmp_path) for program in programs)
     assert not any(program.exists() for program in programs)
+
+
+def test_log_that_somebody_deletes_is_no_obstacle(tmp_path: Path) -> None:
+    child = Child(ChildSpec("script", ["/bin/true"], tmp_path / "log"))
+    assert child.wait(30) == 0
+    (tmp_path / "log").unlink()
+    child.shorten_log()
+    assert child.read_log_tail() == "(empty)"
 
 
 def test_log_is_begun_anew_when_it_is_large(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def test_rows_of_predictions_are_packed(empty_database: Settings) -> None:
     upgrade_schema(empty_database)
     assert run_sql(upgraded, "SELECT cells FROM examples") == '["a", 1]'
     assert unpack_probabilities(run_sql(upgraded, "SELECT probabilities FROM predictions")) == (0.25, 0.75)
+    assert run_sql(upgraded, "SELECT reserved_bytes FROM selections") == len(spec) + 200 + 8
 
     move_schema(empty_database, "0007")
     assert (

@@ -1,11 +1,14 @@
 """What the pages ask back, and what they say of files and names that cannot be used as they are."""
 
 import re
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from app.errors import Busy
+from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import SMALL_OPTIONS, make_csv, make_rows, make_spec, problem_of
 from tests.integration.test_pages import BROWSER, FRAGMENT
@@ -36,6 +39,16 @@ def test_file_of_too_few_rows_is_refused_once_and_cannot_be_started(client: Test
     assert re.findall(r">([^<]*): 2 faults; the first: ", answer.text) == ["quick and standard", "paper"]
     assert '<button class="act" disabled>' in answer.text
     assert '<button class="act">' in suggest(client, make_csv()).text
+
+
+def test_form_is_worked_on_only_when_it_is_admitted(client: TestClient) -> None:
+    form = {"dataset_id": "ds_01jd5g9k2m7x8y4z0q3r6t1v5w", "options": "{"}
+    assert client.post("/pages/submit", data=form, headers=FRAGMENT).status_code == 422
+    with ExitStack() as stack:
+        with suppress(Busy):
+            while True:
+                stack.enter_context(client.app.state.admission.admit(LOCAL_OWNER))  # type: ignore[attr-defined]
+        assert client.post("/pages/submit", data=form, headers=FRAGMENT).status_code == 503
 
 
 def test_picture_is_called_one(client: TestClient) -> None:

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle.claims import renew_lease
+from app.models import Job
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_csv
 from tests.unit.lens_engine.result.reported import make_reported
@@ -25,9 +26,10 @@ MANY = 10_000
 
 def fill(database: Database, selection_id: str, number: int) -> None:
     """Copies of a selection, with older ids."""
-    copies = """
-        INSERT INTO selections SELECT (jsonb_populate_record(one, jsonb_build_object('id', copy))).*
-        FROM selections one, (SELECT 'sel_00' || lpad(n::text, 24, '0') copy FROM generate_series(1, :number) n) copies
+    columns = ", ".join(one.name for one in Job.__table__.columns if one.name != "id" and one.computed is None)
+    copies = f"""
+        INSERT INTO selections (id, {columns}) SELECT copy, {columns}
+        FROM selections, (SELECT 'sel_00' || lpad(n::text, 24, '0') copy FROM generate_series(1, :number) n) copies
         WHERE id = :id
     """
     run_sql(database, copies, id=selection_id, number=number)

@@ -13,9 +13,12 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.keys.service import create_key
 from app.lifecycle import endings
+from app.lifecycle.quota import lock_owner
 from app.lifecycle.results import SelectionOutcome
 from app.models import PromptContent
 from app.prompts import service
+from app.settings import Settings
+from app.web.authentication import LOCAL_OWNER
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections, run_sql
@@ -321,3 +324,17 @@ def test_contents_count_among_the_bytes_of_an_owner(
     assert roomy.get("/prompts").json()["items"] == []
     assert put(roomy, selection_id=selection_id).status_code == 201
     assert put(make_client(max_owner_bytes=with_content), "other", selection_id=selection_id).status_code == 413
+
+
+def test_name_waits_while_its_owner_stores_something_else(
+    client: TestClient, settings: Settings, database: Database, finish: Callable[..., str]
+) -> None:
+    """Otherwise two requests at once would each find room for what they store."""
+    body = {"selection_id": finish()}
+    with ThreadPoolExecutor(1) as threads:
+        with database.session_scope() as session:
+            lock_owner(session, LOCAL_OWNER, settings)
+            answer = threads.submit(client.put, "/prompts/triage", json=body, headers=NEW)
+            with pytest.raises(TimeoutError):
+                answer.result(0.5)
+        assert answer.result(20).status_code == 201

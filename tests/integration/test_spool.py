@@ -42,6 +42,7 @@ def test_upload_is_once_on_disk_in_the_folder_of_the_settings_and_without_a_name
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             headers = {"Content-Type": parts.headers["Content-Type"]}
             response = await client.post("/selections", content=chunks(), headers=headers)
+        app.state.intake.close()
         app.state.services.queue.close()
         app.state.services.database.dispose()
         return response.status_code

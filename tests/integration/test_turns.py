@@ -125,6 +125,13 @@ def test_worker_takes_jobs_of_its_own_models(
     assert end(database, take(of(worker_models="endpoints"))) == served
 
 
+def test_whose_turn_it_is_reads_no_spec(settings: Settings) -> None:
+    """A spec has the known answers of an evaluation: megabytes for each job that waits."""
+    endpoint = {"kind": "vllm", "url": "http://h", "model": "m"}
+    of_servers = Settings.model_validate({**settings.model_dump(), "endpoints": {"served": endpoint}})
+    assert "spec" not in str(turns.queue_of_job(of_servers))
+
+
 def test_worker_of_servers_takes_all_jobs_where_no_model_is_loaded(
     selections: Selections, database: Database, settings: Settings, take: Take
 ) -> None:

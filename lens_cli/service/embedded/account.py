@@ -67,7 +67,8 @@ def write_private(path: Path, text: str, account: int) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
-    give(path, account)
+        if is_root():  # by the open file: in a folder of the account, another file could lie at the path by now
+            os.fchown(descriptor, account, account)
 
 
 @contextmanager

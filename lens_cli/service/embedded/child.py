@@ -100,7 +100,11 @@ class Child:
         shorten(self.spec.log_path)
 
     def read_log_tail(self) -> str:
-        return self.spec.log_path.read_text(errors="replace")[-_TAIL_CHARACTERS:].strip() or "(empty)"
+        try:
+            text = self.spec.log_path.read_text(errors="replace")
+        except FileNotFoundError:  # somebody deleted it
+            text = ""
+        return text[-_TAIL_CHARACTERS:].strip() or "(empty)"
 
     def stop(self) -> None:
         """Send the stop signals in order, then SIGKILL. Returns after the child has ended."""

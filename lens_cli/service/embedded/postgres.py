@@ -40,6 +40,8 @@ _SUPERUSER = "postgres"
 _SERVICE = "lens"
 _DATABASE = "lens"
 _HBA = f"local all {_SUPERUSER} peer map=starter\nlocal all {_SERVICE} scram-sha-256\n"
+_CONF = "".join(f"lc_{kind} = 'C'\n" for kind in ("messages", "monetary", "numeric", "time"))
+"""Otherwise these come from the environment. All else is as Postgres has it by default, or in `_SETTINGS`."""
 _INITIALISE_SECONDS = 60.0
 _SETTINGS = (
     "listen_addresses=",
@@ -129,7 +131,9 @@ class PostgresServer(EmbeddedServer):
         if status != 0:
             raise ChildFailed(f"initdb could not create {self._data_dir}:\n{child.read_log_tail()}")
         give_tree(scratch, self.account)
-        write_private(scratch / "pg_hba.conf", _HBA, self.account)
+        # A process of `nobody` could have changed what `initdb` wrote. These files name programs and who may connect.
+        for name, text in (("pg_hba.conf", _HBA), ("postgresql.conf", _CONF), ("postgresql.auto.conf", "")):
+            write_private(scratch / name, text, self.account)
         scratch.rename(self._data_dir)
 
     def _check_who_may_connect(self) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lens_cli.refusals import RefusedInput
+from lens_cli.service.embedded.account import is_root
 from lens_cli.service.embedded.child import Child
 from lens_cli.service.embedded.postgres import PostgresServer
 from lens_cli.service.embedded.redis import RedisServer
@@ -76,7 +77,9 @@ def _check_owner(data_dir: Path) -> None:
         Refusal: another account than this one and root could put its own files into the folder.
     """
     found = data_dir.stat()
-    if found.st_uid not in (os.geteuid(), 0) or found.st_mode & stat.S_IWOTH:
+    # Root's group may be anybody's, and root writes wherever a link in the folder leads.
+    closed = stat.S_IWOTH | (stat.S_IWGRP if is_root() else 0)
+    if found.st_uid not in (os.geteuid(), 0) or found.st_mode & closed:
         message = f"other accounts may write in {data_dir}, and could put their own files in the place of Lens' files"
         raise RefusedInput(message, "name a folder of this account that others cannot write in")
 

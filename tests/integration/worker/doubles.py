@@ -168,8 +168,8 @@ def dies_at_second_call() -> TableScorer:
 class PaidScorer(TableScorer):
     """A TableScorer behind a server with prices. A call costs 1 USD."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, before_call: Callable[[int], None] | None = None) -> None:
+        super().__init__(before_call=before_call)
         self.spending = Spending(TokenPrices(1.0, 0.0))
 
     def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
@@ -184,3 +184,29 @@ class PaidScorer(TableScorer):
 
 def paid() -> TableScorer:
     return PaidScorer()
+
+
+def _paid_until(number: int, error: BaseException) -> TableScorer:
+    """The call with this number is paid, and its answers are lost."""
+
+    def fail(call: int) -> None:
+        if call == number:
+            raise error
+
+    return PaidScorer(before_call=fail)
+
+
+def paid_and_away() -> TableScorer:
+    return _paid_until(1, EndpointAway("the server of the model 'x' does not answer: 503, after 8 attempts"))
+
+
+def paid_and_leaving() -> TableScorer:
+    return _paid_until(1, ShutDownImminentException("shut down imminent", {}))  # type: ignore[no-untyped-call]
+
+
+def paid_and_faulty() -> TableScorer:
+    return _paid_until(1, RuntimeError("a fault of ours"))
+
+
+def paid_and_faulty_in_the_orders() -> TableScorer:
+    return _paid_until(3, RuntimeError("a fault of ours"))

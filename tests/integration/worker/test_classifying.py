@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pyarrow.parquet
@@ -347,6 +347,34 @@ def test_prediction_ends_at_the_limit_on_its_cost_over_all_attempts(
     run(settings.model_copy(update={"max_cost_usd": 3}), path, "paid")
     succeeded(client, path)
     assert run_sql(database, "SELECT paid_usd FROM selections WHERE id = :id", id=path.rpartition("/")[2]) == 3
+
+
+@pytest.mark.parametrize("double", ["paid_and_away", "paid_and_leaving", "paid_and_faulty"])
+def test_what_an_attempt_paid_counts_whatever_ended_it(
+    client: TestClient, settings: Settings, database: Database, selection: str, double: str
+) -> None:
+    """The second batch is paid, and its answers are lost."""
+    path = submit(client, f"/selections/{selection}/predictions", texts=TEXTS)
+    with suppress(RuntimeError):
+        run(settings, path, double)
+    assert client.get(path).json()["status"] == "queued"
+    assert run_sql(database, "SELECT count(*) FROM predictions") == BATCH_ROWS
+    assert run_sql(database, "SELECT paid_usd FROM selections WHERE kind = 'prediction'") == 2
+
+
+def test_other_orders_of_an_evaluation_are_paid_from_the_same_limit(
+    client: TestClient, settings: Settings, database: Database, selections: Selections
+) -> None:
+    """The rows take two calls, and those of the other order two more."""
+    claim, result = selections.running(), make_result()
+    made_of = result.provenance.model_copy(update={"model": settings.default_model, "revision": "0" * 64})
+    with database.session_scope() as session:
+        endings.finish(session, claim, SelectionOutcome(result.model_copy(update={"provenance": made_of})))
+    rows = [{"text": text, "label": "positive"} for text in TEXTS[:BATCH_ROWS]] + make_rows()[:30]
+    path = submit(client, f"/selections/{claim.job_id}/evaluations", spec={"orders": 5}, examples=rows)
+    with suppress(RuntimeError):
+        run(settings, path, "paid_and_faulty_in_the_orders")
+    assert run_sql(database, "SELECT paid_usd FROM selections WHERE kind = 'evaluation'") == 4
 
 
 def test_attempt_that_is_lost_keeps_nothing(

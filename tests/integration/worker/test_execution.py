@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException, UnixSignalDeathPenalty
 from sqlalchemy.orm import Session
 
@@ -299,6 +300,21 @@ def test_a_run_without_a_heartbeat_writes_no_result_and_is_queued_again(
 
     assert "writes nothing: the claim is lost" in caplog.text
     assert selections.status_of(claim.job_id) == "queued"
+
+
+def test_a_shutdown_while_the_claim_is_counted_is_not_charged(
+    selections: Selections, settings: Settings, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shut_down(*_: object) -> None:
+        raise ShutDownImminentException("shut down imminent", {})  # type: ignore[no-untyped-call]
+
+    monkeypatch.setattr("worker.execution.count", shut_down)
+    selection_id = selections.queued()
+
+    run_with(settings, "sound", selection_id)
+
+    assert selections.status_of(selection_id) == "queued"
+    assert run_sql(database, "SELECT crashes FROM selections") == 0
 
 
 def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(

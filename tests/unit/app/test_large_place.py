@@ -80,6 +80,22 @@ def test_work_given_up_leaves_its_turn_to_the_next(moment: str) -> None:
     assert run(give_up) == ["a1", "c1", "d1"]
 
 
+@pytest.mark.parametrize("others", [[], ["c1"]])
+def test_holder_and_waiter_given_up_at_once_leave_the_place_free(others: list[str]) -> None:
+    async def give_up(visits: Visits) -> None:
+        holder, waiter, *_ = visits.begin("a1", "b1", *others)
+        await asyncio.sleep(0.001)
+        holder.cancel()
+        waiter.cancel()  # its turn is cancelled now, and it wakes after the holder
+        ended = await asyncio.gather(holder, waiter, return_exceptions=True)
+        assert [type(one) for one in ended] == [asyncio.CancelledError] * 2
+        visits.begin("d1")
+        await asyncio.sleep(0.001)
+        await visits.end(1 + len(others))
+
+    assert run(give_up) == ["a1", *others, "d1"]
+
+
 def test_waits_are_noted() -> None:
     async def wait(visits: Visits) -> None:
         waits: list[float] = []
