@@ -4,7 +4,8 @@ A table of a corpus often has no quoting: a text may begin with a quote that not
 quote breaks the file, or swallows all rows up to the next one. So the file is read in both ways: quotes are letters if
 more fields open a quote than open and close one, and nearly all lines are rows that way, more than with quoting. A row
 is a line with as many fields as the header; within a quoted field, it must also have a value that other rows have in
-its column (a label), because a text of several lines has commas too.
+its column (a label), because a text of several lines has commas too. A file that can be read with quoting is read
+without it only if nearly all lines of some quoted fields are rows, and these are many: a text may be a list.
 """
 
 import csv
@@ -26,7 +27,10 @@ _MOST_LINES = 100_000
 """Largest number of lines within quoted fields that are compared."""
 
 _LEAST_ROWS = 0.9
-"""Smallest share of the lines that must be rows where quotes are letters."""
+"""Smallest share of the lines, of the file or of a quoted field, that must be rows where quotes are letters."""
+
+_LEAST_GAIN = 0.05
+"""Rows within quoted fields that make quotes letters in a file without bad quotes, as a share of the other rows."""
 
 _MOST_SHOWN = 3
 
@@ -155,11 +159,12 @@ class _Count:
             look_alike = sum(map(self._is_like_others, rows))
             self.num_lines += len(rows)
             self.plain_rows += look_alike
-            if look_alike > 1:
+            if look_alike > 1 and look_alike >= _LEAST_ROWS * len(rows):
                 swallows.append(Swallow(first, len(rows)))
         is_table = self.plain_rows >= _LEAST_ROWS * self.num_lines
         wins = is_table and self.opened > self.enclosed and self.plain_rows > self.quoted_rows
-        if wins and (self.is_broken or swallows):
+        gain = sum(one.lines - 1 for one in swallows)
+        if wins and (self.is_broken or gain >= max(_LEAST_GAIN * self.quoted_rows, 1)):
             return Quoting(
                 encloses=False,
                 notes=(

@@ -64,6 +64,41 @@ def test_quoted_text_with_lines_that_look_like_rows_is_taken_with_a_note(tmp_pat
     )
 
 
+CHAT = [("hello", "thanks", "good morning", "bye then")[number % 4] for number in range(140)]
+ANSWERS = [(str(number), ("yes", "no", "later")[number % 3]) for number in range(60)]
+
+
+def test_chat_with_lines_of_other_messages_stays_one_text(tmp_path: Path) -> None:
+    path = tmp_path / "chat.csv"
+    path.write_text("\n".join(["text", *CHAT[:70], '"Hi Anna\nhello\nthanks\nBye"', *CHAT[70:], ""]), "utf-8")
+    found = read_texts(path, ParsingLimits.of_own_files(), dialect=Dialect())
+    assert [row.text for row in found.rows] == [*CHAT[:70], "Hi Anna\nhello\nthanks\nBye", *CHAT[70:]]
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_list_with_values_of_other_rows_stays_one_text(tmp_path: Path, *, labels: bool) -> None:
+    answers = [
+        ",".join([f"ask {number}", answer, *[LABELS[number]] * labels])
+        for number, (_, answer) in enumerate(ANSWERS[:3])
+    ]
+    note = "\n".join(["to do", *answers, "done"])
+    rows = [*ANSWERS[:30], ("31", f'"{note}"'), *ANSWERS[30:]]
+    path = tmp_path / "notes.csv"
+    ends = [f",{LABELS[place % 3]}" * labels for place in range(len(rows))]
+    lines = [f"{name},{text}{end}\n" for (name, text), end in zip(rows, ends, strict=True)]
+    path.write_text("id,text" + ",label" * labels + "\n" + "".join(lines), "utf-8")
+    found = read_texts(path, ParsingLimits.of_own_files(), dialect=Dialect())
+    assert [row.text for row in found.rows] == [text.strip('"') for _, text in rows]
+
+
+def test_few_lines_that_look_like_rows_stay_one_text_with_a_note(tmp_path: Path) -> None:
+    rows = [*ROWS]
+    rows[5] = ('"first,billing\nsecond,account\nthird"', "delivery")
+    found = parse(write(rows, ","), tmp_path)
+    assert found.examples[5].text == "first,billing\nsecond,account\nthird"
+    assert sum("1 row has a quoted text with lines that look like rows" in warning for warning in found.warnings) == 1
+
+
 def test_bad_quote_among_quoted_texts_is_refused(tmp_path: Path) -> None:
     rows = [(f'"{text}, please"', label) for text, label in ROWS]
     rows[5] = ('"he said "no", please"', "delivery")
