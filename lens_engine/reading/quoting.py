@@ -13,9 +13,11 @@ import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from lens_engine.reading.dialect import SEPARATOR
+from lens_engine.reading.limits import ParsingLimits
 from lens_engine.task.wording import show_count
 
 _QUOTE = '"'
@@ -49,22 +51,27 @@ class Quoting(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def find_quoting(text: io.TextIOWrapper, delimiter: str, max_row_characters: int) -> Quoting:
+def find_quoting(text: io.TextIOWrapper, delimiter: str, limits: ParsingLimits) -> Quoting:
     """How the quotes of a CSV file are read, which is open with `newline=""`.
 
     Args:
-        max_row_characters: length of a row from which the quoted reading is broken.
+        limits: the quoted reading is broken by a longer row; of a file with more rows, which is refused in both
+            readings, the rest is not counted.
     """
     count = _Count(delimiter)
-    source = _Lines(text, count, max_row_characters)
+    source = _Lines(text, count, limits.max_row_characters)
     try:
         for record in csv.reader(source, strict=True, delimiter=delimiter):
             count.add_record(record, source.taken, source.number)
             source.begin_row()
+            if count.num_records > limits.max_rows:
+                break
     except csv.Error:
         count.is_broken = True
-        for line in [*source.taken, *source.rest()]:
+        for line in chain(source.taken, source.rest()):
             count.add_plain(line)
+            if count.num_lines > limits.max_rows:
+                break
     return count.decide()
 
 
@@ -112,12 +119,13 @@ class _Count:
     is_broken: bool = False  #: whether the quoted reading ends with an error
     opened: int = 0  #: fields that begin with a quote alone
     enclosed: int = 0  #: fields that begin and end with one
+    num_records: int = 0  #: of the quoted reading that are not blank, without the header
     quoted_rows: int = 0
     plain_rows: int = 0
     num_lines: int = 0  #: that are not blank, without the header
     values: list[Counter[str]] = field(default_factory=list)  #: of each column, in rows of one line
-    within: list[tuple[int, list[list[str]]]] = field(default_factory=list)
-    """First line and fields of the lines of each row of several."""
+    within: list[tuple[int, Sequence[str]]] = field(default_factory=list)
+    """Number of the first line, and the lines, of each row of several."""
     num_within: int = 0
 
     def count_quotes(self, line: str) -> None:
@@ -141,11 +149,12 @@ class _Count:
             self.width = len(record)
             self.values = [Counter() for _ in record]
             return
+        self.num_records += 1
         self.quoted_rows += len(record) == self.width
         if len(lines) > 1:
             self.num_within += len(lines)
             if self.num_within <= _MOST_LINES:
-                self.within.append((last - len(lines) + 1, [self._split(line) for line in lines]))
+                self.within.append((last - len(lines) + 1, lines))
             return
         self.add_plain(lines[0])
         if len(record) == self.width:
@@ -155,12 +164,12 @@ class _Count:
 
     def decide(self) -> Quoting:
         swallows = []
-        for first, rows in self.within:
-            look_alike = sum(map(self._is_like_others, rows))
-            self.num_lines += len(rows)
+        for first, lines in self.within:
+            look_alike = sum(self._is_like_others(self._split(line)) for line in lines)
+            self.num_lines += len(lines)
             self.plain_rows += look_alike
-            if look_alike > 1 and look_alike >= _LEAST_ROWS * len(rows):
-                swallows.append(Swallow(first, len(rows)))
+            if look_alike > 1 and look_alike >= _LEAST_ROWS * len(lines):
+                swallows.append(Swallow(first, len(lines)))
         is_table = self.plain_rows >= _LEAST_ROWS * self.num_lines
         wins = is_table and self.opened > self.enclosed and self.plain_rows > self.quoted_rows
         gain = sum(one.lines - 1 for one in swallows)

@@ -1,11 +1,13 @@
 """A quote that nothing closes swallows no rows; what looks so is never taken without a note."""
 
+import io
 from pathlib import Path
 
 import pytest
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, parse_dataset, read_texts
+from lens_engine.reading.quoting import find_quoting
 
 LABELS = ("billing", "delivery", "account")
 ROWS = [(f"message {number}", LABELS[number % 3]) for number in range(60)]
@@ -111,3 +113,10 @@ def test_file_of_texts_is_read_so_too(tmp_path: Path) -> None:
     path.write_text("text\tlabel\n" + 'x\tbilling\n"y\tbilling\nz\tbilling\n', "utf-8")
     found = read_texts(path, ParsingLimits.of_own_files(), dialect=Dialect())
     assert [row.text for row in found.rows] == ["x", '"y', "z"]
+
+
+@pytest.mark.parametrize("beginning", ["text,label\n", 'text,label\n"a"b,c\n'])
+def test_rows_beyond_the_limit_are_not_counted(beginning: str) -> None:
+    content = io.TextIOWrapper(io.BytesIO((beginning + "ab,c\n" * 500_000).encode()), "utf-8", newline="")
+    find_quoting(content, ",", ParsingLimits(max_rows=100))
+    assert content.read()
