@@ -129,7 +129,7 @@ class _Count:
     num_within: int = 0
 
     def count_quotes(self, line: str) -> None:
-        if _QUOTE not in line:
+        if not self.width or _QUOTE not in line:  # the quotes of the header tell nothing of the texts
             return
         for one in line.rstrip("\r\n").split(self.delimiter):
             if one.startswith(_QUOTE):

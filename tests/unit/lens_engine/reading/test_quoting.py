@@ -7,6 +7,9 @@ import pytest
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, parse_dataset, read_texts
+from lens_engine.reading.column_choice import find_columns
+from lens_engine.reading.column_profiles import profile_columns, read_names
+from lens_engine.reading.open_table import find_dialect
 from lens_engine.reading.quoting import find_quoting
 
 LABELS = ("billing", "delivery", "account")
@@ -113,6 +116,31 @@ def test_file_of_texts_is_read_so_too(tmp_path: Path) -> None:
     path.write_text("text\tlabel\n" + 'x\tbilling\n"y\tbilling\nz\tbilling\n', "utf-8")
     found = read_texts(path, ParsingLimits.of_own_files(), dialect=Dialect())
     assert [row.text for row in found.rows] == ["x", '"y', "z"]
+
+
+def test_columns_are_told_by_all_rows_where_quotes_are_letters(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tsv"
+    rows = [f"{number}\tmessage {number}\t{LABELS[number % 3]}\n" for number in range(200)]
+    path.write_text("a1\tb1\tc1\n" + "".join(rows).replace("message 0", '"message 0'), "utf-8")
+    dialect = find_dialect(path, "dataset", Dialect())
+    assert not dialect.has_quoting
+    assert [(one.name, one.num_values) for one in profile_columns(path, dialect)] == [
+        ("a1", 200),
+        ("b1", 200),
+        ("c1", 200),
+    ]
+    choice = find_columns(path, None, None, dialect)
+    assert (choice.text.name, choice.label.name) == ("b1", "c1")
+
+
+def test_quoted_header_names_the_columns_where_quotes_are_letters(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tsv"
+    rows = [*ROWS]
+    rows[5] = (f'"{ROWS[5][0]}', ROWS[5][1])
+    path.write_text(write(rows, "\t").replace("text\tlabel", '"text"\t"label"'), "utf-8")
+    found = parse_dataset(path, ParsingLimits.of_own_files(), text_column="text", label_column="label")
+    assert [(one.text, one.label) for one in found.examples] == rows
+    assert read_names(path, find_dialect(path, "dataset", Dialect())) == ["text", "label"]
 
 
 @pytest.mark.parametrize("beginning", ["text,label\n", 'text,label\n"a"b,c\n'])
