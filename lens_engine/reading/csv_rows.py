@@ -82,10 +82,13 @@ class _Place:
 
     def note_width(self, found: int, wanted: int) -> None:
         beginning = quote_around("".join(self._lines), 0)
-        fault = (
-            f"has {found:,} fields where the header has {wanted:,}; put quotes round a text with the delimiter or a "
-            f"line break in it; the row begins {beginning}"
+        remedy = (
+            "put quotes round a text with the delimiter or a line break in it"
+            if self._dialect.has_quoting
+            else "quotes are read as letters here, because some are never closed: close these, and write a quote in "
+            "a quoted text twice"
         )
+        fault = f"has {found:,} fields where the header has {wanted:,}; {remedy}; the row begins {beginning}"
         self.rows.note(None, fault, line=self.line)
 
     def note_undecoded(self, column: str, value: str, position: int) -> None:

@@ -10,6 +10,7 @@ without it only if nearly all lines of some quoted fields are rows, and these ar
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -127,15 +128,31 @@ class _Count:
     within: list[tuple[int, Sequence[str]]] = field(default_factory=list)
     """Number of the first line, and the lines, of each row of several."""
     num_within: int = 0
+    _enclosed: re.Pattern[str] = field(init=False)  #: a quoted field
+
+    def __post_init__(self) -> None:
+        delimiter = re.escape(self.delimiter)
+        self._enclosed = re.compile(rf'(?:^|(?<={delimiter}))"(?:[^"]|"")*+"(?=[\r\n]|{delimiter}|$)')
 
     def count_quotes(self, line: str) -> None:
         if not self.width or _QUOTE not in line:  # the quotes of the header tell nothing of the texts
+            return
+        if num_enclosed := self._count_enclosed(line):
+            self.enclosed += num_enclosed
             return
         for one in line.rstrip("\r\n").split(self.delimiter):
             if one.startswith(_QUOTE):
                 is_enclosed = len(one) > 1 and one.endswith(_QUOTE)
                 self.enclosed += is_enclosed
                 self.opened += not is_enclosed
+
+    def _count_enclosed(self, line: str) -> int:
+        """Quoted fields of a line that is a row of the quoted reading: they may hold the delimiter. 0 for others."""
+        try:
+            rows = list(csv.reader([line], strict=True, delimiter=self.delimiter))
+        except csv.Error:
+            return 0
+        return len(self._enclosed.findall(line)) if list(map(len, rows)) == [self.width] else 0
 
     def add_plain(self, line: str) -> None:
         self.num_lines += not line.isspace()

@@ -118,6 +118,22 @@ def test_file_of_texts_is_read_so_too(tmp_path: Path) -> None:
     assert [row.text for row in found.rows] == ["x", '"y', "z"]
 
 
+def test_quoted_texts_with_the_delimiter_tell_that_quotes_enclose(tmp_path: Path) -> None:
+    rows = [(f'"Well, {text}"' if place % 20 == 0 else text, label) for place, (text, label) in enumerate(ROWS)]
+    rows[5] = (f'"{ROWS[5][0]}', ROWS[5][1])
+    with pytest.raises(InvalidDataset, match=r"row 5 \(line 7\) has a quote in the wrong place"):
+        parse(write(rows, ","), tmp_path)
+
+
+def test_quoted_text_with_the_delimiter_where_quotes_are_letters_is_refused_with_the_reason(tmp_path: Path) -> None:
+    rows = [*ROWS]
+    rows[2] = (f'"{ROWS[2][0]}', ROWS[2][1])
+    rows[5] = (f'"{ROWS[5][0]}', ROWS[5][1])
+    rows[8] = ('"Well, yes"', ROWS[8][1])
+    with pytest.raises(InvalidDataset, match="has 3 fields where the header has 2; quotes are read as letters here"):
+        parse(write(rows, ","), tmp_path)
+
+
 def test_columns_are_told_by_all_rows_where_quotes_are_letters(tmp_path: Path) -> None:
     path = tmp_path / "rows.tsv"
     rows = [f"{number}\tmessage {number}\t{LABELS[number % 3]}\n" for number in range(200)]
