@@ -62,6 +62,7 @@ class Meter:
     best_random_accuracy: float | None = None
     pairs_from_cache: int = 0  #: part of `spent`; includes earlier attempts
     deadline: float | None = None  #: value of `clock`; ends the run as a budget does, and is no option of the run
+    last_moment: float | None = None  #: value of `clock`; ends also the work that no budget leaves out
     clock: Callable[[], float] = time.monotonic
     journal: Journal = field(default_factory=Journal)  #: keeps the scores of the current step
     money: Money = field(init=False)
@@ -175,7 +176,7 @@ class Meter:
     def beyond_budget(self) -> Iterator[None]:
         """A context in which the budget does not stop the run.
 
-        A cancellation still does, and so does twice the budget of seconds.
+        A cancellation still does, and so do twice the budget of seconds and the last moment.
         """
         self._ignores_budget = True
         try:
@@ -192,7 +193,7 @@ class Meter:
             taken: cost of the chunks that the scorer took and that are not counted yet.
         """
         if self._ignores_budget:
-            return not self._is_overdue
+            return not self._is_overdue()
         all_taken = taken + cost
         return (
             self._covers_pairs(all_taken)
@@ -278,7 +279,7 @@ class Meter:
             self._hold_pace()
         asked = self.listener.stop_requested()
         if asked is None:
-            is_late = self._is_overdue if self._ignores_budget else not self._covers_seconds(_NOTHING, is_chunk=True)
+            is_late = self._is_overdue() if self._ignores_budget else not self._covers_seconds(_NOTHING, is_chunk=True)
             asked = StopReason.BUDGET if is_late else None
         if asked is not None:
             raise Stopped(asked)
@@ -297,11 +298,14 @@ class Meter:
             return StopReason.BUDGET
         return asked
 
-    @property
     def _is_overdue(self) -> bool:
-        """Whether work that no budget leaves out has taken the time limit once more."""
+        """Whether work that no budget leaves out has taken the time limit once more, or its last moment is over."""
         limit = self.budget.max_seconds
-        return limit is not None and self.seconds > _MOST_OVERTIME * limit
+        if limit is not None and self.seconds > _MOST_OVERTIME * limit:
+            return True
+        is_over = self.last_moment is not None and self.clock() > self.last_moment
+        self.met_deadline |= is_over
+        return is_over
 
     def _covers_pairs(self, cost: Cost) -> bool:
         limit = self.budget.max_pairs

@@ -115,6 +115,23 @@ def test_test_rows_of_a_known_choice_take_the_limit_once_more_at_most(
     check_shown(result)
 
 
+def test_test_rows_end_at_the_last_moment_of_a_run_without_a_limit(problem: Problem, config: SelectionConfig) -> None:
+    scorer, began = SlowScorer(), time.monotonic()
+
+    result = select_support_examples(
+        problem,
+        scorer,
+        config.model_copy(update={"method": "random"}),
+        deadline=began + 0.3,
+        last_moment=began + 0.8,
+    )
+
+    assert scorer.num_pairs * PAIR_SECONDS < 1.5
+    assert result.test is None
+    assert result.classifier is not None
+    assert any("the operator's time limit for a run" in warning for warning in result.warnings)
+
+
 def test_time_limit_that_is_not_reached_changes_no_result(make_planted_problem: Make, make_config: Make) -> None:
     problem, config = make_planted_problem(), make_config()
 

@@ -167,6 +167,16 @@ def test_test_rows_are_judged_beyond_the_deadline(make_meter: MakeMeter) -> None
         assert meter.score([()], make_queries([10])).shape == (1, 1, 2)
 
 
+def test_test_rows_end_at_the_last_moment(make_meter: MakeMeter) -> None:
+    clock = Clock()
+    meter = make_meter(deadline=clock() - 2.0, last_moment=clock() - 1.0, clock=clock)
+
+    with meter.beyond_budget(), pytest.raises(Stopped) as stopped:
+        meter.score([()], make_queries([10]))
+
+    assert (stopped.value.reason, meter.met_deadline) == (StopReason.BUDGET, True)
+
+
 def test_slow_first_chunks_do_not_end_a_run_early(make_meter: MakeMeter) -> None:
     clock = Clock()
     scorer = TableScorer(before_call=clock.advance(1.0), max_prompt_tokens=100_000)
