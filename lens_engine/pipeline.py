@@ -8,7 +8,7 @@ from lens_engine.presets import resolve_config
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import CheckpointStore, MemoryCheckpointStore
-from lens_engine.run.preparation import prepare_run
+from lens_engine.run.preparation import Ends, prepare_run
 from lens_engine.run.session import Session
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.types import StopReason
@@ -23,6 +23,7 @@ def select_support_examples(
     checkpoints: CheckpointStore | None = None,
     progress: bool = True,
     deadline: float | None = None,
+    last_moment: float | None = None,
     methods: Methods = METHODS,
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
@@ -43,8 +44,10 @@ def select_support_examples(
         listener: hears the progress and may ask the run to stop; None for a progress bar on stderr.
         checkpoints: keeps the newest checkpoint; None keeps it in memory.
         progress: whether a bar is shown on a terminal or in a notebook if there is no listener.
-        deadline: `time.monotonic()` value at which the caller will kill the process. The run ends before with the
-            best permutation so far, as by the budget of seconds, and a warning says so. None for no deadline.
+        deadline: `time.monotonic()` value at which the run ends with the best permutation so far, as by the budget of
+            seconds, and a warning says so. The test rows of that permutation are still judged. None for no deadline.
+        last_moment: `time.monotonic()` value at which the judging of the test rows ends too, unfinished. It leaves
+            time for the bag of words and the result before the caller kills the process. None for no such moment.
         methods: the methods by name. A caller can hand in others, with a subclass of `SelectionConfig` that allows
             their names.
 
@@ -63,7 +66,7 @@ def select_support_examples(
     """
     scorer = find_scorer(scorer)
     with hearing(listener, progress=progress) as heard:
-        prepared = prepare_run(problem, scorer, config or resolve_config(), heard, deadline, methods)
+        prepared = prepare_run(problem, scorer, config or resolve_config(), heard, Ends(deadline, last_moment), methods)
         session = Session(prepared, checkpoints or MemoryCheckpointStore())
         reason = session.choose()
         if reason is not StopReason.CANCELLED:

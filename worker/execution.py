@@ -52,7 +52,7 @@ from worker.persistence import commit_with_patience
 from worker.progress import RunMonitor
 from worker.releases import note_release
 from worker.rhythm import Rhythm
-from worker.running import Running
+from worker.running import Running, reserve_seconds
 from worker.tally import count
 
 Ending = Callable[[Session, Claim], bool]
@@ -63,7 +63,6 @@ T = TypeVar("T")
 _PATIENCE_SECONDS = 600.0
 _HURRIED_PATIENCE_SECONDS = 3.0
 _LONGEST_WAIT_SECONDS = 600.0  # for another worker, or for a server
-_RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
 
 _log = logging.getLogger(__name__)
 
@@ -101,9 +100,8 @@ def _execute(settings: Settings, claim_job: Callable[[Session], Claim | None]) -
 
 
 def _seconds_to_compute(settings: Settings) -> float:
-    """The time limit of the job without a reserve, in which the run judges its last rows and writes its result."""
-    limit = float(settings.job_timeout_seconds)
-    return limit - min(_RESERVE_SECONDS, _RESERVE_SHARE * limit)
+    """The time limit of the job without the reserve."""
+    return float(settings.job_timeout_seconds) - reserve_seconds(settings)
 
 
 class Attempt:

@@ -15,11 +15,18 @@ from worker.progress import RunMonitor
 
 T = TypeVar("T")
 
+_RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
+
 
 class Transact(Protocol):
     """Runs `write` in a transaction, and again while Postgres is away. `write` must be fenced, or only read."""
 
     def __call__(self, write: Callable[[Session], T], /) -> T: ...
+
+
+def reserve_seconds(settings: Settings) -> float:
+    """The part of the time limit of a job in which the run judges its last rows and writes its result."""
+    return min(_RESERVE_SECONDS, _RESERVE_SHARE * float(settings.job_timeout_seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,11 @@ class Running:
     deadline: float  #: value of `time.monotonic()` at which the run must judge its last rows
     transact: Transact
     log: Callable[..., None]
+
+    @property
+    def last_moment(self) -> float:
+        """Value of `time.monotonic()` at which the run must end also the judging of its last rows."""
+        return self.deadline + reserve_seconds(self.settings) / 2
 
     def load(self, model: str, dtype: str | None, *, is_search: bool = True) -> LanguageModel:
         """Load the model that the settings allow under this name.

@@ -64,6 +64,7 @@ class _Selecting:
                 listener=self.run.monitor,
                 checkpoints=PostgresCheckpointStore(self.run.monitor, checkpoint),
                 deadline=self.run.deadline,
+                last_moment=self.run.last_moment,
             )
 
     def _find_checkpoint(self) -> Checkpoint | None:

@@ -62,6 +62,7 @@ class Meter:
     best_random_accuracy: float | None = None
     pairs_from_cache: int = 0  #: part of `spent`; includes earlier attempts
     deadline: float | None = None  #: value of `clock`; ends the run as a budget does, and is no option of the run
+    last_moment: float | None = None  #: value of `clock`; ends also the work that no budget leaves out
     clock: Callable[[], float] = time.monotonic
     journal: Journal = field(default_factory=Journal)  #: keeps the scores of the current step
     money: Money = field(init=False)
@@ -75,6 +76,8 @@ class Meter:
     _pairs_found: int = field(init=False)  #: the scorer's count of pairs found, after the newest chunk
     _lengths: dict[str, int] = field(init=False, default_factory=dict)
     _under_way: ChunkUnderWay = field(init=False)
+    _held_pace: float | None = field(init=False, default=None)  #: when the chunk under way was last known to be further
+    _held_tokens: int = field(init=False, default=0)  #: of that chunk, which were done then
     _reported_at: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,8 +148,12 @@ class Meter:
             block = queries[start : start + _STATES_QUERIES]
             cost = Cost(len(block), held + sum(map(self.count_tokens, block)))
             self._check(cost)
-            with interrupted_by(self._hear):
-                found.append(scorer.states(prefix, block, layers))
+            self._hold_pace()
+            try:
+                with interrupted_by(self._hear):
+                    found.append(scorer.states(prefix, block, layers))
+            finally:
+                self._leave_chunk()
             self._count(cost)
         return np.concatenate(found, axis=2)
 
@@ -169,7 +176,7 @@ class Meter:
     def beyond_budget(self) -> Iterator[None]:
         """A context in which the budget does not stop the run.
 
-        A cancellation still does, and so does twice the budget of seconds.
+        A cancellation still does, and so do twice the budget of seconds and the last moment.
         """
         self._ignores_budget = True
         try:
@@ -186,7 +193,7 @@ class Meter:
             taken: cost of the chunks that the scorer took and that are not counted yet.
         """
         if self._ignores_budget:
-            return not self._is_overdue
+            return not self._is_overdue()
         all_taken = taken + cost
         return (
             self._covers_pairs(all_taken)
@@ -200,9 +207,15 @@ class Meter:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Pace of this attempt; tokens found in a cache are left out. None before anything was computed."""
+        """Pace of this attempt; tokens found in a cache are left out. None before anything was computed.
+
+        The part of a chunk that is known to be done counts. Until more of it is, the pace stays as it is.
+        """
+        if self._held_pace is not None:
+            return self._held_pace
         elapsed = self.clock() - self._started
-        done = self.spent.tokens - self._tokens_before - self._tokens_from_cache
+        computed = self.spent.tokens + self._under_way.done.tokens
+        done = computed - self._tokens_before - self._tokens_from_cache
         return done / elapsed if done > 0 and elapsed > 0 else None
 
     def count_tokens(self, segment: str) -> int:
@@ -233,23 +246,40 @@ class Meter:
                     return
                 taken.append(chunks.popleft())
                 self._under_way.begin(taken[-1].cost, count_label_tokens(self.label_spans, self.count_tokens))
+                if len(taken) == 1:
+                    self._hold_pace()
                 yield taken[-1].block
 
-        for scores in score_blocks(self.scorer, take(), self.label_spans):
-            chunk = taken.popleft()
-            is_found = self._count_found(chunk.cost)
-            self._under_way.end()
-            self._count(chunk.cost)
-            self.journal.keep(chunk.block, scores, is_found=is_found)
-            yield chunk, scores
+        try:
+            for scores in score_blocks(self.scorer, take(), self.label_spans):
+                chunk = taken.popleft()
+                is_found = self._count_found(chunk.cost)
+                self._leave_chunk()
+                self._count(chunk.cost)
+                if taken:
+                    self._hold_pace()
+                self.journal.keep(chunk.block, scores, is_found=is_found)
+                yield chunk, scores
+        finally:
+            self._leave_chunk()  # also one that was stopped
         if reason is not None:
             raise Stopped(reason)
 
+    def _hold_pace(self) -> None:
+        self._held_pace, self._held_tokens = None, self._under_way.done.tokens
+        self._held_pace = self.tokens_per_second
+
+    def _leave_chunk(self) -> None:
+        self._under_way.end()
+        self._held_pace, self._held_tokens = None, 0
+
     def _hear(self) -> None:
         """Let the listener or a time limit stop the chunk under way: it may take minutes, here or at a server."""
+        if self._under_way.done.tokens > self._held_tokens:
+            self._hold_pace()
         asked = self.listener.stop_requested()
         if asked is None:
-            is_late = self._is_overdue if self._ignores_budget else not self._covers_seconds(_NOTHING, is_chunk=True)
+            is_late = self._is_overdue() if self._ignores_budget else not self._covers_seconds(_NOTHING, is_chunk=True)
             asked = StopReason.BUDGET if is_late else None
         if asked is not None:
             raise Stopped(asked)
@@ -268,11 +298,14 @@ class Meter:
             return StopReason.BUDGET
         return asked
 
-    @property
     def _is_overdue(self) -> bool:
-        """Whether work that no budget leaves out has taken the time limit once more."""
+        """Whether work that no budget leaves out has taken the time limit once more, or its last moment is over."""
         limit = self.budget.max_seconds
-        return limit is not None and self.seconds > _MOST_OVERTIME * limit
+        if limit is not None and self.seconds > _MOST_OVERTIME * limit:
+            return True
+        is_over = self.last_moment is not None and self.clock() > self.last_moment
+        self.met_deadline |= is_over
+        return is_over
 
     def _covers_pairs(self, cost: Cost) -> bool:
         limit = self.budget.max_pairs

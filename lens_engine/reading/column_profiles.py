@@ -88,14 +88,15 @@ def _read_rows(source: Source, dialect: FoundDialect, limits: ParsingLimits) -> 
         if isinstance(table, ParquetTable):
             yield from _read_parquet(table.file)
         elif table.format == "csv":
-            yield from _read_csv(table.text, table.dialect.delimiter or ",")
+            yield from _read_csv(table.text, table.dialect)
         else:
             yield from _read_jsonl(table.text, limits.max_row_characters)
 
 
-def _read_csv(text: TextIO, delimiter: str) -> Iterator[Row]:
-    records = (record for record in read_records(text, delimiter) if record[0] != SEPARATOR)
-    header = next(records, [])
+def _read_csv(text: TextIO, dialect: FoundDialect) -> Iterator[Row]:
+    records = read_records(text, dialect.delimiter or ",", dialect.quoting)
+    records = (record for record in records if record[0] != SEPARATOR)
+    header = dialect.read_header(next(records, []))
     yield dict.fromkeys(header)
     for record in records:
         yield dict(zip(header, record, strict=False))

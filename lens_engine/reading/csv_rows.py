@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator
-from typing import Literal, Never
+from typing import Never
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import Columns, match_header
@@ -21,8 +21,7 @@ def read_csv_rows(text: io.TextIOWrapper, rows: RowSink, dialect: FoundDialect) 
         InvalidDataset: the file is not a CSV table.
     """
     lines = _BoundedLines(text, rows.limits.max_row_characters)
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if dialect.has_quoting else csv.QUOTE_NONE
-    reader = csv.reader(lines, strict=True, delimiter=dialect.delimiter or ",", quoting=quoting)
+    reader = csv.reader(lines, strict=True, delimiter=dialect.delimiter or ",", quoting=dialect.quoting)
     header: list[str] = []
     columns: Columns | None = None
     line = 1
@@ -35,7 +34,8 @@ def read_csv_rows(text: io.TextIOWrapper, rows: RowSink, dialect: FoundDialect) 
                 _add_record(record, header, columns, _Place(rows, lines.row, line, dialect))
             elif record[0] != SEPARATOR:
                 _check_header(record, rows, dialect)
-                header, columns = record, match_header(record, rows.columns, rows.field)
+                header = dialect.read_header(record)
+                columns = match_header(header, rows.columns, rows.field)
                 rows.skip_columns(columns.unused)
             line = reader.line_num + 1
             lines.begin_row()
@@ -82,10 +82,13 @@ class _Place:
 
     def note_width(self, found: int, wanted: int) -> None:
         beginning = quote_around("".join(self._lines), 0)
-        fault = (
-            f"has {found:,} fields where the header has {wanted:,}; put quotes round a text with the delimiter or a "
-            f"line break in it; the row begins {beginning}"
+        remedy = (
+            "put quotes round a text with the delimiter or a line break in it"
+            if self._dialect.has_quoting
+            else "quotes are read as letters here, because some are never closed: close these, and write a quote in "
+            "a quoted text twice"
         )
+        fault = f"has {found:,} fields where the header has {wanted:,}; {remedy}; the row begins {beginning}"
         self.rows.note(None, fault, line=self.line)
 
     def note_undecoded(self, column: str, value: str, position: int) -> None:

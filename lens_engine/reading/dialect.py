@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from typing import Literal
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.task.wording import show_label
@@ -26,6 +27,7 @@ _NO_TEXT = frozenset({"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "
 _MAX_RECORDS = 100
 SEPARATOR = "sep="
 """Beginning of a first line that tells some spreadsheets the delimiter: `sep=;`."""
+_ENCLOSED = re.compile(r'\A"(.*)"\Z', re.DOTALL)
 _SEPARATOR_LINE = re.compile(f"{SEPARATOR}([,;|\t])\r?\n")
 
 
@@ -59,6 +61,15 @@ class FoundDialect:
     notes: tuple[str, ...] = ()
     has_quoting: bool = True  #: whether quotes enclose fields; if not, they are letters of the texts
 
+    @property
+    def quoting(self) -> Literal[0, 3]:
+        """As the csv module names it."""
+        return csv.QUOTE_MINIMAL if self.has_quoting else csv.QUOTE_NONE
+
+    def read_header(self, names: list[str]) -> list[str]:
+        """The names of the columns. A header may be quoted also where quotes are letters of the texts."""
+        return names if self.has_quoting else [_ENCLOSED.sub(r"\1", name) for name in names]
+
 
 def find_delimiter(head: str, usual: str = ",") -> str:
     """The delimiter of a CSV file that begins with `head`: most rows have as many fields as the header.
@@ -80,9 +91,9 @@ def find_delimiter(head: str, usual: str = ",") -> str:
     return best
 
 
-def read_records(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+def read_records(lines: Iterable[str], delimiter: str, quoting: Literal[0, 3] = 0) -> Iterator[list[str]]:
     """The records of a CSV file that are not blank, up to the first that breaks the table."""
-    records = csv.reader(lines, delimiter=delimiter)
+    records = csv.reader(lines, delimiter=delimiter, quoting=quoting)
     with suppress(csv.Error):
         yield from (record for record in records if any(map(str.strip, record)))
 

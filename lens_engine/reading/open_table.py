@@ -135,7 +135,7 @@ def _opened_text(
         found = replace(found, delimiter=delimiter)
         if limits is not None and delimiter is not None:
             with _detached(open_text(file, found.encoding, "")) as text:
-                quoting = find_quoting(text, delimiter, limits.max_row_characters)
+                quoting = find_quoting(text, delimiter, limits)
             file.seek(0)
             found = replace(found, has_quoting=quoting.encloses, notes=(*found.notes, *quoting.notes))
     with _detached(open_text(file, found.encoding, _NEWLINES[file_format])) as text:

@@ -4,17 +4,21 @@ A table of a corpus often has no quoting: a text may begin with a quote that not
 quote breaks the file, or swallows all rows up to the next one. So the file is read in both ways: quotes are letters if
 more fields open a quote than open and close one, and nearly all lines are rows that way, more than with quoting. A row
 is a line with as many fields as the header; within a quoted field, it must also have a value that other rows have in
-its column (a label), because a text of several lines has commas too.
+its column (a label), because a text of several lines has commas too. A file that can be read with quoting is read
+without it only if nearly all lines of some quoted fields are rows, and these are many: a text may be a list.
 """
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from lens_engine.reading.dialect import SEPARATOR
+from lens_engine.reading.limits import ParsingLimits
 from lens_engine.task.wording import show_count
 
 _QUOTE = '"'
@@ -26,7 +30,10 @@ _MOST_LINES = 100_000
 """Largest number of lines within quoted fields that are compared."""
 
 _LEAST_ROWS = 0.9
-"""Smallest share of the lines that must be rows where quotes are letters."""
+"""Smallest share of the lines, of the file or of a quoted field, that must be rows where quotes are letters."""
+
+_LEAST_GAIN = 0.05
+"""Rows within quoted fields that make quotes letters in a file without bad quotes, as a share of the other rows."""
 
 _MOST_SHOWN = 3
 
@@ -45,22 +52,27 @@ class Quoting(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def find_quoting(text: io.TextIOWrapper, delimiter: str, max_row_characters: int) -> Quoting:
+def find_quoting(text: io.TextIOWrapper, delimiter: str, limits: ParsingLimits) -> Quoting:
     """How the quotes of a CSV file are read, which is open with `newline=""`.
 
     Args:
-        max_row_characters: length of a row from which the quoted reading is broken.
+        limits: the quoted reading is broken by a longer row; of a file with more rows, which is refused in both
+            readings, the rest is not counted.
     """
     count = _Count(delimiter)
-    source = _Lines(text, count, max_row_characters)
+    source = _Lines(text, count, limits.max_row_characters)
     try:
         for record in csv.reader(source, strict=True, delimiter=delimiter):
             count.add_record(record, source.taken, source.number)
             source.begin_row()
+            if count.num_records > limits.max_rows:
+                break
     except csv.Error:
         count.is_broken = True
-        for line in [*source.taken, *source.rest()]:
+        for line in chain(source.taken, source.rest()):
             count.add_plain(line)
+            if count.num_lines > limits.max_rows:
+                break
     return count.decide()
 
 
@@ -108,22 +120,39 @@ class _Count:
     is_broken: bool = False  #: whether the quoted reading ends with an error
     opened: int = 0  #: fields that begin with a quote alone
     enclosed: int = 0  #: fields that begin and end with one
+    num_records: int = 0  #: of the quoted reading that are not blank, without the header
     quoted_rows: int = 0
     plain_rows: int = 0
     num_lines: int = 0  #: that are not blank, without the header
     values: list[Counter[str]] = field(default_factory=list)  #: of each column, in rows of one line
-    within: list[tuple[int, list[list[str]]]] = field(default_factory=list)
-    """First line and fields of the lines of each row of several."""
+    within: list[tuple[int, Sequence[str]]] = field(default_factory=list)
+    """Number of the first line, and the lines, of each row of several."""
     num_within: int = 0
+    _enclosed: re.Pattern[str] = field(init=False)  #: a quoted field
+
+    def __post_init__(self) -> None:
+        delimiter = re.escape(self.delimiter)
+        self._enclosed = re.compile(rf'(?:^|(?<={delimiter}))"(?:[^"]|"")*+"(?=[\r\n]|{delimiter}|$)')
 
     def count_quotes(self, line: str) -> None:
-        if _QUOTE not in line:
+        if not self.width or _QUOTE not in line:  # the quotes of the header tell nothing of the texts
+            return
+        if num_enclosed := self._count_enclosed(line):
+            self.enclosed += num_enclosed
             return
         for one in line.rstrip("\r\n").split(self.delimiter):
             if one.startswith(_QUOTE):
                 is_enclosed = len(one) > 1 and one.endswith(_QUOTE)
                 self.enclosed += is_enclosed
                 self.opened += not is_enclosed
+
+    def _count_enclosed(self, line: str) -> int:
+        """Quoted fields of a line that is a row of the quoted reading: they may hold the delimiter. 0 for others."""
+        try:
+            rows = list(csv.reader([line], strict=True, delimiter=self.delimiter))
+        except csv.Error:
+            return 0
+        return len(self._enclosed.findall(line)) if list(map(len, rows)) == [self.width] else 0
 
     def add_plain(self, line: str) -> None:
         self.num_lines += not line.isspace()
@@ -137,11 +166,12 @@ class _Count:
             self.width = len(record)
             self.values = [Counter() for _ in record]
             return
+        self.num_records += 1
         self.quoted_rows += len(record) == self.width
         if len(lines) > 1:
             self.num_within += len(lines)
             if self.num_within <= _MOST_LINES:
-                self.within.append((last - len(lines) + 1, [self._split(line) for line in lines]))
+                self.within.append((last - len(lines) + 1, lines))
             return
         self.add_plain(lines[0])
         if len(record) == self.width:
@@ -151,15 +181,16 @@ class _Count:
 
     def decide(self) -> Quoting:
         swallows = []
-        for first, rows in self.within:
-            look_alike = sum(map(self._is_like_others, rows))
-            self.num_lines += len(rows)
+        for first, lines in self.within:
+            look_alike = sum(self._is_like_others(self._split(line)) for line in lines)
+            self.num_lines += len(lines)
             self.plain_rows += look_alike
-            if look_alike > 1:
-                swallows.append(Swallow(first, len(rows)))
+            if look_alike > 1 and look_alike >= _LEAST_ROWS * len(lines):
+                swallows.append(Swallow(first, len(lines)))
         is_table = self.plain_rows >= _LEAST_ROWS * self.num_lines
         wins = is_table and self.opened > self.enclosed and self.plain_rows > self.quoted_rows
-        if wins and (self.is_broken or swallows):
+        gain = sum(one.lines - 1 for one in swallows)
+        if wins and (self.is_broken or gain >= max(_LEAST_GAIN * self.quoted_rows, 1)):
             return Quoting(
                 encloses=False,
                 notes=(

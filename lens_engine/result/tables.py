@@ -129,7 +129,7 @@ def tabulate_prompts(result: "SelectionResult") -> Table:
         rows.append((method, *(_show(one.test) for one in contenders), n))
     if (share := result.largest_class) is not None:
         same = [f"{share:.3f}"] * len(result.support_examples)
-        rows.append((ALWAYS_THE_LARGEST, *same, next(n for *_, n in rows if n != NOTHING)))
+        rows.append((ALWAYS_THE_LARGEST, *same, next((n for *_, n in rows if n != NOTHING), NOTHING)))
     for title, spread in (("random, on validation rows", result.random), ("other orders", result.order)):
         if spread is not None:
             others = [NOTHING] * (len(result.support_examples) - 1)

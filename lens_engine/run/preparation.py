@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
@@ -52,18 +52,28 @@ class PreparedRun:
         return warn_of_language(self.problem.examples) if is_bundled else None
 
 
+class Ends(NamedTuple):
+    """When a run ends, as in `select_support_examples`."""
+
+    deadline: float | None = None
+    last_moment: float | None = None
+
+
+NO_ENDS = Ends()
+
+
 def prepare_run(
     problem: Problem,
     scorer: LabelScorer,
     config: SelectionConfig,
     listener: SelectionListener | None = None,
-    deadline: float | None = None,
+    ends: Ends = NO_ENDS,
     methods: Methods = METHODS,
 ) -> PreparedRun:
     """Cut the splits, fit them to the model's context, and price the run.
 
     Args:
-        deadline, methods: as in `select_support_examples`.
+        ends, methods: as in `select_support_examples`.
 
     Raises:
         InvalidDataset, InvalidVerbalizer, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
@@ -93,7 +103,7 @@ def prepare_run(
         budget=config.budget,
         planned=sum(price_run(run, method).values(), Cost()),
         reserve=reserve_for_test(run, method),
-        deadline=deadline,
+        **ends._asdict(),
     )
     return PreparedRun(problem, run, method, meter, name_method(config))
 

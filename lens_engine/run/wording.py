@@ -97,15 +97,26 @@ def say_prompt(shown: Sequence[PromptContender], chosen: PromptContender, ahead:
 
 
 def say_classifier(chosen: Candidate, candidates: Sequence[Candidate]) -> str:
-    """What the classifier reads, its figures, those of a bag of words, and that of the largest class."""
-    figures = f"{_say_accuracy(chosen)}, {_say_price(chosen)}"
-    words = next((one for one in candidates if one.name == "bag_of_words"), None)
-    others = [f"a bag of words has {_accuracy(words):.3f}"] if words is not None and words is not chosen else []
+    """What the classifier reads, its figures, those of a bag of words, and that of the largest class.
+
+    Of a classifier that does not beat the largest class, the sentence also names the candidates that do.
+    """
     test, name = chosen.classifier.test, _name(chosen, is_classifier=True)
-    told = "; ".join([figures, *others, *_say_largest_class(test)])
-    if test is not None and not test.beats_largest_class:
+    is_beaten = test is not None and not test.beats_largest_class
+    ahead = [one for one in candidates if is_beaten and _beats_largest_class(one)]
+    others = [one for one in candidates if one is not chosen and (one.name == "bag_of_words" or one in ahead)]
+    figures = [f"{_name(one)} has {_accuracy(one):.3f}" for one in others]
+    told = "; ".join([f"{_say_accuracy(chosen)}, {_say_price(chosen)}", *figures, *_say_largest_class(test)])
+    if ahead:
+        return f"The best by cross-validation, {name}, does not beat the largest class on the test rows: {told}."
+    if is_beaten:
         return f"Use no classifier of this run as it is; the best by cross-validation is {name}: {told}."
     return f"Use {name}: {told}."
+
+
+def _beats_largest_class(candidate: Candidate) -> bool:
+    test = candidate.classifier.test
+    return test is not None and test.beats_largest_class
 
 
 def _name(candidate: Candidate, *, is_classifier: bool = False) -> str:

@@ -10,6 +10,9 @@ from lens_engine.task.template import Task
 
 SpanTokens = tuple[int | str, ...]
 
+_MOST_CHARACTERS = 100
+"""Longest end that is tried (characters): each beginning of it is tokenised with every label word."""
+
 EncodeSpans = Callable[[Sequence[str]], Sequence[SpanTokens]]
 """Tokens of each label span after a query."""
 
@@ -18,8 +21,8 @@ def end_label_words(task: Task, encode: EncodeSpans, render_after: Callable[[], 
     """The task as it is or, where the tokens of one label word begin those of another, with what ends all of them.
 
     The end is the shortest beginning of what follows a label word with which every word has the tokens that it has in a
-    prompt, and none begins another. It is one text for all label words; a token may hold the last letters of a word and
-    the first of its end.
+    prompt, and none begins another; it has 100 characters at most. It is one text for all label words; a token may hold
+    the last letters of a word and the first of its end.
 
     Args:
         task: without an end.
@@ -35,7 +38,7 @@ def end_label_words(task: Task, encode: EncodeSpans, render_after: Callable[[], 
     begun = find_begun(tokens)
     if begun is None:
         return task
-    follows = task.template.tail + task.separator if render_after is None else render_after()
+    follows = (task.template.tail + task.separator if render_after is None else render_after())[:_MOST_CHARACTERS]
     in_prompt = encode([span + follows for span in spans])
     for size in range(1, len(follows) + 1):
         ended = encode([span + follows[:size] for span in spans])

@@ -8,6 +8,7 @@ import asyncio
 import json
 import zlib
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -24,6 +25,9 @@ SMALL_BYTES = 1 << 20
 LARGE_AT_ONCE = 4
 """Number of answers with more than `SMALL_BYTES` that are read at the same time."""
 
+_REFUSAL_BYTES = 16 << 10
+"""Largest part of an answer with another status than 200 that is read (bytes)."""
+
 _PACKED = {"gzip", "x-gzip", "deflate"}
 
 
@@ -39,12 +43,14 @@ class AnswerReader:
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
 
     async def read(self, response: httpx.Response) -> bytes:
-        """The body, unpacked.
+        """The body, unpacked; of another status than 200, the beginning, and nothing if that cannot be unpacked.
 
         Raises:
             EndpointError: it has more than `MOST_BYTES`, or is packed in a way that was not asked for.
         """
         packing = response.headers.get("Content-Encoding", "identity").strip().lower()
+        if response.status_code != httpx.codes.OK:
+            return await _read_refusal(response, packing)
         if packing not in _PACKED | {"identity", ""}:
             raise EndpointError(f"{self._where} packs its answers, which was not asked for", said=packing)
         raw = await self._collect(response.aiter_raw())
@@ -78,9 +84,8 @@ class AnswerReader:
         return bytes(found)
 
     def _unpack(self, raw: bytes) -> bytes:
-        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # gzip or zlib, by their first bytes
         try:
-            found = unpacker.decompress(raw, MOST_BYTES + 1)
+            found = _decompress(raw, MOST_BYTES + 1)
         except zlib.error as error:
             raise EndpointError(f"{self._where} packs an answer that cannot be unpacked") from error
         self._check_size(len(found))
@@ -89,3 +94,21 @@ class AnswerReader:
     def _check_size(self, size: int) -> None:
         if size > MOST_BYTES:
             raise EndpointError(f"{self._where} answers with more than {MOST_BYTES >> 20} MiB, which no answer needs")
+
+
+async def _read_refusal(response: httpx.Response, packing: str) -> bytes:
+    """What can be read of it: the status alone decides whether the server is asked again."""
+    raw = bytearray()
+    async for piece in response.aiter_raw():
+        raw += piece
+        if len(raw) >= _REFUSAL_BYTES:
+            break
+    if packing in _PACKED:
+        with suppress(zlib.error):
+            return _decompress(raw, _REFUSAL_BYTES)
+    return bytes(raw[:_REFUSAL_BYTES]) if packing in ("identity", "") else b""
+
+
+def _decompress(raw: bytes | bytearray, most: int) -> bytes:
+    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # gzip or zlib, by their first bytes
+    return unpacker.decompress(raw, most)

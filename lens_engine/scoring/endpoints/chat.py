@@ -23,6 +23,7 @@ from lens_engine.scoring.endpoints.chat_words import find_answers, list_probes
 from lens_engine.scoring.endpoints.conformance import CHECK_QUESTIONS, CHECK_TURNS
 from lens_engine.scoring.endpoints.contract import Parts, ReadBatch, ReadPlan, ServerFacts
 from lens_engine.scoring.endpoints.reads import NO_LOG_PROB, check_log_probs, in_form_of
+from lens_engine.scoring.endpoints.server_words import read_name
 from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.scoring.floors import mark_floors
 from lens_engine.scoring.labels import check_distinct
@@ -99,7 +100,7 @@ class ChatServer:
             model=self._endpoint.model,
             context=self._endpoint.context or USUAL_CONTEXT,
             details={"answers as": self._answered_as},
-            note=", ".join(filter(None, [self._answered_as, self._fingerprint])),
+            note=", ".join(filter(None, [self._transport.clean(self._answered_as or ""), self._fingerprint])),
         )
 
     @property
@@ -202,7 +203,7 @@ class ChatServer:
         body = fields | merge_fields(self._endpoint.extra, self.usual_written)
         tokens = sum(self.count_tokens([write_turns(turns)]))
         answer = await self._transport.post("/chat/completions", body, tokens=tokens, written=self.most_written)
-        self._check_model(self._transport.clean(answer["model"]), answer.get("system_fingerprint"))
+        self._check_model(read_name(answer["model"]), answer.get("system_fingerprint"))
         return {**answer["choices"][0]}
 
     def _read_prompt(self, prompt: Parts) -> list[Turn]:
@@ -211,16 +212,15 @@ class ChatServer:
             raise EndpointError(f"{self._transport.where} is asked by turns of a chat, and this prompt is a text")
         return lift_system([turn for own in turns for turn in own])
 
-    def _check_model(self, name: str, fingerprint: object) -> None:
+    def _check_model(self, name: str | None, fingerprint: object) -> None:
         """A name with a date may answer for one without; another one later is another model."""
         self._fingerprint = self._transport.clean(fingerprint or "")
-        if self._answered_as is None:
-            self._answered_as = name
-        elif name != self._answered_as:
+        self._answered_as = self._answered_as or name
+        if name != self._answered_as:
             raise EndpointError(
                 f"{self._transport.where} answers under another name than before (check: model): name the model with "
                 "its date, or an address that asks one model",
-                said=f"{name}, and before {self._answered_as}",
+                said=self._transport.clean(f"{name}, and before {self._answered_as}"),
             )
 
     def _choose_words(self, task: Task) -> ChatTask:

@@ -13,6 +13,7 @@ from typing import Any
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.scoring.endpoints.contract import Part, Parts, ReadBatch, ServerFacts
+from lens_engine.scoring.endpoints.server_words import read_name
 from lens_engine.scoring.endpoints.token_server import TokenServer, read_context, read_tokens
 from lens_engine.scoring.endpoints.transport import Transport
 
@@ -119,10 +120,10 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
         raise EndpointError(f"{transport.where} has no model {endpoint.model!r}", said=said)
     settings = props.get("default_generation_settings") or {}
     return ServerFacts(
-        version=f"llama.cpp {transport.clean(props.get('build_info'))}",
-        model=transport.clean(PurePath(path).name),
+        version=f"llama.cpp {read_name(props.get('build_info'))}",
+        model=read_name(PurePath(path).name) or "",
         context=read_context(endpoint, settings.get("n_ctx"), transport.where),
-        details={"alias": alias, "weights": transport.clean(props.get("model_ftype"))},
+        details={"alias": alias, "weights": read_name(props.get("model_ftype"))},
         number_format="float32" if props.get("model_ftype") == "all F32" else "unknown",
         slots=int(props.get("total_slots") or 1),
     )

@@ -1,4 +1,4 @@
-"""What a server says, as a log or a result may show it: in short, in printable characters, without secrets."""
+"""What a server says: in short, in printable characters and, as a log or a result may show it, without secrets."""
 
 import re
 from collections.abc import Iterator
@@ -21,13 +21,29 @@ def clean_words(said: object, key: str | None = None) -> str:
     Args:
         key: the key of the server; words with a part of it are masked.
     """
-    is_plain = said is None or isinstance(said, str | int | float)
-    text = str(said if is_plain else type(said).__name__)[:_READ_CHARACTERS]
+    text = _write(said)[:_READ_CHARACTERS]
     if key:
         text = text.replace(key, "[key]")
     text = _BEARER.sub(r"\1 [key]", text)
     pieces = set(_cut(key or ""))
     text = _WORD.sub(lambda word: "[key]" if _is_secret(word.group(), pieces) else word.group(), text)
+    return _make_printable(text)
+
+
+def read_name(said: object) -> str | None:
+    """The beginning of a name or version that tells what a server runs; None if it says none.
+
+    Nothing is masked: a name may look like a key, and two models must not get one name.
+    """
+    return None if said is None else _make_printable(_write(said))
+
+
+def _write(said: object) -> str:
+    is_plain = said is None or isinstance(said, str | int | float)
+    return str(said if is_plain else type(said).__name__)
+
+
+def _make_printable(text: str) -> str:
     return "".join(one if one.isprintable() else " " for one in text[:_MOST_CHARACTERS]).strip()
 
 

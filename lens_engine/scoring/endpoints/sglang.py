@@ -8,6 +8,7 @@ from typing import Any
 
 from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.scoring.endpoints.contract import Part, ReadBatch, ServerFacts
+from lens_engine.scoring.endpoints.server_words import read_name
 from lens_engine.scoring.endpoints.token_server import TokenServer, find_model, read_context
 from lens_engine.scoring.endpoints.transport import Transport
 
@@ -51,9 +52,9 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
     model = await find_model(endpoint, transport)
     info = await transport.get("/get_server_info")
     return ServerFacts(
-        version=f"sglang {transport.clean(info.get('version'))}",
+        version=f"sglang {read_name(info.get('version'))}",
         model=endpoint.model,
         context=read_context(endpoint, model.get("max_model_len"), transport.where),
-        details={name: transport.clean(info.get(field)) for name, field in _DETAILS.items()},
-        number_format=None if info.get("dtype") in (None, "auto") else transport.clean(info["dtype"]),
+        details={name: read_name(info.get(field)) for name, field in _DETAILS.items()},
+        number_format=None if info.get("dtype") in (None, "auto") else read_name(info["dtype"]),
     )

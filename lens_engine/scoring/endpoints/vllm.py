@@ -9,6 +9,7 @@ from typing import Any
 from lens_engine.errors import EndpointAway, EndpointError
 from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.scoring.endpoints.contract import Part, ReadBatch, ServerFacts
+from lens_engine.scoring.endpoints.server_words import read_name
 from lens_engine.scoring.endpoints.token_server import TokenServer, find_model, read_context
 from lens_engine.scoring.endpoints.transport import Transport
 
@@ -77,8 +78,8 @@ async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
             raise
         version = None  # a gateway may pass the calls of OpenAI's API only
     return ServerFacts(
-        version=f"vllm {transport.clean(version)}",
+        version=f"vllm {read_name(version)}",
         model=endpoint.model,
         context=read_context(endpoint, found.get("max_model_len"), transport.where),
-        details={"root": transport.clean(found.get("root"))},
+        details={"root": read_name(found.get("root"))},
     )

@@ -9,6 +9,8 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.pipeline import select_support_examples
+from lens_engine.result import SelectionResult
+from lens_engine.result.documents import write_fragment
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import Prefix
 from lens_engine.scoring.interruption import look_up
@@ -57,6 +59,11 @@ def limit(config: SelectionConfig, seconds: float, **changes: Any) -> SelectionC
     return config.model_copy(update={"budget": config.budget.model_copy(update={"max_seconds": seconds}), **changes})
 
 
+def check_shown(result: SelectionResult) -> None:
+    for shown in (str(result), result.summary(), write_fragment(result)):
+        assert "bag of words" in shown
+
+
 def test_run_without_a_choice_ends_at_its_limit_with_a_bag_of_words(
     problem: Problem, config: SelectionConfig, make_listener: Make
 ) -> None:
@@ -76,6 +83,7 @@ def test_run_without_a_choice_ends_at_its_limit_with_a_bag_of_words(
     assert result.support_examples[0].recommended is None
     assert len(listener.seen) > 2
     assert time.monotonic() - began < 60
+    check_shown(result)
 
 
 def test_same_run_with_more_time_goes_on(make_planted_problem: Make, make_config: Make, make_store: Make) -> None:
@@ -104,6 +112,24 @@ def test_test_rows_of_a_known_choice_take_the_limit_once_more_at_most(
     assert result.test is None
     assert any("the budget did not cover:" in warning and "the test rows" in warning for warning in result.warnings)
     assert result.classifier is not None
+    check_shown(result)
+
+
+def test_test_rows_end_at_the_last_moment_of_a_run_without_a_limit(problem: Problem, config: SelectionConfig) -> None:
+    scorer, began = SlowScorer(), time.monotonic()
+
+    result = select_support_examples(
+        problem,
+        scorer,
+        config.model_copy(update={"method": "random"}),
+        deadline=began + 0.3,
+        last_moment=began + 0.8,
+    )
+
+    assert scorer.num_pairs * PAIR_SECONDS < 1.5
+    assert result.test is None
+    assert result.classifier is not None
+    assert any("the operator's time limit for a run" in warning for warning in result.warnings)
 
 
 def test_time_limit_that_is_not_reached_changes_no_result(make_planted_problem: Make, make_config: Make) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lens_engine.classifier.candidates import Candidate
 from lens_engine.classifier.largest_class import advise_by_words, warn_of_largest_class
 from lens_engine.classifier.quality import Quality, measure_quality, measure_with_intervals
 from lens_engine.pipeline import select_support_examples
@@ -12,10 +13,12 @@ from lens_engine.result import SelectionResult
 from lens_engine.result.view import ResultView
 from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import estimate_cost
+from lens_engine.run.wording import say_classifier
 from lens_engine.suggestion.suggest import suggest_for_rows
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
+from tests.unit.lens_cli.results import CLASSIFIER
 
 NOTHING_TO_LEARN = [
     Example(row, f"text {row * 7919 % 1009} of {row}", "a" if row % 10 < 4 else "bc"[row % 2]) for row in range(160)
@@ -69,6 +72,21 @@ def test_run_below_the_largest_class_recommends_no_classifier() -> None:
     shown = [line.split() for line in result.summary().splitlines()]
     assert ["always", "the", "largest", "class", *[f"{share:.3f}"] * 2, "40"] in shown
     assert "always the largest class" in str(ResultView(result).accuracies.charts[0])
+
+
+def test_verdict_names_the_candidate_that_beats_the_largest_class_alone() -> None:
+    def make(num_prompts: int, right: int) -> Candidate:
+        update = {"test": quality(right), "prompts": CLASSIFIER.prompts[:num_prompts]}
+        classifier = CLASSIFIER.model_copy(update=update)
+        return Candidate(name="label_probabilities", classifier=classifier, cross_validated=quality(8), losses=())
+
+    chosen = make(1, 6)
+    assert say_classifier(chosen, [chosen, make(2, 5)]).startswith("Use no classifier of this run as it is")
+    assert say_classifier(chosen, [chosen, make(2, 9)]) == (
+        "The best by cross-validation, the classifier of label probabilities after one prompt, does not beat the "
+        "largest class on the test rows: 0.600 on 10 test rows, for 20 tokens an input; the classifier of label "
+        "probabilities after 2 prompts has 0.900; always the largest class has 0.600."
+    )
 
 
 def test_run_above_the_largest_class_recommends_its_classifier() -> None:

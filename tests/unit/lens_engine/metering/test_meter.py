@@ -2,6 +2,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from lens_engine.metering.chunks import CHUNK_TOKENS
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.scoring.base import Block, ParallelScorer, Prefix
+from lens_engine.scoring.interruption import look_up
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, Phase, StopReason
 
@@ -163,6 +165,16 @@ def test_test_rows_are_judged_beyond_the_deadline(make_meter: MakeMeter) -> None
     assert not meter.affords(Cost(1, 1))
     with meter.beyond_budget():
         assert meter.score([()], make_queries([10])).shape == (1, 1, 2)
+
+
+def test_test_rows_end_at_the_last_moment(make_meter: MakeMeter) -> None:
+    clock = Clock()
+    meter = make_meter(deadline=clock() - 2.0, last_moment=clock() - 1.0, clock=clock)
+
+    with meter.beyond_budget(), pytest.raises(Stopped) as stopped:
+        meter.score([()], make_queries([10]))
+
+    assert (stopped.value.reason, meter.met_deadline) == (StopReason.BUDGET, True)
 
 
 def test_slow_first_chunks_do_not_end_a_run_early(make_meter: MakeMeter) -> None:
@@ -390,3 +402,61 @@ def test_time_of_chunks_under_way_counts_against_the_limit(make_meter: MakeMeter
         meter.score(make_prefixes([5000] * 4), make_queries([10]))
 
     assert scorer.num_pairs == 1
+
+
+class SlowChunks(TableScorer):
+    """Takes 30 seconds for a chunk of 8,010 tokens, and hears of a stop after each second."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(max_prompt_tokens=100_000)
+        self._clock = clock
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        for _ in range(30):
+            self._clock.now += 1.0
+            self.feed(267)
+            look_up()
+        return super().score(prefixes, queries, label_spans)
+
+    def feed(self, tokens: int) -> None:
+        """Of a scorer that counts what it feeds."""
+
+
+class CountedChunks(SlowChunks):
+    """Counts its tokens after forwards of five seconds."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.counters = SimpleNamespace(fed_tokens=0)
+        self._fed = 0
+
+    def feed(self, tokens: int) -> None:
+        self._fed += tokens
+        if self._fed % (5 * tokens) == 0:
+            self.counters.fed_tokens = self._fed
+
+
+@pytest.mark.parametrize("kind", [SlowChunks, CountedChunks])
+def test_chunk_that_fits_with_the_reserve_is_not_stopped_halfway(
+    kind: type[SlowChunks], make_meter: MakeMeter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lens_engine.scoring.interruption._SECONDS", 0.0)
+    clock = Clock()
+    budget = BudgetOptions(max_seconds=100.0)
+    meter = make_meter(kind(clock), budget=budget, reserve=Cost(tokens=8010), clock=clock)
+
+    with pytest.raises(Stopped):
+        meter.score(make_prefixes([8000] * 5), make_queries([10]))
+
+    assert (meter.spent.pairs, meter.seconds) == (2, 60.0)
+
+
+def test_part_of_a_stopped_chunk_is_in_no_later_pace(make_meter: MakeMeter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lens_engine.scoring.interruption._SECONDS", 0.0)
+    clock = Clock()
+    meter = make_meter(CountedChunks(clock), budget=BudgetOptions(max_seconds=20.0), clock=clock)
+
+    with pytest.raises(Stopped):
+        meter.score(make_prefixes([8000]), make_queries([10]))
+
+    assert (meter.spent.pairs, meter.tokens_per_second) == (0, None)

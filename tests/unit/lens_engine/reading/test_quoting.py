@@ -1,11 +1,16 @@
 """A quote that nothing closes swallows no rows; what looks so is never taken without a note."""
 
+import io
 from pathlib import Path
 
 import pytest
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, parse_dataset, read_texts
+from lens_engine.reading.column_choice import find_columns
+from lens_engine.reading.column_profiles import profile_columns, read_names
+from lens_engine.reading.open_table import find_dialect
+from lens_engine.reading.quoting import find_quoting
 
 LABELS = ("billing", "delivery", "account")
 ROWS = [(f"message {number}", LABELS[number % 3]) for number in range(60)]
@@ -64,6 +69,41 @@ def test_quoted_text_with_lines_that_look_like_rows_is_taken_with_a_note(tmp_pat
     )
 
 
+CHAT = [("hello", "thanks", "good morning", "bye then")[number % 4] for number in range(140)]
+ANSWERS = [(str(number), ("yes", "no", "later")[number % 3]) for number in range(60)]
+
+
+def test_chat_with_lines_of_other_messages_stays_one_text(tmp_path: Path) -> None:
+    path = tmp_path / "chat.csv"
+    path.write_text("\n".join(["text", *CHAT[:70], '"Hi Anna\nhello\nthanks\nBye"', *CHAT[70:], ""]), "utf-8")
+    found = read_texts(path, ParsingLimits.of_own_files(), dialect=Dialect())
+    assert [row.text for row in found.rows] == [*CHAT[:70], "Hi Anna\nhello\nthanks\nBye", *CHAT[70:]]
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_list_with_values_of_other_rows_stays_one_text(tmp_path: Path, *, labels: bool) -> None:
+    answers = [
+        ",".join([f"ask {number}", answer, *[LABELS[number]] * labels])
+        for number, (_, answer) in enumerate(ANSWERS[:3])
+    ]
+    note = "\n".join(["to do", *answers, "done"])
+    rows = [*ANSWERS[:30], ("31", f'"{note}"'), *ANSWERS[30:]]
+    path = tmp_path / "notes.csv"
+    ends = [f",{LABELS[place % 3]}" * labels for place in range(len(rows))]
+    lines = [f"{name},{text}{end}\n" for (name, text), end in zip(rows, ends, strict=True)]
+    path.write_text("id,text" + ",label" * labels + "\n" + "".join(lines), "utf-8")
+    found = read_texts(path, ParsingLimits.of_own_files(), dialect=Dialect())
+    assert [row.text for row in found.rows] == [text.strip('"') for _, text in rows]
+
+
+def test_few_lines_that_look_like_rows_stay_one_text_with_a_note(tmp_path: Path) -> None:
+    rows = [*ROWS]
+    rows[5] = ('"first,billing\nsecond,account\nthird"', "delivery")
+    found = parse(write(rows, ","), tmp_path)
+    assert found.examples[5].text == "first,billing\nsecond,account\nthird"
+    assert sum("1 row has a quoted text with lines that look like rows" in warning for warning in found.warnings) == 1
+
+
 def test_bad_quote_among_quoted_texts_is_refused(tmp_path: Path) -> None:
     rows = [(f'"{text}, please"', label) for text, label in ROWS]
     rows[5] = ('"he said "no", please"', "delivery")
@@ -76,3 +116,51 @@ def test_file_of_texts_is_read_so_too(tmp_path: Path) -> None:
     path.write_text("text\tlabel\n" + 'x\tbilling\n"y\tbilling\nz\tbilling\n', "utf-8")
     found = read_texts(path, ParsingLimits.of_own_files(), dialect=Dialect())
     assert [row.text for row in found.rows] == ["x", '"y', "z"]
+
+
+def test_quoted_texts_with_the_delimiter_tell_that_quotes_enclose(tmp_path: Path) -> None:
+    rows = [(f'"Well, {text}"' if place % 20 == 0 else text, label) for place, (text, label) in enumerate(ROWS)]
+    rows[5] = (f'"{ROWS[5][0]}', ROWS[5][1])
+    with pytest.raises(InvalidDataset, match=r"row 5 \(line 7\) has a quote in the wrong place"):
+        parse(write(rows, ","), tmp_path)
+
+
+def test_quoted_text_with_the_delimiter_where_quotes_are_letters_is_refused_with_the_reason(tmp_path: Path) -> None:
+    rows = [*ROWS]
+    rows[2] = (f'"{ROWS[2][0]}', ROWS[2][1])
+    rows[5] = (f'"{ROWS[5][0]}', ROWS[5][1])
+    rows[8] = ('"Well, yes"', ROWS[8][1])
+    with pytest.raises(InvalidDataset, match="has 3 fields where the header has 2; quotes are read as letters here"):
+        parse(write(rows, ","), tmp_path)
+
+
+def test_columns_are_told_by_all_rows_where_quotes_are_letters(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tsv"
+    rows = [f"{number}\tmessage {number}\t{LABELS[number % 3]}\n" for number in range(200)]
+    path.write_text("a1\tb1\tc1\n" + "".join(rows).replace("message 0", '"message 0'), "utf-8")
+    dialect = find_dialect(path, "dataset", Dialect())
+    assert not dialect.has_quoting
+    assert [(one.name, one.num_values) for one in profile_columns(path, dialect)] == [
+        ("a1", 200),
+        ("b1", 200),
+        ("c1", 200),
+    ]
+    choice = find_columns(path, None, None, dialect)
+    assert (choice.text.name, choice.label.name) == ("b1", "c1")
+
+
+def test_quoted_header_names_the_columns_where_quotes_are_letters(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tsv"
+    rows = [*ROWS]
+    rows[5] = (f'"{ROWS[5][0]}', ROWS[5][1])
+    path.write_text(write(rows, "\t").replace("text\tlabel", '"text"\t"label"'), "utf-8")
+    found = parse_dataset(path, ParsingLimits.of_own_files(), text_column="text", label_column="label")
+    assert [(one.text, one.label) for one in found.examples] == rows
+    assert read_names(path, find_dialect(path, "dataset", Dialect())) == ["text", "label"]
+
+
+@pytest.mark.parametrize("beginning", ["text,label\n", 'text,label\n"a"b,c\n'])
+def test_rows_beyond_the_limit_are_not_counted(beginning: str) -> None:
+    content = io.TextIOWrapper(io.BytesIO((beginning + "ab,c\n" * 500_000).encode()), "utf-8", newline="")
+    find_quoting(content, ",", ParsingLimits(max_rows=100))
+    assert content.read()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from lens_engine.result.documents import write_fragment
 from lens_engine.result.tables import (
     name_choice,
     name_classifier,
@@ -9,7 +10,8 @@ from lens_engine.result.tables import (
     tabulate_examples,
     tabulate_prompts,
 )
-from tests.unit.lens_cli.results import TESTED, make_answer, make_result
+from lens_engine.views.table import NOTHING
+from tests.unit.lens_cli.results import QUALITY, TESTED, make_answer, make_result, make_tested
 
 
 def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
@@ -28,6 +30,21 @@ def test_prompts_are_shown_for_both_uses() -> None:
         ("random, on validation rows, mean of 10", "0.655 (0.50–0.83)", "–", "60"),
         ("other orders, mean of 10", "0.655 (0.50–0.83)", "–", "60"),
     )
+
+
+def test_result_without_tested_prompts_is_shown() -> None:
+    answers = tuple(
+        answer.model_copy(
+            update={"contenders": tuple(one.model_copy(update={"test": None}) for one in answer.contenders)}
+        )
+        for answer in make_result().support_examples
+    )
+    tested = make_tested("bag_of_words", "bag_of_words", 0, test=QUALITY.model_copy(update={"largest_class": 0.5}))
+    result = make_result(support_examples=answers, tested=(tested,))
+    assert tabulate_prompts(result).rows[3] == ("always the largest class", "0.500", "0.500", NOTHING)
+    assert str(result)
+    assert result.summary()
+    assert write_fragment(result)
 
 
 @pytest.mark.parametrize(("method", "row"), [("lens", 0), ("zero_shot", 1), ("random_and_validation", 2)])

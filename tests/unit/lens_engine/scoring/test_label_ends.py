@@ -73,6 +73,18 @@ def test_words_that_begin_no_other_stay_as_they_are() -> None:
     assert "label_end" not in TaskRecord.of(task).model_dump(mode="json")
 
 
+def test_long_text_after_the_label_word_is_tokenised_in_part() -> None:
+    sizes = list[int]()
+
+    def encode_alike(spans: Sequence[str]) -> list[tuple[str, ...]]:
+        sizes.extend(map(len, spans))
+        return [("a",) * (1 + place) for place, _ in enumerate(spans)]
+
+    with pytest.raises(InvalidVerbalizer, match="also with what ends it"):
+        end_label_words(Task("{text} {label}" + " and on" * 1000, WORDS), encode_alike)
+    assert sum(sizes) < 50_000
+
+
 def test_nothing_that_ends_a_word_is_refused() -> None:
     with pytest.raises(
         InvalidVerbalizer, match=r"'refund' begins 'refund status'.*put a mark after \{label\}"

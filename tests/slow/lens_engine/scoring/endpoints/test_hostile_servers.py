@@ -53,9 +53,9 @@ def asking(say: Say) -> Iterator[Transport]:
         listener.close()
 
 
-def saying(body: bytes, **headers: str) -> Say:
+def saying(body: bytes, status: str = "200 OK", **headers: str) -> Say:
     lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
-    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{lines}\r\n".encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{lines}\r\n".encode()
     return lambda connection: connection.sendall(head + body)
 
 
@@ -114,6 +114,18 @@ def test_packed_answer_is_bounded_by_its_unpacked_size() -> None:
 def test_packed_answer_within_the_bound_is_read() -> None:
     with asking(saying(gzip.compress(b'{"a": 1}'), Content_Encoding="gzip")) as asked:
         assert ask(asked) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "packing"), [(b"?", "br"), (b"?", "gzip"), (gzip.compress(b"busy"), "gzip"), (b"x" * 9 * MIB, "identity")]
+)
+def test_server_that_is_away_is_asked_again_however_it_says_so(
+    body: bytes, packing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "_ATTEMPTS", 2)
+    away = saying(body, status="503 Service Unavailable", Content_Encoding=packing)
+    with asking(away) as asked, pytest.raises(EndpointAway, match="status 503, after 2 attempts"):
+        ask(asked)
 
 
 @pytest.mark.parametrize("packing", ["br", "zstd", "gzip, gzip", "x"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lens_engine.scoring.endpoints.server_words import clean_words
+from lens_engine.scoring.endpoints.server_words import clean_words, read_name
 
 KEY = "sk-proj-0123456789abcdef"
 
@@ -29,3 +29,19 @@ def test_words_are_shown_without_secrets(said: object, shown: str) -> None:
 
 def test_short_key_is_masked() -> None:
     assert clean_words("the key abc is wrong", "abc") == "the key [key] is wrong"
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("/models/hf_Qwen2.5-7B-Instruct", "/models/hf_Qwen2.5-7B-Instruct"),
+        ("/models/hf_Qwen2.5-14B-Instruct", "/models/hf_Qwen2.5-14B-Instruct"),
+        ("two\nlines\0", "two lines"),
+        ("x" * 5000, "x" * 300),
+        (5, "5"),
+        (["a"], "list"),
+        (None, None),
+    ],
+)
+def test_name_of_a_model_is_not_masked(said: object, name: str | None) -> None:
+    assert read_name(said) == name
