@@ -66,7 +66,7 @@ class JobQueue:
         )
         self._workers = WorkerCount(lambda: self._find_workers(self._glancing_redis))
         self._pause = Pause()
-        self._moving = dict[str, set[bytes]]()  #: ids that were between the lists at the last sweep, by queue
+        self._moving = dict[str, set[bytes | str]]()  #: ids that were between the lists at the last sweep, by queue
 
     def _make_queues(self, connection: Redis) -> dict[str, Queue]:
         names = self._settings.queues
