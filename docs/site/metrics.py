@@ -66,8 +66,10 @@ def _read_process() -> Iterable[Metric]:
 
 def _read_service() -> Iterable[Metric]:
     """The metrics of a service with empty stores."""
-    database, queue = SimpleNamespace(session_scope=_open_empty), SimpleNamespace(list_devices=list)
-    services = SimpleNamespace(database=database, queue=queue, settings=Settings(_env_file=None))
+    settings = Settings(_env_file=None)
+    database = SimpleNamespace(session_scope=_open_empty)
+    queue = SimpleNamespace(find_workers=lambda: dict.fromkeys(settings.queues, 0))
+    services = SimpleNamespace(database=database, queue=queue, settings=settings)
     return ServiceState(cast(Services, services)).collect()
 
 

@@ -113,10 +113,12 @@ class Stack:
             self.workers.remove(self.warm)
 
     def cool(self) -> None:
-        """End the warm worker, so that it takes nothing from the workers of a test."""
+        """End the warm worker, so that it takes nothing from the workers of a test, and is not listed beside them."""
         if self.warm is not None:
             self.warm.stop()
             self.warm = None
+            for key in list(self.redis.scan_iter("rq:worker*")):
+                self.redis.delete(key)
 
     def start_worker(self, module: str = "worker", **environment: str) -> Worker:
         """Start a worker of the test's own. Each may be killed and frozen."""

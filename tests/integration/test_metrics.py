@@ -250,7 +250,7 @@ def test_labels_of_alerts_are_values_that_metrics_have(client: TestClient) -> No
 
 def test_every_alert_leads_to_its_lines_in_the_runbook() -> None:
     rules = yaml.safe_load((ROOT / "docs/alerts.yml").read_text("utf-8"))["groups"][0]["rules"]
-    headings = re.findall(r"^### (\w+)$", (ROOT / "docs/runbook.md").read_text("utf-8"), re.MULTILINE)
+    headings = re.findall(r"^## (\w+)$", (ROOT / "docs/runbook.md").read_text("utf-8"), re.MULTILINE)
     assert headings == [rule["alert"] for rule in rules]
     for rule in rules:
         assert rule["annotations"]["runbook_url"] == f"docs/runbook.md#{rule['alert'].lower()}"
