@@ -26,10 +26,9 @@ demo: $(INSTALLED) ## install, start everything, run one real selection over HTT
 up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C
 	@$(BIN)/lens up
 
-# Each process has a Postgres, a Redis and an API of its own. The file of a test decides the process, and the tests of the
-# browser stay together (tests/conftest.py).
+# Each process has a Postgres, a Redis and an API of its own. The file of a test decides the process.
 PROCESSES ?= 2
-PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup
+PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile
 
 .PHONY: unit
 unit: $(INSTALLED) ## tests that need no torch and no server; a minute

@@ -23,9 +23,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read at the import of torch; ti
 
 TESTS = Path(__file__).parent
 UNIT_TESTS = TESTS / "unit"
-OF_THE_BROWSER = (TESTS / "browser", TESTS / "nightly" / "browser")
-"""Rings that share a process of a run, so that one browser is started for all of their tests."""
-
 _are_units = pytest.StashKey[bool]()
 _numbers = itertools.count()
 
@@ -38,12 +35,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Say which tests run in one process: those of a file, and all of the browser."""
+    """Note whether the run has nothing but unit tests."""
     config.stash[_are_units] = all(UNIT_TESTS in item.path.parents for item in items)
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            is_of_browser = any(ring in item.path.parents for ring in OF_THE_BROWSER)
-            item.add_marker(pytest.mark.xdist_group("browser" if is_of_browser else str(item.path.relative_to(TESTS))))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,7 +25,7 @@ def running_service(servers: EmbeddedServers, folder: Path, **changes: object) -
     values: dict[str, object] = {
         "database_url": servers.database_url,
         "redis_url": servers.redis_url,
-        "lease_seconds": 2,
+        "lease_seconds": 3,
         "lease_renew_seconds": 0.5,
         "sweep_interval_seconds": 0.3,
         "retry_backoff_seconds": 0.1,
