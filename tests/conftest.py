@@ -6,6 +6,7 @@ imported by the fixtures that need them, so tests of the engine run on a machine
 """
 
 import itertools
+import logging
 import os
 import sys
 from collections.abc import Generator, Iterator
@@ -50,6 +51,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    logging.getLogger().setLevel(logging.WARNING)  # a command under test in this process may have changed it
     if item.get_closest_marker("gpu") is not None:
         import torch
 

@@ -126,7 +126,7 @@ def test_a_run_without_a_budget_ends_before_the_time_limit_with_the_best_so_far(
     selections: Selections, settings: Settings
 ) -> None:
     selection_id = selections.queued()
-    limited = settings.model_copy(update={"job_timeout_seconds": 4})
+    limited = settings.model_copy(update={"job_timeout_seconds": 10})
 
     with UnixSignalDeathPenalty(4, JobTimeoutException):
         run_with(limited, "slow", selection_id)
