@@ -46,8 +46,8 @@ def interrupted() -> TableScorer:
 
 
 def slow() -> TableScorer:
-    """Takes a quarter of a second for each call."""
-    return TableScorer(before_call=lambda _: time.sleep(0.25))
+    """Takes half a second for each call."""
+    return TableScorer(before_call=lambda _: time.sleep(0.5))
 
 
 def late() -> TableScorer:
