@@ -132,7 +132,7 @@ def migrate(
 
 def _refuse_losses(revision: str, losses: Mapping[str, int]) -> RefusedInput:
     listed = ", ".join(
-        show_count(number, f"{'value' if '.' in name else 'row'}") + f" of {name}" for name, number in losses.items()
+        show_count(number, "value" if "." in name else "row") + f" of {name}" for name, number in losses.items()
     )
     message = f"revision {revision} has no place for {listed}"
     return RefusedInput(message, "make a backup (pg_dump), and add --yes to delete it", "where: --to")
