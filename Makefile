@@ -39,7 +39,7 @@ llama-server: $(INSTALLED) ## build a real llama-server for tests, once, into th
 	$(BIN)/python -m tests.llama_server
 
 .PHONY: test
-test: $(INSTALLED) ## all that a change must not break: units, torch, real Postgres and Redis, real processes, pages; some twelve minutes
+test: $(INSTALLED) ## all that a change must not break: units, torch, real Postgres and Redis, real processes, pages; some ten minutes
 	$(PYTEST)
 
 .PHONY: nightly

@@ -51,7 +51,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    logging.getLogger().setLevel(logging.WARNING)  # a command under test in this process may have changed it
+    # A command under test in this process may have changed the levels.
+    logging.getLogger().setLevel(logging.WARNING)
+    for name in ("app", "worker", "lens_engine", "lens_cli"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
     if item.get_closest_marker("gpu") is not None:
         import torch
 
