@@ -15,7 +15,7 @@ import numpy as np
 
 from lens_engine.scoring.base import Prefix, ScorerIdentity
 from lens_engine.scoring.labels import check_distinct
-from lens_engine.scoring.limits import check_finite, check_layers, check_prompt_lengths
+from lens_engine.scoring.limits import check_finite, check_layers, check_pair_lengths, check_prompt_lengths
 from lens_engine.task.special_tokens import drop_marks, mark
 from lens_engine.types import POOLINGS, LabelLogProbs, States
 
@@ -41,12 +41,13 @@ class TableScorer:
 
     Args:
         log_prob: returns the log-probability of one prefix, query and label span; by default a hash of the three.
-        before_call: called before each `score` with the number of the call (from 0). It may sleep to simulate a
-            slow model, or raise to simulate a failure.
+        before_call: called before each `score` or `score_pairs` with the number of the call (from 0). It may sleep to
+            simulate a slow model, or raise to simulate a failure.
         max_prompt_tokens: longer prompts raise `PromptTooLong`.
         name: value of `identity.model`.
 
-    `num_calls` and `num_pairs` count the calls and the pairs scored. `calls` holds (P, Q, L) of each call.
+    `num_calls` and `num_pairs` count the calls and the pairs scored. `calls` holds (P, Q, L) of each call, and
+    (1, pairs, L) of a call of `score_pairs`.
     """
 
     def __init__(
@@ -91,20 +92,38 @@ class TableScorer:
         return turns + mark("<assistant>")
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        self._check(check_prompt_lengths, prefixes, queries, label_spans)
+        pairs = [(prefix, query) for prefix in prefixes for query in queries]
+        return self._answer(pairs, (len(prefixes), len(queries)), label_spans)
+
+    def score_pairs(
+        self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
+    ) -> LabelLogProbs:
+        pairs = list(zip(prefixes, queries, strict=True))
+        self._check(check_pair_lengths, prefixes, queries, label_spans)
+        return self._answer(pairs, (1, len(pairs)), label_spans)[0]
+
+    def _check(
+        self,
+        check_lengths: Callable[[Sequence[int], Sequence[int], int, int], None],
+        prefixes: Sequence[Prefix],
+        queries: Sequence[str],
+        label_spans: Sequence[str],
+    ) -> None:
         check_distinct(label_spans, self.encode_label_spans(label_spans))
-        check_prompt_lengths(
-            [sum(self.count_tokens(prefix)) for prefix in prefixes],
-            self.count_tokens(queries),
-            max(self.count_tokens(label_spans)),
-            self._max_prompt_tokens,
-        )
+        held = [sum(self.count_tokens(prefix)) for prefix in prefixes]
+        longest = max(self.count_tokens(label_spans))
+        check_lengths(held, self.count_tokens(queries), longest, self._max_prompt_tokens)
+
+    def _answer(
+        self, pairs: Sequence[tuple[Prefix, str]], shape: tuple[int, int], label_spans: Sequence[str]
+    ) -> LabelLogProbs:
+        """`label_log_probs  # [*shape, labels]`; counts a call."""
         if self._before_call is not None:
             self._before_call(self.num_calls)
-        self.calls.append((len(prefixes), len(queries), len(label_spans)))
-        label_log_probs: LabelLogProbs = np.array(  # [prefixes, queries, labels]
-            [[[self._log_prob(p, q, span) for span in label_spans] for q in queries] for p in prefixes],
-            dtype=np.float32,
-        ).reshape(len(prefixes), len(queries), len(label_spans))
+        self.calls.append((*shape, len(label_spans)))
+        values = [self._log_prob(prefix, query, span) for prefix, query in pairs for span in label_spans]
+        label_log_probs: LabelLogProbs = np.array(values, dtype=np.float32).reshape(*shape, len(label_spans))
         check_finite(label_log_probs, label_spans)
         return label_log_probs
 

@@ -1,4 +1,4 @@
-"""Judgements: the label log-probabilities of rows after one prefix."""
+"""Judgements: the label log-probabilities of rows, after one prefix or each after its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class EvaluationRows:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Label log-probabilities of the rows after one prefix `[rows, labels]`, with the gold labels."""
+    """Label log-probabilities of the rows `[rows, labels]` after one prefix, or each after its own, and gold labels."""
 
     label_log_probs: LabelLogProbs
     gold: IndexArray
@@ -100,10 +100,29 @@ def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) -> lis
         EndpointError: a chat lists too few of the labels; see `check_floors` and `check_true_floors`.
     """
     scores = meter.score(prefixes, rows.queries)
+    _check_all_floors(scores, meter, rows)
+    return [Judgement(one, rows.gold) for one in scores]
+
+
+def judge_pairs(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) -> Judgement:
+    """Score each row after its own prefix.
+
+    Args:
+        prefixes: of each row, in the order of the rows.
+
+    Raises:
+        ValueError: there are not as many prefixes as rows.
+        EndpointError: as `judge`.
+    """
+    scores = meter.score_pairs(prefixes, rows.queries)
+    _check_all_floors(scores, meter, rows)
+    return Judgement(scores, rows.gold)
+
+
+def _check_all_floors(scores: LabelLogProbs, meter: Meter, rows: EvaluationRows) -> None:
     if has_floors(rows.task):
         check_floors(scores, meter.scorer.identity.model)
         check_true_floors(scores, rows.gold, meter.scorer.identity.model)
-    return [Judgement(one, rows.gold) for one in scores]
 
 
 def spread(judgements: Sequence[Judgement]) -> Spread:

@@ -60,6 +60,29 @@ def cut_chunks(
             yield Chunk(rows, columns, block, cost)
 
 
+def cut_pair_chunks(
+    prefixes: Sequence[Prefix],
+    queries: Sequence[str],
+    count_tokens: Callable[[str], int],
+    device: str,
+    label_tokens: int = 0,
+) -> Iterator[Chunk]:
+    """Paired chunks: query i after prefix i alone. The whole prompt of each pair counts.
+
+    Args:
+        label_tokens: as `cut_chunks`.
+
+    Raises:
+        ValueError: there are not as many prefixes as queries.
+    """
+    prompt_tokens = [sum(map(count_tokens, (*prefix, query))) for prefix, query in zip(prefixes, queries, strict=True)]
+    most = CHUNK_TOKENS.get(device, CHUNK_TOKENS["cpu"])
+    for columns in _runs([tokens + label_tokens for tokens in prompt_tokens], most):
+        block = Block(tuple(prefixes[columns]), tuple(queries[columns]), is_paired=True)
+        tokens = sum(prompt_tokens[columns])
+        yield Chunk(slice(0, 1), columns, block, Cost(block.num_pairs, tokens, tokens, block.num_pairs))
+
+
 def _runs(costs: Sequence[int], most: int) -> Iterator[slice]:
     """Slices of consecutive items whose costs sum to at most `most`; each slice has at least one item."""
     start, total = 0, 0

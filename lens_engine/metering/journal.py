@@ -9,7 +9,7 @@ order, the journal answers those that were scored, bit for bit, and their cost i
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ _SCORES, _SHAPES, _KEYS, _FOUND = "journal_scores", "journal_shapes", "journal_k
 
 
 class Entry(NamedTuple):
-    """The scores of a chunk `[prefixes, queries, labels]`, and whether they were found in a pair cache."""
+    """The scores of a chunk `[rows, columns, labels]`, and whether they were found in a pair cache."""
 
     scores: LabelLogProbs
     is_found: bool
@@ -54,21 +54,21 @@ class Journal:
         self._bytes = sum(entry.scores.nbytes for entry in self._earlier.values())
         self._saved_at = time.monotonic()
 
-    def replay(self, block: Block) -> Entry | None:
-        """What an earlier attempt scored for this block, once; None if it did not."""
+    def replay(self, block: Block, label_spans: Sequence[str]) -> Entry | None:
+        """What an earlier attempt scored for this block and these label spans, once; None if it did not."""
         if not self._earlier:
             return None
-        key = _digest(block)
+        key = _digest(block, label_spans)
         entry = self._earlier.pop(key, None)
         if entry is not None:
             self._entries[key] = entry
         return entry
 
-    def keep(self, block: Block, scores: LabelLogProbs, *, is_found: bool) -> None:
+    def keep(self, block: Block, label_spans: Sequence[str], scores: LabelLogProbs, *, is_found: bool) -> None:
         """Keep the scores of a block, and save the journal if it is time."""
         if self._save is None or self._bytes + scores.nbytes > MOST_BYTES:
             return
-        self._entries[_digest(block)] = Entry(scores, is_found)
+        self._entries[_digest(block, label_spans)] = Entry(scores, is_found)
         self._bytes += scores.nbytes
         if time.monotonic() - self._saved_at >= SECONDS:
             self._save()
@@ -103,5 +103,6 @@ def _unpack(arrays: Mapping[str, NDArray[Any]]) -> dict[bytes, Entry]:
     }
 
 
-def _digest(block: Block) -> bytes:
-    return hashlib.sha256(json.dumps([block.prefixes, block.queries]).encode()).digest()
+def _digest(block: Block, label_spans: Sequence[str]) -> bytes:
+    content = [block.prefixes, block.queries, block.is_paired, list(label_spans)]
+    return hashlib.sha256(json.dumps(content).encode()).digest()

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import BudgetSpent, ModelError
-from lens_engine.metering.chunks import Chunk, count_label_tokens, cut_chunks
+from lens_engine.metering.chunks import Chunk, count_label_tokens, cut_chunks, cut_pair_chunks
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.journal import Journal
 from lens_engine.metering.money import Money
@@ -105,11 +105,32 @@ class Meter:
         Raises:
             Stopped: before a chunk or a request that the budget does not cover, or when the listener asks for a stop.
         """
-        result = np.empty((len(prefixes), len(queries), len(self.label_spans)), dtype=np.float32)
+        result = self._score(cut_chunks, prefixes, queries, len(prefixes))
+        check_finite(result, self.label_spans)
+        return result
+
+    def score_pairs(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> LabelLogProbs:
+        """`label_log_probs  # [pairs, labels]` of each query after its own prefix; see PairScorer.score_pairs.
+
+        Chunks, budgets and stops are as in `score`. The whole prompt of each pair counts.
+
+        Raises:
+            ValueError: there are not as many prefixes as queries.
+            Stopped: as `score`.
+        """
+        (result,) = self._score(cut_pair_chunks, prefixes, queries, 1)
+        check_finite(result, self.label_spans)
+        return np.asarray(result)
+
+    def _score(
+        self, cut: Callable[..., Iterable[Chunk]], prefixes: Sequence[Prefix], queries: Sequence[str], num_rows: int
+    ) -> LabelLogProbs:
+        """`label_log_probs  # [rows, queries, labels]`, in the chunks that `cut` makes as `cut_chunks` does."""
+        result = np.empty((num_rows, len(queries), len(self.label_spans)), dtype=np.float32)
         self.learn_lengths([*queries, *(segment for prefix in prefixes for segment in prefix)])
         label_tokens = count_label_tokens(self.label_spans, self.count_tokens)
-        chunks = deque(cut_chunks(prefixes, queries, self.count_tokens, self.scorer.identity.device, label_tokens))
-        while chunks and (entry := self.journal.replay(chunks[0].block)) is not None:
+        chunks = deque(cut(prefixes, queries, self.count_tokens, self.scorer.identity.device, label_tokens))
+        while chunks and (entry := self.journal.replay(chunks[0].block, self.label_spans)) is not None:
             self._check(chunks[0].cost)
             chunk = chunks.popleft()
             self.pairs_from_cache += chunk.cost.pairs * entry.is_found
@@ -122,7 +143,6 @@ class Meter:
                     result[chunk.rows, chunk.columns] = scores
         except BudgetSpent as error:
             raise Stopped(StopReason.BUDGET) from error
-        check_finite(result, self.label_spans)
         return result
 
     @property
@@ -258,7 +278,7 @@ class Meter:
                 self._count(chunk.cost)
                 if taken:
                     self._hold_pace()
-                self.journal.keep(chunk.block, scores, is_found=is_found)
+                self.journal.keep(chunk.block, self.label_spans, scores, is_found=is_found)
                 yield chunk, scores
         finally:
             self._leave_chunk()  # also one that was stopped

@@ -53,6 +53,12 @@ class Prices:
         tokens, prompt_tokens = (permutations * (times * prefix + queries) for times in (1, num_rows))
         return Cost(permutations * num_rows, round(tokens), round(prompt_tokens), permutations)
 
+    def judging_pairs(self, num_forms: int, num_rows: int, demonstrations: int) -> Cost:
+        """`num_forms` forms of a prompt on `num_rows` rows each, where every row has its own demonstrations."""
+        pairs = num_forms * num_rows
+        tokens = round(pairs * (demonstrations * self.lengths.demonstration + self.lengths.query))
+        return Cost(pairs, tokens, tokens, pairs)
+
     def validating(self, permutations: int) -> Cost:
         """Each permutation on every validation row."""
         return self.judging(permutations, len(self.rows.validation))

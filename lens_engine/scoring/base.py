@@ -2,15 +2,18 @@
 
 LENS needs one operation: for each prefix (zero or more demonstrations), each query and each label
 word, compute log p(label word | prefix ⊕ query). Zero-shot scores, one-shot contributions (Eq. 3),
-the judging of a permutation and contextual calibration are all calls of this operation.
+the judging of a permutation and contextual calibration are all calls of this operation. Where each
+query has demonstrations of its own, query i is asked after prefix i alone (`score_pairs`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, cast, runtime_checkable
 
+import numpy as np
+
 from lens_engine.task.template import Task
-from lens_engine.types import LabelLogProbs, States
+from lens_engine.types import LabelLogProbs
 
 Prefix = tuple[str, ...]
 """Rendered demonstrations, each a segment that is tokenised alone; () is zero-shot."""
@@ -18,10 +21,31 @@ Prefix = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Prefixes and queries of one call; every prefix is scored with every query."""
+    """Prefixes and queries of one call; every prefix is scored with every query.
+
+    In a paired block, query i is scored after prefix i alone. Its scores have one row  # [1, Q, L].
+
+    Raises:
+        ValueError: a paired block has not as many prefixes as queries.
+    """
 
     prefixes: tuple[Prefix, ...]
     queries: tuple[str, ...]
+    is_paired: bool = False
+
+    def __post_init__(self) -> None:
+        if self.is_paired and len(self.prefixes) != len(self.queries):
+            raise ValueError(f"{len(self.queries)} queries have {len(self.prefixes)} prefixes; each needs its own")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the scores: prefixes and queries, or 1 and the number of pairs."""
+        return 1 if self.is_paired else len(self.prefixes), len(self.queries)
+
+    @property
+    def num_pairs(self) -> int:
+        rows, columns = self.shape
+        return rows * columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +127,29 @@ def find_scorer(model: LabelScorer | OpenModel) -> LabelScorer:
 
 
 @runtime_checkable
+class PairScorer(LabelScorer, Protocol):
+    """A scorer that scores many queries, each after its own prefix, in one call."""
+
+    def score_pairs(
+        self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
+    ) -> LabelLogProbs:
+        """Score each query after its own prefix.
+
+        Args:
+            prefixes: as many as queries; query i follows prefix i.
+            queries, label_spans: as `LabelScorer.score`.
+
+        Returns:
+            `label_log_probs  # [pairs, L]` float32; those of `LabelScorer.score` for each pair alone, up to rounding.
+
+        Raises:
+            ValueError: there are not as many prefixes as queries.
+            LensError: as `LabelScorer.score`.
+        """
+        ...
+
+
+@runtime_checkable
 class ParallelScorer(LabelScorer, Protocol):
     """A scorer with several workers; every worker gives equal bits for equal blocks."""
 
@@ -112,42 +159,13 @@ class ParallelScorer(LabelScorer, Protocol):
     def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
         """Score blocks in parallel; yields `[P, Q, L]` for each, as `score`, in the order of the blocks.
 
+        A paired block gives `[1, Q, L]`.
+
         The caller's thread takes a block from `blocks` when a worker can soon start it. Every block taken is scored
         and yielded, even if `blocks` ends early.
 
         Raises:
             LensError: as `score`; raised in place of the failed block's scores.
-        """
-        ...
-
-
-@runtime_checkable
-class StatesScorer(LabelScorer, Protocol):
-    """A scorer that also shows the hidden states of its model."""
-
-    @property
-    def num_layers(self) -> int:
-        """Number of decoder layers; 0 if the scorer cannot find them, and then it shows no states."""
-        ...
-
-    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
-        """Hidden states of each query after one prefix.
-
-        Args:
-            prefix: computed once for all queries; () for none.
-            queries: Q texts; none is empty.
-            layers: numbers of decoder layers, from 1 (the output of the first) to `num_layers`; in any order. The model
-                computes a query up to the highest.
-
-        Returns:
-            `states  # [layers, 2, Q, size]` float32, in the order of `layers` and `POOLINGS`: the state of the query's
-            last token, and the mean over the query's tokens. States are outputs of decoder layers as they are: the
-            final norm is not applied, not even to the last layer.
-
-        Raises:
-            PromptTooLong: a prefix with a query exceeds `max_prompt_tokens`.
-            NonFiniteScore: the model returned NaN or an infinity.
-            ValueError: there is no layer, or a layer is out of range.
         """
         ...
 
@@ -195,4 +213,28 @@ def score_blocks(scorer: LabelScorer, blocks: Iterable[Block], label_spans: Sequ
         yield from scorer.score_blocks(blocks, label_spans)
         return
     for block in blocks:
-        yield scorer.score(block.prefixes, block.queries, label_spans)
+        yield score_block(scorer, block, label_spans)
+
+
+def score_block(scorer: LabelScorer, block: Block, label_spans: Sequence[str]) -> LabelLogProbs:
+    """`label_log_probs  # [P, Q, L]` of a block, `[1, Q, L]` of a paired one, by one worker.
+
+    A scorer that is no `PairScorer` is asked for one pair after the other.
+    """
+    if not block.is_paired:
+        return scorer.score(block.prefixes, block.queries, label_spans)
+    if isinstance(scorer, PairScorer):
+        return scorer.score_pairs(block.prefixes, block.queries, label_spans)[np.newaxis]
+    scores: LabelLogProbs = np.empty((*block.shape, len(label_spans)), np.float32)
+    for place, (prefix, query) in enumerate(zip(block.prefixes, block.queries, strict=True)):
+        scores[0, place] = scorer.score([prefix], [query], label_spans)[0, 0]
+    return scores
+
+
+def score_pairs(
+    scorer: LabelScorer, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
+) -> LabelLogProbs:
+    """As `PairScorer.score_pairs`, by any scorer  # [pairs, L]."""
+    block = Block(tuple(prefixes), tuple(queries), is_paired=True)
+    (scores,) = score_blocks(scorer, [block], label_spans)
+    return scores[0]

@@ -1,6 +1,6 @@
 """Checks that every scorer makes before and after a forward."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -18,15 +18,36 @@ def check_prompt_lengths(
     """
     if not prefix_lengths or not query_lengths:
         return
-    prefix = int(np.argmax(prefix_lengths))
-    query = int(np.argmax(query_lengths))
-    total = prefix_lengths[prefix] + query_lengths[query] + longest_span
+    prefix, query = int(np.argmax(prefix_lengths)), int(np.argmax(query_lengths))
+    parts = {
+        f"prefix {prefix}": prefix_lengths[prefix],
+        f"query {query}": query_lengths[query],
+        "label word": longest_span,
+    }
+    _check_prompt_length(parts, max_prompt_tokens)
+
+
+def check_pair_lengths(
+    prefix_lengths: Sequence[int], query_lengths: Sequence[int], longest_span: int, max_prompt_tokens: int
+) -> None:
+    """As `check_prompt_lengths`, where query i follows prefix i alone."""
+    if not prefix_lengths:
+        return
+    place = int(np.argmax(np.add(prefix_lengths, query_lengths)))
+    prefix, query = prefix_lengths[place], query_lengths[place]
+    parts = {f"prefix {place}": prefix, f"query {place}": query, "label word": longest_span}
+    _check_prompt_length(parts, max_prompt_tokens)
+
+
+def _check_prompt_length(parts: Mapping[str, int], max_prompt_tokens: int) -> None:
+    """`parts`: number of tokens by the name of each part of the prompt."""
+    total = sum(parts.values())
     if total <= max_prompt_tokens:
         return
+    lengths = ", ".join(f"{name}: {length}" for name, length in parts.items())
     raise PromptTooLong(
-        f"a prompt of {total} tokens (prefix {prefix}: {prefix_lengths[prefix]}, query {query}: "
-        f"{query_lengths[query]}, label word: {longest_span}) exceeds the model's {max_prompt_tokens}; shorten the "
-        "texts or use fewer demonstrations",
+        f"a prompt of {total} tokens ({lengths}) exceeds the model's {max_prompt_tokens}; shorten the texts or use "
+        "fewer demonstrations",
         field="examples",
     )
 
@@ -34,16 +55,21 @@ def check_prompt_lengths(
 def check_finite(label_log_probs: LabelLogProbs, label_spans: Sequence[str]) -> None:
     """Refuse NaN and infinities.
 
+    Args:
+        label_log_probs: `[prefixes, queries, labels]`, or `[pairs, labels]`.
+
     Raises:
-        NonFiniteScore: the message names prefix, query and label word of the first bad value.
+        NonFiniteScore: the message names prefix and query, or the pair, and the label word of the first bad value.
     """
     finite = np.isfinite(label_log_probs)
     if finite.all():
         return
-    prefix, query, label = (int(index) for index in np.argwhere(~finite)[0])
+    *place, label = (int(index) for index in np.argwhere(~finite)[0])
+    names = ("prefix", "query") if len(place) == 2 else ("pair",)
+    where = ", ".join(f"{name} {index}" for name, index in zip(names, place, strict=True))
     raise NonFiniteScore(
-        f"the model gave {label_log_probs[prefix, query, label]} for label word {label_spans[label]!r} "
-        f"(prefix {prefix}, query {query}); try dtype bfloat16 or float32, or another model"
+        f"the model gave {label_log_probs[*place, label]} for label word {label_spans[label]!r} ({where}); try dtype "
+        "bfloat16 or float32, or another model"
     )
 
 

@@ -6,6 +6,7 @@ They give what `TableScorer` gives, so that a disturbed run must end with the di
 import os
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -22,9 +23,17 @@ class _Noting(TableScorer):
 
     def score(self, prefixes, queries, label_spans):  # type: ignore[no-untyped-def]
         found = super().score(prefixes, queries, label_spans)
+        self._note(queries)
+        return found
+
+    def score_pairs(self, prefixes, queries, label_spans):  # type: ignore[no-untyped-def]
+        found = super().score_pairs(prefixes, queries, label_spans)
+        self._note(queries)
+        return found
+
+    def _note(self, queries: Sequence[str]) -> None:
         with asked_path(Path(os.environ[HOLD_VARIABLE])).open("a") as file:
             file.write("".join(f"{query.strip()}\n" for query in queries))
-        return found
 
 
 def asked_path(hold: Path) -> Path:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lens_engine.scoring.base import Block, Prefix, ScorerIdentity
+from lens_engine.scoring.base import Block, Prefix, ScorerIdentity, score_block
 from lens_engine.types import LabelLogProbs, States
 
 if TYPE_CHECKING:
@@ -82,5 +82,5 @@ class ScoringActor:
         """Score a block in forwards of `token_budget` tokens, or fewer if memory runs out."""
         scorer = self._scorer
         scorer.token_budget = token_budget
-        label_log_probs = scorer.score(block.prefixes, block.queries, label_spans)
+        label_log_probs = score_block(scorer, block, label_spans)
         return BlockScores(label_log_probs, token_budget, scorer.token_budget)

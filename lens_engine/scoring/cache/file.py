@@ -1,6 +1,6 @@
 """Blocks of log-probabilities on disk, in a file of bounded size, for later selections. Does not import torch.
 
-A block holds the scores of one call of `LabelScorer.score`. Keys are hashes and values are numbers: no text is stored.
+A block holds the scores of one call of a scorer. Keys are hashes and values are numbers: no text is stored.
 The file may be deleted at any time. A fault of the file costs only time: it is logged once, as a warning, and the run
 computes the blocks that it cannot read.
 """

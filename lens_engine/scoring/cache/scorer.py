@@ -1,7 +1,7 @@
 """A scorer that looks up blocks in a pair cache and computes the blocks that it does not find.
 
-The unit is the block: one call with all its prefixes and queries. A block that is found has the same bits as a computed
-block, so a result never depends on the cache; see docs/decisions/0006-pair-cache-by-blocks.md.
+The unit is the block: one call with all its prefixes and queries, paired or not. A block that is found has the same
+bits as a computed block, so a result never depends on the cache; see docs/decisions/0006-pair-cache-by-blocks.md.
 """
 
 import hashlib
@@ -87,7 +87,7 @@ class RememberingScorer:
             if found is None or key != self._make_key(block, label_spans):  # the token budget was halved since
                 yield from self.score_blocks([block], label_spans)
             else:
-                self.pairs_found += len(block.prefixes) * len(block.queries)
+                self.pairs_found += block.num_pairs
                 yield found
 
     def _compute(self, stretch: Iterable[_LookedUp], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
@@ -110,7 +110,7 @@ class RememberingScorer:
         if identity.revision == "unknown":  # of a model in memory; two such models may differ
             return None
         decisive = {name: value for name, value in identity.decisive().items() if name != "model"}
-        content = [decisive, self._surroundings, block.prefixes, block.queries, list(label_spans)]
+        content = [decisive, self._surroundings, block.prefixes, block.queries, block.is_paired, list(label_spans)]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
 
 

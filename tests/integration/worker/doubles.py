@@ -152,6 +152,10 @@ class CountingScorer(TableScorer):
         COUNTED.append(len(queries))
         return super().score(prefixes, queries, label_spans)
 
+    def score_pairs(self, prefixes, queries, label_spans):  # type: ignore[no-untyped-def]
+        COUNTED.append(len(queries))
+        return super().score_pairs(prefixes, queries, label_spans)
+
 
 def counting() -> TableScorer:
     return CountingScorer(name=BUNDLED_MODEL)
@@ -177,9 +181,16 @@ class PaidScorer(TableScorer):
         return Bill(prefixes, prompt_tokens, float(pairs))
 
     def score(self, prefixes, queries, label_spans):  # type: ignore[no-untyped-def]
+        self._pay()
+        return super().score(prefixes, queries, label_spans)
+
+    def score_pairs(self, prefixes, queries, label_spans):  # type: ignore[no-untyped-def]
+        self._pay()
+        return super().score_pairs(prefixes, queries, label_spans)
+
+    def _pay(self) -> None:
         self.spending.reserve(1.0)
         self.spending.settle(1.0, None, is_paid=True)
-        return super().score(prefixes, queries, label_spans)
 
 
 def paid() -> TableScorer:

@@ -26,7 +26,7 @@ from lens_engine.language_model.ray.team import AHEAD, MAX_LOSSES, Team
 from lens_engine.metering.progress import Progress, SilentListener
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
-from lens_engine.scoring.base import Block, ParallelScorer
+from lens_engine.scoring.base import Block, ParallelScorer, score_block
 from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.scoring.surroundings import describe_surroundings
@@ -79,7 +79,7 @@ class TableActor(ScoringActor):
 
 
 def expected_scores(block: Block, token_budget: int = FULL_BUDGET) -> LabelLogProbs:
-    scores = TableScorer(max_prompt_tokens=100).score(block.prefixes, block.queries, SPANS)
+    scores = score_block(TableScorer(max_prompt_tokens=100), block, SPANS)
     return np.asarray(scores + np.float32(token_budget))
 
 
@@ -168,6 +168,8 @@ def test_several_actors_give_the_bits_of_one_scorer(two_actors: RayScorer, one_s
     found = collect(two_actors, blocks)
 
     assert same(found, [one_scorer.score(block.prefixes, block.queries, SPANS) for block in blocks])
+    paired = [Block(block.prefixes, block.queries[:8], is_paired=True) for block in blocks]
+    assert same(collect(two_actors, paired), [score_block(one_scorer, block, SPANS) for block in paired])
     assert isinstance(two_actors, ParallelScorer)
     assert (two_actors.num_workers, len(set(two_actors.pids))) == (2, 2)
 

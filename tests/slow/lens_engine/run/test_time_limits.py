@@ -28,10 +28,17 @@ class SlowScorer(TableScorer):
     """A model that takes time for each pair, and hears of a stop as a language model does between its layers."""
 
     def score(self, prefixes: list[Prefix], queries: list[str], label_spans: list[str]) -> LabelLogProbs:  # type: ignore[override]
-        for _ in range(len(prefixes) * len(queries)):
+        self._wait(len(prefixes) * len(queries))
+        return super().score(prefixes, queries, label_spans)
+
+    def score_pairs(self, prefixes: list[Prefix], queries: list[str], label_spans: list[str]) -> LabelLogProbs:  # type: ignore[override]
+        self._wait(len(queries))
+        return super().score_pairs(prefixes, queries, label_spans)
+
+    def _wait(self, pairs: int) -> None:
+        for _ in range(pairs):
             time.sleep(PAIR_SECONDS)
             look_up()
-        return super().score(prefixes, queries, label_spans)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from lens_engine.errors import NonFiniteScore
 from lens_engine.metering.chunks import CHUNK_TOKENS
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
-from lens_engine.scoring.base import Block, ParallelScorer, Prefix
+from lens_engine.scoring.base import Block, ParallelScorer, Prefix, score_block
 from lens_engine.scoring.interruption import look_up
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, Phase, StopReason
@@ -49,6 +49,12 @@ class ChunkRecorder(TableScorer):
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         self.chunks.append((tuple(prefixes), tuple(queries)))
         return super().score(prefixes, queries, label_spans)
+
+    def score_pairs(
+        self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
+    ) -> LabelLogProbs:
+        self.chunks.append((tuple(prefixes), tuple(queries)))
+        return super().score_pairs(prefixes, queries, label_spans)
 
 
 class Clock:
@@ -346,8 +352,7 @@ class SeveralHands(ChunkRecorder):
             if not held:
                 return
             self.most_at_a_time = max(self.most_at_a_time, len(held))
-            first = held.popleft()
-            yield self.score(first.prefixes, first.queries, label_spans)
+            yield score_block(self, held.popleft(), label_spans)
 
 
 @pytest.mark.parametrize("num_workers", [1, 2, 5, 100])

@@ -36,11 +36,20 @@ class PaidTable(TableScorer):
         return Bill(pairs, prompt_tokens, prompt_tokens * USD_A_TOKEN)
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
-        tokens = sum(len(" ".join((*prefix, query)).split()) for prefix in prefixes for query in queries)
+        self._pay(sum(len(" ".join((*prefix, query)).split()) for prefix in prefixes for query in queries))
+        return super().score(prefixes, queries, label_spans)
+
+    def score_pairs(
+        self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
+    ) -> LabelLogProbs:
+        pairs = zip(prefixes, queries, strict=True)
+        self._pay(sum(len(" ".join((*prefix, query)).split()) for prefix, query in pairs))
+        return super().score_pairs(prefixes, queries, label_spans)
+
+    def _pay(self, tokens: int) -> None:
         self.spending.reserve(tokens * USD_A_TOKEN)
         counted = {"prompt_tokens": round(tokens * (1 - self._discount)), "completion_tokens": 0}
         self.spending.settle(tokens * USD_A_TOKEN, counted, is_paid=True)
-        return super().score(prefixes, queries, label_spans)
 
 
 def make_prefixes(count: int) -> list[Prefix]:
@@ -65,11 +74,15 @@ def test_run_says_what_it_paid_and_not_what_others_paid(make_meter: MakeMeter) -
     assert meter.money.paid == Paid(pytest.approx(1.0 + tokens * USD_A_TOKEN), 3, 3 + tokens, 1)
 
 
-def test_run_stops_before_a_chunk_that_the_limit_does_not_cover(make_meter: MakeMeter) -> None:
+@pytest.mark.parametrize("is_paired", [False, True])
+def test_run_stops_before_a_chunk_that_the_limit_does_not_cover(is_paired: bool, make_meter: MakeMeter) -> None:
     scorer, chunk = PaidTable(), (WORDY + 2) * USD_A_TOKEN
     meter = make_meter(scorer, budget=limit(2.5 * chunk))
     with pytest.raises(Stopped) as stopped:
-        meter.score(wordy_prefixes(4), QUERIES[:1])
+        if is_paired:
+            meter.score_pairs(wordy_prefixes(4), QUERIES[:4])
+        else:
+            meter.score(wordy_prefixes(4), QUERIES[:1])
     assert stopped.value.reason is StopReason.BUDGET
     assert (scorer.num_calls, meter.spent.pairs) == (2, 2)
 

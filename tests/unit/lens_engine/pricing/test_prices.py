@@ -97,6 +97,18 @@ def test_judging_counts_queries_and_prefixes(
     assert prices.judging(0, 10) == Cost()
 
 
+def test_row_with_demonstrations_of_its_own_pays_for_all_of_them(
+    make_planted_problem: Callable[..., Problem], make_config: MakeConfig
+) -> None:
+    prices = make_prices(make_planted_problem(), make_config())
+
+    cost = prices.judging_pairs(2, 10, demonstrations=8)
+
+    assert cost == Cost(20, 20 * (8 * 6 + 5))
+    assert (cost.prompt_tokens, cost.prefixes) == (cost.tokens, 20)
+    assert prices.judging_pairs(2, 10, demonstrations=0) == Cost(20, 100)
+
+
 def test_rival_gets_equal_pairs_rounded_up_to_a_permutation(
     make_planted_problem: Callable[..., Problem], make_config: MakeConfig
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 from lens_engine.errors import InvalidVerbalizer, NonFiniteScore
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
-from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity
+from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity, score_block
 from lens_engine.scoring.cache.file import PairCache
 from lens_engine.scoring.cache.scorer import RememberingScorer, remember_pairs
 from lens_engine.testing import TableScorer
@@ -70,8 +70,7 @@ class TwoAtOnce(Disguise):
         waiting = list(islice(source, self.num_workers))
         while waiting:
             self.stretches[-1] += 1
-            first = waiting.pop(0)
-            yield self.score(first.prefixes, first.queries, label_spans)
+            yield score_block(self, waiting.pop(0), label_spans)
             waiting.extend(islice(source, 1))
 
 
