@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 Contribution = Literal["label", "vocabulary", "loss_ratio"]
 Use = Literal["prompt", "probabilities"]
 USES: tuple[Use, ...] = get_args(Use)
+FormKind = Literal["fixed", "nearest", "fixed+nearest"]
+FORM_KINDS: tuple[FormKind, ...] = get_args(FormKind)
 ClassifierKind = Literal["auto", "none", "bag_of_words", "states", "label_probabilities"]
 TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
 ComparisonsOption = Literal["none", "usual", "all"]
@@ -109,6 +111,14 @@ class SearchOptions(Options):
         le=10,
         description="Number of halvings: each drops the worse half of new permutations and doubles the rows. "
         "0: judge each on every validation row.",
+    )
+    forms: tuple[FormKind, ...] = Field(
+        FORM_KINDS,
+        min_length=1,
+        strict=False,  # JSON has lists
+        description="Forms of the prompt that are tried. fixed: the permutation that is found. nearest: for each input "
+        "the labelled rows that are most like it. fixed+nearest: the permutation, then the nearest rows. Another form "
+        "takes the place of fixed if it leads by more than a standard error, or if fixed is not among them.",
     )
     diversity_weight: float = Field(
         1.0, ge=0.0, le=100.0, description="Weight of similarity in the score of a replacement, s(e, E') (lambda)."

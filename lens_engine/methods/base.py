@@ -7,6 +7,7 @@ candidates and is judged on the same rows, so that results of different methods 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from lens_engine.config import USES, SelectionConfig, Use
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.pricing.prices import Prices
+from lens_engine.retrieval.pool import Pool
+from lens_engine.rows.pool_rows import DrawnPool, draw_pool
 from lens_engine.rows.splits import SplitRows
 from lens_engine.task.template import Task
 from lens_engine.types import FloatArray, LabelLogProbs, Permutation, Phase, StopReason
@@ -37,6 +40,16 @@ class Run:
     dtype: str = "float32"  #: number format of the log-probabilities
     shows_states: bool = False  #: whether the scorer shows hidden states
     has_probabilities: bool = True  #: whether the scores are probabilities, and not answers alone
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The labelled rows that no split judges with; those of a prompt are found among them."""
+        return self.drawn_pool.pool
+
+    @cached_property
+    def drawn_pool(self) -> DrawnPool:
+        rows = self.rows
+        return draw_pool((*rows.candidates, *rows.score_set, *rows.spare), self.config.seed)
 
     @property
     def uses(self) -> tuple[Use, ...]:

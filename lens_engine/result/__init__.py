@@ -24,6 +24,7 @@ from lens_engine.result.parts import (
     Spread,
     SupportExamples,
     TestAnswers,
+    TriedForm,
     Verdict,
 )
 from lens_engine.result.selection_result import SelectionResult
@@ -44,5 +45,6 @@ __all__ = [
     "SupportExample",
     "SupportExamples",
     "TestAnswers",
+    "TriedForm",
     "Verdict",
 ]

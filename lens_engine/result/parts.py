@@ -7,6 +7,7 @@ from pydantic import Field
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.config import Use
 from lens_engine.result.examples import SupportExample
+from lens_engine.retrieval.form import PromptForm
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.paid import Paid, find_paid_scorer
 from lens_engine.types import Record
@@ -30,10 +31,19 @@ class LabelBias(Record):
     bias: float = Field(description="Bias (nats).")
 
 
+class TriedForm(Record):
+    """A form of the prompt that was judged."""
+
+    form: PromptForm = Field(description="How the demonstrations are found.")
+    accuracy: float = Field(description="Accuracy of the likeliest label word on the rows on which it was judged.")
+    n: int = Field(description="Number of these rows; a form that was dropped has fewer.")
+
+
 class PromptContender(Record):
     """A single prompt that was compared, and how often it is right."""
 
-    method: str = Field(description="Method that chose the prompt.")
+    method: str = Field(description="Method that chose the prompt, or the kind of its form.")
+    form: PromptForm = Field(PromptForm(), description="How its demonstrations are found.")
     rows: tuple[int, ...] = Field(description="Rows of the demonstrations, in order.")
     judged: Accuracy | None = Field(
         description="Accuracy on validation and confirmation rows together, which decides. Optimistic: the maximum "
@@ -67,7 +77,17 @@ class SupportExamples(Record):
         description="How the prompt is read. prompt: the likeliest label word is the answer. probabilities: the label "
         "biases are added to the log-probabilities first."
     )
-    method: str = Field(description="Method that chose the examples.")
+    method: str = Field(description="Method that chose the prompt, or the kind of its form.")
+    form: PromptForm = Field(
+        PromptForm(),
+        description="How the demonstrations of an input are found. Those that are found for each input are not in "
+        "`examples` and `prompt`.",
+    )
+    fixed: "SupportExamples | None" = Field(
+        None,
+        description="The best prompt of fixed demonstrations, for tools that cannot find rows for each input; null if "
+        "the form is fixed.",
+    )
     examples: tuple[SupportExample, ...] = Field(description="Support examples, in the order of the prompt.")
     prompt: str = Field(description="Beginning of the prompt, up to the input: the support examples, rendered.")
     label_biases: tuple[LabelBias, ...] = Field(
@@ -95,6 +115,11 @@ class SupportExamples(Record):
         "without a classifier.",
     )
     reason: str = Field(description="How often the prompt and what it was compared with are right.")
+
+    @property
+    def plain(self) -> "SupportExamples":
+        """The best prompt of fixed demonstrations."""
+        return self.fixed or self
 
     @property
     def test(self) -> Quality | None:

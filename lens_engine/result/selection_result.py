@@ -20,9 +20,11 @@ from lens_engine.result.parts import (
     Spread,
     SupportExamples,
     TestAnswers,
+    TriedForm,
     Verdict,
 )
 from lens_engine.result.summary import represent, summarise
+from lens_engine.retrieval.pool import Pool
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Record, StopReason
 
@@ -45,6 +47,14 @@ class SelectionResult(Record):
     task: TaskRecord | None = Field(None, description="Template, label words and separator.")
     support_examples: tuple[SupportExamples, ...] = Field(
         description="The best single prompt for each use; that of the use asked for first."
+    )
+    forms: tuple[TriedForm, ...] = Field(
+        (), description="Forms of the prompt other than fixed demonstrations that were judged, the best first."
+    )
+    pool: Pool | None = Field(
+        None,
+        exclude_if=lambda pool: pool is None,
+        description="Labelled rows among which the demonstrations of an input are found; left out where none are.",
     )
     classifier: Classifier | None = Field(
         None, description="The classifier to use; null if none was made, or the run ended before."

@@ -27,6 +27,8 @@ _METHODS: dict[str, str] = {
     "zero_shot": "zero-shot",
     "random": "random permutation",
     "random_and_validation": "random-and-validation",
+    "nearest": "nearest examples for each input",
+    "fixed+nearest": "support examples, then nearest",
 }
 _EFFECTS = "Effect of each example alone, by label of the input"
 _USES = {"prompt": "likeliest\nlabel word", "probabilities": "with label\nbiases"}

@@ -19,7 +19,8 @@ from lens_engine.methods.permutations import shuffle
 from lens_engine.methods.random import RandomSearch, find_best
 from lens_engine.randomness import make_generator
 from lens_engine.run.classifying import Classifying
-from lens_engine.run.evaluation_plan import NUM_ORDERS, OWED, TESTED, WORDS, plan_evaluation
+from lens_engine.run.evaluation_plan import FORMS, NUM_ORDERS, OWED, TESTED, WORDS, plan_evaluation
+from lens_engine.run.forms import FormJudge
 from lens_engine.run.single_prompts import SinglePrompts
 from lens_engine.run.state import Evaluation, JudgedPrompt
 from lens_engine.types import LabelLogProbs, Permutation, Phase, StopReason, StoredLogProbs
@@ -76,6 +77,7 @@ class Evaluator:
         return {
             "confirmation": self._confirm,
             TESTED: self._test,
+            FORMS: self._judge_forms,
             "zero_shot": self._judge_zero_shot,
             WORDS: lambda evaluation, _: _add(evaluation, self._classifying.bag_of_words()),
             "states_zero_shot": lambda evaluation, _: _add(evaluation, self._classifying.states(())),
@@ -109,6 +111,16 @@ class Evaluator:
     def _test(self, evaluation: Evaluation, _: Save) -> Evaluation:
         """Judge the best prompt for each use on the test rows."""
         return self._with_tested(evaluation, [self._prompts(evaluation).own(use) for use in self.run.uses])
+
+    def _judge_forms(self, evaluation: Evaluation, _: Save) -> Evaluation:
+        """Judge other forms of the prompt, and test the best of them if it leads the support examples for any use."""
+        judge = FormJudge(self.run, self.meter, self._prompts(evaluation).own(self.run.config.use))
+        forms = judge.judge()
+        evaluation = evaluation.model_copy(update={"forms": forms})
+        prompts = self._prompts(evaluation)
+        if any(prompts.form_leads(use) for use in self.run.uses):
+            evaluation = evaluation.model_copy(update={"forms": (judge.test(forms[0]), *forms[1:])})
+        return evaluation
 
     def _judge_zero_shot(self, evaluation: Evaluation, _: Save) -> Evaluation:
         (judged,) = self._complete({(): None})

@@ -4,9 +4,13 @@ from typing import Any
 
 from lens_engine.metering.cost import Cost
 from lens_engine.methods.base import Method, Run
+from lens_engine.run.forms import list_forms, price_forms
 
 TESTED = "test"
 """The step that judges the support examples on the test rows."""
+
+FORMS = "forms"
+"""The step that judges forms of the prompt other than fixed demonstrations."""
 
 WORDS = "bag_of_words"
 
@@ -32,6 +36,8 @@ def plan_evaluation(run: Run, method: Method[Any], search_pairs: int, drawn: int
         known = 0 if method.judges_finalists else len(rows.validation)
         steps["confirmation"] = prices.judging(method.num_finalists, known + len(rows.confirmation))
     steps[TESTED] = reserve_for_test(run, method)
+    if method.is_search and list_forms(run):
+        steps[FORMS] = price_forms(run)
     if comparisons != "none" or rows.confirmation:
         steps["zero_shot"] = prices.judging(1, len(rows.validation) + len(rows.confirmation), 0) + prices.testing(0)
     steps |= _plan_classifier(run)

@@ -20,13 +20,14 @@ from lens_engine.result import (
     Spending,
     SupportExamples,
     TestAnswers,
+    TriedForm,
     Verdict,
 )
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.asking import describe_asking
 from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.shown_examples import render_examples, show_examples
-from lens_engine.run.single_prompts import SinglePrompts, pick_answer
+from lens_engine.run.single_prompts import Contender, SinglePrompts, pick_answer
 from lens_engine.run.state import RunState
 from lens_engine.run.wording import describe_noisy_lead, name_step, say_prompt, say_verdict
 from lens_engine.scoring.base import LabelScorer, ScorerIdentity
@@ -68,11 +69,14 @@ def build_result(ending: Ending) -> SelectionResult:
     lead, chosen = ending.prompts.lead(), choose_candidate(evaluation.candidates)
     uses = sorted(run.uses, key=lambda use: use != run.config.use)
     accuracies = evaluation.tally.accuracies
+    answers = tuple(_answer(ending, use, chosen) for use in uses)
     return SelectionResult(
         partial=ending.reason is not StopReason.COMPLETED,
         stop_reason=ending.reason,
         task=TaskRecord.of(run.task),
-        support_examples=tuple(_answer(ending, use, chosen) for use in uses),
+        support_examples=answers,
+        forms=tuple(TriedForm(form=one.form, accuracy=one.accuracy, n=one.rows) for one in evaluation.forms),
+        pool=run.pool if any(one.form.nearest for one in answers) else None,
         classifier=None if chosen is None else chosen.classifier,
         tested=tuple(
             TestedClassifier.of(one, is_chosen=one is chosen)
@@ -100,11 +104,22 @@ def _say_verdict(ending: Ending, chosen: Candidate | None) -> str:
 
 def _answer(ending: Ending, use: Use, classifier: Candidate | None) -> SupportExamples:
     """The best single prompt for one use, beside the classifier to use."""
+    prompts = ending.prompts
+    chosen, contenders = prompts.pick(use), prompts.contenders(use)
+    answer = _describe(ending, use, classifier, chosen)
+    if chosen.form.kind == "fixed":
+        return answer
+    fixed = pick_answer([one for one in contenders if one.form.kind == "fixed"])
+    return answer.model_copy(update={"fixed": _describe(ending, use, classifier, fixed)})
+
+
+def _describe(ending: Ending, use: Use, classifier: Candidate | None, chosen: Contender) -> SupportExamples:
+    """A single prompt for one use, beside the classifier to use."""
     prompts, run = ending.prompts, ending.prepared.run
     contenders = prompts.contenders(use)
-    chosen, shown = pick_answer(contenders), {id(one): prompts.show(one, use) for one in contenders}
+    shown = [prompts.show(one, use) for one in contenders]
     rival = next((one for one in contenders[1:] if one.method == "random_and_validation"), None)
-    figures = shown[id(chosen)]
+    figures = next(one for one in shown if (one.method, one.form) == (chosen.method, chosen.form))
     ahead = _list_ahead(figures, classifier, ending.state.evaluation.candidates)
     is_compared = figures.judged is not None or figures.test is not None
     best = None
@@ -118,23 +133,24 @@ def _answer(ending: Ending, use: Use, classifier: Candidate | None) -> SupportEx
     return SupportExamples(
         use=use,
         method=chosen.method,
+        form=chosen.form,
         examples=show_examples(run, ending.findings, chosen.permutation, ending.prepared.meter.scorer),
         prompt="".join(render_examples(run, chosen.permutation)),
         label_biases=tuple(LabelBias(label=label, bias=bias) for label, bias in biases),
         judged=figures.judged,
         without_biases=prompts.measure(chosen, "prompt"),
         with_biases=prompts.measure(chosen, "probabilities"),
-        contenders=tuple(shown.values()),
+        contenders=tuple(shown),
         comparison=None if rival is None else prompts.compare(contenders[0], rival, use),
         recommended=None if best is None or not is_compared else not ahead,
         best=best,
-        reason=say_prompt(list(shown.values()), figures, ahead),
+        reason=say_prompt(shown, figures, ahead),
     )
 
 
 def _test_answers(ending: Ending, uses: Sequence[Use], classifier: Candidate | None) -> TestAnswers:
     prompts = ending.prompts
-    picked = [(pick_answer(prompts.contenders(use)), use) for use in uses]
+    picked = [(prompts.pick(use), use) for use in uses]
     found = [one.class_log_probs(use) for one, use in picked]
     return TestAnswers(
         rows=tuple(example.row for example in prompts.test_rows.examples),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lens_engine.classifier.log_probs import normalise
 from lens_engine.classifier.quality import Accuracy, Quality, compare_hits, interval, measure_quality
@@ -18,6 +19,7 @@ from lens_engine.judging.score import Score, measure_lead, rank_key
 from lens_engine.methods.base import Findings, Run
 from lens_engine.methods.random import draw_random
 from lens_engine.result import Comparison, Lead, PromptContender
+from lens_engine.retrieval.form import PromptForm
 from lens_engine.run.state import Evaluation
 from lens_engine.types import FloatArray, LabelLogProbs, Permutation
 
@@ -31,6 +33,8 @@ class Contender:
     score: Score | None  #: on validation and confirmation rows; None if it was not judged
     biases: FloatArray | None  #: `[labels]`, from the same rows
     tested: LabelLogProbs | None  #: `[test_rows, labels]`
+    hits: NDArray[np.bool_] | None = None  #: which of the rows of `score` are right
+    form: PromptForm = PromptForm()
 
     def class_log_probs(self, use: Use) -> FloatArray | None:
         """`[test_rows, labels]`, as production reads them; None if it was not tested or has no biases."""
@@ -65,6 +69,32 @@ class SinglePrompts:
             log_probs = {one.permutation: one.log_probs.array for one in evaluation.rivals}
             best = draw_random(self.run, evaluation.tally.best[use], 1)[0]
             found.append(self._contender("random_and_validation", best, log_probs, use))
+        return [*found, *self._form_contenders(use)]
+
+    def pick(self, use: Use) -> Contender:
+        """The prompt to use: the best of the fixed ones, or the form that leads it by more than a standard error.
+
+        Where the options do not try the fixed form, a form needs no lead.
+        """
+        contenders = self.contenders(use)
+        fixed = pick_answer([one for one in contenders if one.form.kind == "fixed"])
+        is_fixed_tried = "fixed" in self.run.config.search.forms
+        forms = [one for one in contenders if one.form.kind != "fixed" and one.tested is not None]
+        return next((one for one in forms if not is_fixed_tried or leads(one, fixed)), fixed)
+
+    def form_leads(self, use: Use) -> bool:
+        """Whether a form leads the best fixed prompt that is known by now, or needs no lead."""
+        own = self._contender(self.method, self.own(use), self._own_log_probs, use)
+        is_fixed_tried = "fixed" in self.run.config.search.forms
+        return any(not is_fixed_tried or leads(one, own) for one in self._form_contenders(use))
+
+    def _form_contenders(self, use: Use) -> list[Contender]:
+        """The form that was judged on all rows, if there is one."""
+        found = []
+        for one in self.evaluation.forms:
+            if one.log_probs is not None:
+                tested = None if one.tested is None else one.tested.array
+                found.append(self._make(one.form.kind, one.permutation, one.log_probs.array, tested, use, one.form))
         return found
 
     def lead(self) -> Lead | None:
@@ -97,6 +127,7 @@ class SinglePrompts:
     def show(self, contender: Contender, use: Use) -> PromptContender:
         return PromptContender(
             method=contender.method,
+            form=contender.form,
             rows=tuple(self.run.rows.candidates[index].row for index in contender.permutation),
             judged=_figure(contender.score),
             test=self.measure(contender, use),
@@ -123,13 +154,23 @@ class SinglePrompts:
     ) -> Contender:
         log_probs = judged.get(permutation)
         tested = {one.permutation: one.log_probs.array for one in self.evaluation.tested}
-        return Contender(
-            method,
-            permutation,
-            None if log_probs is None else self._score(log_probs, use),
-            self._find_biases(log_probs),
-            tested.get(permutation),
-        )
+        return self._make(method, permutation, log_probs, tested.get(permutation), use)
+
+    def _make(
+        self,
+        method: str,
+        permutation: Permutation,
+        log_probs: LabelLogProbs | None,
+        tested: LabelLogProbs | None,
+        use: Use,
+        form: PromptForm = PromptForm(),  # noqa: B008  frozen
+    ) -> Contender:
+        biases = self._find_biases(log_probs)
+        if log_probs is None:
+            return Contender(method, permutation, None, biases, tested, form=form)
+        added = biases if use == "probabilities" and biases is not None else np.zeros(1)
+        hits = np.asarray((log_probs.astype(np.float64) + added).argmax(axis=1) == self._rows.gold[: len(log_probs)])
+        return Contender(method, permutation, self._score(log_probs, use), biases, tested, hits, form)
 
     def _find_biases(self, log_probs: LabelLogProbs | None) -> FloatArray | None:
         if log_probs is None or not self.run.has_probabilities:
@@ -154,6 +195,15 @@ def _figure(score: Score | None) -> Accuracy | None:
     if score is None:
         return None
     return Accuracy(accuracy=score.accuracy, n=score.n, ci95=interval(score.correct, score.n))
+
+
+def leads(one: Contender, other: Contender) -> bool:
+    """Whether a prompt has more rows right than another by more than a standard error, paired by row."""
+    if one.hits is None or other.hits is None or len(one.hits) != len(other.hits):
+        return False
+    difference = one.hits.astype(np.float64) - other.hits
+    error = float(difference.std(ddof=1)) / len(difference) ** 0.5 if len(difference) > 1 else 0.0
+    return bool(difference.mean() > error)
 
 
 def pick_answer(contenders: list[Contender]) -> Contender:

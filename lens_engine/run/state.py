@@ -8,6 +8,7 @@ from lens_engine.metering.cost import Cost
 from lens_engine.methods.base import Method, PackedState
 from lens_engine.methods.random import RandomTally
 from lens_engine.result import Spread
+from lens_engine.retrieval.form import PromptForm
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.paid import Paid
 from lens_engine.types import Permutation, Phase, Record, StopReason, StoredLogProbs
@@ -22,6 +23,20 @@ class JudgedPrompt(Record):
     log_probs: StoredLogProbs
 
 
+class JudgedForm(Record):
+    """A form of the prompt other than fixed demonstrations, and what the model said with it.
+
+    A form that the halving dropped has no log-probabilities.
+    """
+
+    form: PromptForm
+    permutation: Permutation  #: fixed demonstrations before those that are found
+    accuracy: float  #: of the likeliest label word
+    rows: int  #: number of rows on which it was judged
+    log_probs: StoredLogProbs | None = None  #: `[rows, labels]` on validation and confirmation rows
+    tested: StoredLogProbs | None = None  #: on the test rows
+
+
 class Evaluation(Record):
     """The findings of the evaluation phase; `done` names the finished steps."""
 
@@ -30,6 +45,7 @@ class Evaluation(Record):
     search_pairs: int = 0  #: pairs spent before the evaluation; random-and-validation gets as many
     judged: tuple[JudgedPrompt, ...] = ()  #: the finalists on validation and confirmation rows
     zero_shot: JudgedPrompt | None = None  #: on the same rows
+    forms: tuple[JudgedForm, ...] = ()  #: other forms of the prompt, the finalist first
     rivals: tuple[JudgedPrompt, ...] = ()  #: the best of random-and-validation, on the same rows
     tested: tuple[JudgedPrompt, ...] = ()  #: on the test rows
     tally: RandomTally = RandomTally()  #: random-and-validation, so far

@@ -13,6 +13,8 @@ _METHODS: dict[str, str] = {
     "zero_shot": "zero-shot",
     "random": "a random permutation",
     "random_and_validation": "random-and-validation",
+    "nearest": "the nearest examples for each input",
+    "fixed+nearest": "the support examples with the nearest for each input",
 }
 
 _CANDIDATES: dict[CandidateName, str] = {
@@ -23,6 +25,7 @@ _CANDIDATES: dict[CandidateName, str] = {
 }
 
 _STEPS = {
+    "forms": "other forms of the prompt",
     "confirmation": "the confirmation of the finalists",
     "test": "the test rows",
     "zero_shot": "the zero-shot prompt",

@@ -1,0 +1,164 @@
+"""Forms of the prompt other than fixed demonstrations: judged on the validation rows by halving, and confirmed.
+
+A row that is judged with demonstrations of its own shares no prefix with another, so it costs as much as it has
+demonstrations. That is why the halving begins with few rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lens_engine.judging.judgement import EvaluationRows, Judgement, judge_pairs
+from lens_engine.judging.objective import make_objective
+from lens_engine.judging.score import rank_key
+from lens_engine.metering.cost import Cost
+from lens_engine.metering.meter import Meter
+from lens_engine.methods.base import Run
+from lens_engine.plan.rungs import Rung, plan_rungs
+from lens_engine.retrieval.form import PromptForm
+from lens_engine.retrieval.pool import Pool, Retrieval
+from lens_engine.run.state import JudgedForm
+from lens_engine.scoring.base import Prefix
+from lens_engine.types import Example, LabelLogProbs, Permutation, StoredLogProbs
+
+NEAREST = (4, 8, 16)
+"""Numbers of nearest rows that are tried alone."""
+
+NEAREST_AFTER_FIXED = (4, 8)
+"""Numbers of nearest rows that are tried after the fixed demonstrations."""
+
+_HALVINGS = 3
+_ROOM = 8
+"""Tokens kept free in the context."""
+
+
+def list_forms(run: Run) -> tuple[PromptForm, ...]:
+    """The forms that the options ask for and the pool can fill, the plainest first; `fixed` is not among them."""
+    kinds, most = run.config.search.forms, len(run.pool.rows) - run.config.num_demonstrations
+    found = [PromptForm(kind="nearest", nearest=k) for k in NEAREST if "nearest" in kinds and k <= most]
+    both = [PromptForm(kind="fixed+nearest", nearest=k) for k in NEAREST_AFTER_FIXED if "fixed+nearest" in kinds]
+    return (*found, *(form for form in both if form.nearest <= most))
+
+
+def price_forms(run: Run) -> Cost:
+    """The most that judging, confirming and testing the forms costs."""
+    sizes = sorted((count_demonstrations(run, form) for form in list_forms(run)), reverse=True)
+    if not sizes:
+        return Cost()
+    rungs = _plan(len(sizes), len(run.rows.validation))
+    judged = [
+        run.prices.judging_pairs(1, rung.end - rung.start, size)
+        for rung in rungs
+        for size in sizes[: rung.permutations]
+    ]
+    rest = len(run.rows.confirmation) + len(run.rows.test)
+    return sum(judged, run.prices.judging_pairs(1, rest, sizes[0]))
+
+
+def count_demonstrations(run: Run, form: PromptForm) -> int:
+    """Number of demonstrations in a prompt of this form."""
+    return form.nearest + run.config.num_demonstrations * (form.kind != "nearest")
+
+
+def _plan(num_forms: int, num_rows: int) -> list[Rung]:
+    return plan_rungs(num_forms, num_rows, _HALVINGS, 1)
+
+
+@dataclass(frozen=True)
+class FormJudge:
+    """Judges forms of the prompt.
+
+    Args:
+        permutation: the fixed demonstrations, as indices of the candidates.
+    """
+
+    run: Run
+    meter: Meter
+    permutation: Permutation
+
+    def judge(self) -> tuple[JudgedForm, ...]:
+        """Every form that fits the context, the finalist first: it was judged on validation and confirmation rows."""
+        forms, rows = self._list_fitting(), EvaluationRows(self.run.task, self.run.rows.validation)
+        order, objective = rows.spread_order, make_objective(self.run.config, rows, self.run.dtype)
+        seen, left = dict[PromptForm, Judgement](), list(forms)
+        for rung in _plan(len(forms), len(rows)) if forms else []:
+            if seen:
+                scores = objective.scores([seen[form] for form in left], is_final=False)
+                ranks = {
+                    form: rank_key((place,), score)
+                    for place, (form, score) in enumerate(zip(left, scores, strict=True))
+                }
+                left = sorted(left, key=ranks.__getitem__)[: rung.permutations]
+                left.sort(key=forms.index)
+            part = rows.take(order[rung.start : rung.end])
+            for form, judgement in zip(left, self._score(left, part), strict=True):
+                seen[form] = seen[form].extend(judgement) if form in seen else judgement
+        return tuple(
+            self._describe(form, seen[form], rows) for form in sorted(forms, key=lambda form: form not in left)
+        )
+
+    def test(self, judged: JudgedForm) -> JudgedForm:
+        """The form, judged on the test rows too."""
+        (tested,) = self._score([judged.form], EvaluationRows(self.run.task, self.run.rows.test))
+        return judged.model_copy(update={"tested": StoredLogProbs.of(tested.label_log_probs)})
+
+    def _describe(self, form: PromptForm, judgement: Judgement, rows: EvaluationRows) -> JudgedForm:
+        permutation = () if form.kind == "nearest" else self.permutation
+        if len(judgement.gold) < len(rows):
+            return JudgedForm(
+                form=form, permutation=permutation, accuracy=float(judgement.correct.mean()), rows=len(judgement.gold)
+            )
+        whole = judgement.take(np.argsort(rows.spread_order))
+        confirmation = EvaluationRows(self.run.task, self.run.rows.confirmation)
+        if len(confirmation):
+            (more,) = self._score([form], confirmation)
+            whole = whole.extend(more)
+        return JudgedForm(
+            form=form,
+            permutation=permutation,
+            accuracy=float(whole.correct.mean()),
+            rows=len(whole.gold),
+            log_probs=StoredLogProbs.of(whole.label_log_probs),
+        )
+
+    def _score(self, forms: Sequence[PromptForm], rows: EvaluationRows) -> list[Judgement]:
+        """The rows, each with its own demonstrations, for each form; all in one call, so that forwards are full."""
+        prefixes = [prefix for form in forms for prefix in self._render(form, rows.texts)]
+        repeated = EvaluationRows(rows.task, rows.examples * len(forms))
+        judgement = judge_pairs(self.meter, prefixes, repeated)
+        parts: list[LabelLogProbs] = np.split(judgement.label_log_probs, len(forms))
+        return [Judgement(part, rows.gold) for part in parts]
+
+    def _render(self, form: PromptForm, texts: Sequence[str]) -> list[Prefix]:
+        fixed = [] if form.kind == "nearest" else self._fixed
+        found = Retrieval(form=form, pool=self._pool).demonstrations(texts, fixed)
+        return [self.run.task.render_prefix([*fixed, *(one.example for one in own)]) for own in found]
+
+    def _list_fitting(self) -> tuple[PromptForm, ...]:
+        """The forms whose longest possible prompt fits the context."""
+        task, rows = self.run.task, self.run.rows
+        judged = (*rows.validation, *rows.confirmation, *rows.test)
+        lengths = sorted(self._count([task.render_demonstration(one) for one in self._pool.examples]), reverse=True)
+        fixed = sum(self._count([task.render_demonstration(one) for one in self._fixed]))
+        beginning = sum(self._count(task.render_prefix(())))
+        longest = max(self._count([task.render_query(one.text) for one in judged])) + max(self._count(task.label_spans))
+        room = self.meter.scorer.max_prompt_tokens - _ROOM - beginning - longest
+
+        def needs(form: PromptForm) -> int:
+            return sum(lengths[: form.nearest]) + fixed * (form.kind != "nearest")
+
+        return tuple(form for form in list_forms(self.run) if needs(form) <= room)
+
+    def _count(self, segments: Sequence[str]) -> list[int]:
+        self.meter.learn_lengths(segments)
+        return [self.meter.count_tokens(segment) for segment in segments]
+
+    @property
+    def _pool(self) -> Pool:
+        return self.run.pool
+
+    @cached_property
+    def _fixed(self) -> list[Example]:
+        return [self.run.rows.candidates[index] for index in self.permutation]
