@@ -5,11 +5,9 @@ leaves out what points to one row: every word with a digit counts as the same wo
 term. Beginnings of words tell much of what rare words told.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +16,7 @@ from pydantic import Field
 from lens_engine.classifier.log_probs import round_numbers
 from lens_engine.classifier.quality import gold_losses
 from lens_engine.classifier.regression import Regression, fit_regression, hold_out
+from lens_engine.task.terms import NUMBER, list_terms
 from lens_engine.types import FloatArray, IndexArray, Record
 
 _INVERSE_L2 = (1.0, 10.0, 30.0, 100.0)
@@ -34,14 +33,6 @@ _MOST_CHARACTERS = 100
 
 _LEAST_ROWS = 2
 """Fewest rows that have a term."""
-
-_NUMBER = "0"
-"""The term of every word with a digit."""
-
-_WITH_A_DIGIT = re.compile(r"\b[^\W\d]*\d\w*")  # takes linear time
-_WORD = re.compile(r"\b\w+\b|^\W+$")
-_BEGINNING = 4
-"""Length of the beginning of a longer word (characters)."""
 
 
 class WordRegression(Record):
@@ -131,14 +122,7 @@ def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -
 def _make_vectorizer(terms: list[str]) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer  # slow to import; a user of the types does not need it
 
-    return TfidfVectorizer(analyzer=_list_terms, sublinear_tf=True, vocabulary=terms)  # type: ignore[no-untyped-call]
-
-
-def _list_terms(text: str) -> list[str]:
-    """The terms of a text, without its numbers: an order or a telephone number is one person's."""
-    words = _WORD.findall(_WITH_A_DIGIT.sub(_NUMBER, text.lower()))
-    pairs = [f"{word} {following}" for word, following in pairwise(words)]
-    return words + pairs + [f"{word[:_BEGINNING]}*" for word in words if len(word) > _BEGINNING]
+    return TfidfVectorizer(analyzer=list_terms, sublinear_tf=True, vocabulary=terms)  # type: ignore[no-untyped-call]
 
 
 def _choose_terms(texts: Sequence[str], most: int) -> list[str]:
@@ -148,11 +132,11 @@ def _choose_terms(texts: Sequence[str], most: int) -> list[str]:
     alone, and ties fall as the processor's instructions have it.
     """
     counts, rows = Counter[str](), Counter[str]()
-    for terms in map(_list_terms, texts):
+    for terms in map(list_terms, texts):
         counts.update(terms)
         rows.update(set(terms))
     shared = [term for term in counts if rows[term] >= _LEAST_ROWS and len(term) <= _MOST_CHARACTERS]
-    return sorted(sorted(shared, key=lambda term: (-counts[term], term))[:most]) or [_NUMBER]
+    return sorted(sorted(shared, key=lambda term: (-counts[term], term))[:most]) or [NUMBER]
 
 
 def _fit(

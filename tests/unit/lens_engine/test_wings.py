@@ -13,7 +13,7 @@ ROOT = Path(lens_engine.__file__).parent
 FLOORS = (
     ("types", "errors", "randomness", "disk", "version", "views"),
     ("task", "config", "report"),
-    ("options",),
+    ("options", "retrieval"),
     ("presets", "plan", "scoring"),
     ("classifier",),
     ("result", "language_model", "metering", "rows"),
