@@ -14,7 +14,7 @@ from lens_engine.scoring.endpoints.address import DEVICE, KINDS, Endpoint, Endpo
 from lens_engine.scoring.endpoints.spending import TokenPrices
 
 if TYPE_CHECKING:  # the commands import this module for their help, and these are slow to import
-    from lens_engine.classifier.classifier import ModelRecord
+    from lens_engine.classifier.prompt import ModelRecord
     from lens_engine.language_model.open_model import LanguageModel
 
 _PANEL = "A model behind a server"

@@ -113,7 +113,7 @@ class SearchOptions(Options):
         "0: judge each on every validation row.",
     )
     forms: tuple[FormKind, ...] = Field(
-        FORM_KINDS,
+        ("fixed",),
         min_length=1,
         strict=False,  # JSON has lists
         description="Forms of the prompt that are tried. fixed: the permutation that is found. nearest: for each input "

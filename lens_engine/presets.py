@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lens_engine.config import (
+    FORM_KINDS,
     ClassifierOptions,
     FilteringOptions,
     PresetName,
@@ -26,13 +27,14 @@ PRESETS: dict[PresetName, SelectionConfig] = {
             iterations=3,
             first_permutations=112,
             halvings=3,
+            forms=FORM_KINDS,
         ),
     ),
     "standard": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=200, test=1000),
         classifier=ClassifierOptions(max_prompts=5, fit_rows=2000),
         filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
-        search=SearchOptions(iterations=10, first_permutations=1024, halvings=3),
+        search=SearchOptions(iterations=10, first_permutations=1024, halvings=3, forms=FORM_KINDS),
     ),
     # The paper's letter. Lambda is 1 on the sum over the seven other demonstrations; the option weighs their mean.
     "paper": SelectionConfig(

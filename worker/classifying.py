@@ -22,7 +22,8 @@ from app.lifecycle.rows import (
     take_up_rows,
 )
 from app.predictions.stored import PredictionOutcome, load_prediction
-from lens_engine.classifier.classifier import Classifier, ModelRecord
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.errors import BudgetSpent
 from lens_engine.metering.meter import Stopped
 from lens_engine.metering.progress import Progress

@@ -66,7 +66,7 @@ class Answers:
             NoResult: another release stored the result in a form that this one cannot export.
         """
         try:
-            answer = SupportExamples.model_validate(self._pick(use))
+            answer = SupportExamples.model_validate(self._pick(use)).plain
         except ValidationError as error:
             raise NoResult(OTHER_RELEASE) from error
         return Export(Source(self._read_task(), answer, self.model))

@@ -14,51 +14,27 @@ from pydantic import Field, ValidationError, computed_field, model_validator
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead, StatesHead, fits_shape
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.classifier.predictions import Predictions
+from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import Quality
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
+from lens_engine.retrieval.pool import Retrieval
 from lens_engine.scoring.asking import takes_turns
-from lens_engine.scoring.base import LabelScorer, OpenModel, Prefix, ScorerIdentity, find_scorer
+from lens_engine.scoring.base import LabelScorer, OpenModel, Prefix, find_scorer, score_pairs
 from lens_engine.scoring.endpoints.address import DEVICE
 from lens_engine.scoring.states import find_states_scorer
 from lens_engine.task.cutting import TextCutter
 from lens_engine.task.examples import list_texts
 from lens_engine.task.record import TaskRecord
+from lens_engine.task.template import Task
 from lens_engine.task.wording import show_count, show_label
-from lens_engine.types import POOLINGS, FloatArray, Record
+from lens_engine.types import POOLINGS, FloatArray, LabelLogProbs, Record
 
 BATCH_TEXTS = 256
 """Number of texts asked at a time."""
 
 _MAX_LABELS = 10
 """Largest number of labels that `repr` names."""
-
-
-class Prompt(Record):
-    """A permutation, rendered."""
-
-    rows: tuple[int, ...] = Field(description="Rows of the demonstrations in the dataset, in order.")
-    demonstrations: tuple[str, ...] = Field(
-        description="Rendered demonstrations, in order. Joined without a space, they are the beginning of the prompt."
-    )
-
-    @property
-    def text(self) -> str:
-        """The beginning of the prompt; the rendered input follows."""
-        return "".join(self.demonstrations)
-
-
-class ModelRecord(Record):
-    """The language model whose log-probabilities the head was fitted on."""
-
-    model: str = Field(description="Name of the model.")
-    revision: str = Field(description="Revision of the model's files: a SHA-256, or a commit of the Hugging Face hub.")
-    dtype: str = Field(description="Precision of the model: float32, bfloat16 or float16.")
-    device: str = Field(description="Device on which the model ran.")
-
-    @classmethod
-    def of(cls, identity: ScorerIdentity) -> "ModelRecord":
-        return cls(model=identity.model, revision=identity.revision, dtype=identity.dtype, device=identity.device)
 
 
 class Classifier(Record):
@@ -85,6 +61,12 @@ class Classifier(Record):
         None, description="Number of tokens of a rendered text above which it is cut, as in the report; null for never."
     )
     test: Quality | None = Field(None, description="Quality on the test rows of the selection.")
+    retrieval: Retrieval | None = Field(
+        None,
+        exclude_if=lambda retrieval: retrieval is None,
+        description="How each input gets demonstrations of its own, after those of the only prompt; left out if every "
+        "input gets the same.",
+    )
     input: InputFormat | None = Field(
         None, description="Column and dialect of the file of the selection; null if it was made of no file."
     )
@@ -95,6 +77,8 @@ class Classifier(Record):
             raise ValueError(
                 f"the head's coefficients are not for {len(self.prompts)} prompts and {len(self.labels)} labels"
             )
+        if self.retrieval is not None and (len(self.prompts) != 1 or self.head.kind not in ("argmax", "prior")):
+            raise ValueError("demonstrations are found for each input of one prompt, whose head is argmax or prior")
         if (self.model is None) != (not self.prompts):
             raise ValueError("a classifier names its model if it has prompts, and only then")
         return self
@@ -204,7 +188,7 @@ class Classifier(Record):
         texts = self.cut(texts, scorer)
         queries = [task.render_query(text) for text in texts]
         if not isinstance(head, StatesHead | StatesAndWordsHead):
-            return head.class_log_probs(scorer.score(self.prefixes, queries, task.label_spans))
+            return head.class_log_probs(self._ask(texts, queries, scorer, task))
         computing = find_states_scorer(scorer)
         if computing is None:
             raise self._mismatch("the classifier reads hidden states, and this scorer shows none; load the weights")
@@ -212,6 +196,15 @@ class Classifier(Record):
         found = computing.states(self.prefixes[0], queries, (reads.layer,))
         states = found[0, POOLINGS.index(reads.pooling)].astype(np.float64)
         return head.class_log_probs(states) if isinstance(head, StatesHead) else head.class_log_probs(states, texts)
+
+    def _ask(self, texts: Sequence[str], queries: Sequence[str], scorer: LabelScorer, task: Task) -> LabelLogProbs:
+        """`label_log_probs  # [prompts, texts, labels]`."""
+        if self.retrieval is None:
+            return scorer.score(self.prefixes, queries, task.label_spans)
+        (prompt,) = self.prompts
+        found = self.retrieval.demonstrations(texts, prompt.rows)
+        prefixes = [(*prompt.demonstrations, *(task.render_demonstration(one.example) for one in own)) for own in found]
+        return score_pairs(scorer, prefixes, queries, task.label_spans)[np.newaxis]
 
     def check_model(self, scorer: LabelScorer | None) -> None:
         """

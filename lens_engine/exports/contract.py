@@ -50,7 +50,7 @@ class Source:
             raise InvalidConfig(f"there is no use {use!r}; take prompt or probabilities", field="use")
         if result.task is None:
             raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
-        return cls(result.task, result.answer_for(use), result.provenance.model)
+        return cls(result.task, result.answer_for(use).plain, result.provenance.model)
 
     @property
     def demonstrations(self) -> list[tuple[str, str]]:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from lens_engine.classifier.classifier import Classifier, Prompt
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.prompt import Prompt
 from lens_engine.errors import InvalidConfig
 from lens_engine.scoring.base import ChatScorer, LabelScorer
 from lens_engine.scoring.cache.scorer import find_computing

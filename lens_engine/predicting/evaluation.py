@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 from pydantic import Field
 
-from lens_engine.classifier.classifier import Classifier, ModelRecord
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.largest_class import warn_of_largest_class
 from lens_engine.classifier.log_probs import LEAST_LOG_PROB
+from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.classifier.quality import MeasuredQuality, compare_hits, measure_with_intervals
 from lens_engine.errors import InvalidDataset
 from lens_engine.exports import FormatName

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS, ArgmaxHead, PriorHead
+from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.errors import InvalidConfig, ModelMismatch
 from lens_engine.exports import FORMATS, FormatName, Source
 from lens_engine.methods.permutations import shuffle
@@ -104,7 +105,7 @@ def digest_answer(subject: Subject) -> str:
 
 def digest_prompt(task: TaskRecord, answer: SupportExamples) -> str:
     """SHA-256 of the prompt of support examples and of how it is read."""
-    shown = answer.model_dump(mode="json", include={"use", "prompt", "label_biases"})
+    shown = answer.model_dump(mode="json", include={"use", "prompt", "label_biases", "form"})
     return _digest({"task": task.model_dump(mode="json"), **shown})
 
 

@@ -2,12 +2,14 @@
 
 from statistics import fmean
 
-from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import ArgmaxHead, PriorHead
+from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.result.parts import SupportExamples
 from lens_engine.result.selection_result import SelectionResult
+from lens_engine.retrieval.pool import Retrieval
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Example
 
@@ -26,19 +28,25 @@ def classifier_of_prompt(result: SelectionResult, use: Use | None = None) -> Cla
     task, answer, made_of = result.task, result.answer_for(use), result.provenance
     examples = [Example(one.row, one.text, one.label) for one in answer.examples]
     head = head_of_prompt(task, answer)
-    other = result.classifier
+    other, form = result.classifier, answer.form
+    retrieval = None if result.pool is None or not form.nearest else Retrieval(form=form, pool=result.pool)
     return Classifier(
         task=task,
         prompts=(Prompt(rows=answer.rows, demonstrations=task.task().render_prefix(examples)),),
         head=head,
         fit_rows=answer.judged.n if answer.judged and head.kind == "prior" else 0,
         model=ModelRecord(model=made_of.model, revision=made_of.revision, dtype=made_of.dtype, device=made_of.device),
-        tokens_per_input=_mean_query_tokens(result, answer),
+        tokens_per_input=_mean_query_tokens(result, answer) + form.nearest * _mean_demonstration_tokens(answer),
         tokens_held=sum(one.tokens for one in answer.examples),
         most_tokens=result.most_tokens,
+        retrieval=retrieval,
         test=answer.test,
         input=other and other.input,
     )
+
+
+def _mean_demonstration_tokens(answer: SupportExamples) -> float:
+    return fmean([one.tokens for one in answer.plain.examples] or [0])
 
 
 def head_of_prompt(task: TaskRecord, answer: SupportExamples) -> ArgmaxHead | PriorHead:

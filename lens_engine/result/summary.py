@@ -42,7 +42,7 @@ def represent(result: "SelectionResult") -> str:
 
 def list_tables(result: "SelectionResult") -> list[Table]:
     """Support examples, prompts, and candidates for the classifier if there are any."""
-    tables = (tabulate_examples(result.answer), tabulate_prompts(result), tabulate_classifiers(result))
+    tables = (tabulate_examples(result.answer.plain), tabulate_prompts(result), tabulate_classifiers(result))
     return [table for table in tables if table is not None]
 
 

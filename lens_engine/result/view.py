@@ -106,8 +106,9 @@ class ResultView:
     @property
     def examples(self) -> Section:
         """The support examples for each use, with their effects and the label biases; equal ones once."""
-        seen = [one.rows for one in self.result.support_examples]
-        found = [one for place, one in enumerate(self.result.support_examples) if one.rows not in seen[:place]]
+        answers = [one.plain for one in self.result.support_examples]
+        seen = [one.rows for one in answers]
+        found = [one for place, one in enumerate(answers) if one.rows not in seen[:place]]
         tables = [make(one) for one in found for make in (tabulate_examples, tabulate_effects, tabulate_biases)]
         code = tuple((f"The prompt, {name_use(one.use)}", one.prompt) for one in found if one.prompt)
         return Section("examples", "Support examples", tables=tuple(filter(None, tables)), code=code)

@@ -1,12 +1,11 @@
 """The form of a prompt: how its demonstrations are found."""
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
+from lens_engine.config import FormKind
 from lens_engine.types import Record
-
-FormKind = Literal["fixed", "nearest", "fixed+nearest"]
 
 
 class PromptForm(Record):

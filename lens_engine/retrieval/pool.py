@@ -1,6 +1,6 @@
 """The pool: the labelled rows from which the demonstrations of an input are taken, and how they are."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, Self
@@ -79,14 +79,14 @@ class Retrieval(Record):
     form: PromptForm
     pool: Pool
 
-    def demonstrations(self, texts: Sequence[str], fixed: Sequence[Example]) -> list[list[Found]]:
+    def demonstrations(self, texts: Sequence[str], fixed: Collection[int] = ()) -> list[list[Found]]:
         """For each text its nearest rows, the nearest last; none for a fixed form.
 
         Args:
-            fixed: the fixed demonstrations of the prompt, which are not found again.
+            fixed: row numbers of the fixed demonstrations of the prompt, which are not found again.
         """
         pool = self.pool
-        shown = [pool.places[one.row] for one in fixed if one.row in pool.places]
+        shown = [pool.places[row] for row in fixed if row in pool.places]
         return [
             [Found(pool.examples[one.place], one.similarity) for one in reversed(neighbours)]
             for neighbours in pool.index.nearest(texts, self.form.nearest, excluded=shown)

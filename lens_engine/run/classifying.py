@@ -11,9 +11,10 @@ import numpy as np
 
 from lens_engine.classifier.bag_of_words import FittedWords, fit_bag_of_words
 from lens_engine.classifier.candidates import Candidate, CandidateName
-from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.fitting import can_fit, fit_prompts_head, fit_states_head, fit_words_weight
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead
+from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import gold_losses, list_probabilities, measure_quality
 from lens_engine.classifier.suspicion import find_suspicious
 from lens_engine.judging.judgement import EvaluationRows

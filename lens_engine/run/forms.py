@@ -133,7 +133,7 @@ class FormJudge:
 
     def _render(self, form: PromptForm, texts: Sequence[str]) -> list[Prefix]:
         fixed = [] if form.kind == "nearest" else self._fixed
-        found = Retrieval(form=form, pool=self._pool).demonstrations(texts, fixed)
+        found = Retrieval(form=form, pool=self._pool).demonstrations(texts, [one.row for one in fixed])
         return [self.run.task.render_prefix([*fixed, *(one.example for one in own)]) for own in found]
 
     def _list_fitting(self) -> tuple[PromptForm, ...]:

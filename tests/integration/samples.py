@@ -4,8 +4,9 @@ from typing import Any
 
 from lens_engine.classifier.bag_of_words import WordRegression
 from lens_engine.classifier.candidates import Candidate, CandidateName, TestedClassifier
-from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import BagOfWordsHead, LinearHead, StatesAndWordsHead, StatesHead
+from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.config import MethodName, Use
 from lens_engine.metering.progress import Progress

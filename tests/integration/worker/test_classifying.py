@@ -18,7 +18,7 @@ from app.lifecycle.results import SelectionOutcome
 from app.predictions.outputs import MOST_OUTPUTS, Outputs
 from app.settings import Settings
 from app.web.authentication import LOCAL_OWNER
-from lens_engine.classifier.classifier import ModelRecord
+from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.predicting.rows import BATCH_ROWS
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import SMALL_OPTIONS, make_classifier, make_result, make_rows, problem_of

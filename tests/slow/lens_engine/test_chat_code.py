@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PriorHead
+from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.exports import CODE_FORMATS, CodeFormat, write_classifier_export
 from lens_engine.task.chat import ChatTask, lift_system, read_turns
 from lens_engine.task.record import TaskRecord

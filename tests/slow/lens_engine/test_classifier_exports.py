@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lens_engine.classifier.bag_of_words import WordRegression
-from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import (
     ArgmaxHead,
     BagOfWordsHead,
@@ -20,6 +20,7 @@ from lens_engine.classifier.heads import (
     StatesAndWordsHead,
     StatesHead,
 )
+from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.errors import InvalidConfig
 from lens_engine.exports import CODE_FORMATS, CodeFormat, export_support_examples, write_classifier_export
 from lens_engine.result.of_prompt import classifier_of_prompt

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from tests.slow.lens_engine.scoring.endpoints.test_chat_runs import connect, make_problem
 
 from lens_cli.endpoint_options import ChosenModel
 from lens_cli.select.sources import Sources
@@ -16,7 +17,6 @@ from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 from tests.endpoints.chat_double import MODEL, ChatDouble
 from tests.endpoints.serving import serving
-from tests.slow.lens_engine.scoring.endpoints.test_chat_runs import connect, make_problem
 from tests.unit.lens_cli.results import make_result
 
 

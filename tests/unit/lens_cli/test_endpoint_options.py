@@ -7,7 +7,7 @@ import pytest
 from lens_cli.endpoint_options import ChosenModel, EndpointOptions, describe_opening
 from lens_cli.flags import name_flags
 from lens_cli.refusals import Refusal, RefusedInput, refusing
-from lens_engine.classifier.classifier import ModelRecord
+from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.errors import BudgetSpent, EndpointAway, EndpointError, InvalidConfig
 from lens_engine.scoring.endpoints.address import DEVICE, Endpoint
 from lens_engine.scoring.endpoints.spending import TokenPrices
