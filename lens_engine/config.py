@@ -4,9 +4,9 @@ These models are also the wire format. The service embeds them in a selection's 
 the descriptions written here. `presets.py` holds complete configurations.
 """
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Contribution = Literal["label", "vocabulary", "loss_ratio"]
 Use = Literal["prompt", "probabilities"]
@@ -123,6 +123,12 @@ class SearchOptions(Options):
     diversity_weight: float = Field(
         1.0, ge=0.0, le=100.0, description="Weight of similarity in the score of a replacement, s(e, E') (lambda)."
     )
+
+    @field_validator("forms", mode="before")
+    @classmethod
+    def _split_words(cls, forms: Any) -> Any:
+        """A command line gives a list as words with commas."""
+        return forms.split(",") if isinstance(forms, str) else forms
 
     @property
     def num_first_permutations(self) -> int:

@@ -26,7 +26,7 @@ def refuse_options(error: ValidationError) -> InvalidConfig:
 
 def _describe(item: Any) -> Iterator[InputProblem]:
     """What is wrong, from an entry of `ValidationError.errors`."""
-    path, value = ".".join(map(str, item["loc"])), item["input"]
+    path, value = ".".join(part for part in item["loc"] if isinstance(part, str)), item["input"]
     place = f"options.{path}" if path else "options"
     if item["type"] == "extra_forbidden":
         for name in _list_names(path, value):
@@ -63,7 +63,8 @@ def _describe_value(path: str, value: object) -> str:
 def _describe_allowed(field: FieldInfo) -> str:
     """What an option may be: its words, or its kind and range; and null if that is allowed."""
     words, kinds = _list_words(field), _alternatives(field.annotation)
-    allowed = f"one of {', '.join(words)}" if words else " or ".join(_KINDS[kind] for kind in kinds if kind in _KINDS)
+    which = "a list of some of" if get_origin(field.annotation) is tuple else "one of"
+    allowed = f"{which} {', '.join(words)}" if words else " or ".join(_KINDS[kind] for kind in kinds if kind in _KINDS)
     if span := _describe_range(field):
         allowed = f"{allowed} {span}"
     return f"{allowed}, or null" if type(None) in kinds else allowed
@@ -87,9 +88,10 @@ def _list_words(field: FieldInfo) -> tuple[str, ...]:
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
-    """The parts of a union; another type is its own only part."""
+    """The parts of a union, or the kind of the items of a list; another type is its own only part."""
     is_union = get_origin(annotation) is Union or type(annotation).__name__ == "UnionType"
-    return get_args(annotation) if is_union else (annotation,)
+    is_list = get_origin(annotation) is tuple
+    return get_args(annotation) if is_union or is_list else (annotation,)
 
 
 def _ask(suggestions: Sequence[str]) -> str:

@@ -35,9 +35,7 @@ def test_nearest_rows_come_last_and_say_how_similar_they_are() -> None:
 
 def test_fixed_demonstrations_are_not_found_again() -> None:
     form = PromptForm(kind="fixed+nearest", nearest=2)
-    other = Example(99, "a parcel", "delivery")
-
-    found = Retrieval(form=form, pool=POOL).demonstrations(["my parcel is late"], (EXAMPLES[2], other))
+    found = Retrieval(form=form, pool=POOL).demonstrations(["my parcel is late"], (EXAMPLES[2].row, 99))
 
     assert [one.example.row for one in found[0]] == [3, 12]
 
@@ -49,7 +47,7 @@ def test_small_pool_gives_each_row_once() -> None:
 
 
 def test_fixed_form_finds_nothing() -> None:
-    assert Retrieval(form=PromptForm(), pool=POOL).demonstrations(["a film", "so"], EXAMPLES) == [[], []]
+    assert Retrieval(form=PromptForm(), pool=POOL).demonstrations(["a film", "so"], [one.row for one in EXAMPLES]) == [[], []]
 
 
 def test_retrieval_survives_json() -> None:

@@ -47,7 +47,7 @@ def run_module(folder: Path, task: Task, retrieval: Retrieval, fixed: Sequence[E
 
 
 def render_by_library(task: Task, retrieval: Retrieval, fixed: Sequence[Example], text: str) -> str:
-    (found,) = retrieval.demonstrations([text], fixed)
+    (found,) = retrieval.demonstrations([text], [one.row for one in fixed])
     return task.render_prompt([*fixed, *(one.example for one in found)], text)
 
 
