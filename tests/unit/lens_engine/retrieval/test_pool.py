@@ -47,7 +47,10 @@ def test_small_pool_gives_each_row_once() -> None:
 
 
 def test_fixed_form_finds_nothing() -> None:
-    assert Retrieval(form=PromptForm(), pool=POOL).demonstrations(["a film", "so"], [one.row for one in EXAMPLES]) == [[], []]
+    assert Retrieval(form=PromptForm(), pool=POOL).demonstrations(["a film", "so"], [one.row for one in EXAMPLES]) == [
+        [],
+        [],
+    ]
 
 
 def test_retrieval_survives_json() -> None:
