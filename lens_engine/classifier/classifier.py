@@ -35,11 +35,11 @@ _MAX_LABELS = 10
 
 
 class Prompt(Record):
-    """A permutation, rendered."""
+    """A permutation, rendered after the instruction of the task, if it has one."""
 
     rows: tuple[int, ...] = Field(description="Rows of the demonstrations in the dataset, in order.")
     demonstrations: tuple[str, ...] = Field(
-        description="Rendered demonstrations, in order. Joined without a space, they are the beginning of the prompt."
+        description="Rendered instruction, if there is one, and demonstrations. Joined, they begin the prompt."
     )
 
     @property
@@ -70,7 +70,7 @@ class Classifier(Record):
     """
 
     schema_version: Literal[1] = Field(1, description="Version of this format.")
-    task: TaskRecord = Field(description="Template, label words and separator.")
+    task: TaskRecord = Field(description="Template, label words, separator and instruction.")
     prompts: tuple[Prompt, ...] = Field(description="Prompts that are asked for every input; none for a bag of words.")
     head: Head = Field(description="Formula that gives the probabilities of the labels.")
     fit_rows: int = Field(description="Number of rows on which the head was fitted.")
