@@ -37,13 +37,13 @@ def read_instruction(text: str) -> str:
 def suggest_instructions(words: Iterable[str]) -> tuple[str, ...]:
     """Three instructions for a task with these label words: one names them, one asks, one describes the job.
 
-    More than 20 label words are not listed; the demonstrations show them.
+    More than 20 label words are not listed.
     """
     found = list(words)
     if len(found) > _MOST_LISTED:
         return (
-            f"Give each text one of {len(found)} labels, as in the examples.",
-            "Which label does each text have? The labels are those of the examples.",
+            f"Each text has one of {len(found)} labels.",
+            f"Which of {len(found)} labels fits each text?",
             f"You sort texts into {len(found)} classes. Read each text, and answer with the label of its class.",
         )
     *first, last = found
