@@ -47,6 +47,7 @@ TITLES = {
     "dataset-too-large": "The dataset has too many bytes or rows",
     "class-too-small": "A label has too few examples",
     "invalid-template": "The template is invalid",
+    "invalid-instruction": "The instruction is invalid",
     "invalid-verbalizer": "The label words are invalid",
     "invalid-options": "The options are invalid",
     "prompt-too-long": "A prompt exceeds the context of the model",

@@ -101,11 +101,12 @@ class LabelWord(Answer):
 
 
 class Task(Answer):
-    """Template, label words and separator."""
+    """Template, label words, separator and instruction."""
 
     template: str
     label_words: tuple[LabelWord, ...]
     separator: str
+    instruction: str = ""
 
 
 class SupportExample(Answer):

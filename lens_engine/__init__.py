@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from lens_engine.scoring.endpoints.spending import TokenPrices
     from lens_engine.suggestion.suggest import suggest
     from lens_engine.suggestion.suggestion import Suggestion
-    from lens_engine.task.template import Task, Template, Verbalizer
+    from lens_engine.task.template import Task, Template
+    from lens_engine.task.verbalizer import Verbalizer
     from lens_engine.types import Example
 
 __all__ = [
@@ -73,7 +74,7 @@ _HOME = {
     "Task": "task.template",
     "Template": "task.template",
     "TokenPrices": "scoring.endpoints.spending",
-    "Verbalizer": "task.template",
+    "Verbalizer": "task.verbalizer",
     "estimate_cost": "run.preparation",
     "export_support_examples": "exports",
     "load_scorer": "language_model.loading.load",

@@ -116,6 +116,12 @@ class InvalidTemplate(InvalidInput):
     code = "invalid-template"
 
 
+class InvalidInstruction(InvalidInput):
+    """The instruction is blank or too long, or holds characters that no text needs."""
+
+    code = "invalid-instruction"
+
+
 class InvalidVerbalizer(InvalidInput):
     """A label word is missing or empty, or the model cannot tell two label words apart."""
 

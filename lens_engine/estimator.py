@@ -26,8 +26,9 @@ from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
 from lens_engine.task.examples import list_texts
-from lens_engine.task.template import Task, Verbalizer
+from lens_engine.task.template import Task
 from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example, FloatArray
 
 _LEAST_TEST_ROWS = 4
@@ -54,6 +55,8 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
         estimator, or to fit in several processes, give a name.
     template : str, default "{text} Topic: {label}."
         Pattern with one {text} and, after it, one {label}.
+    instruction : str, default ""
+        Text that stands once before the demonstrations; empty for none.
     label_words : mapping of classes to strings, optional
         Label word of each class. By default, each class is its own word.
     preset : "quick", "standard" or "paper"
@@ -79,6 +82,7 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
         model: str | Path | LabelScorer | OpenModel = BUNDLED_MODEL,
         *,
         template: str | None = None,
+        instruction: str = "",
         label_words: Mapping[Any, str] | None = None,
         preset: PresetName = "quick",
         options: Mapping[str, Any] | None = None,
@@ -87,6 +91,7 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.model = model
         self.template = template
+        self.instruction = instruction
         self.label_words = label_words
         self.preset = preset
         self.options = options
@@ -118,7 +123,8 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise InvalidDataset(f"y has {len(self.classes_)} class; a classifier needs at least two", field="y")
         words = self._list_words()
-        task, labels = Task(self.template or DEFAULT_TEMPLATE, Verbalizer(words)), tuple(words)
+        task = Task(self.template or DEFAULT_TEMPLATE, Verbalizer(words), instruction=self.instruction)
+        labels = tuple(words)
         examples = [Example(row, text, labels[code]) for row, (text, code) in enumerate(zip(texts, codes, strict=True))]
         result = select_support_examples(
             Problem(task, examples), self._find_scorer(), self._make_config(), progress=self.progress

@@ -17,7 +17,7 @@ from app.intake.submissions import SMALL_BYTES, FormSubmission, JsonSubmission, 
 from app.intake.weighing import weigh
 from app.services import Services
 from app.web.request_body import JSON, check_media_type
-from lens_engine.reading.text_checks import NUL
+from lens_engine.task.text_checks import NUL
 
 _FORM = "multipart/form-data"
 MAX_COLUMN_CHARACTERS = 200

@@ -6,7 +6,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.problems import ErrorItem, point
 from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 
 SPEC_VERSION = 1
 """Version of the stored spec. It grows when older workers cannot run the spec; they do not claim newer ones.
@@ -77,12 +78,14 @@ class StoredSpec(JobSpec):
     template: str
     verbalizer: tuple[tuple[str, str], ...]
     separator: str
+    instruction: str = ""
     preset: PresetName
     config: SelectionConfig
 
     @property
     def task(self) -> Task:
-        return Task(Template(self.template), Verbalizer(dict(self.verbalizer)), self.separator)
+        words = Verbalizer(dict(self.verbalizer))
+        return Task(Template(self.template), words, self.separator, instruction=self.instruction)
 
     @classmethod
     def of(cls, model: str, task: Task, preset: PresetName, config: SelectionConfig) -> Self:
@@ -91,6 +94,7 @@ class StoredSpec(JobSpec):
             template=task.template.pattern,
             verbalizer=tuple(task.verbalizer.words.items()),
             separator=task.separator,
+            instruction=task.instruction,
             preset=preset,
             config=config,
         )
@@ -98,7 +102,8 @@ class StoredSpec(JobSpec):
 
 def read_task(stored: dict[str, Any]) -> Task:
     """The task of a stored spec of any version, whatever its options are."""
-    return Task(Template(stored["template"]), Verbalizer(dict(stored["verbalizer"])), stored["separator"])
+    words = Verbalizer(dict(stored["verbalizer"]))
+    return Task(Template(stored["template"]), words, stored["separator"], instruction=stored.get("instruction", ""))
 
 
 def _describe_fault(location: tuple[int | str, ...], message: str) -> ErrorItem:

@@ -18,6 +18,7 @@ def list_asked(spec: Mapping[str, Any]) -> dict[str, str]:
         "model": spec["model"],
         "preset": spec["preset"] + (f", with {show_count(len(changed), 'option')} changed" if changed else ""),
         "template": spec["template"],
+        **({"instruction": spec["instruction"]} if spec.get("instruction") else {}),
         "label words": ", ".join(f"{label}: {word}" for label, word in spec["verbalizer"]),
         **changed,
     }

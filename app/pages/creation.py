@@ -35,10 +35,11 @@ from app.web.request_body import check_media_type
 from app.web.strict_json import parse_json
 from lens_engine.errors import InvalidInput
 from lens_engine.presets import nest_options, overlay_options
-from lens_engine.reading.text_checks import UNSTORABLE
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.text_checks import UNSTORABLE
 from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.verbalizer import Verbalizer
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
 
@@ -52,7 +53,7 @@ _MOST_FIELDS = 4000
 _MOST_DIGITS = 19
 
 _DATASETS = ("dataset_id", "test_dataset_id")
-_SPEC = ("template", "model", "preset", "name")
+_SPEC = ("template", "instruction", "model", "preset", "name")
 _OPTIONS = ("seed", "num_demonstrations", "use", "labels.rare", "budget.max_seconds")
 """Fields that are options of the spec, by their paths."""
 
@@ -164,7 +165,8 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
     other = next((row for row in rows if fold_label(row.label) != label), rows[-1])
     try:
         words = Verbalizer(_words(fields))
-        task = Task(Template(read_field(fields, "template") or DEFAULT_TEMPLATE), words)
+        template = Template(read_field(fields, "template") or DEFAULT_TEMPLATE)
+        task = Task(template, words, instruction=read_field(fields, "instruction"))
     except InvalidInput as error:  # a person is still typing
         return answer(request, "prompt.html", refusal=str(error))
     known = {fold_label(name): name for name in words.words}

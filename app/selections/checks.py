@@ -19,8 +19,10 @@ from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset
 from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import refuse_unpriced, split_within_budget
+from lens_engine.task.instructions import read_instruction
 from lens_engine.task.request import TaskRequest
-from lens_engine.task.template import Template, Verbalizer
+from lens_engine.task.template import Template
+from lens_engine.task.verbalizer import Verbalizer
 
 _MOST_SPEC_BYTES = 64 * 1024
 _Built = TypeVar("_Built")
@@ -69,6 +71,7 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     found: list[InvalidInput] = []
     template = None if (pattern := spec.template) is None else _collect(found, lambda: Template(pattern))
     verbalizer = None if (words := spec.verbalizer) is None else _collect(found, lambda: Verbalizer(words))
+    instruction = _collect(found, lambda: read_instruction(spec.instruction))
     config = _collect(found, lambda: resolve_config(spec.preset, spec.options))
     if config is not None:
         found += list_excesses(config.budget, model, settings)
@@ -77,7 +80,7 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     if found or config is None:
         raise as_problem(found, inline=False)
     bounded, warnings = bound_budget(config, model, settings)
-    task = TaskRequest(template, verbalizer, spec.separator)
+    task = TaskRequest(template, verbalizer, spec.separator, instruction or "")
     return CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
 
 
@@ -90,7 +93,7 @@ def _check_size(spec: StoredSpec) -> None:
     if size > _MOST_SPEC_BYTES:
         detail = (
             f"the spec has {size:,} bytes with its label words, and at most {_MOST_SPEC_BYTES:,} are allowed; shorten "
-            "the template, the labels or their words"
+            "the template, the instruction, the labels or their words"
         )
         raise Unprocessable.at("/spec", detail)
 

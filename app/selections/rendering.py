@@ -8,9 +8,9 @@ from app.jobs.schemas import Outgoing
 from app.selections.schemas import Advice
 from app.web.validation import Incoming
 from lens_engine.config import Use
-from lens_engine.reading.text_checks import is_blank
 from lens_engine.result import LabelBias
 from lens_engine.task.record import LabelWord
+from lens_engine.task.text_checks import is_blank
 
 MAX_INPUTS = 100
 

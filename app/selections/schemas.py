@@ -15,6 +15,7 @@ class SpecOut(Outgoing):
     template: str = Field(description="Prompt with one `{text}` followed by one `{label}`.")
     verbalizer: dict[str, str] = Field(description="Label word of each label.")
     separator: str = Field(description="Text that ends each demonstration.")
+    instruction: str = Field(description="Text that stands once before the demonstrations; empty for none.")
     model: str = Field(description="Name of the model.")
     preset: PresetName = Field(description="Preset to which `options` were applied.")
     config: SelectionConfig = Field(
@@ -99,7 +100,7 @@ class SupportExamplesOut(Advice):
 
     selection_id: str = Field(description="Id of the selection.")
     partial: AsStored[bool] = Field(description="True if the run was stopped before its end.")
-    task: AsStored[TaskRecord] = Field(description="Template, label words and separator.")
+    task: AsStored[TaskRecord] = Field(description="Template, label words, separator and instruction.")
     use: AsStored[Use] = Field(
         description="How the prompt is read. prompt: the likeliest label word is the answer. probabilities: the label "
         "biases are added to the log-probabilities first."

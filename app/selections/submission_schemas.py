@@ -8,6 +8,7 @@ from app.intake.parts import ModelName, Name, RowsBody
 from app.web.validation import Incoming
 from lens_engine.config import PresetName
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
+from lens_engine.task.instructions import MAX_INSTRUCTION_CHARACTERS
 
 LabelWord = Annotated[str, StringConstraints(max_length=200)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -27,6 +28,7 @@ class SelectionSpec(Incoming):
         "method": "options.method",
         "prompt": "template",
         "seed": "options.seed",
+        "system_prompt": "instruction",
     }
 
     template: str | None = Field(
@@ -44,6 +46,13 @@ class SelectionSpec(Incoming):
         json_schema_extra=_allow_list_of_labels,
     )
     separator: str = Field(default="\n", max_length=100, description="Text that ends each demonstration.")
+    instruction: str = Field(
+        default="",
+        max_length=MAX_INSTRUCTION_CHARACTERS,
+        description="Text that stands once before the demonstrations, or begins the system message of a chat; empty "
+        "for none.",
+        examples=["Which team should answer this ticket: billing or delivery?"],
+    )
     model: ModelName | None = Field(default=None, description="Model name from GET /models; null for the default.")
     preset: PresetName = Field(
         default="quick",

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from app.errors import BadRequest, InvalidCursor
 from app.problems import ErrorItem
-from lens_engine.reading.text_checks import UNSTORABLE
+from lens_engine.task.text_checks import UNSTORABLE
 
 
 def read_number(written: str, most_digits: int) -> int | None:

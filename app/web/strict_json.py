@@ -8,7 +8,7 @@ from typing import Any
 from app.errors import BadRequest, Unprocessable
 from app.problems import point
 from lens_engine.reading.strict_json import MAX_DEPTH, LooseJson, is_loose_number, load_strict_json
-from lens_engine.reading.text_checks import UNSTORABLE
+from lens_engine.task.text_checks import UNSTORABLE
 
 _STRING_BYTES = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """A string of JSON, also one that is never closed, so that the search takes linear time."""

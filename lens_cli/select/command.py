@@ -94,6 +94,14 @@ def select(
     separator: Annotated[
         str, typer.Option(help="Text that ends each demonstration; default: a line break.", show_default=False)
     ] = "\n",
+    instruction: Annotated[
+        str,
+        typer.Option(
+            help="Text that stands once before the demonstrations, or begins the system message of a chat; default: "
+            "none. lens suggest proposes some.",
+            show_default=False,
+        ),
+    ] = "",
     dtype: Dtype = "auto",
     device: Device = "auto",
     actors: Annotated[
@@ -192,7 +200,7 @@ def select(
             check_output(report, "--report")
             faults = Faults()
             with faults.noting():
-                asked = read_task_request(template, verbalizer, separator)
+                asked = read_task_request(template, verbalizer, separator, instruction)
             with faults.noting():
                 config = read_config(preset, seed, method, option or [], comparisons=compare, max_cost=served.max_cost)
             with faults.noting():

@@ -7,18 +7,23 @@ from typing import Any
 from lens_engine.config import ComparisonsOption, MethodName, PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidVerbalizer
 from lens_engine.presets import nest_options, overlay_options, resolve_config
+from lens_engine.task.instructions import read_instruction
 from lens_engine.task.request import TaskRequest
-from lens_engine.task.template import Template, Verbalizer
+from lens_engine.task.template import Template
+from lens_engine.task.verbalizer import Verbalizer
 
 
-def read_task_request(template: str | None, verbalizer: Sequence[str] | None, separator: str) -> TaskRequest:
+def read_task_request(
+    template: str | None, verbalizer: Sequence[str] | None, separator: str, instruction: str = ""
+) -> TaskRequest:
     """Read the parts of a task that were given; None or nothing for a part that was not.
 
     Raises:
-        InvalidTemplate, InvalidVerbalizer: the message says how to correct the input.
+        InvalidTemplate, InvalidVerbalizer, InvalidInstruction: the message says how to correct the input.
     """
     words = Verbalizer(read_words(verbalizer)) if verbalizer else None
-    return TaskRequest(None if template is None else Template(template), words, separator)
+    pattern = None if template is None else Template(template)
+    return TaskRequest(pattern, words, separator, read_instruction(instruction))
 
 
 def read_words(pairs: Sequence[str]) -> dict[str, str]:

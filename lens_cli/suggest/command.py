@@ -42,7 +42,7 @@ def suggest(
     *,
     served: EndpointOptions,
 ) -> None:
-    """Look at a file, and suggest columns, label words, templates and presets, with the command to copy.
+    """Look at a file, and suggest columns, label words, templates, instructions and presets, with the command to copy.
 
     The `lens select` command at the end reads this file. The pace of the model is measured on a small sample of the
     rows. Labels of test rows are not looked at to choose anything.

@@ -16,9 +16,9 @@ from lens_cli.views.notes import show_note
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.pricing.tables import describe_sample
 from lens_engine.reading.language import describe_language
-from lens_engine.reading.text_checks import show_names
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
 from lens_engine.task.record import describe_asking
+from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_label
 from lens_engine.views.table import describe_seconds, describe_usd
 
@@ -33,6 +33,7 @@ def show_suggestion(suggestion: Suggestion, sources: Sources, console: Console, 
     _show_columns(suggestion, console, model.reference)
     _show_labels(suggestion, console)
     _show_templates(suggestion, console)
+    _show_instructions(suggestion, console)
     _show_presets(suggestion, console, is_here=model.endpoint is None)
     if suggestion.advice is not None:
         _say(console, suggestion.advice)
@@ -88,8 +89,14 @@ def _show_templates(suggestion: Suggestion, console: Console) -> None:
         _say(console, form)
 
 
+def _show_instructions(suggestion: Suggestion, console: Console) -> None:
+    _head(console, "Instructions (--instruction; none by default)")
+    for instruction in suggestion.instructions:
+        _say(console, quote_template(instruction))
+
+
 def quote_template(template: str) -> str:
-    """The template as an argument for bash or zsh, on one line."""
+    """The template or instruction as an argument for bash or zsh, on one line."""
     return f"${template!r}" if "\n" in template else shlex.quote(template)
 
 

@@ -68,7 +68,7 @@ class TestedClassifier(Record):
             name=candidate.name,
             is_chosen=is_chosen,
             prompts=len(classifier.prompts),
-            demonstrations=len(classifier.prompts[0].demonstrations) if classifier.prompts else 0,
+            demonstrations=len(classifier.prompts[0].rows) if classifier.prompts else 0,
             head=head.kind,
             layer=None if states is None else states.layer,
             pooling=None if states is None else states.pooling,

@@ -46,7 +46,7 @@ class Classifier(Record):
     """
 
     schema_version: Literal[1] = Field(1, description="Version of this format.")
-    task: TaskRecord = Field(description="Template, label words and separator.")
+    task: TaskRecord = Field(description="Template, label words, separator and instruction.")
     prompts: tuple[Prompt, ...] = Field(description="Prompts that are asked for every input; none for a bag of words.")
     head: Head = Field(description="Formula that gives the probabilities of the labels.")
     fit_rows: int = Field(description="Number of rows on which the head was fitted.")

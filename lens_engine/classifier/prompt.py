@@ -7,11 +7,11 @@ from lens_engine.types import Record
 
 
 class Prompt(Record):
-    """A permutation, rendered."""
+    """A permutation, rendered after the instruction of the task, if it has one."""
 
     rows: tuple[int, ...] = Field(description="Rows of the demonstrations in the dataset, in order.")
     demonstrations: tuple[str, ...] = Field(
-        description="Rendered demonstrations, in order. Joined without a space, they are the beginning of the prompt."
+        description="Rendered instruction, if there is one, and demonstrations. Joined, they begin the prompt."
     )
 
     @property

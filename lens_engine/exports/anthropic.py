@@ -7,12 +7,12 @@ from lens_engine.exports.openai_chat import write_turns
 
 
 def write(source: Source) -> str:
-    shown = {"system": source.instruction, "messages": write_turns(source)}
+    shown = {"system": source.system, "messages": write_turns(source)}
     return json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
 
 
 def write_messages(source: Source) -> list[dict[str, str]]:
-    return [{"role": "system", "content": source.instruction}, *write_turns(source)]
+    return [{"role": "system", "content": source.system}, *write_turns(source)]
 
 
 ANTHROPIC = Format(write, "application/json", ".json", write_messages, has_turns=True)

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.task.chat import instruct
+from lens_engine.task.chat import instruct, join_system
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Template
 
@@ -63,15 +63,17 @@ class Source:
         return [one.word for one in self.task.label_words]
 
     @property
-    def instruction(self) -> str:
-        """What tells a chat model the label words, for formats with a place for it; of a chat, its system message."""
-        return instruct(self.words) if self.task.chat is None else self.task.chat.system
+    def system(self) -> str:
+        """The system message, for formats with a place for it: the instruction, and what tells the label words."""
+        words = instruct(self.words) if self.task.chat is None else self.task.chat.system
+        return join_system(self.task.instruction, words)
 
     @property
-    def system(self) -> str | None:
-        """The system message of formats that have one only where it is needed: for a chat, as it was evaluated, or
-        without demonstrations."""
-        return self.instruction if self.task.chat is not None or not self.demonstrations else None
+    def needed_system(self) -> str | None:
+        """The system message, for formats that have one only where it is needed: for a chat, as it was evaluated,
+        with an instruction, or without demonstrations."""
+        is_needed = self.task.chat is not None or self.task.instruction or not self.demonstrations
+        return self.system if is_needed else None
 
     @property
     def around_input(self) -> tuple[str, str]:

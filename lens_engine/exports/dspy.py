@@ -34,7 +34,7 @@ def write(source: Source) -> str:
         "traces": [],
         "train": [],
         "demos": [{"text": text, "label": word} for text, word in source.demonstrations],
-        "signature": {"instructions": source.instruction, "fields": fields},
+        "signature": {"instructions": source.system, "fields": fields},
         "lm": None,
         "metadata": {"dependency_versions": {}},
     }
@@ -43,7 +43,7 @@ def write(source: Source) -> str:
 
 def write_messages(source: Source) -> list[dict[str, str]]:
     """What `dspy.ChatAdapter` sends for this state; it strips a demonstration, and not the input."""
-    objective = textwrap.dedent(source.instruction).splitlines()
+    objective = textwrap.dedent(source.system).splitlines()
     turns = [{"role": "system", "content": _SYSTEM + "".join(f"\n{' ' * 8}{line}" for line in objective)}]
     for text, word in source.demonstrations:
         turns += [

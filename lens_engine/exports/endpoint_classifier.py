@@ -9,7 +9,7 @@ from lens_engine.classifier.heads import ArgmaxHead, LinearHead, PriorHead, Prom
 from lens_engine.errors import InvalidConfig
 from lens_engine.exports.contract import Source
 from lens_engine.result.of_prompt import head_of_prompt
-from lens_engine.task.chat import merge_fields, read_turns
+from lens_engine.task.chat import join_system, merge_fields, read_turns
 from lens_engine.task.record import TaskRecord
 
 _READS = {
@@ -59,7 +59,7 @@ class EndpointClassifier:
         task, chat = self.task.task(), self.task.chat
         prompts: list[Any] = list(self.prompts)
         if chat is not None:
-            system = {"role": "system", "content": chat.system}
+            system = {"role": "system", "content": join_system(self.task.instruction, chat.system)}
             prompts = [[system, *read_turns(prompt)] for prompt in prompts]
         fields = {} if chat is None else {"FIELDS": merge_fields(chat.fields, most_tokens=1)}
         before, after = task.template.around_text

@@ -1,4 +1,4 @@
-"""`gemini`: turns for the Gemini API, which calls the assistant `model`. Without demonstrations, it is instructed."""
+"""`gemini`: turns for the Gemini API, which calls the assistant `model`; a system message as `openai-chat` has it."""
 
 import json
 
@@ -10,7 +10,8 @@ _ROLES = {"user": "user", "assistant": "model"}
 
 def write(source: Source) -> str:
     turns = [{"role": _ROLES[one["role"]], "parts": [{"text": one["content"]}]} for one in write_turns(source)]
-    system = {} if source.system is None else {"systemInstruction": {"parts": [{"text": source.system}]}}
+    needed = source.needed_system
+    system = {} if needed is None else {"systemInstruction": {"parts": [{"text": needed}]}}
     return json.dumps({**system, "contents": turns}, ensure_ascii=False, indent=2) + "\n"
 
 

@@ -15,19 +15,21 @@ _PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
 
 
 def write(source: Source) -> str:
-    template = source.task.task().template
+    task = source.task.task()
+    template, description = task.template, "".join(task.opening)
     before, after = template.around_text
     span, label_end = template.render_span(source.words[0]), source.task.label_end
     delimiter, end = span[: len(span) - len(source.words[0])], template.tail + source.task.separator
     if source.task.chat is not None:
         delimiter = end = label_end = ""
+        description = source.system
     shown = {
         "task": "lens_support_examples",
         "output_type": "multiple_choice",
-        **({} if source.task.chat is None else {"description": escape(source.task.chat.system)}),
-        "doc_to_text": f"{close(escape(before))}{{{{{SLOT}}}}}{escape(after)}",
+        **({"description": _escape(description)} if description else {}),
+        "doc_to_text": f"{close(_escape(before))}{{{{{SLOT}}}}}{_escape(after)}",
         "doc_to_choice": [word + label_end for word in source.words],
-        "doc_to_target": f"{{{{label}}}}{escape(label_end)}" if label_end else "label",
+        "doc_to_target": f"{{{{label}}}}{_escape(label_end)}" if label_end else "label",
         "target_delimiter": delimiter,
         "fewshot_delimiter": end.removeprefix(label_end),
         "num_fewshot": len(source.demonstrations),
@@ -37,6 +39,11 @@ def write(source: Source) -> str:
         },
     }
     return _PAIR.sub(_join_pair, json.dumps(shown, indent=2)) + "\n"
+
+
+def _escape(text: str) -> str:
+    """As `escape`. So is a carriage return: Jinja writes every line break of a template as a line feed."""
+    return escape(text).replace("\r", "{{ '\\r' }}")
 
 
 def _join_pair(found: re.Match[str]) -> str:

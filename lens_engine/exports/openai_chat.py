@@ -1,6 +1,7 @@
 """`openai-chat`: turns for chat completions. The last message is the place of the live input.
 
-Without demonstrations, a system message names the label words. A chat has the system message that was evaluated.
+Without demonstrations, or after an instruction, a system message names the label words. A chat has the system message
+that was evaluated.
 """
 
 import json
@@ -13,7 +14,7 @@ def write(source: Source) -> str:
 
 
 def write_messages(source: Source) -> list[dict[str, str]]:
-    system = [] if source.system is None else [{"role": "system", "content": source.system}]
+    system = [] if source.needed_system is None else [{"role": "system", "content": source.needed_system}]
     return [*system, *write_turns(source)]
 
 

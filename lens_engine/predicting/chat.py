@@ -48,7 +48,9 @@ def as_chat(classifier: Classifier, messages: Sequence[Mapping[str, str]], score
     start = before.rfind(OPEN)
     (prompt,) = classifier.prompts
     task = _ChatTask(
-        **dict(classifier.task) | {"chat": None, "label_end": ""}, around=(before[start:], after + begun), strips=strips
+        **dict(classifier.task) | {"chat": None, "label_end": "", "instruction": ""},  # the messages have it
+        around=(before[start:], after + begun),
+        strips=strips,
     )
     ended = end_label_words(
         task.task(), scorer.encode_label_spans, lambda: _render_after_answer(chat, turns, last, begun, task)

@@ -18,7 +18,7 @@ from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.scoring.asking import fit_task, takes_turns
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Permutation, Record
+from lens_engine.types import Example, Permutation, Record
 
 OPTIMISTIC = (
     "these are the rows of the selection, and most of them chose or fitted what is judged; the figures are optimistic"
@@ -50,12 +50,12 @@ class PromptSubject(Record):
         return [self._ordered(order) for order in dict.fromkeys(drawn) if order != own][:number]
 
     def _ordered(self, order: Permutation) -> "PromptSubject":
-        (prompt,) = self.asked.prompts
-        shuffled = Prompt(
-            rows=tuple(prompt.rows[place] for place in order),
-            demonstrations=tuple(prompt.demonstrations[place] for place in order),
-        )
         examples = tuple(self.answer.examples[place] for place in order)
+        demonstrations = [Example(one.row, one.text, one.label) for one in examples]
+        shuffled = Prompt(
+            rows=tuple(one.row for one in examples),
+            demonstrations=self.asked.task.task().render_prefix(demonstrations),
+        )
         return PromptSubject(
             answer=self.answer.model_copy(update={"examples": examples}),
             asked=self.asked.model_copy(update={"prompts": (shuffled,)}),

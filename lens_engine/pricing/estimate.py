@@ -97,11 +97,12 @@ def share_of_largest(labelled: Sequence[Example], task: Task) -> float:
 
 
 def measure_lengths(rows: SplitRows, task: Task, scorer: LabelScorer) -> TokenLengths:
-    """Mean number of tokens of the candidates as demonstrations, and of all other rows as queries."""
+    """Mean number of tokens of the candidates as demonstrations, and of all other rows as queries; then the opening."""
     judged = (*rows.score_set, *rows.validation, *rows.confirmation, *rows.test)
     return TokenLengths.from_counts(
         scorer.count_tokens([task.render_demonstration(example) for example in rows.candidates]),
         scorer.count_tokens([task.render_query(example.text) for example in judged]),
+        scorer.count_tokens(task.opening),
     )
 
 

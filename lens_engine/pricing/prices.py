@@ -17,14 +17,18 @@ from lens_engine.rows.splits import SplitRows
 
 @dataclass(frozen=True, slots=True)
 class TokenLengths:
-    """Mean number of tokens of a rendered demonstration and of a rendered query."""
+    """Mean number of tokens of a rendered demonstration and of a rendered query, and that of the opening."""
 
     demonstration: float
     query: float
+    opening: int = 0  #: of each prompt: the instruction with the separator; 0 without one
 
     @classmethod
-    def from_counts(cls, demonstrations: Sequence[int], queries: Sequence[int]) -> "TokenLengths":
-        return cls(sum(demonstrations) / max(len(demonstrations), 1), sum(queries) / max(len(queries), 1))
+    def from_counts(
+        cls, demonstrations: Sequence[int], queries: Sequence[int], opening: Sequence[int] = ()
+    ) -> "TokenLengths":
+        demonstration, query = (sum(counts) / max(len(counts), 1) for counts in (demonstrations, queries))
+        return cls(demonstration, query, sum(opening))
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,8 @@ class Prices:
         `demonstrations` is the number of demonstrations in a prompt; None for `config.num_demonstrations`.
         """
         n = self.config.num_demonstrations if demonstrations is None else demonstrations
-        prefix, queries = n * self.lengths.demonstration, num_rows * self.lengths.query
+        prefix = self.lengths.opening + n * self.lengths.demonstration
+        queries = num_rows * self.lengths.query
         tokens, prompt_tokens = (permutations * (times * prefix + queries) for times in (1, num_rows))
         return Cost(permutations * num_rows, round(tokens), round(prompt_tokens), permutations)
 

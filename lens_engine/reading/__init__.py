@@ -7,7 +7,7 @@ quoting          whether quotes enclose fields or are letters
 encoding         finds its encoding
 language         the language of texts
 csv_rows  jsonl_rows  parquet_rows   one reader for each format
-columns  value_checks  text_checks   check a header, a JSON value, a string
+columns  value_checks   check a header, a JSON value
 row_sink         the contract between the readers and what takes their rows
 row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
 column_profiles  what is in each column of a file

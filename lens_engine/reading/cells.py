@@ -11,7 +11,7 @@ from typing import Any
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.text_checks import SURROGATE
+from lens_engine.task.text_checks import SURROGATE
 from lens_engine.task.wording import show_label
 
 _PLAIN = (str, int, float, bool, type(None))

@@ -9,7 +9,7 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_profiles import ColumnProfile, profile_columns, read_names
 from lens_engine.reading.columns import LABEL, MAX_COLUMNS, TEXT, WantedColumns, find_near, match_header
 from lens_engine.reading.dialect import FoundDialect
-from lens_engine.reading.text_checks import show_names
+from lens_engine.task.text_checks import show_names
 from lens_engine.task.unicode_form import fold_label
 from lens_engine.task.wording import show_label
 

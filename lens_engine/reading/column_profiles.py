@@ -13,7 +13,7 @@ from typing import BinaryIO, TextIO
 from lens_engine.reading.dialect import SEPARATOR, FoundDialect, read_records
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.open_table import OWN_FILES, ParquetTable, Source, open_table
-from lens_engine.reading.text_checks import is_blank
+from lens_engine.task.text_checks import is_blank
 from lens_engine.task.unicode_form import fold_label
 
 MAX_DISTINCT = 200

@@ -8,7 +8,7 @@ from typing import Never
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.dialect import DELIMITERS
-from lens_engine.reading.text_checks import show_names
+from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_label
 
 TEXT = "text"

@@ -12,7 +12,8 @@ from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
 from lens_engine.reading.row_sink import NO_CELLS, RowSink
-from lens_engine.reading.text_checks import (
+from lens_engine.rows.problem import example_bytes
+from lens_engine.task.text_checks import (
     BIDI_CONTROLS,
     MAX_SHOWN,
     ZERO_WIDTH,
@@ -20,7 +21,6 @@ from lens_engine.reading.text_checks import (
     is_blank,
     show_names,
 )
-from lens_engine.rows.problem import example_bytes
 from lens_engine.task.wording import show_count
 from lens_engine.types import Example
 

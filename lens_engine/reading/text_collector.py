@@ -11,7 +11,7 @@ from lens_engine.reading.columns import WantedColumns
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.row_sink import NO_CELLS, RowSink
-from lens_engine.reading.text_checks import (
+from lens_engine.task.text_checks import (
     MAX_SHOWN,
     UNSTORABLE,
     find_fault,

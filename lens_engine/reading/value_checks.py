@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from lens_engine.reading.row_sink import NO_CELLS, RowSink
 from lens_engine.reading.strict_json import MAX_DIGITS
-from lens_engine.reading.text_checks import show_names
+from lens_engine.task.text_checks import show_names
 
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "true or false"),

@@ -37,7 +37,7 @@ def classifier_of_prompt(result: SelectionResult, use: Use | None = None) -> Cla
         fit_rows=answer.judged.n if answer.judged and head.kind == "prior" else 0,
         model=ModelRecord(model=made_of.model, revision=made_of.revision, dtype=made_of.dtype, device=made_of.device),
         tokens_per_input=_mean_query_tokens(result, answer) + form.nearest * _mean_demonstration_tokens(answer),
-        tokens_held=sum(one.tokens for one in answer.examples),
+        tokens_held=result.opening_tokens + sum(one.tokens for one in answer.examples),
         most_tokens=result.most_tokens,
         retrieval=retrieval,
         test=answer.test,

@@ -89,7 +89,10 @@ class SupportExamples(Record):
         "the form is fixed.",
     )
     examples: tuple[SupportExample, ...] = Field(description="Support examples, in the order of the prompt.")
-    prompt: str = Field(description="Beginning of the prompt, up to the input: the support examples, rendered.")
+    prompt: str = Field(
+        description="Beginning of the prompt, up to the input: the instruction, if there is one, and "
+        "the support examples, rendered."
+    )
     label_biases: tuple[LabelBias, ...] = Field(
         description="Bias of each label; none if the prompt was judged on no rows."
     )

@@ -44,7 +44,7 @@ class SelectionResult(Record):
         description="Why the run ended. completed: the run did all its work. budget: `budget` was spent. "
         "cancelled: the caller stopped the run."
     )
-    task: TaskRecord | None = Field(None, description="Template, label words and separator.")
+    task: TaskRecord | None = Field(None, description="Template, label words, separator and instruction.")
     support_examples: tuple[SupportExamples, ...] = Field(
         description="The best single prompt for each use; that of the use asked for first."
     )
@@ -78,6 +78,11 @@ class SelectionResult(Record):
     )
     most_tokens: int | None = Field(
         None, description="Number of tokens of a rendered text above which it was cut; null for never."
+    )
+    opening_tokens: int = Field(
+        0,
+        exclude_if=lambda tokens: not tokens,
+        description="Number of tokens of the instruction, which begins every prompt; left out if there is none.",
     )
     truncated_prompts: int = Field(description="Number of texts cut because of their length, in all splits.")
     splits: Splits = Field(description="Number of rows in each split.")

@@ -51,9 +51,14 @@ class _Ruler:
 
     @cached_property
     def room(self) -> int:
-        """Room for demonstrations and query (tokens): the context less the longest label span."""
+        """Room for demonstrations and query (tokens): the context less the opening and the longest label span."""
         longest_span = max(self.scorer.count_tokens(self.task.label_spans))
-        return self.scorer.max_prompt_tokens - longest_span - _SPECIAL_TOKENS
+        return self.scorer.max_prompt_tokens - self.opening - longest_span - _SPECIAL_TOKENS
+
+    @cached_property
+    def opening(self) -> int:
+        """Length of what begins every prompt: the instruction (tokens)."""
+        return sum(self.scorer.count_tokens(self.task.opening))
 
     @property
     def share(self) -> int:
@@ -70,10 +75,17 @@ def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig
 
     Raises:
         PromptTooLong: the policy is "reject" and the longest prompt does not fit; or a demonstration exceeds its
-            share even with an empty text.
+            share even with an empty text; or the instruction leaves no room for a demonstration and a query.
         InvalidDataset, ClassTooSmall: too few examples are left without the long texts.
     """
     ruler = _Ruler(rows.task, scorer, config.num_demonstrations)
+    if ruler.opening and ruler.share < 1:
+        raise PromptTooLong(
+            f"the instruction has {ruler.opening:,} tokens, and a prompt of this model at most "
+            f"{scorer.max_prompt_tokens:,}, which leaves no room for {config.num_demonstrations} demonstrations; "
+            "shorten the instruction",
+            field="instruction",
+        )
     measured = {split: ruler.measure(rows, split) for split in _SPLITS}
     most = sys.maxsize if config.too_long == "reject" else _find_bound(measured)
     longest = _longest_prompt(measured, config.num_demonstrations, most)

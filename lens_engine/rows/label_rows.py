@@ -15,7 +15,8 @@ from lens_engine.errors import (
 )
 from lens_engine.rows.cleaning import CleanProblem, CleanRows
 from lens_engine.rows.split_sizes import SplitSizes, size_splits
-from lens_engine.task.template import Task, Verbalizer
+from lens_engine.task.template import Task
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.task.wording import show_count, show_label
 
 _MAX_LISTED = 10

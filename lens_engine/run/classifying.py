@@ -117,7 +117,7 @@ class Classifying:
         Validation, confirmation and test rows fit after every prompt. The others were never asked for so long a prompt.
         """
         task, rows, count = self.run.task, self.run.rows, self.meter.count_tokens
-        longest = max(sum(count(task.render_demonstration(one)) for one in prompt) for prompt in self.prompts)
+        longest = max(sum(map(count, task.render_prefix(prompt))) for prompt in self.prompts)
         span = max(map(count, task.label_spans))
         room = self.meter.scorer.max_prompt_tokens - span - _ROOM - longest
 

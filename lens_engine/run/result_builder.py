@@ -26,7 +26,7 @@ from lens_engine.result import (
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.asking import describe_asking
 from lens_engine.run.preparation import PreparedRun, count_splits
-from lens_engine.run.shown_examples import render_examples, show_examples
+from lens_engine.run.shown_examples import show_examples
 from lens_engine.run.single_prompts import Contender, SinglePrompts, pick_answer
 from lens_engine.run.state import RunState
 from lens_engine.run.wording import describe_noisy_lead, name_step, say_prompt, say_verdict
@@ -89,6 +89,7 @@ def build_result(ending: Ending) -> SelectionResult:
         order=evaluation.order,
         lead=lead,
         most_tokens=run.rows.most_tokens,
+        opening_tokens=sum(map(ending.prepared.meter.count_tokens, run.task.opening)),
         truncated_prompts=run.rows.trimmed_too_long,
         splits=count_splits(run.rows),
         cost=_cost_figures(ending),
@@ -135,7 +136,7 @@ def _describe(ending: Ending, use: Use, classifier: Candidate | None, chosen: Co
         method=chosen.method,
         form=chosen.form,
         examples=show_examples(run, ending.findings, chosen.permutation, ending.prepared.meter.scorer),
-        prompt="".join(render_examples(run, chosen.permutation)),
+        prompt="".join(run.task.render_prefix([run.rows.candidates[index] for index in chosen.permutation])),
         label_biases=tuple(LabelBias(label=label, bias=bias) for label, bias in biases),
         judged=figures.judged,
         without_biases=prompts.measure(chosen, "prompt"),

@@ -209,6 +209,7 @@ class Session:
             "template": problem.task.template.pattern,
             "words": list(problem.task.verbalizer.words.items()),
             "separator": problem.task.separator,
+            "instruction": problem.task.instruction,
             "config": self.run.config.model_dump(mode="json", exclude={"budget"}),
             "model": [identity.model, identity.revision],
             **({"asked": TaskRecord.of(self.run.task).model_dump(mode="json")} if is_fitted else {}),

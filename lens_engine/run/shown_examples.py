@@ -6,17 +6,12 @@ from lens_engine.scoring.base import LabelScorer
 from lens_engine.types import FloatArray, Permutation
 
 
-def render_examples(run: Run, permutation: Permutation) -> tuple[str, ...]:
-    """Each demonstration as text, in order."""
-    return run.task.render_prefix([run.rows.candidates[index] for index in permutation])
-
-
 def show_examples(
     run: Run, findings: Findings, permutation: Permutation, scorer: LabelScorer
 ) -> tuple[SupportExample, ...]:
     """Each demonstration, with how much it helps where the method found that."""
     examples = [run.rows.candidates[index] for index in permutation]
-    tokens = scorer.count_tokens(render_examples(run, permutation))
+    tokens = scorer.count_tokens([run.task.render_demonstration(example) for example in examples])
     return tuple(
         SupportExample(
             position=position,

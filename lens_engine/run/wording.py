@@ -134,7 +134,7 @@ def _say_prompts(candidate: Candidate) -> str:
         return ""
     if len(prompts) > 1:
         return f" after {len(prompts)} prompts"
-    return " after one prompt" if prompts[0].demonstrations else " without demonstrations"
+    return " after one prompt" if prompts[0].rows else " without demonstrations"
 
 
 def _say_largest_class(test: Quality | None) -> list[str]:

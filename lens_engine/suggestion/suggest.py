@@ -25,6 +25,7 @@ from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.paid import find_paid_scorer
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
+from lens_engine.task.instructions import suggest_instructions
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Task
@@ -43,7 +44,7 @@ def suggest(
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> Suggestion:
-    """Look at a file of labelled texts, and suggest columns, label words, templates and presets.
+    """Look at a file of labelled texts, and suggest columns, label words, templates, instructions and presets.
 
     Args:
         path: a trusted CSV, JSONL or Parquet file.
@@ -83,6 +84,9 @@ def suggest_for_rows(examples: Sequence[Example], test: Sequence[Example] | None
         num_rows=len(examples),
         labels=_count_labels(problem, rare),
         templates=(DEFAULT_TEMPLATE, *OTHER_TEMPLATES),
+        instructions=suggest_instructions(
+            word for label, word in problem.task.verbalizer.words.items() if label not in rare
+        ),
         label_options=labels,
         plans=plans,
         words_accuracy=words_accuracy,

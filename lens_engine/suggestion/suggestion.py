@@ -45,6 +45,7 @@ class Suggestion:
     num_rows: int
     labels: tuple[LabelCount, ...]  #: most frequent first
     templates: tuple[str, ...]  #: the default first
+    instructions: tuple[str, ...]  #: to try; the default is none
     label_options: LabelOptions  #: options of the selection: whether rare labels are left out
     plans: tuple[PresetPlan, ...]
     words_accuracy: float | None  #: cross-validated accuracy of a bag of words; None if the rows do not suffice

@@ -1,1 +1,1 @@
-"""Tasks: template, verbalizer, separator; the paper's eight tasks."""
+"""Tasks: template, verbalizer, separator, instruction; the paper's eight tasks."""

@@ -14,7 +14,8 @@ from typing import Any
 from pydantic import Field
 
 from lens_engine.errors import InvalidVerbalizer
-from lens_engine.task.template import Task, Verbalizer
+from lens_engine.task.template import Task
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example, Record
 
 Turn = dict[str, str]
@@ -28,7 +29,10 @@ MOST_LETTERS = len(_LETTERS)
 class ChatForm(Record):
     """What a chat has beside the turns of the examples."""
 
-    system: str = Field(description="System message: what to answer with, and the list of label words.")
+    system: str = Field(
+        description="System message: what to answer with, and the list of label words. An instruction stands before "
+        "it, on lines of its own."
+    )
     answers: tuple[str, ...] = Field(
         description="Beginning of the answer that stands for each label, in the order of the labels: the label word, "
         "or its first token where the model writes it in several."
@@ -48,7 +52,8 @@ class ChatForm(Record):
 @dataclass(frozen=True, init=False)
 class ChatTask(Task):
     """A task whose demonstrations are turns: the template up to the label word by the user, the bare label word by the
-    assistant. What the template has after the label word, and the separator, are left out.
+    assistant. What the template has after the label word, and the separator, are left out. The instruction begins the
+    system message.
     """
 
     chat: ChatForm = field(kw_only=True)
@@ -58,7 +63,7 @@ class ChatTask(Task):
         Raises:
             InvalidVerbalizer: the form has not one answer for each label.
         """
-        super().__init__(task.template, task.verbalizer, task.separator)
+        super().__init__(task.template, task.verbalizer, task.separator, instruction=task.instruction)
         if len(chat.answers) != len(task.labels):
             raise InvalidVerbalizer(f"{len(task.labels)} labels have {len(chat.answers)} answers", field="task.chat")
         object.__setattr__(self, "chat", chat)
@@ -67,9 +72,18 @@ class ChatTask(Task):
     def label_spans(self) -> tuple[str, ...]:
         return self.chat.answers
 
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """Nothing: the instruction is in the system message."""
+        return ()
+
+    @property
+    def system(self) -> str:
+        """The whole system message."""
+        return join_system(self.instruction, self.chat.system)
+
     def render_query(self, text: str) -> str:
-        system = {"role": "system", "content": self.chat.system}
-        return write_turns([system, self._user(text)])
+        return write_turns([{"role": "system", "content": self.system}, self._user(text)])
 
     def render_demonstration(self, example: Example) -> str:
         word = self.verbalizer.words[example.label]
@@ -107,13 +121,18 @@ def ask_for_letters(task: Task) -> ChatTask:
     letters = dict(zip(words, _LETTERS, strict=False))
     listed = "\n".join(f"{letters[label]}: {word}" for label, word in words.items())
     system = f"Answer with the letter of one of these labels and nothing else.\n{listed}"
-    asked = Task(task.template, Verbalizer(letters), task.separator)
+    asked = Task(task.template, Verbalizer(letters), task.separator, instruction=task.instruction)
     return ChatTask(asked, ChatForm(system=system, answers=tuple(letters.values())))
 
 
 def instruct(words: Iterable[str]) -> str:
     """What tells a chat model the label words."""
     return f"Answer with one of these labels and nothing else: {', '.join(words)}."
+
+
+def join_system(instruction: str, system: str) -> str:
+    """A system message: the instruction, if there is one, on lines of its own before what tells the label words."""
+    return f"{instruction}\n{system}" if instruction else system
 
 
 def merge_fields(fields: Mapping[str, Any], most_tokens: int) -> dict[str, Any]:
@@ -127,12 +146,12 @@ def merge_fields(fields: Mapping[str, Any], most_tokens: int) -> dict[str, Any]:
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def describe_chat(form: ChatForm) -> str:
+def describe_chat(form: ChatForm, instruction: str = "") -> str:
     """How a chat is asked, in two sentences, and its further fields."""
     fields = f"Further fields of each request: {json.dumps(form.fields, ensure_ascii=False)}. " if form.fields else ""
     return (
         "The model is asked by turns of a chat: the template up to the label word by the user, the label word by the "
-        f"assistant. {fields}The system message: {form.system!r}"
+        f"assistant. {fields}The system message: {join_system(instruction, form.system)!r}"
     )
 
 

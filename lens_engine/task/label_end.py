@@ -19,7 +19,7 @@ class EndedTask(Task):
     label_end: str = field(kw_only=True)
 
     def __init__(self, task: Task, label_end: str) -> None:
-        super().__init__(task.template, task.verbalizer, task.separator)
+        super().__init__(task.template, task.verbalizer, task.separator, instruction=task.instruction)
         object.__setattr__(self, "label_end", label_end)
 
     @cached_property
@@ -28,7 +28,7 @@ class EndedTask(Task):
 
     def without_end(self) -> Task:
         """The task whose spans are label words alone."""
-        return Task(self.template, self.verbalizer, self.separator)
+        return Task(self.template, self.verbalizer, self.separator, instruction=self.instruction)
 
 
 def find_label_end(task: Task) -> str:

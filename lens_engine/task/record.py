@@ -4,7 +4,8 @@ from pydantic import Field
 
 from lens_engine.task.chat import ChatForm, ChatTask, describe_chat
 from lens_engine.task.label_end import EndedTask, describe_label_end, find_label_end
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Record
 
 
@@ -16,7 +17,7 @@ class LabelWord(Record):
 
 
 class TaskRecord(Record):
-    """Template, label words and separator of a task."""
+    """Template, label words, separator and instruction of a task."""
 
     template: str = Field(description="Pattern with one {text} followed by one {label}.")
     label_words: tuple[LabelWord, ...] = Field(
@@ -24,6 +25,12 @@ class TaskRecord(Record):
         "coefficients, and a JSON object has no order."
     )
     separator: str = Field(description="Text that ends each demonstration.")
+    instruction: str = Field(
+        "",
+        exclude_if=lambda instruction: not instruction,
+        description="Text that stands once before the demonstrations; the separator ends it. In a chat it begins the "
+        "system message. Left out if there is none.",
+    )
     label_end: str = Field(
         "",
         exclude_if=lambda end: not end,
@@ -45,6 +52,7 @@ class TaskRecord(Record):
             template=task.template.pattern,
             label_words=words,
             separator=task.separator,
+            instruction=task.instruction,
             label_end=find_label_end(task),
             chat=chat,
         )
@@ -56,17 +64,18 @@ class TaskRecord(Record):
     def task(self) -> Task:
         """
         Raises:
-            InvalidTemplate, InvalidVerbalizer: the record was changed by hand.
+            InvalidTemplate, InvalidVerbalizer, InvalidInstruction: the record was changed by hand.
         """
         words = {one.label: one.word for one in self.label_words}
-        task = Task(Template(self.template), Verbalizer(words), self.separator)
+        task = Task(Template(self.template), Verbalizer(words), self.separator, instruction=self.instruction)
         if self.chat is not None:
             return ChatTask(task, self.chat)
         return EndedTask(task, self.label_end) if self.label_end else task
 
 
 def describe_asking(record: TaskRecord) -> str:
-    """How the model is asked as a chat, or what ends the label words; nothing for a plain text."""
+    """How the model is asked as a chat, or the instruction and what ends the label words; nothing without either."""
     if record.chat is not None:
-        return describe_chat(record.chat)
-    return describe_label_end(record.label_end) if record.label_end else ""
+        return describe_chat(record.chat, record.instruction)
+    instruction = f"The instruction before all demonstrations: {record.instruction!r}." if record.instruction else ""
+    return " ".join(filter(None, [instruction, record.label_end and describe_label_end(record.label_end)]))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from lens_engine.errors import InvalidDataset
 from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE
 from lens_engine.task.examples import list_labels, refuse_swapped
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example
 
@@ -20,6 +21,7 @@ class TaskRequest:
     template: Template | None = None
     verbalizer: Verbalizer | None = None
     separator: str = DEFAULT_SEPARATOR
+    instruction: str = ""
 
     def complete(self, examples: Sequence[Example], *, join_spellings: bool = True) -> Task:
         """The task. Without a verbalizer, each label of the examples is its own label word.
@@ -30,6 +32,7 @@ class TaskRequest:
         Raises:
             InvalidDataset: texts and labels are swapped; or without a verbalizer, and all examples have one label.
             InvalidVerbalizer: without a verbalizer, and a label gives no word, or two labels give the same word.
+            InvalidInstruction: see `read_instruction`.
         """
         refuse_swapped(examples)
         verbalizer = self.verbalizer
@@ -41,7 +44,8 @@ class TaskRequest:
                     field="dataset.label",
                 )
             verbalizer = Verbalizer.of_labels(labels)
-        return Task(self.template or Template(DEFAULT_TEMPLATE), verbalizer, self.separator)
+        template = self.template or Template(DEFAULT_TEMPLATE)
+        return Task(template, verbalizer, self.separator, instruction=self.instruction)
 
     def list_defaults(self, task: Task) -> tuple[str, ...]:
         """One sentence for each part that the completed task took by default."""

@@ -1,24 +1,25 @@
-"""Template, verbalizer and task: they render examples to the exact strings that a model scores.
+"""Template and task: they render examples to the exact strings that a model scores.
 
-A prompt is a list of *segments*, each tokenised alone: each demonstration (with the separator that
-ends it), the query (the rendered input before the label word), and the label word's span. Spaces
-between the query and the label word belong to the span (" great"), because subword vocabularies hold
-words with a leading space. So the template never adds a space at the end of a query.
+A prompt is a list of *segments*, each tokenised alone: the instruction, if there is one, and each demonstration (each
+with the separator that ends it), the query (the rendered input before the label word), and the label word's span.
+Spaces between the query and the label word belong to the span (" great"), because subword vocabularies hold words with
+a leading space. So the template never adds a space at the end of a query.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from lens_engine.errors import InvalidDataset, InvalidVerbalizer
-from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE, word_of_label
+from lens_engine.errors import InvalidDataset
+from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE
 from lens_engine.task.examples import list_examples, list_labels
+from lens_engine.task.instructions import read_instruction
 from lens_engine.task.pattern import parse_pattern
 from lens_engine.task.special_tokens import drop_marks
-from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, has_long_run
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example, IndexArray, Permutation
 
@@ -68,83 +69,32 @@ class Template:
         return self._literals[2]
 
 
-@dataclass(frozen=True)
-class Verbalizer:
-    """One label word (one or more tokens) for each label; `words` gives the order of the labels.
-
-    Raises:
-        InvalidVerbalizer: fewer than two labels, an empty word, one word for two labels, or a label or word with more
-            than 30 combining marks in a row.
-    """
-
-    words: Mapping[str, str]
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.words, Mapping):
-            raise TypeError(f"the label words are of type {type(self.words).__name__}; give a mapping label -> word")
-        if len(self.words) < 2:
-            raise InvalidVerbalizer(
-                f"a verbalizer needs at least two labels; it has {len(self.words)}", field="verbalizer"
-            )
-        seen: dict[str, str] = {}
-        for label, word in self.words.items():
-            if not isinstance(label, str) or not isinstance(word, str):
-                raise TypeError(f"label {label!r} has the label word {word!r}; give both as strings")
-            if not word.strip():
-                raise InvalidVerbalizer(
-                    f"label {label!r} has an empty label word; give it a word", field=f"verbalizer.{label}"
-                )
-            _refuse_long_runs(label, word)
-            key = canonical_form(word)
-            if key in seen:
-                raise InvalidVerbalizer(
-                    f"labels {seen[key]!r} and {label!r} share the label word {word!r}; give each a word of its own, "
-                    "or remove one of them",
-                    field=f"verbalizer.{label}",
-                )
-            seen[key] = label
-
-    @classmethod
-    def of_labels(cls, labels: Iterable[str]) -> "Verbalizer":
-        """Each label is its own label word (see `word_of_label`), in this order.
-
-        Raises:
-            InvalidVerbalizer: fewer than two labels, a label twice, a label that gives no word, or two labels that
-                give the same word.
-        """
-        words: dict[str, str] = {}
-        for label in labels:
-            if label in words:
-                raise InvalidVerbalizer(f"label {show_label(label)} is given twice; give it once", field="verbalizer")
-            words[label] = word_of_label(label)
-            if not words[label]:
-                raise InvalidVerbalizer(
-                    f"label {show_label(label)} cannot be its own label word, because it has only spaces and "
-                    "underscores; give a label word for each label",
-                    field="verbalizer",
-                )
-        return cls(words)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return tuple(self.words)
-
-
 @dataclass(frozen=True, init=False)
 class Task:
-    """A classification task: template, verbalizer, and the separator that ends a demonstration."""
+    """A classification task: template, verbalizer, the separator that ends a demonstration, and an instruction."""
 
     template: Template
     verbalizer: Verbalizer
     separator: str = DEFAULT_SEPARATOR
+    instruction: str = field(default="", kw_only=True)  #: stands once before the demonstrations; "" for none
 
     def __init__(
-        self, template: Template | str, verbalizer: Verbalizer | Mapping[str, str], separator: str = DEFAULT_SEPARATOR
+        self,
+        template: Template | str,
+        verbalizer: Verbalizer | Mapping[str, str],
+        separator: str = DEFAULT_SEPARATOR,
+        *,
+        instruction: str = "",
     ) -> None:
         """Take a pattern as a template, and a mapping of labels to label words as a verbalizer.
 
+        Args:
+            instruction: a text that stands once before the demonstrations, as it is; `{text}` in it is text. The
+                separator ends it. "" for none.
+
         Raises:
             InvalidTemplate, InvalidVerbalizer: see `Template` and `Verbalizer`.
+            InvalidInstruction: see `read_instruction`.
             TypeError: a part has another type.
         """
         if isinstance(template, str):
@@ -155,35 +105,48 @@ class Task:
             "template": (template, Template),
             "verbalizer": (verbalizer, Verbalizer),
             "separator": (separator, str),
+            "instruction": (instruction, str),
         }
         for name, (part, kind) in parts.items():
             if not isinstance(part, kind):
                 raise TypeError(f"the {name} of a task is of type {type(part).__name__}; give a {kind.__name__}")
             object.__setattr__(self, name, part)
+        object.__setattr__(self, "instruction", read_instruction(instruction))
 
     @classmethod
     def for_labels(
-        cls, labels: Iterable[str], template: str = DEFAULT_TEMPLATE, separator: str = DEFAULT_SEPARATOR
+        cls,
+        labels: Iterable[str],
+        template: str = DEFAULT_TEMPLATE,
+        separator: str = DEFAULT_SEPARATOR,
+        *,
+        instruction: str = "",
     ) -> "Task":
         """The task in which each label is its own label word; `credit_card` is written `credit card`.
 
         Raises:
             InvalidTemplate: see `Template`.
             InvalidVerbalizer: see `Verbalizer.of_labels`.
+            InvalidInstruction: see `read_instruction`.
         """
-        return cls(Template(template), Verbalizer.of_labels(labels), separator)
+        return cls(Template(template), Verbalizer.of_labels(labels), separator, instruction=instruction)
 
     @classmethod
     def for_examples(
-        cls, examples: Iterable[Any], template: str = DEFAULT_TEMPLATE, separator: str = DEFAULT_SEPARATOR
+        cls,
+        examples: Iterable[Any],
+        template: str = DEFAULT_TEMPLATE,
+        separator: str = DEFAULT_SEPARATOR,
+        *,
+        instruction: str = "",
     ) -> "Task":
         """As `for_labels`, with the labels of these examples, sorted. They have any form that `Problem` takes.
 
         Raises:
-            InvalidTemplate, InvalidVerbalizer: as `for_labels`.
+            InvalidTemplate, InvalidVerbalizer, InvalidInstruction: as `for_labels`.
             TypeError, InvalidDataset: as `Problem`.
         """
-        return cls.for_labels(list_labels(list_examples(examples)), template, separator)
+        return cls.for_labels(list_labels(list_examples(examples)), template, separator, instruction=instruction)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -222,8 +185,14 @@ class Task:
         span = self.template.render_span(self.verbalizer.words[example.label])
         return f"{self.render_query(example.text)}{span}{self.template.tail}{self.separator}"
 
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """The segment that begins every prefix, with demonstrations or without; nothing without an instruction."""
+        return (f"{self.instruction}{self.separator}",) if self.instruction else ()
+
     def render_prefix(self, demonstrations: Sequence[Example]) -> tuple[str, ...]:
-        return tuple(self.render_demonstration(example) for example in demonstrations)
+        """The segments before a query: the opening, then the demonstrations."""
+        return (*self.opening, *(self.render_demonstration(example) for example in demonstrations))
 
     def render_permutations(
         self, examples: Sequence[Example], permutations: Sequence[Permutation]
@@ -238,13 +207,3 @@ class Task:
     def join_prompt(self, prefix: str, text: str) -> str:
         """The prompt for `text` after a prefix whose segments are joined."""
         return prefix + self.render_query(text)
-
-
-def _refuse_long_runs(label: str, word: str) -> None:
-    for kind, value in (("label", label), ("label word", word)):
-        if has_long_run(value):
-            raise InvalidVerbalizer(
-                f"the {kind} {show_label(value)} has more than {MAX_MARKS} combining marks (accents) in a row; remove "
-                "the marks that are not part of a word",
-                field=f"verbalizer.{label}",
-            )

@@ -23,7 +23,8 @@ from lens_engine.result import (
     Verdict,
 )
 from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example, Phase, StopReason
 
 SCENES = (

@@ -232,6 +232,19 @@ def test_refusal_is_a_part_of_the_page(client: TestClient, path: str, status: in
     assert answer.text.startswith("<p><strong>")
 
 
+def test_form_offers_instructions_and_its_prompt_begins_with_one(client: TestClient) -> None:
+    dataset = client.post("/datasets", files={"dataset": ("films.csv", make_csv())}).json()["id"]
+    offered = client.get("/pages/suggestion", params={"dataset": dataset}, headers=FRAGMENT).text
+    assert offered.count('data-fill="instruction"') == 3
+    form = {"dataset_id": dataset, "label": ["positive", "negative"], "word": ["great", "terrible"]}
+    prompt = client.post("/pages/prompt", data={**form, "instruction": "Praise?"}, headers=FRAGMENT).text
+    assert ">Praise?\n" in prompt
+    assert (
+        "the instruction has only spaces"
+        in client.post("/pages/prompt", data={**form, "instruction": " "}, headers=FRAGMENT).text
+    )
+
+
 def test_same_form_sent_twice_makes_one_selection(client: TestClient) -> None:
     dataset = client.post("/datasets", files={"dataset": ("films.csv", make_csv())}).json()["id"]
     form = {"dataset_id": dataset, "key": "k" * 20, "options": json.dumps(SMALL_OPTIONS)}

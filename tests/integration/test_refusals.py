@@ -36,6 +36,9 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("Jinja", {"template": "{% if text %}{{ text }}{% endif %} {label}"}, "invalid-template", ["/spec/template"], ""),
     ("template of no type", {"template": 3}, "invalid-request", ["/spec/template"], "`template` must be a string"),
     ("long template", {"template": "x" * 20_001}, "invalid-request", ["/spec/template"], ""),
+    ("blank instruction", {"instruction": " \n"}, "invalid-instruction", ["/spec/instruction"], "has only spaces"),
+    ("long instruction", {"instruction": "x" * 20_001}, "invalid-request", ["/spec/instruction"], ""),
+    ("instruction of no type", {"instruction": 3}, "invalid-request", ["/spec/instruction"], "must be a string"),
     (
         "label to escape",
         {"verbalizer": {"a.b/c": " ", "b": "x"}},
@@ -93,9 +96,9 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ),
     (
         "faults of every kind",
-        {"template": "{text}", "verbalizer": {"a": "x"}, "options": {"seed": -1}},
+        {"template": "{text}", "verbalizer": {"a": "x"}, "instruction": "\t", "options": {"seed": -1}},
         "invalid-template",
-        ["/spec/template", "/spec/verbalizer", "/spec/options/seed"],
+        ["/spec/template", "/spec/verbalizer", "/spec/instruction", "/spec/options/seed"],
         "no {label} slot",
     ),
     ("hosted model", {"model": "gpt-4o"}, "unknown-model", ["/spec/model"], "choose one of smollm2-135m-instruct"),
@@ -124,6 +127,7 @@ BAD_JSON: list[tuple[str, bytes, Refusal]] = [
     ("nested without end", b'{"options": ' + b"[" * 100_000, Refusal("bad-request", ("/spec/options/0/0/0/0/0",), 400)),
     ("not UTF-8", b'{"template": "\xff"}', Refusal("bad-request", ("/spec",), 400)),
     ("NUL", b'{"template": "\\u0000"}', Refusal("invalid-request", ("/spec/template",))),
+    ("NUL before all", b'{"instruction": "\\u0000"}', Refusal("invalid-request", ("/spec/instruction",))),
     ("half a surrogate pair", b'{"verbalizer": {"a": "\\ud800"}}', Refusal("invalid-request", ("/spec/verbalizer/a",))),
     ("a list", b"[]", Refusal("invalid-request", ("/spec",))),
 ]

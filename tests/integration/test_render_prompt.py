@@ -209,3 +209,42 @@ def test_body_of_many_items_is_refused_before_it_is_built(client: TestClient, se
     assert "more than 1000 fields and items" in problem_of(response, 422, "invalid-request")["detail"]
     long = {"inputs": ["so, it goes, " * 100] * 90}
     assert client.post(f"/selections/{selections.succeeded()}/render", json=long).status_code == 200
+
+
+def test_instruction_stands_once_before_the_prompt(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    """In the prompt of the support examples, in those of the classifier, in exports, and in what a name keeps."""
+    claim, result, classifier = selections.running(), make_result(), make_classifier()
+    task = result.task.model_copy(update={"instruction": "Praise {text} or blame?"})
+    prompts = tuple(
+        one.model_copy(update={"demonstrations": ("Praise {text} or blame?\n", *one.demonstrations)})
+        for one in classifier.prompts
+    )
+    answers = tuple(
+        one.model_copy(update={"prompt": f"Praise {{text}} or blame?\n{one.prompt}"}) for one in result.support_examples
+    )
+    changes = {"task": task, "prompts": prompts}
+    whole = result.model_copy(
+        update={
+            "task": task,
+            "support_examples": answers,
+            "classifier": classifier.model_copy(update=changes),
+        }
+    )
+    with database.session_scope() as session:
+        assert endings.finish(session, claim, SelectionOutcome(whole))
+    path = f"/selections/{claim.job_id}"
+    named = client.put("/prompts/moods", json={"selection_id": claim.job_id}, headers={"If-None-Match": "*"})
+    assert named.status_code == 201
+    for place in (path, "/prompts/moods"):
+        (rendered,) = client.post(f"{place}/render", json={"input": "b"}).json()["prompts"]
+        assert rendered["prompt"] == f"Praise {{text}} or blame?\n{expected_prompt('b')}"
+        shown = client.get(f"{place}/support-examples").json()
+        assert shown["task"]["instruction"] == "Praise {text} or blame?"
+        assert rendered["prompt"].startswith(shown["prompt"])
+        assert client.get(f"{place}/export", params={"format": "text"}).text.startswith(shown["prompt"])
+        several = client.post(f"{place}/render", json={"input": "b", **CLASSIFIER}).json()["prompts"]
+        assert [one["prompt"] for one in several] == [
+            f"Praise {{text}} or blame?\n{one}" for one in expected_prompts("b")
+        ]

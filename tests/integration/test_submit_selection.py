@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.lifecycle.spec import SPEC_VERSION
+from app.lifecycle.spec import SPEC_VERSION, StoredSpec
 from app.models import Dataset, Example, Job
 from app.selections.openapi import EXAMPLE_SUBMISSION
 from app.settings import Settings
@@ -58,6 +58,21 @@ def test_spec_without_task_takes_the_labels_and_the_default_template(client: Tes
         "spec: no label words were given; each label is its own: 'negative', 'positive'",
     ]
     assert client.get(response.headers["location"]).json()["spec"] == body["spec"]
+
+
+def test_instruction_is_stored_and_shown_with_the_spec(client: TestClient, database: Database) -> None:
+    plain, asked = (
+        client.post("/selections", json=make_submission(**spec)).json()
+        for spec in ({}, {"instruction": "Praise?\nSay."})
+    )
+    assert plain["spec"]["instruction"] == ""
+    assert asked["spec"]["instruction"] == "Praise?\nSay."
+    with database.session_scope() as session:
+        stored = session.get_one(Job, asked["id"])
+        assert StoredSpec.read(stored.spec, stored.spec_version).task.instruction == "Praise?\nSay."
+    fragment = {"HX-Request": "true"}
+    assert "Praise?\nSay." in client.get(f"/pages/selections/{asked['id']}", headers=fragment).text
+    assert "instruction" not in client.get(f"/pages/selections/{plain['id']}", headers=fragment).text
 
 
 def test_list_of_labels_is_taken_as_their_words(client: TestClient) -> None:

@@ -101,8 +101,8 @@ class Filter:
         if not new:
             return np.empty((len(survivors), 0))
         queries = [self.task.render_query(example.text) for example in new]
-        prefixes = [(self.task.render_demonstration(self.candidates[index]),) for index in survivors]
-        one_shot, zero_shot = meter.score(prefixes, queries), meter.score([()], queries)[0]
+        prefixes = [self.task.render_prefix([self.candidates[index]]) for index in survivors]
+        one_shot, zero_shot = meter.score(prefixes, queries), meter.score([self.task.opening], queries)[0]
         if has_floors(self.task):
             check_floors(one_shot, meter.scorer.identity.model)
         span_tokens = [meter.count_tokens(span) for span in self.task.label_spans]

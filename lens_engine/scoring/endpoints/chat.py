@@ -127,7 +127,7 @@ class ChatServer:
         """
         if isinstance(task, ChatTask):
             return task
-        key = (task.template.pattern, tuple(task.verbalizer.words.items()), task.separator)
+        key = (task.template.pattern, tuple(task.verbalizer.words.items()), task.separator, task.instruction)
         if key not in self._fitted:
             fitted = self._choose_words(task)
             form = fitted.chat.model_copy(update={"fields": dict(self._endpoint.extra)})

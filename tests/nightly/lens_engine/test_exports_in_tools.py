@@ -9,7 +9,7 @@ import yaml
 from lens_engine.exports import FORMATS, Source
 from lens_engine.task.label_end import EndedTask
 from lens_engine.task.template import Task
-from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, TASK, TURNS, make_source, written
+from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, INSTRUCTED, TASKS, TURNS, make_source, written
 
 ODD_TASK = Task("{text}: {label}", {"a": " spaced  ", "b": "two\n  lines\n \t\n", "c": "{good}"})
 
@@ -33,8 +33,9 @@ def ask_dspy(source: Source, text: str, folder: Path) -> list[dict[str, str]]:
         make_source([]),
         make_source([(" \n", " spaced  "), ("\n x \u3000\n", "two\n  lines\n \t\n")], ODD_TASK),
         make_source([], ODD_TASK),
+        make_source(TURNS, INSTRUCTED),
     ],
-    ids=["demonstrations", "none", "blank", "odd label words"],
+    ids=["demonstrations", "none", "blank", "odd label words", "instruction"],
 )
 def test_messages_are_those_that_dspy_sends(source: Source, tmp_path: Path) -> None:
     write = FORMATS["dspy"].messages
@@ -56,22 +57,23 @@ def test_dspy_reads_an_answer_that_begins_so() -> None:
     assert found == {"label": "{good}"}
 
 
+@TASKS
 @pytest.mark.parametrize("turns", [TURNS, []], ids=["demonstrations", "none"])
-def test_lm_eval_asks_the_prompt_that_was_evaluated(turns: list[tuple[str, str]]) -> None:
+def test_lm_eval_asks_the_prompt_that_was_evaluated(turns: list[tuple[str, str]], task: Task) -> None:
     from datasets import Dataset
     from lm_eval.api.task import ConfigurableTask
 
-    source = make_source(turns)
+    source = make_source(turns, task)
     config: dict[str, Any] = yaml.safe_load(written(source, "lm-eval"))
     documents = [{"text": INPUT, "label": "0"}, {"text": "lines\nand\r\nmore\n\n", "label": "{good}"}]
     data = {"test": Dataset.from_list(documents)}
-    task = ConfigurableTask(config={**config, "test_split": "test", "custom_dataset": lambda **_: data})
-    task.set_fewshot_seed(1)
+    asking = ConfigurableTask(config={**config, "test_split": "test", "custom_dataset": lambda **_: data})
+    asking.set_fewshot_seed(1)
     for document in documents:
-        prompt = task.fewshot_context(document, num_fewshot=config["num_fewshot"])
-        assert prompt == source.answer.prompt + TASK.render_query(document["text"])
-        asked = [request.args for request in task.construct_requests(document, prompt)]
-        assert asked == [(prompt, span) for span in TASK.label_spans]
+        prompt = asking.fewshot_context(document, num_fewshot=config["num_fewshot"])
+        assert prompt == source.answer.prompt + task.render_query(document["text"])
+        asked = [request.args for request in asking.construct_requests(document, prompt)]
+        assert asked == [(prompt, span) for span in task.label_spans]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ from lens_engine.scoring.base import Block, ParallelScorer, score_block
 from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.scoring.surroundings import describe_surroundings
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import TINY_CONTEXT, TableScorer, tiny_causal_lm
 from lens_engine.types import Example, LabelLogProbs, Phase
 

@@ -44,6 +44,7 @@ TEXTS = [
 FLAWED = Task(
     "`${{{text}}}` */ \"'\\ </script>\u2028 {label}\n", {"__proto__": "0", "1": "it's", "</script>": "${0}"}, "\r\n"
 )
+INSTRUCTED = Task(TASK.template, TASK.verbalizer, instruction="`${{x}}`\r\n\u2028</script>'\"\\ Which?")
 ENDED = EndedTask(Task("{text} Topic: {label}.", {"a": "refund", "b": "refund status", "c": "parcel"}), ".")
 NUMBERS = np.random.default_rng(5)
 
@@ -121,7 +122,9 @@ HEADS: list[tuple[PromptsHead, int]] = [
 
 
 @pytest.mark.parametrize("format", CODE_FORMATS)
-@pytest.mark.parametrize("task", [TASK, FLAWED, ENDED], ids=["plain", "flawed", "label words with ends"])
+@pytest.mark.parametrize(
+    "task", [TASK, FLAWED, ENDED, INSTRUCTED], ids=["plain", "flawed", "label words with ends", "instructed"]
+)
 @pytest.mark.parametrize(("head", "prompts"), HEADS, ids=lambda one: getattr(one, "kind", one))
 def test_code_gives_the_probabilities_of_the_classifier(
     format: CodeFormat, task: Task, head: PromptsHead, prompts: int, tmp_path: Path

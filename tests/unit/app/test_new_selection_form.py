@@ -16,7 +16,8 @@ def build(*fields: tuple[str, str]) -> dict[str, Any]:
 def test_empty_field_means_the_default() -> None:
     assert build() == {"spec": {"options": {}}, "dataset_id": "ds_1"}
     empty = [
-        (name, "") for name in ("template", "model", "preset", "name", "seed", "use", "options", "test_dataset_id")
+        (name, "")
+        for name in ("template", "instruction", "model", "preset", "name", "seed", "use", "options", "test_dataset_id")
     ]
     assert build(*empty) == build()
 
@@ -24,12 +25,14 @@ def test_empty_field_means_the_default() -> None:
 def test_fields_are_parts_of_the_spec() -> None:
     body = build(
         ("template", "{text}\r\nIt was {label}."),
+        ("instruction", "Which?\r\nSay."),
         ("model", "small"),
         ("preset", "quick"),
         ("name", "films"),
         ("test_dataset_id", "ds_2"),
     )
-    spec = {"template": "{text}\nIt was {label}.", "model": "small", "preset": "quick", "name": "films"}
+    texts = {"template": "{text}\nIt was {label}.", "instruction": "Which?\nSay."}
+    spec = {**texts, "model": "small", "preset": "quick", "name": "films"}
     assert body == {"spec": {**spec, "options": {}}, "dataset_id": "ds_1", "test_dataset_id": "ds_2"}
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from app.lifecycle.spec import StoredSpec
 from lens_engine.presets import resolve_config
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 
 
 @pytest.mark.parametrize("preset", ["quick", "standard", "paper"])

@@ -4,8 +4,9 @@ import hashlib
 import json
 from typing import Any
 
-from app.lifecycle.spec import SPEC_VERSION
+from app.lifecycle.spec import SPEC_VERSION, StoredSpec, read_task
 from lens_engine.config import SelectionConfig
+from lens_engine.task.template import Task
 
 PINNED = (1, "2b2b723ff514fbec")
 """SPEC_VERSION, and the digest of the options that a spec of this version may hold."""
@@ -19,6 +20,15 @@ def test_options_change_only_with_the_version_of_the_spec() -> None:
         "Raise SPEC_VERSION in app/lifecycle/spec.py and let `StoredSpec` give older specs the meaning that they had. "
         "If SPEC_VERSION was raised since the last release already, write only the new digest into PINNED."
     )
+
+
+def test_stored_spec_gives_the_task_again() -> None:
+    task = Task("{text}: {label}", {"b": "B", "a": "A"}, " ## ", instruction="Which?")
+    spec = StoredSpec.of("m", task, "quick", SelectionConfig())
+    stored = json.loads(spec.model_dump_json())
+    assert StoredSpec.read(stored, SPEC_VERSION).task == read_task(stored) == task
+    del stored["instruction"]
+    assert read_task(stored).instruction == StoredSpec.read(stored, SPEC_VERSION).task.instruction == ""
 
 
 def _without_prose(node: Any) -> Any:

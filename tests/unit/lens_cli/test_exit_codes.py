@@ -70,6 +70,7 @@ INVALID: list[tuple[str, list[str], str]] = [
     ("missing test file", [*SELECT, "--test", "nope.csv"], "error: nope.csv does not exist\n"),
     ("file without rows", ["select", "note.txt", *TASK, "--preset", "quick"], "error: "),
     ("wrong template", [*SELECT, "--template", "no slots"], "where: template"),
+    ("blank instruction", [*SELECT, "--instruction", " "], "where: instruction"),
     ("unknown preset", [*SELECT, "--preset", "fast"], "'fast' is not one of"),
     ("unknown option", [*SELECT, "--option", "beam_width=3"], "did you mean search.beam_width?"),
     ("option out of range", [*SELECT, "--option", "seed=-1"], "seed must be a whole number"),

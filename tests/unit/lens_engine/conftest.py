@@ -16,7 +16,8 @@ from lens_engine.metering.progress import Progress, SilentListener
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.base import LabelScorer, Prefix
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, StopReason
 

@@ -16,8 +16,13 @@ from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, load_langchain, 
 
 TEXT_TASK = Task("Q {{1}}: {text}\nIt was {label}.", {"zero": "Billing", "good": "{good} %}", "other": "Delivery"})
 TASK = ask_for_words(TEXT_TASK, ["Billing", "{good}", "Delivery"])
+INSTRUCTED = ask_for_words(
+    Task(TEXT_TASK.template, TEXT_TASK.verbalizer, instruction="Which {text}, {{ 'x' }} or {% y %}?\n{# 🎬 #}"),
+    TASK.label_spans,
+)
 TURNS = [(text, ("Billing", "{good} %}", "Delivery")[place % 3]) for place, text in enumerate(AWKWARD)]
 SOURCE = make_source(TURNS, TASK)
+SOURCES = pytest.mark.parametrize("source", [SOURCE, make_source(TURNS, INSTRUCTED)], ids=["plain", "instructed"])
 
 
 def evaluated(text: str = "{text}", source: Source = SOURCE) -> list[tuple[str, str]]:
@@ -30,39 +35,43 @@ def pairs(messages: Any) -> list[tuple[str, str]]:
     return [(one["role"], one["content"]) for one in messages]
 
 
-def test_turns_are_those_that_were_evaluated() -> None:
-    assert pairs(json.loads(written(SOURCE, "openai-chat"))["messages"]) == evaluated()
-    anthropic = json.loads(written(SOURCE, "anthropic"))
-    assert [("system", anthropic["system"]), *pairs(anthropic["messages"])] == evaluated()
-    gemini = json.loads(written(SOURCE, "gemini"))
+@SOURCES
+def test_turns_are_those_that_were_evaluated(source: Source) -> None:
+    assert pairs(json.loads(written(source, "openai-chat"))["messages"]) == evaluated(source=source)
+    anthropic = json.loads(written(source, "anthropic"))
+    assert [("system", anthropic["system"]), *pairs(anthropic["messages"])] == evaluated(source=source)
+    gemini = json.loads(written(source, "gemini"))
     roles = {"user": "user", "model": "assistant"}
     turns = [(roles[one["role"]], one["parts"][0]["text"]) for one in gemini["contents"]]
-    assert [("system", gemini["systemInstruction"]["parts"][0]["text"]), *turns] == evaluated()
-    assert pairs(read_turns(written(SOURCE, "text"))) == evaluated()
+    assert [("system", gemini["systemInstruction"]["parts"][0]["text"]), *turns] == evaluated(source=source)
+    assert pairs(read_turns(written(source, "text"))) == evaluated(source=source)
 
 
 def test_promptfoo_renders_the_turns_that_were_evaluated() -> None:
-    plain = make_source([turn for turn in TURNS if "\r" not in turn[0]], TASK)
     environment = jinja2.Environment(keep_trailing_newline=True)
-    shown = json.loads(written(plain, "promptfoo"))
-    rendered = [(one["role"], environment.from_string(one["content"]).render(text=INPUT)) for one in shown]
-    assert rendered == evaluated(INPUT, plain)
+    for task in (TASK, INSTRUCTED):
+        plain = make_source([turn for turn in TURNS if "\r" not in turn[0]], task)
+        shown = json.loads(written(plain, "promptfoo"))
+        rendered = [(one["role"], environment.from_string(one["content"]).render(text=INPUT)) for one in shown]
+        assert rendered == evaluated(INPUT, plain)
 
 
-def test_langchain_formats_the_turns_that_were_evaluated() -> None:
-    loaded = load_langchain(written(SOURCE, "langchain"))
+@SOURCES
+def test_langchain_formats_the_turns_that_were_evaluated(source: Source) -> None:
+    loaded = load_langchain(written(source, "langchain"))
     names = {"human": "user", "ai": "assistant", "system": "system"}
-    assert [(names[one.type], one.content) for one in loaded.format_messages(text=INPUT)] == evaluated(INPUT)
+    assert [(names[one.type], one.content) for one in loaded.format_messages(text=INPUT)] == evaluated(INPUT, source)
 
 
-def test_lm_eval_has_the_turns_that_were_evaluated() -> None:
-    shown = yaml.safe_load(written(SOURCE, "lm-eval"))
+@SOURCES
+def test_lm_eval_has_the_turns_that_were_evaluated(source: Source) -> None:
+    shown = yaml.safe_load(written(source, "lm-eval"))
     environment = jinja2.Environment(keep_trailing_newline=True)
     asked = environment.from_string(shown["doc_to_text"])
     turns = [("system", environment.from_string(shown["description"]).render())]
     for one in shown["fewshot_config"]["samples"]:
         turns += [("user", asked.render(**one)), ("assistant", shown["target_delimiter"] + one["label"])]
-    assert [*turns, ("user", asked.render(text=INPUT))] == evaluated(INPUT)
+    assert [*turns, ("user", asked.render(text=INPUT))] == evaluated(INPUT, source)
 
 
 @pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"csv", "jsonl"}))

@@ -38,6 +38,12 @@ AWKWARD = [
     "0",
 ]
 TASK = Task("{text} It was {label}.", {"zero": "0", "good": "{good}", "other": "it's 🎬"})
+INSTRUCTED = Task(
+    TASK.template, TASK.verbalizer, instruction="Which {label}, {{ 'x' }} or {% y %}?\r\n{# 🎬 #}\rlast\n"
+)
+"""A task with an instruction that other tools could take for tags of theirs."""
+TASKS = pytest.mark.parametrize("task", [TASK, INSTRUCTED], ids=["plain", "instructed"])
+SYSTEM = "Answer with one of these labels and nothing else: 0, {good}, it's 🎬."
 TURNS = [(text, ("0", "{good}", "it's 🎬")[place % 3]) for place, text in enumerate(AWKWARD)]
 INPUT = 'The {x} "live" {{input}} 🎬 {% raw %}'
 
@@ -91,11 +97,41 @@ def test_turns_are_the_examples_and_the_last_is_the_slot(
     assert read(json.loads(written(source, format))) == [*roles(source, assistant), ("user", "{text}")]
 
 
+def read_system(shown: Any) -> str:
+    """The system message of an API of chats; "" without one."""
+    if "contents" in shown:
+        return str(shown.get("systemInstruction", {"parts": [{"text": ""}]})["parts"][0]["text"])
+    return str(shown.get("system") or next((text for role, text in read_openai(shown) if role == "system"), ""))
+
+
+@pytest.mark.parametrize("format", ["openai-chat", "anthropic", "gemini"])
+@pytest.mark.parametrize("turns", [TURNS, []], ids=["demonstrations", "none"])
+def test_instruction_begins_the_system_message(format: FormatName, turns: list[tuple[str, str]]) -> None:
+    assert read_system(json.loads(written(make_source(turns, INSTRUCTED), format))) == (
+        f"{INSTRUCTED.instruction}\n{SYSTEM}"
+    )
+    write = FORMATS[format].messages
+    assert write is not None
+    assert write(make_source(turns, INSTRUCTED))[0] == {
+        "role": "system",
+        "content": f"{INSTRUCTED.instruction}\n{SYSTEM}",
+    }
+    assert read_system(json.loads(written(make_source(TURNS), format))) == (SYSTEM if format == "anthropic" else "")
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"csv", "jsonl"}))
+def test_every_format_with_a_place_has_the_instruction(format: FormatName) -> None:
+    task = Task(TASK.template, TASK.verbalizer, instruction="Which canary?")
+    for turns in (TURNS, []):
+        assert written(make_source(turns, task), format).count("Which canary?") == (2 if format == "json" else 1)
+
+
 @given(
     st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["0", "{good}"])), max_size=4)
 )
-def test_any_text_comes_through_every_format(turns: list[tuple[str, str]]) -> None:
-    source = make_source(turns)
+@TASKS
+def test_any_text_comes_through_every_format(task: Task, turns: list[tuple[str, str]]) -> None:
+    source = make_source(turns, task)
     expected = [{"text": text, "label": word} for text, word in turns]
     assert [json.loads(line) for line in written(source, "jsonl").split("\n")[:-1]] == expected
     assert json.loads(written(source, "dspy"))["demos"] == expected
@@ -109,6 +145,9 @@ def test_promptfoo_renders_each_message_as_it_is() -> None:
     source = make_source([turn for turn in TURNS if "\r" not in turn[0] and not turn[0].endswith("\n")])
     rendered = render_promptfoo(json.loads(written(source, "promptfoo")))
     assert rendered == [*roles(source, "assistant"), ("user", INPUT)]
+    instructed = Task(TASK.template, TASK.verbalizer, instruction="{{ x }} or {% y %}? {# z #}")
+    system, *_ = render_promptfoo(json.loads(written(make_source([], instructed), "promptfoo")))
+    assert system == ("system", f"{{{{ x }}}} or {{% y %}}? {{# z #}}\n{SYSTEM}")
 
 
 def test_end_of_a_comment_is_no_mark_of_nunjucks() -> None:
@@ -131,22 +170,26 @@ def test_langchain_loads_and_formats_the_same_turns() -> None:
     shown = [({"human": "user", "ai": "assistant"}[one.type], one.content) for one in messages]
     assert shown == [*roles(source, "assistant"), ("user", INPUT)]
     assert loaded.input_variables == ["text"]
+    system, *others = load_langchain(written(make_source(TURNS, INSTRUCTED), "langchain")).format_messages(text=INPUT)
+    assert (system.type, system.content) == ("system", f"{INSTRUCTED.instruction}\n{SYSTEM}")
+    assert others == messages
 
 
-def test_lm_eval_gives_the_prompt_that_was_evaluated() -> None:
+@TASKS
+def test_lm_eval_gives_the_prompt_that_was_evaluated(task: Task) -> None:
     """As lm-eval 0.4 builds a prompt: Jinja for the texts, then the delimiters."""
-    source = make_source(TURNS)
-    task = yaml.safe_load(written(source, "lm-eval"))
+    source = make_source(TURNS, task)
+    shown = yaml.safe_load(written(source, "lm-eval"))
     environment = jinja2.Environment(keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string(task["doc_to_text"])
-    shots = task["fewshot_config"]["samples"][: task["num_fewshot"]]
-    prompt = "".join(
-        template.render(**one) + task["target_delimiter"] + one[task["doc_to_target"]] + task["fewshot_delimiter"]
+    template = environment.from_string(shown["doc_to_text"])
+    shots = shown["fewshot_config"]["samples"][: shown["num_fewshot"]]
+    prompt = environment.from_string(shown.get("description", "")).render() + "".join(
+        template.render(**one) + shown["target_delimiter"] + one[shown["doc_to_target"]] + shown["fewshot_delimiter"]
         for one in shots
     )
     assert prompt == source.answer.prompt
     assert template.render(text=INPUT) == TASK.render_query(INPUT)
-    assert [task["target_delimiter"] + word for word in task["doc_to_choice"]] == list(TASK.label_spans)
+    assert [shown["target_delimiter"] + word for word in shown["doc_to_choice"]] == list(TASK.label_spans)
 
 
 def test_brace_before_the_slot_of_lm_eval_is_no_tag() -> None:

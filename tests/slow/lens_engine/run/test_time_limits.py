@@ -14,7 +14,8 @@ from lens_engine.result.documents import write_fragment
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import Prefix
 from lens_engine.scoring.interruption import look_up
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, LabelLogProbs, StopReason
 

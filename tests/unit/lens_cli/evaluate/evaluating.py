@@ -17,7 +17,8 @@ from lens_engine.pipeline import select_support_examples
 from lens_engine.predicting.evaluation import EvaluationResult
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lens_cli.select.options import read_config, read_task_request, read_words
-from lens_engine.errors import InvalidConfig, InvalidVerbalizer
+from lens_engine.errors import InvalidConfig, InvalidInstruction, InvalidVerbalizer
 from lens_engine.presets import PRESETS
 
 
@@ -51,6 +51,14 @@ def test_task_has_template_words_and_separator() -> None:
 def test_nothing_given_leaves_template_and_words_open() -> None:
     request = read_task_request(None, [], "\n\n")
     assert (request.template, request.verbalizer, request.separator) == (None, None, "\n\n")
+
+
+def test_instruction_is_checked_before_the_file_is_read() -> None:
+    assert read_task_request(None, [], "\n", "Which {text}?").instruction == "Which {text}?"
+    assert read_task_request(None, [], "\n").instruction == ""
+    with pytest.raises(InvalidInstruction, match="the instruction has only spaces") as caught:
+        read_task_request(None, [], "\n", " ")
+    assert caught.value.field == "instruction"
 
 
 def test_options_override_the_preset() -> None:

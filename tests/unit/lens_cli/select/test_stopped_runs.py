@@ -15,7 +15,8 @@ from lens_cli.select.options import read_config
 from lens_cli.select.run import SelectionRun
 from lens_engine.language_model.open_model import LanguageModel
 from lens_engine.rows.problem import Problem
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 from tests.dispositions import default_signals

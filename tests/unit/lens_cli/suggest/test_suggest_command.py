@@ -26,6 +26,7 @@ from lens_engine.errors import InvalidInput
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
+from lens_engine.task.instructions import suggest_instructions
 from lens_engine.task.unicode_form import fold_label
 from lens_engine.testing import TableScorer
 
@@ -77,6 +78,15 @@ def test_suggestion_has_labels_templates_presets_and_command(write: Any) -> None
     assert "A bag of words on all labelled rows has an accuracy of " in output
     assert "always the largest class has 0.500" in output
     assert output.rstrip().endswith("--output result.json --classifier classifier.json")
+
+
+def test_suggestion_has_instructions_with_the_label_words(write: Any) -> None:
+    path = write([*GOOD_AND_BAD, ("film", "rare")])
+    found = suggest(path).instructions
+    assert found == suggest_instructions(["bad", "good"])  # a label that is left out is not named
+    output = " ".join(shown(path).split())
+    assert "Instructions (--instruction; none by default)" in output
+    assert all(" ".join(quote_template(one).split()) in output for one in found)
 
 
 def test_without_model_there_is_no_cost(write: Any) -> None:

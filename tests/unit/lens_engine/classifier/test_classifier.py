@@ -15,7 +15,8 @@ from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import measure_quality
 from lens_engine.errors import ClassifierUnreadable, InvalidDataset, InvalidVerbalizer, ModelMismatch
 from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import POOLINGS, Example
 

@@ -46,8 +46,9 @@ class OtherScorer(TableScorer):
         return ScorerIdentity("other", revision="1" * 64, dtype="float32", device="cpu", executor="plain")
 
 
-def make_subject(number: int = 3) -> PromptSubject:
+def make_subject(number: int = 3, instruction: str = "") -> PromptSubject:
     """A prompt of this many examples."""
+    task = CLASSIFIER.task.model_copy(update={"instruction": instruction})
     examples = tuple(
         SupportExample(
             position=place,
@@ -61,7 +62,7 @@ def make_subject(number: int = 3) -> PromptSubject:
         for place in range(number)
     )
     answer = make_answer("prompt", examples=examples)
-    result = make_result(task=CLASSIFIER.task, support_examples=(answer,))
+    result = make_result(task=task, support_examples=(answer,))
     asked = classifier_of_prompt(result)
     return PromptSubject(answer=answer, asked=asked.model_copy(update={"model": CLASSIFIER.model}))
 
@@ -108,6 +109,16 @@ def test_orders_are_others_and_the_same_for_a_seed() -> None:
         ]
         shown = [message["content"] for message in one.messages("openai-chat")]
         assert shown[:-1:2] == [f"film {row - 10}" for row in one.answer.rows]
+
+
+def test_instruction_stays_before_the_examples_in_every_order() -> None:
+    subject = make_subject(instruction="Is it good?")
+    for one in subject.reorder(4, seed=3):
+        (prompt,) = one.asked.prompts
+        first, *others = prompt.demonstrations
+        assert first == "Is it good?\n"
+        assert [text.split()[1] for text in others] == [str(row - 10) for row in one.answer.rows]
+        assert len(prompt.rows) == 3
 
 
 @pytest.mark.parametrize(("number", "others"), [(0, 0), (1, 0), (2, 1), (3, 5)])
@@ -157,6 +168,18 @@ def test_support_examples_are_asked_as_a_chat() -> None:
     assert make_classifier(make_subject(2), Changes(), TableScorer()) == make_subject(2).asked
 
 
+def test_instruction_is_asked_once_in_the_system_message_of_a_chat() -> None:
+    subject = make_subject(1, instruction="Is it good?")
+    classifier = make_classifier(subject, Changes(form="openai-chat"), TableScorer())
+    asked = classifier.task.task().render_prompt([], "new")
+    assert "Is it good?" not in asked
+    words = (classifier.prompts[0].text + asked).replace("\ufdd0", "").replace("\ufdd1", "")
+    assert words == (
+        "<system>Is it good?\nAnswer with one of these labels and nothing else: great, terrible.\n"
+        "<user>film 0\n<assistant>great\n<user>new\n<assistant>"
+    )
+
+
 def test_answer_in_the_form_of_dspy_begins_with_its_field() -> None:
     classifier = make_classifier(make_subject(2), Changes(form="dspy"), TableScorer())
     query = classifier.task.task().render_query("a {label}")
@@ -173,6 +196,8 @@ def test_equal_answers_have_equal_digests() -> None:
     other_word = subject.asked.task.model_copy(update={"template": "{text}: {label}"})
     assert digest_answer(other_prompt) != digest_answer(subject)
     assert digest_prompt(other_word, subject.answer) != digest_answer(subject)
+    instructed = subject.asked.task.model_copy(update={"instruction": "Is it good?"})
+    assert digest_prompt(instructed, subject.answer) != digest_answer(subject)
     retested = subject.answer.model_copy(update={"with_biases": None, "judged": None})
     assert digest_prompt(subject.asked.task, retested) == digest_answer(subject)
 

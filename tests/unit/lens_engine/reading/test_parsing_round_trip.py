@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lens_engine.reading import InvalidDataset, ParsedDataset, ParsingLimits, parse_inline
-from lens_engine.reading.text_checks import is_blank
+from lens_engine.task.text_checks import is_blank
 
 # A folder for all examples of one test is enough: each example overwrites the upload.
 ONE_FOLDER = [HealthCheck.function_scoped_fixture]

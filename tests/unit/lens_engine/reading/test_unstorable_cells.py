@@ -8,7 +8,7 @@ import pytest
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import ParsingLimits, ReadTexts, read_texts
-from lens_engine.reading.text_checks import replace_unstorable
+from lens_engine.task.text_checks import replace_unstorable
 
 
 def read(tmp_path: Path, content: bytes, column: str = "text") -> ReadTexts:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from lens_engine.rows.fit_rows import count_fit_rows, pick_fit_rows
 from lens_engine.rows.quotas import Quotas
 from lens_engine.rows.splits import SplitRows
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
 SPLITS = ("validation", "confirmation", "spare", "candidates", "score_set", "test")

@@ -10,7 +10,8 @@ from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
 MakeConfig = Callable[..., SelectionConfig]

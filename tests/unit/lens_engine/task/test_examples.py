@@ -11,7 +11,8 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.rows.problem import Problem
 from lens_engine.task.examples import list_examples, list_texts
 from lens_engine.task.request import TaskRequest
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
 TEXTS, LABELS = ["a joy", "a bore"], ["good", "bad"]

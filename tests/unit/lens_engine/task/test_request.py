@@ -7,7 +7,8 @@ import pytest
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES, word_of_label
 from lens_engine.task.request import TaskRequest
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
 

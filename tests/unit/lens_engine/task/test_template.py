@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from lens_engine.errors import InvalidTemplate, InvalidVerbalizer
 from lens_engine.task.paper_tasks import PAPER_TASKS
-from lens_engine.task.template import CONTENT_FREE_TEXT, Task, Template, Verbalizer
+from lens_engine.task.template import CONTENT_FREE_TEXT, Task, Template
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
 WORDS = {"negative": "terrible", "positive": "great"}

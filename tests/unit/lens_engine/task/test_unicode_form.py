@@ -5,8 +5,9 @@ import unicodedata
 import pytest
 
 from lens_engine.errors import InvalidVerbalizer
-from lens_engine.task.template import Task, Verbalizer
+from lens_engine.task.template import Task
 from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, fold_label, has_long_run
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
 SLOW = "a" + "\u0301" * 50_000 + "\u0323" * 50_000

@@ -124,6 +124,9 @@ def test_words_stay_or_become_letters(words: dict[str, str], spans: tuple[str, s
         assert task.label_spans == spans
         assert read_turns(task.render_demonstration(Example(0, "x", "a")))[1]["content"] == written
         assert scorer.fit_task(Task("{text} Topic: {label}.", words)) is scorer.fit_task(task)
+        instructed = fit(scorer, Task("{text} Topic: {label}.", words, instruction="Which?"))
+        assert instructed.label_spans == spans
+        assert read_turns(instructed.render_query("x"))[0]["content"] == f"Which?\n{task.chat.system}"
 
 
 def test_label_beyond_the_listed_tokens_has_the_smallest_of_them() -> None:

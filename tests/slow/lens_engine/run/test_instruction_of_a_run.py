@@ -1,0 +1,148 @@
+"""A run with an instruction: every prompt begins with it, it is priced and fitted, and the result holds it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lens_engine.errors import CheckpointForeign, PromptTooLong
+from lens_engine.pipeline import select_support_examples
+from lens_engine.result import SelectionResult
+from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.rows.problem import Problem
+from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.preparation import estimate_cost
+from lens_engine.scoring.base import Prefix
+from lens_engine.task.template import Task
+from lens_engine.testing import StatesTableScorer
+from lens_engine.types import LabelLogProbs, States
+
+Make = Callable[..., Any]
+INSTRUCTION = "Is the weather positive or negative?"
+OPENING = f"{INSTRUCTION}\n"
+OPTIONS: dict[str, Any] = {
+    "classifier": {"kind": "auto", "max_prompts": 3, "fit_rows": 60},
+    "search": {"iterations": 2},
+}
+NO_CHILD_REPEATS: dict[str, Any] = {"search": {"children": 4, "halvings": 1}, "comparisons": "none"}
+
+
+class HearingScorer(StatesTableScorer):
+    """Keeps the prefixes that it is asked."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.prefixes = set[Prefix]()
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        self.prefixes |= set(prefixes)
+        return super().score(prefixes, queries, label_spans)
+
+    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
+        self.prefixes.add(prefix)
+        return super().states(prefix, queries, layers)
+
+
+@pytest.fixture(scope="module")
+def instruct(make_planted_problem: Make) -> Callable[[str], Problem]:
+    """The planted problem with this instruction."""
+
+    def make(instruction: str) -> Problem:
+        problem = make_planted_problem()
+        task = problem.task
+        return replace(problem, task=Task(task.template, task.verbalizer, task.separator, instruction=instruction))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def run(instruct: Callable[[str], Problem], make_config: Make) -> tuple[SelectionResult, HearingScorer]:
+    scorer = HearingScorer()
+    return select_support_examples(instruct(INSTRUCTION), scorer, make_config(**OPTIONS)), scorer
+
+
+def test_every_prompt_of_the_run_begins_with_the_instruction(run: tuple[SelectionResult, HearingScorer]) -> None:
+    """Those of filtering, of the search, without demonstrations, of the classifiers and of other orders."""
+    _, scorer = run
+    assert {prefix[:1] for prefix in scorer.prefixes} == {(OPENING,)}
+    assert {len(prefix) for prefix in scorer.prefixes} == {1, 2, 5}
+    assert not any(INSTRUCTION in segment for prefix in scorer.prefixes for segment in prefix[1:])
+
+
+def test_result_holds_the_instruction(run: tuple[SelectionResult, HearingScorer]) -> None:
+    result, scorer = run
+    assert result.task is not None
+    assert result.task.instruction == INSTRUCTION
+    for answer in result.support_examples:
+        assert answer.prompt.startswith(OPENING)
+        assert [one.tokens for one in answer.examples] == [7] * len(answer.examples)
+    prompt = classifier_of_prompt(result)
+    assert prompt.prompts[0].text == result.prompt
+    assert prompt.tokens_held == sum(scorer.count_tokens(prompt.prompts[0].demonstrations))
+    assert SelectionResult.model_validate_json(result.model_dump_json()) == result
+
+
+def test_demonstrations_of_a_candidate_are_counted_without_the_instruction(
+    run: tuple[SelectionResult, HearingScorer],
+) -> None:
+    result, _ = run
+    assert {one.demonstrations for one in result.tested if one.prompts} == {0, 4}
+    assert result.classifier is None or "{" not in result.verdict.sentence
+
+
+def test_run_spends_what_was_estimated_with_the_instruction(
+    instruct: Callable[[str], Problem], make_config: Make
+) -> None:
+    config = make_config(**NO_CHILD_REPEATS)
+    costs = []
+    for instruction in ("", INSTRUCTION * 5):
+        problem = instruct(instruction)
+        estimate = estimate_cost(problem, HearingScorer(), config)
+        result = select_support_examples(problem, HearingScorer(), config)
+        assert estimate.total.tokens == pytest.approx(result.cost.tokens, rel=0.06)
+        costs.append(result.cost.tokens)
+    assert costs[1] > 1.3 * costs[0]
+
+
+def test_resumed_run_has_the_digest_of_a_whole_one(
+    instruct: Callable[[str], Problem], make_config: Make, make_store: Make
+) -> None:
+    config, store = make_config(**OPTIONS), make_store()
+    whole = select_support_examples(instruct(INSTRUCTION), HearingScorer(), config, checkpoints=store)
+    for data in store.saved[1 :: max(len(store.saved) // 5, 1)]:
+        resumed = select_support_examples(instruct(INSTRUCTION), HearingScorer(), config, checkpoints=make_store(data))
+        assert resumed.digest == whole.digest
+
+
+@pytest.mark.parametrize("other", ["", "Is the weather good?"])
+def test_run_with_another_instruction_is_another_run(
+    other: str, instruct: Callable[[str], Problem], make_config: Make, make_store: Make
+) -> None:
+    config, store = make_config(**OPTIONS), make_store()
+    whole = select_support_examples(instruct(INSTRUCTION), HearingScorer(), config, checkpoints=store)
+    Checkpoint.from_bytes(store.saved[1])
+    with pytest.raises(CheckpointForeign):
+        select_support_examples(instruct(other), HearingScorer(), config, checkpoints=make_store(store.saved[1]))
+    assert select_support_examples(instruct(other), HearingScorer(), config).digest != whole.digest
+
+
+@pytest.mark.parametrize("too_long", ["reject", "skip_example", "trim_input"])
+def test_instruction_that_fills_the_context_is_refused(
+    too_long: str, instruct: Callable[[str], Problem], make_config: Make
+) -> None:
+    problem = instruct("word " * 60)
+    with pytest.raises(PromptTooLong, match=r"the instruction has 60 tokens, .* at most 64, .* shorten the") as refusal:
+        select_support_examples(problem, HearingScorer(max_prompt_tokens=64), make_config(too_long=too_long))
+    assert refusal.value.field == "instruction"
+
+
+def test_texts_are_cut_to_what_the_instruction_leaves(instruct: Callable[[str], Problem], make_config: Make) -> None:
+    """Without the instruction, a prompt has 60 tokens at most; the scorer refuses a longer one than its context."""
+    problem = instruct("word " * 30)
+    texts = [replace(one, text=f"{one.text} {'word ' * 20}") for one in problem.examples]
+    config = make_config(too_long="trim_input", **OPTIONS)
+    scorer = HearingScorer(max_prompt_tokens=100)
+    result = select_support_examples(replace(problem, examples=texts), scorer, config)
+    assert result.truncated_prompts > 0
+    assert max(sum(scorer.count_tokens(prefix)) for prefix in scorer.prefixes) > 30
