@@ -68,6 +68,7 @@ class Example:
 class Phase(StrEnum):
     """The phases of a selection, in order."""
 
+    WORDING = "wording"  #: the choice among several templates and instructions
     FILTER = "filter"  #: stage 1, progressive filtering by InfoScore
     INITIALISE = "initialise"  #: judging the first permutations of the beam
     SEARCH = "search"  #: stage 2, diversity-guided beam search; for random-and-validation, random search

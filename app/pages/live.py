@@ -17,6 +17,7 @@ from lens_engine.task.wording import show_count
 from lens_engine.types import Phase
 
 _PHASES = {
+    Phase.WORDING: "Choose template and instruction",
     Phase.FILTER: "Filter the candidates by InfoScore",
     Phase.INITIALISE: "Judge first permutations",
     Phase.SEARCH: "Search better permutations",

@@ -18,7 +18,8 @@ from lens_engine.errors import InvalidInput
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset
 from lens_engine.rows.problem import Problem
-from lens_engine.run.preparation import refuse_unpriced, split_within_budget
+from lens_engine.run.budget_checks import refuse_unpriced
+from lens_engine.run.preparation import split_within_budget
 from lens_engine.task.instructions import read_instruction
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Template

@@ -14,6 +14,7 @@ from lens_engine.types import Phase
 from lens_engine.views.table import describe_seconds
 
 PHASE_NAMES = {
+    Phase.WORDING: "Templates and instructions",
     Phase.FILTER: "Filtering by InfoScore",
     Phase.INITIALISE: "First permutations",
     Phase.SEARCH: "Search",

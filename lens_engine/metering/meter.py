@@ -91,6 +91,10 @@ class Meter:
         self.spent, self._tokens_before, self._seconds_before = spent, spent.tokens, seconds
         self.pairs_from_cache = pairs_from_cache
 
+    def ask(self, label_spans: tuple[str, ...]) -> None:
+        """Score these label spans from now on."""
+        self.label_spans = self.money.label_spans = label_spans
+
     def enter(self, phase: Phase, step: int, steps: int) -> None:
         """Begin step `step` (from 1) of a phase with `steps` steps, and tell the listener."""
         self.phase, self.step, self.steps = phase, step, steps

@@ -20,7 +20,7 @@ class Money:
 
     def __init__(self, scorer: LabelScorer, label_spans: tuple[str, ...], max_cost: float | None) -> None:
         self._scorer = find_paid_scorer(scorer)
-        self._label_spans = label_spans
+        self.label_spans = label_spans
         self._max_cost = max_cost
         self._earlier = Paid()
         self._at_start = Paid() if self._scorer is None else self._scorer.spending.paid
@@ -79,4 +79,4 @@ class Money:
         """The most that work costs (USD)."""
         if self._scorer is None or not cost.pairs:
             return 0.0
-        return self._scorer.bill(cost.pairs, cost.prompt_tokens, self._label_spans).usd or 0.0
+        return self._scorer.bill(cost.pairs, cost.prompt_tokens, self.label_spans).usd or 0.0

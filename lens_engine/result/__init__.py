@@ -25,6 +25,7 @@ from lens_engine.result.parts import (
     SupportExamples,
     TestAnswers,
     TriedForm,
+    TriedWording,
     Verdict,
 )
 from lens_engine.result.selection_result import SelectionResult
@@ -46,5 +47,6 @@ __all__ = [
     "SupportExamples",
     "TestAnswers",
     "TriedForm",
+    "TriedWording",
     "Verdict",
 ]

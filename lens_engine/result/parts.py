@@ -39,6 +39,17 @@ class TriedForm(Record):
     n: int = Field(description="Number of these rows; a form that was dropped has fewer.")
 
 
+class TriedWording(Record):
+    """A template with an instruction that was judged."""
+
+    template: str = Field(description="Pattern with one {text} followed by one {label}.")
+    instruction: str = Field(description="Text that stands once before the demonstrations; empty for none.")
+    accuracy: float = Field(
+        description="Mean accuracy of random permutations, for the use asked for, on the rows on which it was judged."
+    )
+    n: int = Field(description="Number of these rows; a wording that was dropped has fewer.")
+
+
 class PromptContender(Record):
     """A single prompt that was compared, and how often it is right."""
 

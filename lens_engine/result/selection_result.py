@@ -21,6 +21,7 @@ from lens_engine.result.parts import (
     SupportExamples,
     TestAnswers,
     TriedForm,
+    TriedWording,
     Verdict,
 )
 from lens_engine.result.summary import represent, summarise
@@ -47,6 +48,10 @@ class SelectionResult(Record):
     task: TaskRecord | None = Field(None, description="Template, label words, separator and instruction.")
     support_examples: tuple[SupportExamples, ...] = Field(
         description="The best single prompt for each use; that of the use asked for first."
+    )
+    wordings: tuple[TriedWording, ...] = Field(
+        (),
+        description="Templates and instructions among which the run chose, the chosen one first; none if it had one.",
     )
     forms: tuple[TriedForm, ...] = Field(
         (), description="Forms of the prompt other than fixed demonstrations that were judged, the best first."

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lens_engine.errors import InvalidVerbalizer
 from lens_engine.task.examples import list_examples, refuse_swapped
 from lens_engine.task.template import Task
 from lens_engine.task.wording import show_count
@@ -16,19 +17,28 @@ from lens_engine.types import Example
 class Problem:
     """A task and its labelled examples.
 
-    If `test` is None, the selection holds test rows out of `examples`.
+    If `test` is None, the selection holds test rows out of `examples`. With `alternatives`, tasks of other wordings, a
+    run begins with the choice among `task` and them.
     """
 
     task: Task
     examples: Sequence[Example]
     test: Sequence[Example] | None = None
+    alternatives: tuple[Task, ...] = ()
 
-    def __init__(self, task: Task, examples: Iterable[Any], test: Iterable[Any] | None = None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        examples: Iterable[Any],
+        test: Iterable[Any] | None = None,
+        alternatives: Iterable[Task] = (),
+    ) -> None:
         """Take examples in any form of `list_examples`: `Example`, (text, label) or mappings; a DataFrame; or columns.
 
         Raises:
             TypeError: `task` is no task, or an example has another form.
             InvalidDataset: a column is missing, a text is empty, or texts and labels are swapped.
+            InvalidVerbalizer: an alternative has other label words, or another order of the labels.
         """
         if not isinstance(task, Task):
             raise TypeError(f"the task is of type {type(task).__name__}; write Problem(Task.for_examples(rows), rows)")
@@ -36,6 +46,16 @@ class Problem:
         object.__setattr__(self, "examples", list_examples(examples))
         refuse_swapped(self.examples)
         object.__setattr__(self, "test", None if test is None else list_examples(test, "test"))
+        others = list[Task]()
+        for other in alternatives:
+            if other not in (task, *others):
+                others.append(other)
+        if any([*other.verbalizer.words.items()] != [*task.verbalizer.words.items()] for other in others):
+            raise InvalidVerbalizer(
+                "alternatives differ in template and instruction alone; give each the label words of the task",
+                field="verbalizer",
+            )
+        object.__setattr__(self, "alternatives", tuple(others))
 
     def __repr__(self) -> str:
         test = "test rows held out of them" if self.test is None else show_count(len(self.test), "test row")

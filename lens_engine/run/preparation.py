@@ -1,5 +1,6 @@
 """Preparation of a run: its rows, its method, its price."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,7 +10,6 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
-from lens_engine.metering.money import Money
 from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import METHODS, Methods, make_method, name_method
@@ -27,11 +27,14 @@ from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem, check_problem
 from lens_engine.rows.splits import SplitRows, split_examples
+from lens_engine.run.budget_checks import check_budget, check_prices
 from lens_engine.run.evaluation_plan import price_evaluation, reserve_for_test
+from lens_engine.run.wordings import price_wordings
 from lens_engine.scoring.asking import fit_task, gives_answers_only
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.paid import find_paid_scorer
 from lens_engine.scoring.states import find_states_scorer
+from lens_engine.task.template import Task
 from lens_engine.types import Phase
 
 
@@ -44,6 +47,16 @@ class PreparedRun:
     method: Method[Any]
     meter: Meter
     method_name: str
+    runs: tuple[Run, ...]  #: the run in each wording; `run` is one of them
+    methods: Methods
+
+    def in_wording(self, place: int) -> "PreparedRun":
+        """The run in another wording. The meter asks for its label words from now on."""
+        run = self.runs[place]
+        method = make_method(run, self.methods)
+        self.meter.ask(run.task.label_spans)
+        self.meter.reserve = reserve_for_test(run, method)
+        return replace(self, run=run, method=method)
 
     @cached_property
     def foreign_texts(self) -> str | None:
@@ -84,28 +97,18 @@ def prepare_run(
     if not isinstance(config, SelectionConfig):
         raise TypeError(f"the config is of type {type(config).__name__}; write resolve_config(preset, options)")
     check_prices(config, scorer)
-    rows, prices = _fit_and_price(problem, scorer, config)
-    task = rows.task
-    run = Run(
-        task,
-        config,
-        rows,
-        prices,
-        scorer.identity.dtype,
-        shows_states=find_states_scorer(scorer) is not None,
-        has_probabilities=prices.has_probabilities,
-    )
-    method = make_method(run, methods)
+    runs = _make_runs(problem, scorer, config)
+    run, method = runs[0], make_method(runs[0], methods)
     meter = Meter(
         scorer=scorer,
-        label_spans=task.label_spans,
+        label_spans=run.task.label_spans,
         listener=listener or SilentListener(),
         budget=config.budget,
-        planned=sum(price_run(run, method).values(), Cost()),
+        planned=sum(price_run(runs, method).values(), Cost()),
         reserve=reserve_for_test(run, method),
         **ends._asdict(),
     )
-    return PreparedRun(problem, run, method, meter, name_method(config))
+    return PreparedRun(problem, run, method, meter, name_method(config), runs, methods)
 
 
 def split_within_budget(problem: Problem, config: SelectionConfig) -> SplitRows:
@@ -118,60 +121,12 @@ def split_within_budget(problem: Problem, config: SelectionConfig) -> SplitRows:
     if config.too_long == "skip_example":  # a run may leave rows out, and cost less
         return rows
     run = Run(rows.task, config, rows, Prices(rows, config, TokenLengths(0.0, 0.0)))
-    check_budget(run, make_method(run))
+    check_budget([run] * (1 + len(problem.alternatives)), make_method(run))
     return rows
 
 
-def check_budget(run: Run, method: Method[Any], money: Money | None = None) -> None:
-    """
-    Args:
-        money: of the run; None before its scorer is known.
-
-    Raises:
-        InvalidConfig: the budget does not cover the first step and the test rows.
-    """
-    budget, first, reserve = run.config.budget, method.first_step(), reserve_for_test(run, method)
-    pairs = (first.cost + reserve).pairs
-    if budget.max_pairs is not None and budget.max_pairs < pairs:
-        raise _refuse_limit("max_pairs", f"{budget.max_pairs}", first.name, f"takes {pairs}")
-    least = None if money is None else money.least(first.cost, reserve)
-    if least is not None:
-        raise _refuse_limit("max_cost", f"{budget.max_cost:g} USD", first.name, f"may cost {least:.2g}")
-
-
-def _refuse_limit(name: str, limit: str, step: str, needed: str) -> InvalidConfig:
-    return InvalidConfig(
-        f"{name} is {limit}, and {step} with the test rows {needed}; "
-        "raise it, or lower filtering.candidates or splits.test",
-        field=f"options.budget.{name}",
-    )
-
-
-def check_prices(config: SelectionConfig, scorer: LabelScorer) -> None:
-    """
-    Raises:
-        InvalidConfig: the cost is limited, and nobody knows what a request costs.
-    """
-    paid = find_paid_scorer(scorer)
-    refuse_unpriced(
-        config, is_served=paid is not None, has_prices=paid is not None and paid.spending.prices is not None
-    )
-
-
-def refuse_unpriced(config: SelectionConfig, *, is_served: bool, has_prices: bool) -> None:
-    """As `check_prices`, for a model that is not opened yet."""
-    if config.budget.max_cost is None or has_prices:
-        return
-    why = (
-        "the endpoint has no prices; give those of a million tokens (TokenPrices)"
-        if is_served
-        else "the model is on this machine, where nothing is paid; leave it out, or set max_seconds"
-    )
-    raise InvalidConfig(f"max_cost limits the cost of requests to a server: {why}", field="options.budget.max_cost")
-
-
-def _fit_and_price(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> tuple[SplitRows, Prices]:
-    """The splits with the task as the model is asked, fitted to the context, and their prices.
+def _make_runs(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> tuple[Run, ...]:
+    """The run in each wording: the splits with the task as the model is asked, fitted to the context, and their prices.
 
     Both need every text's number of tokens.
     """
@@ -181,14 +136,26 @@ def _fit_and_price(problem: Problem, scorer: LabelScorer, config: SelectionConfi
             "the model gives answers and no probabilities, so there are no label biases; take the use prompt",
             field="options.use",
         )
-    rows = split_examples(problem, config)
-    rows = fit_to_context(replace(rows, task=fit_task(scorer, rows.task)), scorer, config)
-    return rows, Prices(rows, config, measure_lengths(rows, rows.task, scorer), has_probabilities)
+    splits, shows_states = split_examples(problem, config), find_states_scorer(scorer) is not None
+    known = splits.task.verbalizer  # without the labels that are too rare
+    others = (Task(one.template, known, one.separator, instruction=one.instruction) for one in problem.alternatives)
+    runs = []
+    for task in (splits.task, *others):
+        rows = fit_to_context(replace(splits, task=fit_task(scorer, task)), scorer, config)
+        prices = Prices(rows, config, measure_lengths(rows, rows.task, scorer), has_probabilities)
+        dtype = scorer.identity.dtype
+        runs.append(Run(rows.task, config, rows, prices, dtype, shows_states, has_probabilities))
+    return tuple(runs)
 
 
-def price_run(run: Run, method: Method[Any]) -> dict[Phase, Cost]:
-    """The cost of each phase when every permutation is judged on every row."""
-    return {**method.price(), Phase.EVALUATE: price_evaluation(run, method)}
+def price_run(runs: Sequence[Run], method: Method[Any]) -> dict[Phase, Cost]:
+    """The cost of each phase when every permutation is judged on every row.
+
+    Args:
+        runs: the run in each wording; `method` is of the first.
+    """
+    wording = {Phase.WORDING: price_wordings(runs)} if len(runs) > 1 else {}
+    return {**wording, **method.price(), Phase.EVALUATE: price_evaluation(runs[0], method)}
 
 
 def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: SelectionConfig) -> CostEstimate:
@@ -243,7 +210,7 @@ def _estimate(prepared: PreparedRun) -> CostEstimate:
     """An estimate without seconds, and without a bag of words."""
     demonstrations = max(prepared.run.most_prompts, 1) * prepared.run.config.num_demonstrations
     return CostEstimate(
-        price_run(prepared.run, prepared.method),
+        price_run(prepared.runs, prepared.method),
         splits=count_splits(prepared.run.rows),
         fit_rows=prepared.run.prices.fit_rows(demonstrations),
         budget=prepared.run.config.budget,

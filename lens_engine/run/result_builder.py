@@ -15,30 +15,25 @@ from lens_engine.result import (
     Lead,
     Payment,
     PromptContender,
-    Provenance,
     SelectionResult,
     Spending,
     SupportExamples,
     TestAnswers,
     TriedForm,
+    TriedWording,
     Verdict,
 )
-from lens_engine.rows.problem import digest_examples
 from lens_engine.run.asking import describe_asking
 from lens_engine.run.preparation import PreparedRun, count_splits
+from lens_engine.run.provenance import describe_provenance
 from lens_engine.run.shown_examples import show_examples
 from lens_engine.run.single_prompts import Contender, SinglePrompts, pick_answer
-from lens_engine.run.state import RunState
+from lens_engine.run.state import JudgedWording, RunState
 from lens_engine.run.wording import describe_noisy_lead, name_step, say_prompt, say_verdict
-from lens_engine.scoring.base import LabelScorer, ScorerIdentity
-from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
+from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import show_count
 from lens_engine.types import Permutation, StopReason
-from lens_engine.version import __version__
-
-_GPU = "GPU "
-"""How `describe_surroundings` begins the line that names the GPU."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +70,7 @@ def build_result(ending: Ending) -> SelectionResult:
         stop_reason=ending.reason,
         task=TaskRecord.of(run.task),
         support_examples=answers,
+        wordings=tuple(_show_wording(ending, one) for one in ending.state.wordings),
         forms=tuple(TriedForm(form=one.form, accuracy=one.accuracy, n=one.rows) for one in evaluation.forms),
         pool=run.pool if any(one.form.nearest for one in answers) else None,
         classifier=None if chosen is None else chosen.classifier,
@@ -94,8 +90,13 @@ def build_result(ending: Ending) -> SelectionResult:
         splits=count_splits(run.rows),
         cost=_cost_figures(ending),
         warnings=_warnings(ending, lead),
-        provenance=_provenance(ending),
+        provenance=describe_provenance(ending.prepared),
     ).with_digest()
+
+
+def _show_wording(ending: Ending, one: JudgedWording) -> TriedWording:
+    task = ending.prepared.runs[one.place].task
+    return TriedWording(template=task.template.pattern, instruction=task.instruction, accuracy=one.accuracy, n=one.rows)
 
 
 def _say_verdict(ending: Ending, chosen: Candidate | None) -> str:
@@ -233,27 +234,3 @@ def _list_tested(ending: Ending) -> list[Quality | None]:
     prompts = ending.prompts
     found = [prompts.measure(one, use) for use in ending.prepared.run.uses for one in prompts.contenders(use)]
     return [*found, *(one.classifier.test for one in ending.state.evaluation.candidates)]
-
-
-def _provenance(ending: Ending) -> Provenance:
-    identity, problem, config = ending.identity, ending.prepared.problem, ending.prepared.run.config
-    return Provenance(
-        lens=__version__,
-        model=identity.model,
-        revision=identity.revision,
-        dtype=identity.dtype,
-        device=identity.device,
-        device_name=_find_device_name(ending.prepared.meter.scorer),
-        executor=identity.executor,
-        executor_note=identity.executor_note,
-        seed=config.seed,
-        dataset_sha256=digest_examples(problem.examples),
-        test_sha256=None if problem.test is None else digest_examples(problem.test),
-        config=config.model_dump(mode="json"),
-    )
-
-
-def _find_device_name(scorer: LabelScorer) -> str | None:
-    """Name of the GPU, for example "NVIDIA H200". None on a processor, and for a scorer that does not know it."""
-    facts = found.surroundings if isinstance(found := find_computing(scorer), SituatedScorer) else ()
-    return next((fact.removeprefix(_GPU) for fact in facts if fact.startswith(_GPU)), None)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from lens_engine.errors import CheckpointForeign, NothingSelected
@@ -13,16 +12,18 @@ from lens_engine.methods.base import Method, Run
 from lens_engine.methods.random import draw_random
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
+from lens_engine.run.budget_checks import check_budget
 from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
 from lens_engine.run.evaluation import Evaluator
 from lens_engine.run.evaluation_plan import OWED, TESTED
-from lens_engine.run.preparation import PreparedRun, check_budget
+from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.result_builder import Ending, build_result
-from lens_engine.run.state import Evaluation, RunState
+from lens_engine.run.state import Evaluation, RunState, read_wordings
+from lens_engine.run.wordings import choose_wording
 from lens_engine.task.chat import ChatTask
 from lens_engine.task.label_end import EndedTask
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Permutation, StopReason
+from lens_engine.types import Permutation, Phase, StopReason
 from lens_engine.version import __version__
 
 
@@ -39,10 +40,12 @@ class Session:
     prepared: PreparedRun
     store: CheckpointStore
     state: RunState[Any] = field(init=False)
+    _fingerprint: str = field(init=False)
     is_empty_handed: bool = field(init=False, default=False)  #: whether a budget ended the method before any choice
 
     def __post_init__(self) -> None:
-        check_budget(self.run, self.method, self.meter.money)
+        self._fingerprint = self._make_fingerprint()
+        check_budget(self.prepared.runs, self.method, self.meter.money)
         self.state = RunState(self.method.start())
         checkpoint = self.store.load()
         self.meter.journal = Journal(self._save_within)
@@ -76,6 +79,7 @@ class Session:
             return self.state.ended
         reason = StopReason.COMPLETED
         try:
+            self._choose_wording()
             for found in self.method.steps(self.state.method, self.meter):
                 self._advance(replace(self.state, method=found))
         except Stopped as stopped:
@@ -86,10 +90,24 @@ class Session:
         if self.is_empty_handed:
             self._save_within()
         spent = self._spent(self.state)
-        evaluation = spent.evaluation.model_copy(update={"search_pairs": spent.spent.pairs})
+        searched = spent.spent.pairs - spent.worded.pairs  # every prompt that is compared has the chosen wording
+        evaluation = spent.evaluation.model_copy(update={"search_pairs": searched})
         self.state = replace(spent, chosen=chosen, ended=reason, evaluation=evaluation)
         self.meter.journal.clear()
         return reason
+
+    def _choose_wording(self) -> None:
+        """Choose among the wordings, if there are several and none is chosen yet.
+
+        Raises:
+            Stopped: from the meter.
+        """
+        if len(self.prepared.runs) > 1 and not self.state.wordings:
+            self.meter.enter(Phase.WORDING, 1, 1)
+            wordings = choose_wording(self.prepared.runs, self.meter)
+            self.prepared = self.prepared.in_wording(wordings[0].place)
+            state = replace(self.state, method=self.method.start(), wordings=wordings, worded=self.meter.spent)
+            self._advance(state)
 
     def evaluate(self, reason: StopReason) -> StopReason:
         """Evaluate the choice; `reason` is why the method ended. Returns why the whole run ended."""
@@ -148,6 +166,8 @@ class Session:
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         try:
+            if wordings := read_wordings(checkpoint):
+                self.prepared = self.prepared.in_wording(wordings[0].place)
             self.state = RunState.from_checkpoint(self.method, checkpoint)
             self.meter.journal = Journal(self._save_within, checkpoint.arrays)
             self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache)
@@ -197,8 +217,7 @@ class Session:
         if random:
             self.meter.best_random_accuracy = max(random)
 
-    @cached_property
-    def _fingerprint(self) -> str:
+    def _make_fingerprint(self) -> str:
         """SHA-256 of everything that a checkpoint and a run must share. The budget may change between attempts."""
         problem, identity = self.prepared.problem, self.meter.scorer.identity
         is_fitted = isinstance(self.run.task, ChatTask | EndedTask)
@@ -207,6 +226,7 @@ class Session:
             "examples": digest_examples(problem.examples),
             "test": None if problem.test is None else digest_examples(problem.test),
             "template": problem.task.template.pattern,
+            "alternatives": [TaskRecord.of(one).model_dump(mode="json") for one in problem.alternatives],
             "words": list(problem.task.verbalizer.words.items()),
             "separator": problem.task.separator,
             "instruction": problem.task.instruction,

@@ -37,6 +37,14 @@ class JudgedForm(Record):
     tested: StoredLogProbs | None = None  #: on the test rows
 
 
+class JudgedWording(Record):
+    """A template with an instruction, and how often random permutations in it are right."""
+
+    place: int  #: among the runs, from 0
+    accuracy: float  #: mean over the permutations, on the rows on which it was judged
+    rows: int  #: number of these rows
+
+
 class Evaluation(Record):
     """The findings of the evaluation phase; `done` names the finished steps."""
 
@@ -63,6 +71,8 @@ class RunState(Generic[S]):
     """The state between two steps of a run."""
 
     method: S  #: the method's own state
+    wordings: tuple[JudgedWording, ...] = ()  #: the chosen one first; none before the choice, or without one
+    worded: Cost = Cost()  #: what the choice among them cost
     chosen: Permutation | None = None  #: the method's choice; None before the method has ended
     ended: StopReason | None = None  #: why the method ended
     evaluation: Evaluation = field(default_factory=Evaluation)
@@ -75,6 +85,8 @@ class RunState(Generic[S]):
         packed = method.pack(self.method)
         values = {
             "method": dict(packed.values),
+            "wordings": [one.model_dump() for one in self.wordings],
+            "worded": [self.worded.pairs, self.worded.tokens],
             "chosen": None if self.chosen is None else list(self.chosen),
             "ended": self.ended,
             "evaluation": self.evaluation.model_dump(mode="json"),
@@ -90,6 +102,8 @@ class RunState(Generic[S]):
         pairs, tokens, seconds = values["spent"]
         return cls(
             method=method.unpack(PackedState(values["method"], checkpoint.arrays)),
+            wordings=read_wordings(checkpoint),
+            worded=Cost(*values["worded"]),
             chosen=None if values["chosen"] is None else tuple(values["chosen"]),
             ended=None if values["ended"] is None else StopReason(values["ended"]),
             evaluation=Evaluation.model_validate(values["evaluation"]),
@@ -98,3 +112,8 @@ class RunState(Generic[S]):
             pairs_from_cache=values["pairs_from_cache"],
             paid=Paid(*values["paid"]),
         )
+
+
+def read_wordings(checkpoint: Checkpoint) -> tuple[JudgedWording, ...]:
+    """The wordings of a checkpoint, the chosen one first: they tell which run it is of."""
+    return tuple(JudgedWording.model_validate(one) for one in checkpoint.values["wordings"])

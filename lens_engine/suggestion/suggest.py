@@ -122,7 +122,7 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer, measure: Measu
         asked = TaskRecord.of(prepared.run.task)
         if pace is None:
             pace = measure(prepared.run.rows, prepared.run.task, scorer)
-        cost = sum(price_run(prepared.run, prepared.method).values(), Cost())
+        cost = sum(price_run(prepared.runs, prepared.method).values(), Cost())
         seconds = cost.tokens / pace if pace else None
         label_spans = prepared.run.task.label_spans
         bill = None if paid is None else paid.bill(cost.pairs, cost.prompt_tokens, label_spans, cost.prefixes)

@@ -137,11 +137,11 @@ def test_result_with_a_pool_survives_json(found: SelectionResult) -> None:
 def test_price_is_no_less_than_what_is_spent(make_config: Make, problem: Problem) -> None:
     config = make_config(search={"forms": ALL}, comparisons="none")
     prepared = prepare_run(problem, TableScorer(copying), config)
-    planned = price_run(prepared.run, prepared.method)[Phase.EVALUATE]
+    planned = price_run(prepared.runs, prepared.method)[Phase.EVALUATE]
 
     spent = select_support_examples(problem, TableScorer(copying), config).cost.pairs
     fixed = make_config(search={"forms": ["fixed"]}, comparisons="none")
-    less = price_run(prepare_run(problem, TableScorer(copying), fixed).run, prepared.method)[Phase.EVALUATE]
+    less = price_run(prepare_run(problem, TableScorer(copying), fixed).runs, prepared.method)[Phase.EVALUATE]
 
     without = select_support_examples(problem, TableScorer(copying), fixed).cost.pairs
     assert 0 < spent - without <= planned.pairs - less.pairs

@@ -23,7 +23,7 @@ ROOMY: dict[str, Any] = {"search": {"children": 4, "halvings": 1}}
 def estimate(problem: Problem, config: SelectionConfig, tokens_per_second: float | None = None) -> CostEstimate:
     prices = make_prices(problem, config)
     run = Run(problem.task, config, prices.rows, prices)
-    return CostEstimate(price_run(run, make_method(run))).at_pace(tokens_per_second)
+    return CostEstimate(price_run([run], make_method(run))).at_pace(tokens_per_second)
 
 
 def make_prices(problem: Problem, config: SelectionConfig) -> Prices:

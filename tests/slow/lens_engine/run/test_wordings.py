@@ -1,0 +1,123 @@
+"""The choice among templates and instructions: made first, by random permutations, and for every prompt of the run."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lens_engine.errors import CheckpointForeign, InvalidConfig, InvalidVerbalizer
+from lens_engine.metering import chunks, journal
+from lens_engine.pipeline import select_support_examples
+from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import Problem
+from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.preparation import prepare_run, price_run
+from lens_engine.scoring.base import Prefix
+from lens_engine.task.template import Task
+from lens_engine.testing import TableScorer, hashed_log_prob
+from lens_engine.types import Example, Phase
+
+Make = Callable[..., Any]
+WORDS = {"odd": "odd", "even": "even"}
+TASK = Task("{text} It was {label}.", WORDS)
+ASKED = Task("{text} Which: {label}.", WORDS)
+TOLD = Task("{text} It was {label}.", WORDS, instruction="Say odd or even.")
+BOTH = Task("{text}\nKind:{label}.", WORDS, instruction="Say odd or even.")
+
+
+def understanding(prefix: Prefix, query: str, span: str) -> float:
+    """The model reads the text rightly where it is told what to say, and mostly where it is asked which."""
+    is_told, is_asked = prefix[:1] == ("Say odd or even.\n",), "Which:" in query or "Kind:" in query
+    noise = hashed_log_prob(prefix, query, span)
+    strength = 2.0 + 6.0 * is_told + 3.0 * is_asked
+    return (0.0 if span.strip().removesuffix(".") == query.split()[0] else -strength) + noise
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Example]:
+    labels = ["odd" if row % 2 else "even" for row in range(200)]
+    return [Example(row, f"{label} text {row}", label) for row, label in enumerate(labels)]
+
+
+@pytest.fixture(scope="module")
+def select(make_config: Make, rows: list[Example]) -> Callable[..., SelectionResult]:
+    def run(*others: Task, task: Task = TASK, scorer: Any = None, store: Any = None, **options: Any) -> SelectionResult:
+        problem = Problem(task, rows, alternatives=others)
+        return select_support_examples(
+            problem, scorer or TableScorer(understanding), make_config(**options), checkpoints=store
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def chosen(select: Callable[..., SelectionResult]) -> SelectionResult:
+    return select(ASKED, TOLD, BOTH)
+
+
+def test_best_wording_is_that_of_every_prompt(chosen: SelectionResult) -> None:
+    assert chosen.task is not None
+    assert chosen.task.task() == BOTH
+    assert chosen.prompt.startswith("Say odd or even.\n")
+    first, *others = chosen.wordings
+    assert (first.template, first.instruction) == (BOTH.template.pattern, BOTH.instruction)
+    assert first.n == chosen.splits.validation
+    assert len(others) == 3
+    assert all(one.n < first.n for one in others)
+
+
+def test_wordings_cost_no_rival_its_fairness(chosen: SelectionResult, select: Callable[..., SelectionResult]) -> None:
+    alone = select(task=BOTH)
+
+    assert alone.wordings == ()
+    assert alone.random == chosen.random
+    assert alone.support_examples == chosen.support_examples
+    assert alone.cost.pairs < chosen.cost.pairs
+
+
+def test_one_wording_is_no_choice(select: Callable[..., SelectionResult]) -> None:
+    assert select(TASK).digest == select().digest
+
+
+def test_price_has_a_phase_for_the_choice(make_config: Make, rows: list[Example]) -> None:
+    problem = Problem(TASK, rows, alternatives=(ASKED, TOLD, BOTH))
+    prepared = prepare_run(problem, TableScorer(understanding), make_config())
+    planned = price_run(prepared.runs, prepared.method)
+
+    assert next(iter(planned)) is Phase.WORDING
+    assert planned[Phase.WORDING].pairs == 4 * (4 * 3 + 2 * 2 + 1 * 15)
+
+
+def test_run_that_is_cut_off_in_any_step_ends_with_the_same_digest(
+    monkeypatch: pytest.MonkeyPatch, select: Callable[..., SelectionResult], make_store: Make, chosen: SelectionResult
+) -> None:
+    monkeypatch.setattr(journal, "SECONDS", 0.0)
+    monkeypatch.setattr(chunks, "CHUNK_TOKENS", {"cpu": 300})
+    store, first = make_store(), TableScorer(understanding)
+    assert select(ASKED, TOLD, BOTH, scorer=first, store=store).digest == chosen.digest
+    phases = set()
+    for data in store.saved[:: max(len(store.saved) // 12, 1)]:
+        phases.add(Checkpoint.from_bytes(data).phase)
+        scorer = TableScorer(understanding)
+        assert select(ASKED, TOLD, BOTH, scorer=scorer, store=make_store(data)).digest == chosen.digest
+        assert scorer.num_pairs < first.num_pairs
+    assert {Phase.WORDING, Phase.FILTER, Phase.EVALUATE} <= phases
+
+
+def test_checkpoint_of_other_wordings_is_foreign(select: Callable[..., SelectionResult], make_store: Make) -> None:
+    store = make_store()
+    select(ASKED, TOLD, store=store)
+
+    with pytest.raises(CheckpointForeign):
+        select(ASKED, BOTH, store=make_store(store.saved[-1]))
+
+
+def test_budget_covers_the_choice_or_is_refused(select: Callable[..., SelectionResult]) -> None:
+    select(budget={"max_pairs": 500})
+    with pytest.raises(InvalidConfig, match=r"max_pairs is 500, and .* takes 620"):
+        select(ASKED, TOLD, BOTH, budget={"max_pairs": 500})
+
+
+def test_alternatives_have_the_label_words_of_the_task(rows: list[Example]) -> None:
+    with pytest.raises(InvalidVerbalizer, match="alternatives differ in template and instruction alone"):
+        Problem(TASK, rows, alternatives=[Task("{text} {label}", {"odd": "strange", "even": "even"})])
