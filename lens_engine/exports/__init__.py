@@ -8,6 +8,7 @@ langchain  dspy  promptfoo  lm_eval   files of tools
 python  typescript   code that asks an OpenAI-compatible endpoint, for a classifier of label probabilities too
 logit_bias   the map of token biases that carries one prompt; it needs the tokenizer of the model
 markdown     for people
+retrieval_code  prompt_module   a folder that finds the demonstrations of each input, by a module without dependencies
 
 A chat model does not see the prompt that was evaluated, so its accuracy may be another.
 """

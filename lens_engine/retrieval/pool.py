@@ -54,9 +54,9 @@ class Pool(Record):
                 )
         return self
 
-    def __copy__(self) -> Self:
+    def __copy__(self) -> "Pool":
         """Without what was made of the rows, because `model_copy` may replace them."""
-        return self.model_construct(rows=self.rows)
+        return Pool.model_construct(rows=self.rows)
 
     @cached_property
     def index(self) -> ExampleIndex:

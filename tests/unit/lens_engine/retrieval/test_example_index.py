@@ -87,7 +87,7 @@ def test_words_that_differ_in_case_and_digits_alone_are_alike() -> None:
     assert ExampleIndex.of(["ORDER a17", "parcel"]).nearest(["order 4711"], 1) == [[Neighbour(0, pytest.approx(1.0))]]
 
 
-@settings(max_examples=300)
+@settings(deadline=None)
 @given(st.lists(TEXTS, max_size=12), st.lists(TEXTS, min_size=1, max_size=3), st.integers(0, 13), st.data())
 def test_pure_python_finds_the_same_rows_to_the_bit(
     texts: list[str], asked: list[str], k: int, data: st.DataObject
@@ -102,6 +102,7 @@ def test_pure_python_finds_the_same_rows_to_the_bit(
     assert all(0 <= one.similarity <= 1 for neighbours in found for one in neighbours)
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(TEXTS, max_size=8), TEXTS, st.integers(0, 40), st.integers(0, 200))
 def test_bounds_are_the_same_in_pure_python(texts: list[str], asked: str, terms: int, characters: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

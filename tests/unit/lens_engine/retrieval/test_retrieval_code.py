@@ -55,7 +55,7 @@ def join(rendered: str | list[dict[str, str]]) -> str:
     return rendered if isinstance(rendered, str) else write_turns(rendered)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     task=st.sampled_from(sorted(TASKS)),
     rows=st.lists(st.tuples(TEXTS, st.sampled_from(PLAIN.labels)), min_size=1, max_size=8),
