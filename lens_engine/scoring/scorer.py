@@ -133,8 +133,8 @@ class CausalLMScorer:
         beginnings = self._tokenizer.encode_prefixes(prefixes)
         encoded = {first: self._encode_queries(queries, is_first=first) for first in {not one for one in prefixes}}
         endings = [encoded[not prefix][place] for place, (prefix, _) in enumerate(pairs)]
-        lengths = [[*map(len, tokens)] for tokens in (beginnings, endings)]
-        check_pair_lengths(*lengths, trie.longest_span, self.max_prompt_tokens)
+        held, asked = [*map(len, beginnings)], [*map(len, endings)]
+        check_pair_lengths(held, asked, trie.longest_span, self.max_prompt_tokens)
         beginning = _find_shared(prefixes)
         (shared,) = self._tokenizer.encode_prefixes([beginning]) if beginning else ((),)
         work = Workload(
@@ -142,7 +142,7 @@ class CausalLMScorer:
             queries=tuple(first[len(shared) :] + last for first, last in zip(beginnings, endings, strict=True)),
             trie=trie,
         )
-        label_log_probs = self._run(work, partial(self._executor.run, work))[0]
+        label_log_probs: LabelLogProbs = self._run(work, partial(self._executor.run, work))[0]
         check_finite(label_log_probs, label_spans)
         return label_log_probs
 
