@@ -101,7 +101,8 @@ class TableScorer:
     ) -> LabelLogProbs:
         pairs = list(zip(prefixes, queries, strict=True))
         self._check(check_pair_lengths, prefixes, queries, label_spans)
-        return self._answer(pairs, (1, len(pairs)), label_spans)[0]
+        label_log_probs: LabelLogProbs = self._answer(pairs, (1, len(pairs)), label_spans)[0]
+        return label_log_probs
 
     def _check(
         self,

@@ -237,4 +237,5 @@ def score_pairs(
     """As `PairScorer.score_pairs`, by any scorer  # [pairs, L]."""
     block = Block(tuple(prefixes), tuple(queries), is_paired=True)
     (scores,) = score_blocks(scorer, [block], label_spans)
-    return scores[0]
+    label_log_probs: LabelLogProbs = scores[0]
+    return label_log_probs

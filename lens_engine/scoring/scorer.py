@@ -16,7 +16,13 @@ from lens_engine.scoring.chat_template import ChatTemplate
 from lens_engine.scoring.executors import Executor, TokenCounters, Workload
 from lens_engine.scoring.executors.states import StateTap
 from lens_engine.scoring.labels import build_label_trie
-from lens_engine.scoring.limits import check_finite, check_finite_states, check_layers, check_prompt_lengths
+from lens_engine.scoring.limits import (
+    check_finite,
+    check_finite_states,
+    check_layers,
+    check_pair_lengths,
+    check_prompt_lengths,
+)
 from lens_engine.scoring.memory import free_memory, is_out_of_memory
 from lens_engine.scoring.tokenization import SegmentTokenizer, Tokens
 from lens_engine.types import LabelLogProbs, States
@@ -112,6 +118,34 @@ class CausalLMScorer:
         check_finite(label_log_probs, label_spans)
         return label_log_probs
 
+    def score_pairs(
+        self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
+    ) -> LabelLogProbs:
+        """As `PairScorer.score_pairs`. Segments with which all prefixes begin are computed once.
+
+        Raises:
+            InvalidDataset, OutOfMemory: as `score`.
+        """
+        pairs = [*zip(prefixes, queries, strict=True)]
+        trie = build_label_trie(label_spans, self._tokenizer.encode_spans(label_spans))
+        if not pairs:
+            return np.zeros((0, len(label_spans)), np.float32)
+        beginnings = self._tokenizer.encode_prefixes(prefixes)
+        encoded = {first: self._encode_queries(queries, is_first=first) for first in {not one for one in prefixes}}
+        endings = [encoded[not prefix][place] for place, (prefix, _) in enumerate(pairs)]
+        held, asked = [*map(len, beginnings)], [*map(len, endings)]
+        check_pair_lengths(held, asked, trie.longest_span, self.max_prompt_tokens)
+        beginning = _find_shared(prefixes)
+        (shared,) = self._tokenizer.encode_prefixes([beginning]) if beginning else ((),)
+        work = Workload(
+            prefixes=(shared,),
+            queries=tuple(first[len(shared) :] + last for first, last in zip(beginnings, endings, strict=True)),
+            trie=trie,
+        )
+        label_log_probs: LabelLogProbs = self._run(work, partial(self._executor.run, work))[0]
+        check_finite(label_log_probs, label_spans)
+        return label_log_probs
+
     @property
     def num_layers(self) -> int:
         return 0 if self._tap is None else self._tap.num_layers
@@ -188,3 +222,10 @@ class CausalLMScorer:
                 f"{self.token_budget} tokens at a time; use a smaller model, shorter texts or fewer demonstrations"
             )
         self.token_budget //= 2
+
+
+def _find_shared(prefixes: Sequence[Prefix]) -> Prefix:
+    """The segments with which all prefixes begin."""
+    shortest = min(prefixes, key=len)
+    differ = (place for place in range(len(shortest)) if any(one[place] != shortest[place] for one in prefixes))
+    return shortest[: next(differ, len(shortest))]

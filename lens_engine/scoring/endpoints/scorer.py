@@ -4,9 +4,6 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +12,10 @@ from lens_engine.scoring.base import Block, Prefix, ScorerIdentity
 from lens_engine.scoring.cache.file import PairCache
 from lens_engine.scoring.endpoints.conformance import Conformance, ask_block
 from lens_engine.scoring.endpoints.contract import Parts, ReadBatch, ReadPlan, Server
+from lens_engine.scoring.endpoints.flight import Flight, Place, list_futures, list_rows
 from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.endpoints.transport import Transport
-from lens_engine.scoring.limits import check_finite, check_prompt_lengths
+from lens_engine.scoring.limits import check_finite, check_pair_lengths, check_prompt_lengths
 from lens_engine.scoring.paid import Bill
 from lens_engine.task.template import Task
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
@@ -30,26 +28,6 @@ _FLYING_REQUESTS = 4
 
 _SHIFT_NATS = 0.5
 """Largest difference of a check prompt from what the server answered at connection."""
-
-
-class _Place(NamedTuple):
-    prefix: int
-    read: int  #: of the plan
-    queries: list[int]
-
-
-@dataclass(slots=True)
-class _Flight:
-    """A block whose reads are under way."""
-
-    plan: ReadPlan
-    reads: list[FloatArray]  #: of each read of the plan  # [prefixes, queries, wanted]
-    pairs_found: int = 0
-    under_way: list[tuple[_Place, "Future[FloatArray]"]] = field(default_factory=list)
-
-    @property
-    def has_landed(self) -> bool:
-        return all(future.done() for _, future in self.under_way)
 
 
 class EndpointScorer:
@@ -118,7 +96,7 @@ class EndpointScorer:
             EndpointError: the server refuses, or its answers are no scores; or as `LabelScorer.score`.
         """
         plan = self._server.plan(label_spans)
-        flying = deque[_Flight]()
+        flying = deque[Flight]()
         try:
             for block in blocks:
                 flying.append(self._start(block, plan))
@@ -128,51 +106,51 @@ class EndpointScorer:
                 yield self._land(flying, label_spans)
         finally:
             if flying:
-                self._transport.drain(_list_futures(flying))
+                self._transport.drain(list_futures(flying))
 
     def close(self) -> None:
         """End the connection."""
         self._transport.close()
 
-    def _is_busy(self, flying: Iterable[_Flight]) -> bool:
+    def _is_busy(self, flying: Iterable[Flight]) -> bool:
         waiting = sum(not future.done() for flight in flying for _, future in flight.under_way)
         return waiting >= _FLYING_REQUESTS * self.num_workers
 
-    def _start(self, block: Block, plan: ReadPlan) -> _Flight:
+    def _start(self, block: Block, plan: ReadPlan) -> Flight:
         """Look every read up, and ask for those that are not found."""
-        shape = (len(block.prefixes), len(block.queries))
-        flight = _Flight(plan, [np.zeros((*shape, len(wanted))) for wanted in plan.wanted])
-        encoded = self._server.encode(block.prefixes, block.queries)
+        flight = Flight(plan, [np.zeros((*block.shape, len(wanted))) for wanted in plan.wanted])
+        rows = list_rows(self._server, block)
         lengths = self._count_block(block, plan)
-        missing = np.zeros(shape, dtype=bool)
-        for place, (prefix, queries) in enumerate(encoded):
+        missing = np.zeros(block.shape, dtype=bool)
+        for row, columns, prefix, queries in rows:
             for read, (suffix, wanted) in enumerate(zip(plan.suffixes, plan.wanted, strict=True)):
                 endings = [query + suffix for query in queries]
                 keys = [] if self._answers is None else _make_keys(self._identity_of_keys, prefix, endings, wanted)
-                asked = self._look_up(flight.reads[read][place], keys)
-                missing[place, asked] = True
+                asked = self._look_up(flight.reads[read][row, columns], keys)
+                missing[row, columns][asked] = True
                 for start in range(0, len(asked), self._server.prompts_per_request):
                     chosen = asked[start : start + self._server.prompts_per_request]
                     batch = ReadBatch(prefix, tuple(endings[query] for query in chosen), wanted)
                     future = self._transport.start(self._ask(batch, [keys[query] for query in chosen if keys]))
-                    tokens = int(lengths[place, chosen].sum()) + len(chosen) * len(suffix)
+                    tokens = int(lengths[row, columns][chosen].sum()) + len(chosen) * len(suffix)
                     written = len(chosen) * self._server.most_written
                     self.spending.expect(self.spending.estimate(tokens, written), future)
-                    flight.under_way.append((_Place(place, read, chosen), future))
+                    place = Place(read, row, [columns.start + query for query in chosen])
+                    flight.under_way.append((place, future))
         flight.pairs_found = int((~missing).sum())
         return flight
 
-    def _land(self, flying: deque[_Flight], label_spans: Sequence[str]) -> LabelLogProbs:
+    def _land(self, flying: deque[Flight], label_spans: Sequence[str]) -> LabelLogProbs:
         """Wait for the answers of the first block, and take it out.
 
         Raises:
             EndpointError: as `score_blocks`.
         """
         flight = flying[0]
-        found = self._transport.wait_all(_list_futures([flight]), others=_list_futures(flying))
+        found = self._transport.wait_all(list_futures([flight]), others=list_futures(flying))
         flying.popleft()
         for (place, _), values in zip(flight.under_way, found, strict=True):
-            flight.reads[place.read][place.prefix, place.queries] = values
+            flight.reads[place.read][place.row, place.columns] = values
         if self.spending.requests - self._checked_at >= CHECK_EVERY:
             self._checked_at = self.spending.requests
             self._check_again()
@@ -198,16 +176,17 @@ class EndpointScorer:
         return values.astype(np.float64)
 
     def _count_block(self, block: Block, plan: ReadPlan) -> IndexArray:
-        """Number of tokens of each prompt  # [prefixes, queries].
+        """Number of tokens of each prompt  # [rows, columns].
 
         Raises:
             PromptTooLong: as `LabelScorer.score`.
         """
         prefixes = [sum(self.count_tokens(prefix)) for prefix in block.prefixes]
         queries = self.count_tokens(block.queries)
-        longest = max(map(len, plan.paths))
-        check_prompt_lengths(prefixes, queries, longest, self.max_prompt_tokens)
-        return np.add.outer(np.array(prefixes, dtype=np.intp), np.array(queries, dtype=np.intp))
+        check = check_pair_lengths if block.is_paired else check_prompt_lengths
+        check(prefixes, queries, max(map(len, plan.paths)), self.max_prompt_tokens)
+        held, asked = (np.array(lengths, dtype=np.intp) for lengths in (prefixes, queries))
+        return (held + asked)[np.newaxis] if block.is_paired else np.add.outer(held, asked)
 
     def _check_again(self) -> None:
         """Ask one of the known prompts again; all, if the model may answer some otherwise.
@@ -224,10 +203,6 @@ class EndpointScorer:
                 f"{self._transport.where} answers a known prompt otherwise than at connection, by {shift:.2f} nats "
                 "(check: same model): somebody exchanged its model; run again, so that one model answers everything"
             )
-
-
-def _list_futures(flights: Iterable[_Flight]) -> list["Future[FloatArray]"]:
-    return [future for flight in flights for _, future in flight.under_way]
 
 
 def _make_keys(identity: bytes, prefix: Parts, endings: Iterable[Parts], wanted: Parts) -> list[bytes]:

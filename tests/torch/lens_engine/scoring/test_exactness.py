@@ -152,6 +152,35 @@ def test_full_attention_architectures_are_packed(architecture: TinyArchitecture)
     assert scorer(architecture, "auto").identity.executor == "packed"
 
 
+LONG = "what a long and winding film it was, with a great many words about nothing. It was terrible.\n"
+"""With its copies a beginning that the packed executor holds between calls."""
+
+PAIRED_PREFIXES: dict[str, list[tuple[str, ...]]] = {
+    "nothing shared": [*PREFIXES[1:], *PREFIXES[:2]],
+    "long beginning": [(LONG, LONG, *prefix) for prefix in PREFIXES],
+    "all shared": [PREFIXES[2]] * 2,
+    "one pair": [PREFIXES[2]],
+    "zero-shot": [(), ()],
+}
+
+
+@pytest.mark.parametrize("prefixes", PAIRED_PREFIXES.values(), ids=PAIRED_PREFIXES)
+@pytest.mark.parametrize(("architecture", "executor"), RUNS)
+def test_each_query_after_its_own_prefix_scores_as_alone_and_as_one_prompt_at_a_time(
+    architecture: TinyArchitecture, executor: str, prefixes: list[tuple[str, ...]]
+) -> None:
+    queries = [QUERIES[place % len(QUERIES)] + "?" * place for place in range(len(prefixes))]
+    pairs, spans = [*zip(prefixes, queries, strict=True)], tuple(MULTI_TOKEN_SPANS)
+    of_one = scorer(architecture, executor)
+
+    found = of_one.score_pairs(prefixes, queries, spans)
+
+    alone = [of_one.score([prefix], [query], spans)[0, 0] for prefix, query in pairs]
+    expected = [score_one_prompt_at_a_time(architecture, (p,), (q,), spans)[0, 0] for p, q in pairs]
+    np.testing.assert_allclose(found, alone, rtol=0, atol=ABSOLUTE_TOLERANCE)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=ABSOLUTE_TOLERANCE)
+
+
 @pytest.mark.parametrize("executor", ["packed", "cached", "plain"])
 def test_same_call_gives_same_bits(executor: str) -> None:
     first = scorer("llama", executor).score(PREFIXES, QUERIES, MULTI_TOKEN_SPANS)

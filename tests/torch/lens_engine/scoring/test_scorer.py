@@ -6,12 +6,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
+from tokenizers import pre_tokenizers, processors
 
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer, NonFiniteScore, OutOfMemory, PromptTooLong
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.executors import ExecutorName, TokenCounters, Workload
 from lens_engine.scoring.scorer import SMALLEST_BUDGET, CausalLMScorer
 from lens_engine.scoring.tokenization import SegmentTokenizer
+from lens_engine.task.special_tokens import BEGIN
 from lens_engine.testing import TINY_CONTEXT, tiny_causal_lm
 from lens_engine.types import LabelLogProbs
 
@@ -41,10 +43,10 @@ def forgetful_scorer(fits: int, error: Callable[[], Exception] = torch.OutOfMemo
     return scorer_over(ForgetfulExecutor(fits, error))
 
 
-def scorer_over(executor: Any) -> CausalLMScorer:
+def scorer_over(executor: Any, tokenizer: SegmentTokenizer | None = None) -> CausalLMScorer:
     return CausalLMScorer(
         executor,
-        SegmentTokenizer(tiny_causal_lm("llama").tokenizer.backend_tokenizer),
+        tokenizer or SegmentTokenizer(tiny_causal_lm("llama").tokenizer.backend_tokenizer),
         ScorerIdentity("forgetful", "0", "float32", "cpu", "plain"),
         max_prompt_tokens=1000,
         token_budget=512,
@@ -181,3 +183,93 @@ def test_packed_feeds_the_ideal_and_plain_more() -> None:
         scorer.score([("one demonstration. It was great.\n",)] * 3, QUERIES * 4, SPANS)
     assert packed.counters.fed_tokens == packed.counters.ideal_tokens
     assert plain.counters.fed_tokens > 1.5 * plain.counters.ideal_tokens
+
+
+def test_pairs_are_packed_and_counted_as_pairs() -> None:
+    tiny = tiny_causal_lm("llama")
+    scorer = tiny.scorer("packed")
+    prefixes = [(f"demonstration {number}. It was great.\n",) for number in range(12)]
+    queries = [f"text {number}. It was" for number in range(12)]
+
+    scorer.score_pairs(prefixes, queries, SPANS)
+
+    counters = scorer.counters
+    prompts = scorer.count_tokens([*(segment for prefix in prefixes for segment in prefix), *queries])
+    assert (counters.num_pairs, counters.num_forwards) == (12, 1)
+    assert counters.fed_tokens == counters.ideal_tokens == sum(prompts)
+
+
+def test_beginning_that_all_pairs_share_is_fed_once() -> None:
+    scorer = tiny_causal_lm("llama").scorer("packed")
+    shared = "a demonstration that every prompt begins with. It was great.\n" * 3
+    (held,) = scorer.count_tokens([shared])
+    prefixes = [(shared, f"demonstration {number}. It was great.\n") for number in range(12)]
+
+    for calls in (1, 2):  # the packed executor holds it for the second call
+        scorer.score_pairs(prefixes, ["short. It was"] * 12, SPANS)
+        own = calls * sum(scorer.count_tokens([*(prefix[1] for prefix in prefixes), *["short. It was"] * 12]))
+        assert scorer.counters.fed_tokens == held + own
+
+
+def test_running_out_of_memory_halves_the_budget_of_pairs() -> None:
+    scorer = forgetful_scorer(fits=200)
+
+    assert (scorer.score_pairs(PREFIXES, QUERIES, SPANS) == -128).all()
+    assert scorer.token_budget == 128
+    assert scorer.counters.num_pairs == 2
+
+
+def test_longest_pair_is_refused_and_not_the_longest_prefix_with_the_longest_query() -> None:
+    scorer = tiny_causal_lm("llama").scorer("plain")
+    prefixes, queries = [("w" * 400,), ("w",)], ["w", "w" * 400]
+
+    assert np.isfinite(scorer.score_pairs(prefixes, queries, SPANS)).all()
+    with pytest.raises(PromptTooLong, match=r"prefix 1: 200, query 1: 400, label word: 1"):
+        scorer.score_pairs([("w" * 400,), ("w" * 200,)], queries, SPANS)
+
+
+def test_pairs_that_cannot_be_scored_are_refused() -> None:
+    scorer = tiny_causal_lm("llama").scorer("plain")
+    assert scorer.score_pairs([], [], SPANS).shape == (0, 2)
+    for prefixes, queries in ((PREFIXES, QUERIES[:1]), (PREFIXES[:1], QUERIES)):
+        with pytest.raises(ValueError, match="zip"):
+            scorer.score_pairs(prefixes, queries, SPANS)
+    with pytest.raises(InvalidDataset, match="query 1 "):
+        scorer.score_pairs(PREFIXES, ["fine", ""], SPANS)
+
+
+class TokenReader(ForgetfulExecutor):
+    """Keeps the prompts that it was asked."""
+
+    def run(self, work: Workload, budget: int) -> LabelLogProbs:
+        self.prompts = [prefix + query for prefix in work.prefixes for query in work.queries]
+        return super().run(work, budget)
+
+
+@pytest.mark.parametrize(
+    "prefixes",
+    [
+        [(), ("one.",), ("one.", "two.")],
+        [("one.", "two."), ("one.", "three."), ("one.",)],
+        [(f"{BEGIN}one.",), ("one.",), (f"{BEGIN}one.", "two.")],
+        [(f"{BEGIN}one.",), (f"{BEGIN}two.",), (f"{BEGIN}two.",)],
+        [(f"{BEGIN}one.",)] * 3,
+        [()] * 3,
+    ],
+)
+def test_prompts_of_pairs_have_the_tokens_of_each_alone(prefixes: list[tuple[str, ...]]) -> None:
+    """Also with a tokenizer that puts a special token first, and a space before a first text alone."""
+    backend = tiny_causal_lm("llama").tokenizer.backend_tokenizer
+    backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    backend.post_processor = processors.TemplateProcessing("<|endoftext|> $A", None, [("<|endoftext|>", 0)])
+    executor = TokenReader(10_000, MemoryError)
+    scorer, queries = scorer_over(executor, SegmentTokenizer(backend)), ["a", "b", "c"]
+    expected = []
+    for prefix, query in zip(prefixes, queries, strict=True):
+        scorer.score([prefix], [query], SPANS)
+        expected += executor.prompts
+
+    scorer.score_pairs(prefixes, queries, SPANS)
+
+    assert executor.prompts == expected
+    assert expected[0] != expected[1]

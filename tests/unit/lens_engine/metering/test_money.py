@@ -78,11 +78,9 @@ def test_run_says_what_it_paid_and_not_what_others_paid(make_meter: MakeMeter) -
 def test_run_stops_before_a_chunk_that_the_limit_does_not_cover(is_paired: bool, make_meter: MakeMeter) -> None:
     scorer, chunk = PaidTable(), (WORDY + 2) * USD_A_TOKEN
     meter = make_meter(scorer, budget=limit(2.5 * chunk))
+    ask, queries = (meter.score_pairs, QUERIES[:4]) if is_paired else (meter.score, QUERIES[:1])
     with pytest.raises(Stopped) as stopped:
-        if is_paired:
-            meter.score_pairs(wordy_prefixes(4), QUERIES[:4])
-        else:
-            meter.score(wordy_prefixes(4), QUERIES[:1])
+        ask(wordy_prefixes(4), queries)
     assert stopped.value.reason is StopReason.BUDGET
     assert (scorer.num_calls, meter.spent.pairs) == (2, 2)
 
