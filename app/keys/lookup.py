@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from cachetools import TTLCache
 from sqlalchemy.exc import SQLAlchemyError
@@ -22,6 +22,8 @@ from app.keys.secret import has_form, hash_key
 _MOST_REMEMBERED = 10_000
 _PATIENCE_SECONDS = 5.0
 _AWAY = "the API keys cannot be checked now, and nothing of the request was read; repeat the request"
+
+_UNKNOWN = object()
 
 _log = logging.getLogger(__name__)
 
@@ -61,8 +63,9 @@ class KeyLookup:
 
     async def _remember(self, answers: TTLCache[str, T], question: str, find: Callable[[str], T]) -> T:
         """The answer from the cache, or from one query, however many requests wait for it."""
-        if question in answers:
-            return answers[question]
+        known = answers.get(question, _UNKNOWN)  # asked once: the answer may expire between two looks
+        if known is not _UNKNOWN:
+            return cast(T, known)
         asking = self._asking.get(question)
         if asking is None:
             asking = self._asking[question] = self._threads.submit(find, question)

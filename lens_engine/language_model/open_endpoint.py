@@ -28,6 +28,9 @@ _SAME_NATS, _SAME_CHAT_NATS = 0.1, 0.25
 
 _STEP_NATS = 0.5
 
+_PATIENCE_SECONDS = 20.0
+"""Longest wait for the file of answers while it is written elsewhere: an answer that is not kept is paid again."""
+
 
 def open_endpoint(
     endpoint: Endpoint,
@@ -80,7 +83,9 @@ def open_endpoint(
         executor=endpoint.kind,
         executor_note="; ".join(filter(None, [server.facts.version, server.facts.note, note])),
     )
-    answers = None if answer_bytes is None else PairCache(cache_folder(cache_dir) / "answers.sqlite3", answer_bytes)
+    answers = None
+    if answer_bytes is not None:
+        answers = PairCache(cache_folder(cache_dir) / "answers.sqlite3", answer_bytes, _PATIENCE_SECONDS)
     return EndpointScorer(
         server, transport, spending, identity, conformance, answers, most_requests=endpoint.most_requests
     )

@@ -20,7 +20,7 @@ from lens_engine.types import LabelLogProbs
 
 _PAGE_BYTES = 4096
 _LARGEST_SHARE = 8  # a block larger than max_bytes / 8 is not stored: it would push out too many others
-_PATIENCE_SECONDS = 2.0  # for another process that is writing
+_PATIENCE_SECONDS = 2.0
 _SETUP = (
     f"PRAGMA page_size = {_PAGE_BYTES}",
     "PRAGMA synchronous = OFF",  # a killed process harms nothing; a crash of the machine may, and is noticed
@@ -47,11 +47,14 @@ class PairCache:
     Args:
         path: the file; the file and its folder are made if they do not exist.
         max_bytes: size (bytes) beyond which the file does not grow. A file that is larger already keeps its size.
+        patience_seconds: longest wait for another process or thread that is writing. After it, a block is neither found
+            nor kept.
     """
 
-    def __init__(self, path: Path, max_bytes: int) -> None:
+    def __init__(self, path: Path, max_bytes: int, patience_seconds: float = _PATIENCE_SECONDS) -> None:
         self._path = path
         self._max_bytes = max_bytes
+        self._patience_seconds = patience_seconds
         self._is_usable = True
 
     def find(self, key: bytes) -> LabelLogProbs | None:
@@ -90,7 +93,8 @@ class PairCache:
             return None
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._path, timeout=_PATIENCE_SECONDS, isolation_level=None)) as connection:
+            patience = self._patience_seconds
+            with closing(sqlite3.connect(self._path, timeout=patience, isolation_level=None)) as connection:
                 connection.text_factory = bytes  # otherwise a value that damage turned into text would raise
                 for statement in (*_SETUP, f"PRAGMA max_page_count = {self._max_bytes // _PAGE_BYTES}"):
                     connection.execute(statement).fetchall()

@@ -6,5 +6,6 @@ spending     money: reserved before a request, settled after it
 contract     what a kind of server has to answer: reads
 vllm  ...    the kinds; chat and sampled are asked by turns, and choose label words that answers tell apart
 conformance  what a server has to prove before it is believed
+flight       a block whose reads are under way
 scorer       the `LabelScorer` over all that, with its answers on disk
 """

@@ -1,6 +1,6 @@
-"""Blocks whose reads are under way, and where the answers of each request go."""
+"""A block whose reads are under way. Equal prompts share one answer, also those of different blocks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,26 +19,48 @@ class Row(NamedTuple):
     queries: list[Parts]
 
 
-class Place(NamedTuple):
-    """Where the answers of a request go."""
+class Answer(NamedTuple):
+    """The answer to one prompt: a row of what a request brings."""
 
+    request: "Future[FloatArray]"
+    row: int
+
+
+class _Place(NamedTuple):
+    answer: int  #: row of the request
     read: int  #: of the plan
     row: int
-    columns: list[int]
+    column: int
 
 
 @dataclass(slots=True)
 class Flight:
-    """A block whose reads are under way."""
+    """A block, the requests that it waits for, and the keys of the prompts for which it sent them."""
 
     plan: ReadPlan
     reads: list[FloatArray]  #: of each read of the plan  # [rows, columns, wanted]
     pairs_found: int = 0
-    under_way: list[tuple[Place, "Future[FloatArray]"]] = field(default_factory=list)
+    asked: list[bytes] = field(default_factory=list)
+    _places: dict["Future[FloatArray]", list[_Place]] = field(default_factory=dict)
+
+    def expect(self, answer: Answer, read: int, row: int, column: int) -> None:
+        """Wait for the answer, which belongs to a place of a read."""
+        self._places.setdefault(answer.request, []).append(_Place(answer.row, read, row, column))
+
+    @property
+    def requests(self) -> list["Future[FloatArray]"]:
+        """Those that it sent, and those of other blocks."""
+        return list(self._places)
 
     @property
     def has_landed(self) -> bool:
-        return all(future.done() for _, future in self.under_way)
+        return all(request.done() for request in self._places)
+
+    def fill_in(self, found: Sequence[FloatArray]) -> None:
+        """Put what the requests brought where it belongs."""
+        for values, places in zip(found, self._places.values(), strict=True):
+            for answer, read, row, column in places:
+                self.reads[read][row, column] = values[answer]
 
 
 def list_rows(server: Server, block: Block) -> list[Row]:
@@ -56,6 +78,6 @@ def list_rows(server: Server, block: Block) -> list[Row]:
     ]
 
 
-def list_futures(flights: Iterable[Flight]) -> list["Future[FloatArray]"]:
-    """The requests of blocks."""
-    return [future for flight in flights for _, future in flight.under_way]
+def list_requests(flights: Iterable[Flight]) -> list["Future[FloatArray]"]:
+    """The requests of all flights, each once."""
+    return list(dict.fromkeys(request for flight in flights for request in flight.requests))

@@ -12,7 +12,7 @@ from lens_engine.scoring.base import Block, Prefix, ScorerIdentity
 from lens_engine.scoring.cache.file import PairCache
 from lens_engine.scoring.endpoints.conformance import Conformance, ask_block
 from lens_engine.scoring.endpoints.contract import Parts, ReadBatch, ReadPlan, Server
-from lens_engine.scoring.endpoints.flight import Flight, Place, list_futures, list_rows
+from lens_engine.scoring.endpoints.flight import Answer, Flight, list_requests, list_rows
 from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.scoring.limits import check_finite, check_pair_lengths, check_prompt_lengths
@@ -56,7 +56,7 @@ class EndpointScorer:
         self.num_workers = most_requests
         self.spending = spending
         self.conformance = conformance
-        self.pairs_found = 0  #: whose answers were on disk
+        self.pairs_found = 0  #: whose answers were on disk, or under way already
         self._server = server
         self._transport = transport
         self._answers = answers
@@ -97,27 +97,28 @@ class EndpointScorer:
         """
         plan = self._server.plan(label_spans)
         flying = deque[Flight]()
+        coming: dict[bytes, Answer] = {}  # to the prompts of all flights
         try:
             for block in blocks:
-                flying.append(self._start(block, plan))
+                flying.append(self._start(block, plan, coming))
                 while flying and (flying[0].has_landed or self._is_busy(flying)):
-                    yield self._land(flying, label_spans)
+                    yield self._land(flying, coming, label_spans)
             while flying:
-                yield self._land(flying, label_spans)
+                yield self._land(flying, coming, label_spans)
         finally:
             if flying:
-                self._transport.drain(list_futures(flying))
+                self._transport.drain(list_requests(flying))
 
     def close(self) -> None:
         """End the connection."""
         self._transport.close()
 
     def _is_busy(self, flying: Iterable[Flight]) -> bool:
-        waiting = sum(not future.done() for flight in flying for _, future in flight.under_way)
+        waiting = sum(not request.done() for request in list_requests(flying))
         return waiting >= _FLYING_REQUESTS * self.num_workers
 
-    def _start(self, block: Block, plan: ReadPlan) -> Flight:
-        """Look every read up, and ask for those that are not found."""
+    def _start(self, block: Block, plan: ReadPlan, coming: dict[bytes, Answer]) -> Flight:
+        """Look every read up, and ask for those that are neither found nor coming."""
         flight = Flight(plan, [np.zeros((*block.shape, len(wanted))) for wanted in plan.wanted])
         rows = list_rows(self._server, block)
         lengths = self._count_block(block, plan)
@@ -125,32 +126,36 @@ class EndpointScorer:
         for row, columns, prefix, queries in rows:
             for read, (suffix, wanted) in enumerate(zip(plan.suffixes, plan.wanted, strict=True)):
                 endings = [query + suffix for query in queries]
-                keys = [] if self._answers is None else _make_keys(self._identity_of_keys, prefix, endings, wanted)
-                asked = self._look_up(flight.reads[read][row, columns], keys)
+                keys = _make_keys(self._identity_of_keys, prefix, endings, wanted)
+                absent = self._look_up(flight.reads[read][row, columns], keys)
+                asked = list({keys[query]: query for query in absent if keys[query] not in coming}.values())
                 missing[row, columns][asked] = True
                 for start in range(0, len(asked), self._server.prompts_per_request):
                     chosen = asked[start : start + self._server.prompts_per_request]
+                    chosen_keys = [keys[query] for query in chosen]
                     batch = ReadBatch(prefix, tuple(endings[query] for query in chosen), wanted)
-                    future = self._transport.start(self._ask(batch, [keys[query] for query in chosen if keys]))
+                    request = self._transport.start(self._ask(batch, chosen_keys))
                     tokens = int(lengths[row, columns][chosen].sum()) + len(chosen) * len(suffix)
                     written = len(chosen) * self._server.most_written
-                    self.spending.expect(self.spending.estimate(tokens, written), future)
-                    place = Place(read, row, [columns.start + query for query in chosen])
-                    flight.under_way.append((place, future))
+                    self.spending.expect(self.spending.estimate(tokens, written), request)
+                    coming.update((key, Answer(request, place)) for place, key in enumerate(chosen_keys))
+                    flight.asked += chosen_keys
+                for query in absent:
+                    flight.expect(coming[keys[query]], read, row, columns.start + query)
         flight.pairs_found = int((~missing).sum())
         return flight
 
-    def _land(self, flying: deque[Flight], label_spans: Sequence[str]) -> LabelLogProbs:
+    def _land(self, flying: deque[Flight], coming: dict[bytes, Answer], label_spans: Sequence[str]) -> LabelLogProbs:
         """Wait for the answers of the first block, and take it out.
 
         Raises:
             EndpointError: as `score_blocks`.
         """
         flight = flying[0]
-        found = self._transport.wait_all(list_futures([flight]), others=list_futures(flying))
+        flight.fill_in(self._transport.wait_all(flight.requests, others=list_requests(flying)))
         flying.popleft()
-        for (place, _), values in zip(flight.under_way, found, strict=True):
-            flight.reads[place.read][place.row, place.columns] = values
+        for key in flight.asked:
+            del coming[key]  # the disk has it, if answers are kept
         if self.spending.requests - self._checked_at >= CHECK_EVERY:
             self._checked_at = self.spending.requests
             self._check_again()

@@ -1,8 +1,11 @@
 """The scorer over a server: right values, answers kept, blocks under way together, stops that lose nothing."""
 
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,6 +54,21 @@ def test_an_answer_is_asked_for_once(connect: Connect, double: Double) -> None:
     assert double.num_prompts == asked
 
 
+def test_answers_wait_for_another_writer_of_their_file(connect: Connect, double: Double, tmp_path: Path) -> None:
+    scorer = connect()
+    scorer.score(PREFIXES, QUERIES[:1], SPANS)  # makes the file
+    path = tmp_path / "answers.sqlite3"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        release = threading.Timer(4.0, other.rollback)  # a score that cost nothing would be given up after 2 s
+        release.start()
+        scorer.score(PREFIXES, QUERIES, SPANS)
+        release.join()
+    asked = double.num_prompts
+    scorer.score(PREFIXES, QUERIES, SPANS)
+    assert double.num_prompts == asked
+
+
 def test_without_answers_on_disk_every_call_asks(connect: Connect, double: Double) -> None:
     scorer = connect(remembers=False)
     scorer.score(PREFIXES, QUERIES, SPANS)
@@ -68,6 +86,20 @@ def test_blocks_are_under_way_together_and_come_back_in_order(connect: Connect, 
     assert 4 <= double.most_at_once <= 8
     for block, scores in zip(blocks, found, strict=True):
         assert scores[0, 0, 1] == pytest.approx(HashBehind().score(block.prefixes[0], block.queries[0], "y"))
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+def test_equal_prompts_under_way_together_are_asked_for_once(remembers: bool, connect: Connect, double: Double) -> None:
+    scorer = connect(remembers=remembers)
+    sent = len(double.prompts)
+    double.seconds = 0.05
+    blocks = [Block((*PREFIXES, PREFIXES[1]), (*QUERIES[:3], QUERIES[0])), Block((PREFIXES[1],), tuple(QUERIES[:5]))]
+    first, second = scorer.score_blocks(blocks, SPANS)
+    asked = double.prompts[sent:]
+    assert len(asked) == len(set(asked))
+    assert np.array_equal(first, expected()[np.ix_([0, 1, 1], [0, 1, 2, 0])])
+    assert np.array_equal(second, expected()[1:, :5])
+    assert scorer.pairs_found == 12 + 5 - (6 + 2)
 
 
 def test_a_stop_ends_within_a_second_and_keeps_what_was_answered(connect: Connect, double: Double) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.endpoints.double import Double
 from tests.endpoints.select_once import select_once
 
-_UNDER_WAY = 2 * 2 * 16
-"""Prompts whose answers a killed process cannot have kept: of two requests, and of the two before, just received."""
+_UNDER_WAY = 2 * 16
+"""Prompts whose answers a killed process cannot have kept: of two requests. It keeps an answer before it asks again."""
 
 
 def test_killed_run_pays_for_no_answer_twice(double: Double, tmp_path: Path) -> None:

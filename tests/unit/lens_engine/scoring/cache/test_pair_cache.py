@@ -260,11 +260,8 @@ def test_disk_that_takes_no_more_costs_a_warning_and_no_block(
     assert numbers_in(make_cache(), range(4)) == [0]
 
 
-def test_file_locked_for_long_costs_neither_run_nor_cache(
-    make_cache: MakeCache, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("lens_engine.scoring.cache.file._PATIENCE_SECONDS", 0.02)
-    cache = make_cache()
+def test_file_locked_for_long_costs_neither_run_nor_cache(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    cache = PairCache(path, 1 << 20, patience_seconds=0.02)
     cache.keep(key_of(1), block_of(1))
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
