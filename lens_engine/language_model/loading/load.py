@@ -28,6 +28,7 @@ from lens_engine.language_model.loading.model_reader import (
 )
 from lens_engine.language_model.loading.number_format import is_fit
 from lens_engine.language_model.loading.self_check import make_check_workload, run_check
+from lens_engine.language_model.loading.steps import loading, mentioned_if_slow
 from lens_engine.language_model.loading.torch_choices import open_device, parse_dtype, parse_executor
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.chat_template import ChatTemplate
@@ -84,7 +85,9 @@ def load_scorer(
         source, folder, tokenizer = open_files(model, cache_dir)
         surroundings = describe_surroundings(str(torch_device))
         key = ["check", source.revision, [str(dtype) for dtype in dtypes], names, *surroundings]
-        loaded, chosen = _load_as_before(read_note(key, cache_dir), folder, dtypes, torch_device, names)
+        note = read_note(key, cache_dir)
+        with mentioned_if_slow(loading(name or source.name, is_known=note is not None)):
+            loaded, chosen = _load_as_before(note, folder, dtypes, torch_device, names)
         keep_note(key, json.dumps([str(loaded.dtype), asdict(chosen)]), cache_dir)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
 
