@@ -19,6 +19,7 @@ from lens_cli.service.up import up
 from lens_cli.service.usage import usage
 from lens_cli.suggest.command import suggest
 from lens_cli.templates import templates
+from lens_cli.views.steps import steps_on_stderr
 from lens_engine import __version__
 
 _ALLOCATIONS_BEFORE_COLLECTION = 50_000
@@ -27,6 +28,8 @@ through them again and again takes a tenth of the time of `lens select --estimat
 
 _SERVICE = "The service"
 _ENGINE = "On this machine, without the service"
+_WITH_LOGS = ("serve", "worker", "migrate")
+"""Processes of the service: everything that they say is a line of the log."""
 
 
 def create_application() -> typer.Typer:
@@ -88,9 +91,12 @@ def _show_version(is_wanted: bool) -> None:
 
 
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", metavar="", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     del version  # the callback has handled it
+    if context.invoked_subcommand not in _WITH_LOGS:
+        context.with_resource(steps_on_stderr())

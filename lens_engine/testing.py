@@ -145,7 +145,7 @@ class StatesTableScorer(TableScorer):
         return np.array(found, dtype=np.float32).reshape(len(layers), len(POOLINGS), len(queries), 8)
 
 
-TinyArchitecture = Literal["gpt2", "gpt_neo", "llama", "qwen2", "qwen3"]
+TinyArchitecture = Literal["gpt2", "gpt_neo", "llama", "qwen2", "qwen3", "gemma3_text", "mistral"]
 TINY_ARCHITECTURES: tuple[TinyArchitecture, ...] = ("gpt2", "gpt_neo", "llama", "qwen2", "qwen3")
 
 TINY_CONTEXT = 512
@@ -174,6 +174,8 @@ _TINY_SETTINGS: dict[TinyArchitecture, dict[str, Any]] = {
     "llama": _TINY_SIZES,
     "qwen2": {name: value for name, value in _TINY_SIZES.items() if name != "head_dim"},
     "qwen3": _TINY_SIZES,
+    "gemma3_text": {**_TINY_SIZES, "query_pre_attn_scalar": 8},
+    "mistral": _TINY_SIZES,
 }
 _TINY_CORPUS = (
     "great terrible great terrible great terrible good bad good bad good bad",

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from lens_cli.demo.cuts import list_cut_lines
 from lens_cli.demo.sample import DEMO_SPEC, NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, check_sample
-from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
+from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, read_settings, refusing
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
@@ -23,7 +23,7 @@ from lens_cli.views.result import show_result
 from lens_client import ClientError, LensClient, Problem
 from lens_client.models import Selection
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL, mention_first_load, resolve_model
 from lens_engine.language_model.open_model import open_model
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
@@ -58,6 +58,8 @@ def show_demo(*, keep: bool = False) -> None:
         with interruptible(), tempfile.TemporaryDirectory(prefix="lens-demo-") as folder:
             check_sample()
             console.print("Starting Postgres, Redis, the API and a worker, all on this machine …")
+            with refusing():
+                mention_first_load(resolve_model(BUNDLED_MODEL), read_settings().cache_dir)
             spec = StackSpec(Path(folder), "127.0.0.1", find_free_port(), durable=False, environment=DEMO_ENVIRONMENT)
             with running_stack(spec, lambda text: console.print(Text(text), soft_wrap=True)) as stack:
                 page = tell_story(stack, console)

@@ -7,7 +7,7 @@ from typing import Any
 from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.loading.choices import check_device, check_dtype
 from lens_engine.language_model.loading.file_check import check_files
-from lens_engine.language_model.loading.model_files import resolve_model
+from lens_engine.language_model.loading.model_files import ModelSource, mention_first_load, resolve_model
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
 from lens_engine.scoring.endpoints.address import Endpoint, parse_endpoint
@@ -28,15 +28,19 @@ class LanguageModel:
         return self
 
 
-def check_choice(reference: str, dtype: str = "auto", device: str = "auto", cache_dir: Path | None = None) -> None:
-    """Refuse wrong names and damaged files at once. Importing torch takes seconds.
+def check_choice(
+    reference: str, dtype: str = "auto", device: str = "auto", cache_dir: Path | None = None
+) -> ModelSource:
+    """The files of a model. Refuses wrong names and damaged files at once, because importing torch takes seconds.
 
     Raises:
         UnknownModel, UnsafeModel, UnreadableModel, InvalidConfig: as `load_scorer`.
     """
     check_dtype(dtype)
     check_device(device)
-    check_files(resolve_model(reference, cache_dir))
+    source = resolve_model(reference, cache_dir)
+    check_files(source)
+    return source
 
 
 def open_model(
@@ -55,6 +59,9 @@ def open_model(
 
     A model behind a server is given by an `Endpoint`, or as KIND:NAME@URL, such as
     "vllm:our-model@http://127.0.0.1:8000". It needs no torch here, and has no dtype, device and threads.
+
+    What takes longer than two seconds is a line of the logger `lens_engine.language_model.loading.steps` (INFO): the
+    first load of a GGUF file, a digest, a download, the trial of a model.
 
     Args:
         reference, dtype, device, threads, name: as `load_scorer` takes them.
@@ -90,7 +97,7 @@ def open_model(
             )
         )
     assert isinstance(reference, str)
-    check_choice(reference, dtype, device, cache_dir)
+    mention_first_load(check_choice(reference, dtype, device, cache_dir), cache_dir)
     # Imported here, because this module imports torch, which a user of the types does not need.
     from lens_engine.language_model.loading.load import load_scorer
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from lens_engine.language_model.loading.model_files import mention_first_load, resolve_model
+
 if TYPE_CHECKING:
     from lens_engine.scoring.tokenization import SegmentTokenizer
 
@@ -23,6 +25,7 @@ def open_tokenizer(reference: str, cache_dir: Path | None = None) -> OpenTokeniz
     Raises:
         UnknownModel, UnsafeModel, UnreadableModel: as `open_model`.
     """
+    mention_first_load(resolve_model(reference, cache_dir), cache_dir)
     # Imported here, because this module imports torch.
     from lens_engine.language_model.loading.model_reader import open_files, quiet_transformers, segment_tokenizer
 

@@ -233,6 +233,6 @@ class Session:
             "config": self.run.config.model_dump(mode="json", exclude={"budget"}),
             "model": [identity.model, identity.revision],
             **({"asked": TaskRecord.of(self.run.task).model_dump(mode="json")} if is_fitted else {}),
-            "place": [identity.dtype, identity.device, identity.executor],
+            "place": [identity.dtype, identity.device, identity.executor, identity.beyond_window],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

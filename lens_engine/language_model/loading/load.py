@@ -4,9 +4,10 @@ resolve the reference -> convert GGUF, once -> choose device and number format -
 -> try the executors, fastest first, against the plain one -> CausalLMScorer
 """
 
+import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from transformers import AttentionInterface
 
 from lens_engine.disk.cache_folder import keep_note, read_note
 from lens_engine.errors import OutOfMemory
-from lens_engine.language_model.loading.executor_choice import EXECUTORS, ExecutorChoice, choose_executor
+from lens_engine.language_model.loading.executor_choice import ExecutorChoice, choose_executor
 from lens_engine.language_model.loading.float32_room import has_room_in_float32
 from lens_engine.language_model.loading.model_reader import (
     as_model_error,
@@ -27,6 +28,7 @@ from lens_engine.language_model.loading.model_reader import (
 )
 from lens_engine.language_model.loading.number_format import is_fit
 from lens_engine.language_model.loading.self_check import make_check_workload, run_check
+from lens_engine.language_model.loading.steps import loading, mentioned_if_slow
 from lens_engine.language_model.loading.torch_choices import open_device, parse_dtype, parse_executor
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.chat_template import ChatTemplate
@@ -83,8 +85,10 @@ def load_scorer(
         source, folder, tokenizer = open_files(model, cache_dir)
         surroundings = describe_surroundings(str(torch_device))
         key = ["check", source.revision, [str(dtype) for dtype in dtypes], names, *surroundings]
-        loaded, chosen = _load_as_before(read_note(key, cache_dir), folder, dtypes, torch_device, names)
-        keep_note(key, f"{loaded.dtype} {chosen.name}\n{chosen.note or ''}", cache_dir)
+        note = read_note(key, cache_dir)
+        with mentioned_if_slow(loading(name or source.name, is_known=note is not None)):
+            loaded, chosen = _load_as_before(note, folder, dtypes, torch_device, names)
+        keep_note(key, json.dumps([str(loaded.dtype), asdict(chosen)]), cache_dir)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
 
 
@@ -112,12 +116,13 @@ def _load_as_before(
     The check computes the same again, and takes as long as seconds of scoring. So its outcome is kept, for this
     model, these versions and this hardware.
     """
-    outcome, _, why = (note or "").partition("\n")
-    for dtype in dtypes:
-        for name in names:
-            if outcome == f"{dtype} {name}":
-                return load_model(folder, dtype, device), ExecutorChoice(name, why or None)
-    return _load_checked(folder, dtypes, device, names)
+    try:
+        outcome, fields = json.loads(note or "")
+        (dtype,) = (one for one in dtypes if str(one) == outcome)
+        chosen = ExecutorChoice(**fields)
+    except (ValueError, TypeError):  # there is no note, or it is damaged
+        return _load_checked(folder, dtypes, device, names)
+    return load_model(folder, dtype, device), chosen
 
 
 def _load_checked(
@@ -140,9 +145,10 @@ def _load_checked(
         return model, check.choice
     # On CUDA, 16-bit formats use another kernel, which the check in float32 does not cover.
     names = names[names.index(check.choice.name) :]
-    choice = choose_executor(model, names, _check_workload(model), check.scores)
-    notes = [note for note in (check.choice.note, choice.note) if note]
-    return model, ExecutorChoice(choice.name, "; ".join(notes) or None)
+    beyond: tuple[ExecutorName, ...] = (check.choice.beyond or "cached", "plain")
+    choice = choose_executor(model, names, _check_workload(model), check.scores, beyond=beyond)
+    refused = "; ".join(filter(None, [check.choice.refused, choice.refused])) or None
+    return model, replace(choice, refused=refused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +197,10 @@ def _load_fit(
 def _assemble(model: Any, tokenizer: Any, name: str, revision: str, choice: ExecutorChoice) -> CausalLMScorer:
     weights = next(model.parameters())
     counters = TokenCounters()
-    if choice.note:
-        _log.warning("%s runs slower, with the executor %s: %s", name, choice.name, choice.note)
+    if choice.refused:
+        _log.warning("%s runs slower, with the executor %s: %s", name, choice.name, choice.refused)
     return CausalLMScorer(
-        EXECUTORS[choice.name](model, counters),
+        choice.make(model, counters),
         segment_tokenizer(tokenizer, name),
         ScorerIdentity(
             model=name,
@@ -203,6 +209,7 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, choice: Exec
             device=weights.device.type,
             executor=choice.name,
             executor_note=choice.note,
+            beyond_window=choice.beyond,
         ),
         max_prompt_tokens=context_length(model),
         token_budget=TOKEN_BUDGETS.get(weights.device.type, TOKEN_BUDGETS["cpu"]),

@@ -12,13 +12,14 @@ with its own modeling code or attention kernel.
 import importlib.util
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from lens_engine.disk.cache_folder import digest_files, find_digest, find_made
+from lens_engine.disk.cache_folder import cache_folder, digest_files, find_digest, find_made
 from lens_engine.errors import UnknownModel, UnsafeModel
+from lens_engine.language_model.loading.steps import digesting, downloading, mention_conversion, mentioned_if_slow
 
 ModelKind = Literal["bundled", "folder", "gguf", "hub"]
 
@@ -69,13 +70,19 @@ def resolve_model(reference: str, cache_dir: Path | None = None) -> ModelSource:
     kind = _tell_kind(reference)
     if kind == "bundled":
         file = _find_bundled()
-        return ModelSource(BUNDLED_MODEL, kind, file, digest_files([file], cache_dir))
+        return ModelSource(BUNDLED_MODEL, kind, file, _digest([file], cache_dir))
     if kind == "gguf":
         file = _find_gguf(reference)
-        return ModelSource(reference, kind, file, digest_files([file], cache_dir))
+        return ModelSource(reference, kind, file, _digest([file], cache_dir))
     if kind == "folder":
         return _resolve_folder(reference, Path(reference).expanduser(), cache_dir)
     return _resolve_hub(reference)
+
+
+def mention_first_load(source: ModelSource, cache_dir: Path | None = None) -> None:
+    """Mention at once that a model will be converted, if it has not been."""
+    if source.is_gguf and find_made(source.revision, cache_dir) is None:
+        mention_conversion(source.path, cache_folder(cache_dir))
 
 
 def find_model_folder(reference: str, cache_dir: Path | None = None) -> Path | None:
@@ -130,19 +137,25 @@ def _find_gguf(reference: str) -> Path:
     return path
 
 
+def _digest(files: Sequence[Path], cache_dir: Path | None) -> str:
+    with mentioned_if_slow(digesting(files)):
+        return digest_files(files, cache_dir)
+
+
 def _resolve_folder(reference: str, path: Path, cache_dir: Path | None) -> ModelSource:
     path = path.resolve()
     if not (path / "config.json").is_file():
         raise UnknownModel(f"{reference!r} is not a folder with a config.json. {_known()}")
     _refuse_own_code(path)
     files = [*_safetensors(path), *sorted(path.glob("*.json"))]  # config and tokenizer decide the scores too
-    return ModelSource(reference, "folder", path, digest_files(files, cache_dir))
+    return ModelSource(reference, "folder", path, _digest(files, cache_dir))
 
 
 def _resolve_hub(reference: str) -> ModelSource:
     folder = _hub_snapshot(reference, only_cached=True)
     if folder is None or not any(folder.glob("*.safetensors")):
-        folder = _hub_snapshot(reference, only_cached=False)
+        with mentioned_if_slow(downloading(reference)):
+            folder = _hub_snapshot(reference, only_cached=False)
     if folder is None or not (folder / "config.json").is_file():
         here = f" A folder of this name is here: write ./{reference}." if Path(reference).is_dir() else ""
         raise UnknownModel(

@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
@@ -32,6 +33,7 @@ _LOADING_FAILURES = (
     RuntimeError,
     MemoryError,
     SafetensorError,
+    struct.error,  # a GGUF file that is cut off
 )
 _MACHINE_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM)
 _UNSTATED_CONTEXT = 2048  # for architectures without a limit (ALiBi, recurrent)

@@ -8,6 +8,7 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.loading.choices import DTYPES, check_device, check_dtype
 from lens_engine.language_model.loading.executor_choice import EXECUTORS
 from lens_engine.language_model.loading.number_format import rank_dtypes
+from lens_engine.language_model.loading.steps import comparing_formats, mentioned_if_slow
 from lens_engine.scoring.executors import ExecutorName
 from lens_engine.scoring.memory import naming_memory
 from lens_engine.scoring.surroundings import CUBLAS_WORKSPACE
@@ -19,7 +20,8 @@ _FIXED_WORKSPACE = ":4096:8"  # eight buffers of 4 MiB: one of the two settings 
 def parse_dtype(name: str, device: torch.device) -> list[torch.dtype]:
     """The number formats to try, in order."""
     if name == "auto":
-        with naming_memory("while number formats were compared; free the device, or name a dtype"):
+        advice = "while number formats were compared; free the device, or name a dtype"
+        with naming_memory(advice), mentioned_if_slow(comparing_formats(str(device))):
             return rank_dtypes(device)
     check_dtype(name)
     return [_DTYPES[name]]

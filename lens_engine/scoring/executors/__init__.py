@@ -4,6 +4,7 @@ from lens_engine.scoring.executors.base import Executor, ExecutorName, TokenCoun
 from lens_engine.scoring.executors.cached import CachedExecutor
 from lens_engine.scoring.executors.packed import PackedExecutor
 from lens_engine.scoring.executors.plain import PlainExecutor
+from lens_engine.scoring.executors.window import WindowedExecutor
 
 __all__ = [
     "CachedExecutor",
@@ -12,5 +13,6 @@ __all__ = [
     "PackedExecutor",
     "PlainExecutor",
     "TokenCounters",
+    "WindowedExecutor",
     "Workload",
 ]

@@ -1,6 +1,6 @@
 """The layout of one packed forward: its input on the device, and what the attention function has to know."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ class PackedLayout:
 
     way: EndToEnd | InTurn
     num_calls: int = 0  #: calls of the attention function in this forward
+    windows: set[int] = field(default_factory=set)  #: windows of sliding attention that the layers named (tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ passes by their log-sum-exp. All other operations of a decoder layer act on sing
 numbers equal those of prompts run one at a time.
 
 This is right only for models that mix tokens by plain softmax attention alone. `refuse_unknown` refuses
-other kinds of attention, and the self-check at loading finds any other mixing of tokens.
+other kinds of attention, and the self-check at loading finds any other mixing of tokens. Sliding attention is
+plain attention for prompts that fit its window; a workload with a longer one is refused (`WindowedExecutor`).
 """
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +30,7 @@ from lens_engine.scoring.executors.state_reads import by_pair
 from lens_engine.scoring.executors.states import StateTap, TokenRanges
 from lens_engine.scoring.executors.transfer import download
 from lens_engine.scoring.executors.varlen import AttendSequences, UnsupportedHeads, choose_kernel
+from lens_engine.scoring.executors.window import find_window
 from lens_engine.types import LabelLogProbs, States
 
 ATTENTION_NAME = "lens_packed"
@@ -60,6 +63,16 @@ class PackedExecutor:
         self._alone_from = _ALONE_FROM.get(self._weights.device.type)
         self._held = HeldPrefixes(_HELD_BYTES)
 
+    @cached_property
+    def window(self) -> int | None:
+        """Longest prompt that every layer sees whole (tokens fed); None if there is no limit.
+
+        Raises:
+            PackedExecutionError: the executor cannot run the model.
+        """
+        with self._attention.on():
+            return find_window(self._model)
+
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
         reads = work.new_reads()
         with float32_logits(self._model):
@@ -86,6 +99,10 @@ class PackedExecutor:
         *,
         holds_prefixes: bool = True,
     ) -> None:
+        if self.window is not None and work.longest_prompt > self.window:
+            raise PackedExecutionError(
+                f"a prompt of {work.longest_prompt} tokens exceeds the sliding window of {self.window} tokens"
+            )
         try:
             self._run_forwards(work, budget, start, holds_prefixes)
         except UnsupportedHeads as error:
@@ -200,10 +217,6 @@ class _AttentionSwitch:
         model = self._model
         if not model._supports_attention_backend:
             raise PackedExecutionError("the architecture does not look up its attention function")
-        layer_types = getattr(model.config.get_text_config(), "layer_types", None) or ()
-        others = {kind for kind in layer_types if kind != "full_attention"}
-        if others:
-            raise PackedExecutionError(f"layers of type {', '.join(sorted(others))} are not full attention")
         configs = {id(module.config): module.config for module in model.modules() if hasattr(module, "config")}
         before = [(config, config._attn_implementation) for config in configs.values()]
         model.set_attn_implementation(ATTENTION_NAME)

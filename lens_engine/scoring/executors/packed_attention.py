@@ -31,6 +31,7 @@ def packed_attention(
     packed_layout: PackedLayout,
     scaling: float | None = None,
     dropout: float = 0.0,
+    sliding_window: int | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
     """Attention of one decoder layer over a packed row; has the signature of transformers' attention interface.
@@ -39,6 +40,8 @@ def packed_attention(
         query: `[1, heads, tokens, size]`.
         key, value: `[1, key-value heads, tokens, size]`.
         packed_layout: the layout of this forward.
+        sliding_window: the layer sees so many of the last tokens. It is noted, and not applied: the executor runs no
+            prompt that is longer.
 
     Returns:
         output `[1, tokens, heads, size]`, and None for the attention weights.
@@ -48,12 +51,14 @@ def packed_attention(
         raise PackedExecutionError("the model's attention is not causal")
     layer = packed_layout.num_calls
     packed_layout.num_calls += 1
+    if sliding_window is not None:
+        packed_layout.windows.add(sliding_window)
     scaling = scaling if scaling is not None else query.shape[-1] ** -0.5
     return packed_layout.way.attend((query, key, value), scaling, layer), None
 
 
 def refuse_unknown(arguments: Mapping[str, Any]) -> None:
-    """Refuse unknown arguments that could change attention (a window, a cap, sinks, a bias).
+    """Refuse unknown arguments that could change attention (a cap, sinks, a bias).
 
     Raises:
         PackedExecutionError: an argument is unknown and set; the message names it.

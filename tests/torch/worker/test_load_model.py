@@ -1,11 +1,12 @@
 """The worker gives the engine what the settings say, and shows clients names, not paths."""
 
+import logging
 from pathlib import Path
 
 import pytest
 
 from app.settings import Settings
-from lens_engine.errors import UnknownModel
+from lens_engine.errors import UnknownModel, UnreadableModel
 from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.testing import tiny_causal_lm
 from worker.model_loading import load_model
@@ -62,3 +63,18 @@ def test_pair_cache_of_no_size_is_none(settings: Settings) -> None:
 def test_model_no_longer_allowed_is_named_with_those_that_are(settings: Settings) -> None:
     with pytest.raises(UnknownModel, match="'gone' is no longer one of house-model"):
         load_model(settings, "gone", None)
+
+
+def test_first_load_of_a_gguf_file_is_a_line_of_the_log(
+    settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="lens_engine")  # as the settings have it by default
+    file = tmp_path / "our.gguf"
+    file.write_bytes(b"GGUF")  # as much of it as is looked at before the conversion
+    offering = settings.model_copy(update={"allowed_models": {"ours": str(file)}, "default_model": "ours"})
+
+    with pytest.raises(UnreadableModel):
+        load_model(offering, "ours", None)
+
+    assert "reading our.gguf (1 MB) and converting it to safetensors, which is done once" in caplog.messages[0]
+    assert f"the result is kept in {settings.cache_dir}" in caplog.messages[0]

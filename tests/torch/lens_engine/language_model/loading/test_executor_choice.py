@@ -47,7 +47,7 @@ def test_model_that_mixes_tokens_by_index_is_caught_by_the_self_check() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"layer_types": ["full_attention", "sliding_attention"]}, {"sliding_window": 8}])
-def test_sliding_window_is_not_packed(settings: dict[str, Any]) -> None:
+def test_short_sliding_window_is_not_packed(settings: dict[str, Any]) -> None:
     windowed = {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 0, **settings}
     tiny = tiny_causal_lm("qwen2", **windowed)
 
@@ -61,7 +61,7 @@ def test_sliding_window_is_not_packed(settings: dict[str, Any]) -> None:
 def test_refused_executor_is_a_warning_and_a_note(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     windowed = {"layer_types": ["full_attention", "sliding_attention"], "use_sliding_window": True, "sliding_window": 8}
     folder = tiny_causal_lm("qwen2", **windowed).save(tmp_path / "model")
-    reason = "packed: PackedExecutionError: layers of type sliding_attention are not full attention"
+    reason = "packed: PackedExecutionError: a prompt of 103 tokens exceeds the sliding window of 8 tokens"
 
     # The second time, the outcome of the first check is found in the cache folder.
     for _ in range(2):
@@ -149,14 +149,15 @@ def composite_model(settings: dict[str, Any]) -> Any:
         return AutoModelForCausalLM.from_config(config).eval()  # type: ignore[no-untyped-call]
 
 
-@pytest.mark.parametrize(("kind", "executor"), [("full_attention", "packed"), ("sliding_attention", "cached")])
-def test_composite_model_is_known_by_its_language_part(kind: str, executor: str) -> None:
+@pytest.mark.parametrize(("kind", "beyond"), [("full_attention", None), ("sliding_attention", "cached")])
+def test_composite_model_is_known_by_its_language_part(kind: str, beyond: str | None) -> None:
     tokenizer = tiny_causal_lm("llama").tokenizer
-    # The window is longer than the self-check's pack: only the layers' types tell it.
+    # The window is longer than the self-check's pack: only the layers tell it.
     tiny = TinyCausalLM(composite_model({"layer_types": [kind] * 2, "sliding_window": 400}), tokenizer)
 
     scorer = tiny.scorer()
 
-    assert (scorer.identity.executor, scorer.max_prompt_tokens) == (executor, TINY_CONTEXT)
+    identity = scorer.identity
+    assert (identity.executor, identity.beyond_window, scorer.max_prompt_tokens) == ("packed", beyond, TINY_CONTEXT)
     plain = tiny.scorer("plain").score(PREFIXES, QUERIES, SPANS)
     np.testing.assert_allclose(scorer.score(PREFIXES, QUERIES, SPANS), plain, rtol=0, atol=1e-4)

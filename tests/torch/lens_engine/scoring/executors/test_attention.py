@@ -82,14 +82,14 @@ def test_merging_two_passes_is_attention_over_all_keys() -> None:
     torch.testing.assert_close(first[0], whole, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["sliding_window", "softcap", "s_aux", "position_bias", "attention_mask", "anything"])
+@pytest.mark.parametrize("name", ["softcap", "s_aux", "position_bias", "attention_mask", "anything"])
 def test_argument_that_is_not_understood_is_refused(name: str) -> None:
     with pytest.raises(PackedExecutionError, match=name):
         refuse_unknown({"position_ids": torch.zeros(1), name: torch.ones(1)})
 
 
 def test_absent_and_harmless_arguments_are_accepted() -> None:
-    refuse_unknown({"sliding_window": None, "softcap": None, "position_ids": torch.zeros(1), "is_causal": True})
+    refuse_unknown({"softcap": None, "position_ids": torch.zeros(1), "is_causal": True})
 
 
 def test_attention_that_is_not_causal_is_refused() -> None:
