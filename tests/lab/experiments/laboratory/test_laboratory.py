@@ -35,7 +35,9 @@ def test_evaluating_what_was_selected_gives_the_accuracy_of_the_selection(
     chosen = tuple(Demonstration(text=one.text, label=one.label) for one in result.examples)
     found = laboratory.evaluate(bench.evaluation(make_tiny(), chosen))
     assert result.test is not None
-    assert found.model_dump(exclude={"calibrated_accuracy"}) == result.test.model_dump(exclude={"log_loss", "ece", "largest_class"})
+    assert found.model_dump(exclude={"calibrated_accuracy"}) == result.test.model_dump(
+        exclude={"log_loss", "ece", "largest_class"}
+    )
 
 
 def test_killed_selection_goes_on_from_its_checkpoint(
