@@ -11,6 +11,7 @@ from lens_client.async_jobs import AsyncEvaluations, AsyncPredictions, AsyncSele
 from lens_client.async_resources import AsyncDatasets, AsyncPrompts
 from lens_client.flows import Call, Flow, Flows, Pause
 from lens_client.jobs import Evaluations, Predictions, Selections
+from lens_client.models import Usage
 from lens_client.resources import Datasets, Prompts
 
 T = TypeVar("T")
@@ -38,6 +39,10 @@ class LensClient:
     def models(self) -> list[dict[str, Any]]:
         """The models that the service offers."""
         return self._run(self._flows.list_models())
+
+    def usage(self) -> Usage:
+        """What you have stored and under way, and the limits of both."""
+        return self._run(self._flows.read_as(Usage, "/usage"))
 
     def __enter__(self) -> Self:
         return self
@@ -81,6 +86,10 @@ class AsyncLensClient:
     async def models(self) -> list[dict[str, Any]]:
         """As `LensClient.models`."""
         return await self._run(self._flows.list_models())
+
+    async def usage(self) -> Usage:
+        """As `LensClient.usage`."""
+        return await self._run(self._flows.read_as(Usage, "/usage"))
 
     async def __aenter__(self) -> Self:
         return self

@@ -95,7 +95,7 @@ async def get_dataset_report(
 ) -> DatasetReportOut:
     """Return what is in a dataset: labels, duplicates, conflicting labels, near-duplicates, lengths.
 
-    Of more than 20,000 rows or 8 million characters, all but the labels is of a sample; `sample_rows` says how large it
+    Of more than 20,000 rows or 4 million characters, all but the labels is of a sample; `sample_rows` says how large it
     is. The first request makes the report, which takes up to some 20 seconds.
     """
     return DatasetReportOut(**await read_report(request, services, owner, dataset_id), dataset_id=dataset_id)

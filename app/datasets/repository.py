@@ -16,7 +16,7 @@ from lens_engine.reading import ParsedDataset, ReadTexts
 from lens_engine.rows.sample import draw_sample
 from lens_engine.types import Example
 
-SAMPLE_ROWS, SAMPLE_CHARACTERS = 20_000, 8_000_000
+SAMPLE_ROWS, SAMPLE_CHARACTERS = 20_000, 4_000_000
 """Largest sample of a dataset that advice is worked out on."""
 
 IS_USED = exists().where(or_(Job.dataset_id == Dataset.id, Job.test_dataset_id == Dataset.id))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from cachetools import LRUCache
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
@@ -138,11 +139,19 @@ def find_report(session: Session, owner_id: str, dataset_id: str, settings: Sett
     return kept if kept.pop("made_by", None) == _maker(settings) else None
 
 
+_counters = LRUCache[str, CountTokens](maxsize=2)
+"""Of the models that were asked for last. A tokenizer takes 80 MiB while it is read, and seconds."""
+
+
 def find_counter(settings: Settings, model: str) -> CountTokens | None:
-    """What counts the tokens of an offered model; None without its tokenizer."""
+    """What counts the tokens of an offered model; None without its tokenizer. Call it in the reader alone."""
     served = settings.endpoints.get(model)
     reference = served.tokenizer if served else settings.allowed_models[model]
-    return None if reference is None else find_token_counter(reference, settings.cache_dir)
+    if reference is None:
+        return None
+    if reference not in _counters and (found := find_token_counter(reference, settings.cache_dir)) is not None:
+        _counters[reference] = found
+    return _counters.get(reference)
 
 
 def delete(session: Session, owner_id: str, dataset_id: str) -> None:

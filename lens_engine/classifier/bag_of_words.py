@@ -6,8 +6,9 @@ term. Beginnings of words tell much of what rare words told.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
+from itertools import compress
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -27,6 +28,12 @@ _MOST_TERMS, _MOST_WEIGHTS = 50_000, 400_000
 
 _MOST_GRID_ROWS = 3_000
 """Largest number of rows on which the strength of L2 is chosen; the regression itself is fitted on all rows."""
+
+_FEW_CHARACTERS = 1_000_000
+"""Largest size of texts whose terms are all counted: some 100 bytes of memory a character."""
+
+_NUM_BITS = 2**27
+"""Bits by which the terms of larger texts are told apart, twice: 32 MiB."""
 
 _MOST_CHARACTERS = 100
 """Longest term (characters): a text without words counts as one term, whatever its length."""
@@ -102,20 +109,17 @@ def fit_bag_of_words(texts: Sequence[str], gold: IndexArray, num_labels: int) ->
         texts: labelled texts.
         gold: `[texts]`, index of each text's label.
     """
-    most_terms = min(_MOST_TERMS, max(_MOST_WEIGHTS // num_labels, 1))
     few = slice(0, _MOST_GRID_ROWS)
-    losses = {
-        c: gold_losses(_hold_out(texts[few], gold[few], num_labels, c, most_terms), gold[few]) for c in _INVERSE_L2
-    }
+    losses = {c: gold_losses(_hold_out(texts[few], gold[few], num_labels, c), gold[few]) for c in _INVERSE_L2}
     best = min(_INVERSE_L2, key=lambda c: float(losses[c].sum()))
-    vectorizer, regression = _fit(texts, gold, num_labels, best, most_terms)
-    held_out = _hold_out(texts, gold, num_labels, best, most_terms)
+    vectorizer, regression = _fit(texts, gold, num_labels, best)
+    held_out = _hold_out(texts, gold, num_labels, best)
     return FittedWords(WordRegression.of(vectorizer, regression), held_out)
 
 
 def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -> float:
-    """Cross-validated accuracy of a bag of words on labelled texts, with one strength of L2; about a second."""
-    found = _hold_out(texts, gold, num_labels, _INVERSE_L2[1], _MOST_TERMS)
+    """Cross-validated accuracy of a bag of words on labelled texts, with one strength of L2."""
+    found = _hold_out(texts, gold, num_labels, _INVERSE_L2[1])
     return float((found.argmax(axis=1) == gold).mean())
 
 
@@ -131,27 +135,49 @@ def _choose_terms(texts: Sequence[str], most: int) -> list[str]:
     Of equally frequent terms, the first in the order of their characters. Scikit-learn (`max_features`) sorts by count
     alone, and ties fall as the processor's instructions have it.
     """
+    may_be_shared = _find_shared(texts) if sum(map(len, texts)) > _FEW_CHARACTERS else lambda terms: terms
     counts, rows = Counter[str](), Counter[str]()
-    for terms in map(list_terms, texts):
+    for terms in map(may_be_shared, map(list_terms, texts)):
         counts.update(terms)
         rows.update(set(terms))
     shared = [term for term in counts if rows[term] >= _LEAST_ROWS and len(term) <= _MOST_CHARACTERS]
     return sorted(sorted(shared, key=lambda term: (-counts[term], term))[:most]) or [NUMBER]
 
 
-def _fit(
-    texts: Sequence[str], gold: IndexArray, num_labels: int, inverse_l2: float, most_terms: int
-) -> tuple[Any, Regression]:
-    vectorizer = _make_vectorizer(_choose_terms(texts, most_terms))
+def _find_shared(texts: Sequence[str]) -> Callable[[list[str]], list[str]]:
+    """What leaves out nearly all terms of a single row, and none of several rows.
+
+    Most pairs of words are of a single row, and to count them would take hundreds of megabytes. So each term has a bit
+    for a first row and one for a second; few terms share their bits with others.
+    """
+    once, again = np.zeros((2, _NUM_BITS // 8), np.uint8)
+
+    def place(terms: Collection[str]) -> tuple[IndexArray, Any]:
+        numbers = np.fromiter(map(hash, terms), np.int64, len(terms)) & (_NUM_BITS - 1)
+        return numbers >> 3, np.left_shift(1, numbers & 7).astype(np.uint8)
+
+    for terms in map(list_terms, texts):
+        places, bits = place(set(terms))
+        np.bitwise_or.at(again, places, once[places] & bits)
+        np.bitwise_or.at(once, places, bits)
+
+    def keep(terms: list[str]) -> list[str]:
+        places, bits = place(terms)
+        return list(compress(terms, again[places] & bits))
+
+    return keep
+
+
+def _fit(texts: Sequence[str], gold: IndexArray, num_labels: int, inverse_l2: float) -> tuple[Any, Regression]:
+    most = min(_MOST_TERMS, max(_MOST_WEIGHTS // num_labels, 1))
+    vectorizer = _make_vectorizer(_choose_terms(texts, most))
     return vectorizer, fit_regression(vectorizer.fit_transform(texts), gold, num_labels, inverse_l2)
 
 
-def _hold_out(
-    texts: Sequence[str], gold: IndexArray, num_labels: int, inverse_l2: float, most_terms: int
-) -> FloatArray:
+def _hold_out(texts: Sequence[str], gold: IndexArray, num_labels: int, inverse_l2: float) -> FloatArray:
     def predict(rest: IndexArray, held_out: IndexArray) -> FloatArray:
         fitted_on, asked = ([texts[place] for place in places] for places in (rest, held_out))
-        vectorizer, regression = _fit(fitted_on, gold[rest], num_labels, inverse_l2, most_terms)
+        vectorizer, regression = _fit(fitted_on, gold[rest], num_labels, inverse_l2)
         return regression.predict(vectorizer.transform(asked))
 
     return hold_out(gold, num_labels, predict)

@@ -110,7 +110,8 @@ def measure(
     if not answered:
         raise InvalidDataset("every row exceeds the context of the model; shorten the texts", field="dataset")
     gold = np.array([place_of[example.label] for example, _ in answered], dtype=np.intp)
-    log_probs = np.log(probabilities[: len(answered)].clip(min=np.exp(LEAST_LOG_PROB)))
+    log_probs = probabilities[: len(answered)]
+    np.log(log_probs.clip(min=np.exp(LEAST_LOG_PROB), out=log_probs), out=log_probs)  # may have 160 MB: no copies
     confusion = np.zeros((len(place_of), len(place_of)), dtype=np.intp)
     np.add.at(confusion, (gold, log_probs.argmax(axis=1)), 1)
     unanswered, quality = len(examples) - len(answered), measure_with_intervals(log_probs, gold)

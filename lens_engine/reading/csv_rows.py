@@ -10,6 +10,7 @@ from lens_engine.reading.columns import Columns, match_header
 from lens_engine.reading.dialect import SEPARATOR, FoundDialect, show_encoding
 from lens_engine.reading.encoding import UNDECODED
 from lens_engine.reading.errors import DatasetEmpty
+from lens_engine.reading.limits import FIELD_TOO_LONG, row_too_long
 from lens_engine.reading.places import find_bad_quote, quote_around, tell_place
 from lens_engine.reading.row_sink import NO_CELLS, RowSink
 
@@ -103,8 +104,10 @@ class _Place:
         self.rows.stop(fault, line=self.line)
 
     def _explain(self, complaint: str) -> str:
+        if "field larger than" in complaint:
+            return FIELD_TOO_LONG
         if "larger than" in complaint:
-            return "has a field or row that is far too long; is a quote left open, or a line break missing?"
+            return f"is far too long: it {row_too_long(self.rows.limits.max_row_characters)}"
         row = "".join(self._lines)
         position = find_bad_quote(row, self._dialect.delimiter or ",")
         at = f"{tell_place(row, position, self.line)}, at {quote_around(row, position)}"

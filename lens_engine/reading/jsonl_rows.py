@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from lens_engine.reading.dialect import FoundDialect, show_encoding
 from lens_engine.reading.encoding import UNDECODED
+from lens_engine.reading.limits import row_too_long
 from lens_engine.reading.places import quote_around
 from lens_engine.reading.row_sink import RowSink
 from lens_engine.reading.strict_json import LooseJson, load_strict_json
@@ -41,7 +42,7 @@ def _read_lines(text: io.TextIOWrapper, rows: RowSink) -> Iterator[str]:
     while line := text.readline(longest + 1):
         number += 1
         if len(line) > longest:
-            rows.stop(f"is longer than {longest:,} characters; is a line break missing?", line=number)
+            rows.stop(row_too_long(longest), line=number)
         yield line
 
 

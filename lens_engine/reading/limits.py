@@ -6,6 +6,19 @@ _MIB = 2**20
 _CSV_FIELD_LIMIT = 131_072
 """Largest field of the csv module (characters). The limit is global to the process, so it is not changed."""
 
+FIELD_TOO_LONG = (
+    f"has a field that is far too long: more than {_CSV_FIELD_LIMIT:,} characters; shorten it, or leave the row out; "
+    "if no field is so long, a quote is left open or a line break is missing"
+)
+"""What is wrong with a row at which the csv module stops."""
+
+
+def row_too_long(most: int) -> str:
+    """What is wrong with a row of more characters than are read at once."""
+    return (
+        f"has more than {most:,} characters; shorten it, or leave it out; if it is not so long, a line break is missing"
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class ParsingLimits:

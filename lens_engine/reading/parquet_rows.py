@@ -1,6 +1,7 @@
 """Rows of a trusted Parquet file. The file is read in this process, so strangers' files are refused before."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +23,28 @@ def read_parquet_rows(file: BufferedReader, rows: RowSink) -> None:
     Raises:
         InvalidDataset: the file is damaged, or a column has a type other than string (or integer, for labels).
     """
-    from pyarrow import ArrowException  # takes a moment to import
-    from pyarrow.parquet import ParquetFile
+    from pyarrow.parquet import ParquetFile  # takes a moment to import
 
-    try:
+    with refusing_damage(rows.field):
         # Row groups are read one after another; closing it would close the caller's file.
         _read_table(ParquetFile(file, pre_buffer=False), rows)
+
+
+@contextmanager
+def refusing_damage(field: str) -> Iterator[None]:
+    """
+    Raises:
+        InvalidDataset: pyarrow cannot read the file.
+    """
+    from pyarrow import ArrowException
+
+    try:
+        yield
     except (ArrowException, UnicodeDecodeError, OSError):
         raise InvalidDataset(
             "the Parquet file is damaged, holds text that is not UTF-8, or uses a feature that is not supported; "
             "write it again, or as JSONL",
-            field=rows.field,
+            field=field,
         ) from None
 
 

@@ -69,7 +69,7 @@ class DatasetReport(Record):
     sample_rows: int = Field(
         description="Number of rows of the sample. `duplicates`, `conflicts`, `near_duplicates`, `characters` and "
         "`tokens` are of the sample, all else is of all rows. The sample of the service has all rows up to 20,000 rows "
-        "and 8 million characters, and as much of a larger dataset, with rows of every label."
+        "and 4 million characters, and as much of a larger dataset, with rows of every label."
     )
     labels: tuple[LabelRows, ...] = Field(
         description="Labels, the most frequent first. Spellings of one label count as one label."

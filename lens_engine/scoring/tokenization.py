@@ -20,8 +20,8 @@ Tokens = tuple[int, ...]
 
 _MAX_CACHED_TOKENS = 20_000_000
 """About 100 MiB."""
-_TEXTS_AT_A_TIME = 1_000
-"""Texts per call of the tokenizer are limited, because it keeps about 50 bytes for each token until the call ends."""
+_TEXTS_AT_A_TIME, _CHARACTERS_AT_A_TIME = 1_000, 100_000
+"""Bounds of one call of the tokenizer, because it keeps about 100 bytes for each token until the call ends."""
 
 
 class SegmentTokenizer:
@@ -103,8 +103,7 @@ class SegmentTokenizer:
 
     def _tokenise(self, texts: Sequence[str], *, is_first: bool) -> Iterator[list[int]]:
         tokenizer = self._first if is_first else self._continuing
-        for start in range(0, len(texts), _TEXTS_AT_A_TIME):
-            batch = texts[start : start + _TEXTS_AT_A_TIME]
+        for batch in _cut(texts):
             plain = [text for text in batch if OPEN not in text]
             found = (encoding.ids for encoding in tokenizer.encode_batch_fast(plain, add_special_tokens=False))
             if len(plain) == len(batch):
@@ -122,6 +121,19 @@ class SegmentTokenizer:
                 backend = self._first if is_first else self._continuing
                 self._marked[is_first] = MarkedTokenizer(_plain_tokenizer(backend.to_str()))
             yield from self._marked[is_first].encode([text])
+
+
+def _cut(texts: Sequence[str]) -> Iterator[list[str]]:
+    """The texts in pieces for one call each."""
+    piece, size = list[str](), 0
+    for text in texts:
+        if piece and (len(piece) == _TEXTS_AT_A_TIME or size + len(text) > _CHARACTERS_AT_A_TIME):
+            yield piece
+            piece, size = [], 0
+        piece.append(text)
+        size += len(text)
+    if piece:
+        yield piece
 
 
 def leading_special_tokens(content: Sequence[int], whole: Sequence[int]) -> Tokens:

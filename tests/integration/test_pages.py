@@ -21,18 +21,19 @@ from tests.unit.lens_engine.result.reported import make_reported
 FRAGMENT = {"HX-Request": "true"}
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
-MANY = 10_000
+MANY, _COPIES_AT_A_TIME = 10_000, 500
 
 
 def fill(database: Database, selection_id: str, number: int) -> None:
-    """Copies of a selection, with older ids."""
+    """Copies of a selection, with older ids: few at a time, because a busy machine cuts off a statement after 10 s."""
     columns = ", ".join(one.name for one in Job.__table__.columns if one.name != "id" and one.computed is None)
     copies = f"""
         INSERT INTO selections (id, {columns}) SELECT copy, {columns}
-        FROM selections, (SELECT 'sel_00' || lpad(n::text, 24, '0') copy FROM generate_series(1, :number) n) copies
+        FROM selections, (SELECT 'sel_00' || lpad(n::text, 24, '0') copy FROM generate_series(:first, :last) n) copies
         WHERE id = :id
     """
-    run_sql(database, copies, id=selection_id, number=number)
+    for last in range(_COPIES_AT_A_TIME, number + 1, _COPIES_AT_A_TIME):
+        run_sql(database, copies, id=selection_id, first=last - _COPIES_AT_A_TIME + 1, last=last)
     run_sql(database, "ANALYZE selections")
 
 

@@ -1,9 +1,11 @@
-from collections.abc import Sequence
+import tracemalloc
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
-from lens_engine.classifier.bag_of_words import WordRegression, fit_bag_of_words
+from lens_engine.classifier import bag_of_words
+from lens_engine.classifier.bag_of_words import WordRegression, estimate_accuracy, fit_bag_of_words
 from lens_engine.types import FloatArray, IndexArray
 
 WORDS = ("rain", "sun", "snow")
@@ -102,6 +104,41 @@ def test_size_of_a_bag_of_words_is_limited(labels: int, terms: int) -> None:
     texts = [" ".join(spell(row % 300 * 20 + word) for word in range(20)) for row in range(600)]
 
     assert len(fit_bag_of_words(texts, np.arange(600) % labels, labels).regression.terms) == terms
+
+
+def peak_of(work: Callable[[], object]) -> float:
+    """The most memory that Python and numpy hold at once (MiB)."""
+    estimate_accuracy(TEXTS, GOLD, 3)  # imports scikit-learn
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1] / 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_estimate_for_many_labels_is_as_small_as_the_fit() -> None:
+    texts = [" ".join(spell(row % 300 * 20 + word) for word in range(20)) for row in range(600)]
+
+    assert peak_of(lambda: estimate_accuracy(texts, np.arange(600) % 200, 200)) < 80
+
+
+def test_terms_of_single_rows_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = np.random.default_rng(0).integers(20_000, size=(1_200, 200)).tolist()
+    texts = [" ".join(map(spell, row)) for row in words]  # nearly each pair of words is of one row alone
+    monkeypatch.setattr(bag_of_words, "_NUM_BITS", 2**22)
+
+    assert peak_of(lambda: bag_of_words._choose_terms(texts, 50_000)) < 15
+
+
+def test_terms_of_large_texts_are_those_of_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [*TEXTS, "one row alone has this", "and !!! this"]
+    gold = np.arange(len(texts)) % 3
+    small = fit_bag_of_words(texts, gold, 3).regression
+
+    monkeypatch.setattr(bag_of_words, "_FEW_CHARACTERS", 0)
+
+    assert fit_bag_of_words(texts, gold, 3).regression == small
 
 
 def test_most_frequent_terms_are_kept() -> None:

@@ -63,8 +63,19 @@ def test_missing_column_is_refused_with_its_option_before_the_model_is_loaded(be
 def test_input_that_cannot_be_read_to_its_end_is_refused(bench: Workbench) -> None:
     (bench.folder / "new.jsonl").write_bytes(b"PAR1" + bytes(20) + b"PAR1")
     refusal = refusal_of(classify(bench))
-    assert "no column holds texts" in str(refusal)
+    assert "the Parquet file is damaged" in str(refusal)
     assert refusal.exit_code == EXIT_INVALID
+
+
+@pytest.mark.parametrize(
+    ("columns", "place"),
+    [("id,text", "row 1 (line 3)"), ("id,note", "the row at line 3")],
+    ids=["named", "to be found"],
+)
+def test_text_that_is_far_too_long_is_named_with_a_remedy(bench: Workbench, columns: str, place: str) -> None:
+    (bench.folder / "new.jsonl").write_text(f"{columns}\n1,Sunny\n2,{'long ' * 30_000}\n3,Rainy\n")
+    message = str(refusal_of(classify(bench)))
+    assert f"{place} has a field that is far too long: more than 131,072 characters; shorten it, or leave" in message
 
 
 def test_column_in_another_case_is_read_with_a_note(bench: Workbench) -> None:

@@ -1,5 +1,6 @@
 """The figures of an evaluation are those of scikit-learn, and pair the answers row by row."""
 
+import tracemalloc
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.errors import InvalidDataset
 from lens_engine.predicting.evaluation import join_labels, measure, measure_orders
-from lens_engine.predicting.rows import Prediction
+from lens_engine.predicting.rows import Prediction, Predictions
 from lens_engine.predicting.subject import Changes
 from lens_engine.rows.problem import digest_examples
 from lens_engine.task.record import LabelWord
@@ -79,6 +80,20 @@ def test_intervals_hold_their_figures_and_narrow_with_the_rows(count: int, class
     low, high = quality.macro_f1_ci95
     assert high - low < 4 / count**0.5
     assert quality.ece_ci95[0] <= quality.ece_ci95[1]
+
+
+def test_probabilities_of_many_rows_are_in_memory_once() -> None:
+    labels = tuple(f"label {n}" for n in range(200))
+    words = tuple(LabelWord(label=label, word=label) for label in labels)
+    classifier = CLASSIFIER.model_copy(update={"task": CLASSIFIER.task.model_copy(update={"label_words": words})})
+    rows = 5_000
+    examples = [Example(row, "text", labels[row % 200]) for row in range(rows)]
+    predictions = Predictions([Prediction(label=labels[0], probabilities=(1 / 200,) * 200)] * rows)
+    tracemalloc.start()
+    measure(classifier, Changes(), examples, predictions)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.8 * 8 * rows * len(labels)
 
 
 def test_rows_without_an_answer_are_counted_and_left_out(classifier: Classifier) -> None:

@@ -105,6 +105,23 @@ def test_every_format_has_the_same_profiles(tmp_path: Path, kind: str) -> None:
     assert (stars.name, stars.num_values, stars.distinct) == ("stars", 9, {"0", "1", "2"})
 
 
+@pytest.mark.parametrize("place", [slice(4, 404), slice(-408, -8)], ids=["pages", "schema"])
+def test_damaged_file_is_not_one_without_texts(tmp_path: Path, place: slice) -> None:
+    path = tmp_path / "rows"
+    pq.write_table(pa.table({"note": [f"some words {n}" for n in range(5000)]}), path)
+    content = bytearray(path.read_bytes())
+    content[place] = bytes(400)
+    path.write_bytes(content)
+    with pytest.raises(InvalidDataset, match="the Parquet file is damaged"):
+        find_text_column(path, None, None, UTF8)
+
+
+def test_lines_that_are_no_objects_are_not_a_file_without_texts(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_text("{'note': 'Sunny'}\n" * 3)
+    with pytest.raises(InvalidDataset, match="no line of the file is a JSON object"):
+        find_text_column(tmp_path / "rows", None, None, UTF8)
+
+
 def test_distinct_values_are_not_counted_without_bound() -> None:
     found = profile("id", list(range(2 * MAX_DISTINCT)))
     assert found.num_distinct is None

@@ -74,7 +74,11 @@ def test_whole_number_as_label_becomes_its_digits(uploads: Uploads, written: str
             'is not UTF-8 at column 14, \'{"text": "caf\ufffd", "label": "x…\'; save',
         ),
         (b'{"text": "\xed\xa0\x80", "label": "x"}', None, "is not UTF-8"),
-        (b'{"text": "%b", "label": "x"}' % (b" " * 2**20), None, "is a line break missing?"),
+        (
+            b'{"text": "%b", "label": "x"}' % (b" " * 2**20),
+            None,
+            "shorten it, or leave it out; if it is not so long, a line break is missing",
+        ),
     ],
 )
 def test_bad_line_is_refused_with_row_and_line(uploads: Uploads, line: bytes, column: str | None, words: str) -> None:

@@ -1,10 +1,14 @@
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from lens_engine.scoring.tokenization import SegmentTokenizer
 
+ROOT = Path(__file__).parents[4]
 CORPUS = ["the film was great", "the film was terrible", "a great day in the city", "great great terrible"]
 
 
@@ -38,6 +42,29 @@ def byte_level() -> Tokenizer:
     )
     tokenizer.train_from_iterator(CORPUS, trainer)
     return tokenizer
+
+
+_COUNT_LONG_TEXTS = """
+import sys
+from lens_engine.scoring.tokenization import SegmentTokenizer
+from tests.unit.lens_engine.scoring.test_tokenization import byte_level
+
+def read(name):
+    return next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith(name))
+
+texts, tokenizer = ["z" * 20_000] * 100, SegmentTokenizer(byte_level())
+before = read("VmRSS")
+assert tokenizer.count_once(texts) == [20_000] * 100
+print(read("VmHWM") - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the files of Linux about a process")
+def test_long_texts_do_not_take_memory_all_at_once() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-c", _COUNT_LONG_TEXTS], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    assert float(shown.stdout) < 120
 
 
 @pytest.mark.parametrize("legacy", [True, False])
