@@ -143,8 +143,11 @@ def _say_place(position: int, owners: int) -> str:
 
 def _list_phases(job: Job) -> Iterator[tuple[str, str]]:
     progress, is_lens = job.progress or {}, job.spec.get("config", {}).get("method", "lens") == "lens"
-    phases = {one.value: name for one, name in _PHASES.items() if is_lens or one in _OF_EVERY_METHOD}
-    phase, order = progress.get("phase"), list(phases)
+    phase = progress.get("phase")
+    seldom = {Phase.WORDING} - {phase}  # most runs have no choice
+    shown = [one for one in _PHASES if one not in seldom and (is_lens or one in _OF_EVERY_METHOD)]
+    phases = {one.value: _PHASES[one] for one in shown}
+    order = list(phases)
     reached = order.index(phase) if phase in order else -1
     for place, name in enumerate(phases.values()):
         if place == reached and job.status != Status.SUCCEEDED:

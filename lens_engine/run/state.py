@@ -71,8 +71,6 @@ class RunState(Generic[S]):
     """The state between two steps of a run."""
 
     method: S  #: the method's own state
-    wordings: tuple[JudgedWording, ...] = ()  #: the chosen one first; none before the choice, or without one
-    worded: Cost = Cost()  #: what the choice among them cost
     chosen: Permutation | None = None  #: the method's choice; None before the method has ended
     ended: StopReason | None = None  #: why the method ended
     evaluation: Evaluation = field(default_factory=Evaluation)
@@ -80,6 +78,8 @@ class RunState(Generic[S]):
     seconds: float = 0.0
     pairs_from_cache: int = 0
     paid: Paid = Paid()
+    wordings: tuple[JudgedWording, ...] = ()  #: the chosen one first; none before the choice, or without one
+    worded: Cost = Cost()  #: what the choice among them cost
 
     def to_checkpoint(self, method: Method[S], fingerprint: str, dtype: str, phase: Phase, step: int) -> Checkpoint:
         packed = method.pack(self.method)

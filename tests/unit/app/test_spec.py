@@ -8,7 +8,7 @@ from app.lifecycle.spec import SPEC_VERSION, StoredSpec, read_task
 from lens_engine.config import SelectionConfig
 from lens_engine.task.template import Task
 
-PINNED = (1, "2b2b723ff514fbec")
+PINNED = (1, "e3718619d49509c3")
 """SPEC_VERSION, and the digest of the options that a spec of this version may hold."""
 
 
