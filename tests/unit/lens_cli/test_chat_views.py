@@ -16,7 +16,7 @@ from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 from tests.endpoints.chat_double import MODEL, ChatDouble
 from tests.endpoints.serving import serving
-from tests.slow.lens_engine.scoring.endpoints.test_chat_runs import connect, make_problem
+from tests.nightly.lens_engine.test_chat_runs import connect, make_problem
 from tests.unit.lens_cli.results import make_result
 
 
