@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.slow.lens_engine.scoring.endpoints.test_chat_runs import connect, make_problem
 
 from lens_cli.endpoint_options import ChosenModel
 from lens_cli.select.sources import Sources
@@ -17,6 +16,7 @@ from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 from tests.endpoints.chat_double import MODEL, ChatDouble
 from tests.endpoints.serving import serving
+from tests.nightly.lens_engine.test_chat_runs import connect, make_problem
 from tests.unit.lens_cli.results import make_result
 
 
