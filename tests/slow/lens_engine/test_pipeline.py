@@ -76,7 +76,7 @@ def saved(select: Callable[..., SelectionResult], make_store: Make) -> list[byte
     return list(store.saved)
 
 
-OF_A_SELECTION = [phase for phase in Phase if phase is not Phase.CLASSIFY]
+OF_A_SELECTION = [phase for phase in Phase if phase not in (Phase.CLASSIFY, Phase.WORDING)]
 
 
 def find(result: SelectionResult, method: str) -> PromptContender | None:
