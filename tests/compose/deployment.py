@@ -24,12 +24,18 @@ OVERRIDE = "COMPOSE_OVERRIDE"
 UP_SECONDS = 600
 OWN_FILE = """
 services:
-  api: {{ environment: &doubles {{ LENS_ALLOW_TESTING_MODELS: "true", PYTHONPATH: /doubles, {hold}: /doubles/hold }} }}
+  api:
+    environment: &doubles
+      LENS_ALLOW_TESTING_MODELS: "true"
+      PYTHONPATH: /doubles
+      {hold}: /doubles/hold
+      OMP_NUM_THREADS: "1"
   worker: {{ environment: *doubles, volumes: ["./doubles:/doubles"], read_only: true, tmpfs: [/tmp] }}
   endpoint-worker: {{ environment: *doubles, read_only: true, tmpfs: [/tmp] }}
 """
 """Adds the double `held`, whose runs wait where a test wants a fault, and take no time of the processor. The workers
-have a file system that is read-only but for temporary files, as an operator may set it."""
+have a file system that is read-only but for temporary files, as an operator may set it, and one thread, because threads
+wait for each other on a busy machine."""
 FILES = ("docker-compose.yml", "docker-compose.cpu.yml")
 SETTINGS = """
 COMPOSE_PROJECT_NAME={project}
