@@ -68,7 +68,7 @@ fuzz: $(INSTALLED) ## random requests and files to a real API; EXAMPLES=number f
 	$(BIN)/python -m tests.fuzz --examples $(EXAMPLES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: compose
-compose: $(INSTALLED) ## the compose files on a real Docker engine: build, faults, backup, upgrade, down; half an hour, skipped without one
+compose: $(INSTALLED) ## the compose files on a real Docker engine: build, faults, backup, upgrade, down; eleven minutes, skipped without one
 	$(BIN)/python -m pytest tests/compose --exitfirst
 
 .PHONY: check

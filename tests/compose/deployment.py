@@ -4,7 +4,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,18 @@ OVERRIDE = "COMPOSE_OVERRIDE"
 UP_SECONDS = 600
 OWN_FILE = """
 services:
-  api: {{ environment: &doubles {{ LENS_ALLOW_TESTING_MODELS: "true", PYTHONPATH: /doubles, {hold}: /doubles/hold }} }}
+  api:
+    environment: &doubles
+      LENS_ALLOW_TESTING_MODELS: "true"
+      PYTHONPATH: /doubles
+      {hold}: /doubles/hold
+      OMP_NUM_THREADS: "1"
   worker: {{ environment: *doubles, volumes: ["./doubles:/doubles"], read_only: true, tmpfs: [/tmp] }}
   endpoint-worker: {{ environment: *doubles, read_only: true, tmpfs: [/tmp] }}
 """
 """Adds the double `held`, whose runs wait where a test wants a fault, and take no time of the processor. The workers
-have a file system that is read-only but for temporary files, as an operator may set it."""
+have a file system that is read-only but for temporary files, as an operator may set it, and one thread, because threads
+wait for each other on a busy machine."""
 FILES = ("docker-compose.yml", "docker-compose.cpu.yml")
 SETTINGS = """
 COMPOSE_PROJECT_NAME={project}
@@ -41,6 +48,11 @@ LENS_LEASE_SECONDS=20
 LENS_LEASE_RENEW_SECONDS=5
 LENS_SWEEP_INTERVAL_SECONDS=5
 """
+ENDPOINTS = """
+COMPOSE_PROFILES=endpoints
+LENS_ENDPOINTS='{"ours": {"kind": "vllm", "url": "http://10.0.0.5:8000", "model": "ours", "key_variable": "OUR_KEY"}}'
+"""
+"""Lines of `.env` that add the endpoint worker, which asks no server before it has a job."""
 
 
 def find_engine_fault() -> str | None:
@@ -106,6 +118,21 @@ class Deployment:
 
     def up(self, *options: str) -> None:
         self.do(f"docker compose up --detach --wait --wait-timeout {UP_SECONDS} {' '.join(options)}")
+
+    @contextmanager
+    def settings(self, lines: str) -> Iterator[None]:
+        """Further lines of `.env`, for every command meanwhile."""
+        path = self.folder / ".env"
+        before = path.read_text("utf-8")
+        path.write_text(before + lines, "utf-8")
+        try:
+            yield
+        finally:
+            path.write_text(before, "utf-8")
+
+    def running(self) -> set[str]:
+        """The services whose containers run."""
+        return set(self.do("docker compose ps --services --status running").split())
 
     def containers(self) -> dict[str, str]:
         """The id of the container of each service, `migrate` left out."""

@@ -10,7 +10,7 @@ from app.lifecycle.states import Status
 from app.problems import TITLES
 from app.web.openapi import Problem
 from tests.compose.conftest import make_key
-from tests.compose.deployment import UP_SECONDS, Deployment
+from tests.compose.deployment import ENDPOINTS, UP_SECONDS, Deployment
 from tests.compose.operations import commands_of
 from tests.e2e.scorers import HELD
 from tests.e2e.stack import make_submission
@@ -104,15 +104,18 @@ def test_proxy_answers_with_a_problem_while_the_api_is_away(lens: Deployment) ->
 
 
 def test_proxy_logs_requests_but_not_its_own_health_check(lens: Deployment) -> None:
+    def logged() -> list[str]:
+        return re.findall(r'"GET (\S+) HTTP/1.1" \d+ ', lens.do("docker compose logs --no-color proxy"))
+
     lens.ask("GET", "/selections?limit=7")
-    logged = re.findall(r'"GET (\S+) HTTP/1.1" \d+ ', lens.do("docker compose logs --no-color proxy"))
-    assert "/selections?limit=7" in logged
-    assert "/healthz" not in logged
+    until(lambda: "/selections?limit=7" in logged(), "the request is logged")
+    assert "/healthz" not in logged()
 
 
 def test_scaled_services_share_the_work(lens: Deployment) -> None:
     lens.up("--scale api=2", "--scale worker=2")
-    assert len(lens.ask("GET", "/readyz").json()["workers"]) == 2
+    # A worker that was killed before is listed for up to two minutes.
+    until(lambda: len(lens.ask("GET", "/readyz").json()["workers"]) == 2, "two workers are listed", seconds=150)
     statuses = {lens.ask("GET", "/selections").status_code for _ in range(8)}
     lens.up("--scale api=1", "--scale worker=1")
 
@@ -131,17 +134,13 @@ def test_drained_worker_ends_by_itself_and_comes_back_with_up(lens: Deployment) 
 
 
 def test_endpoint_worker_without_its_key_fails_up_and_starts_with_it(lens: Deployment) -> None:
-    served = (
-        '{"ours": {"kind": "vllm", "url": "http://10.0.0.5:8000", "model": "our-llama", "key_variable": "OUR_KEY"}}'
-    )
-    options = f"--detach --build --no-deps --wait --wait-timeout {UP_SECONDS}"
-    up = f"docker compose --profile endpoints up {options} endpoint-worker"
-
-    refused = lens.shell(up, LENS_ENDPOINTS=served)
-    said = lens.logs("endpoint-worker")
-    (lens.folder / "endpoint-keys.env").write_text("OUR_KEY=x\n")
-    lens.do(up, LENS_ENDPOINTS=served)
-    lens.do("docker compose --profile endpoints rm --stop --force endpoint-worker")
+    up = f"docker compose up --detach --build --no-deps --wait --wait-timeout {UP_SECONDS} endpoint-worker"
+    with lens.settings(ENDPOINTS):
+        refused = lens.shell(up)
+        said = lens.logs("endpoint-worker")
+        lens.do("echo OUR_KEY=x > endpoint-keys.env")
+        lens.do(up)
+        lens.do("docker compose rm --stop --force endpoint-worker")
 
     assert refused.returncode == 1, refused.stderr
     assert "the environment variable OUR_KEY" in said
@@ -149,16 +148,24 @@ def test_endpoint_worker_without_its_key_fails_up_and_starts_with_it(lens: Deplo
 
 def test_backup_comes_back_on_a_new_machine_and_into_the_living_database(lens: Deployment, digest: str) -> None:
     ids = {selection["id"] for selection in lens.ask("GET", "/selections").json()["items"]}
-    lens.do(commands_of("Back up"))
+    with lens.settings(ENDPOINTS):
+        lens.do("echo OUR_KEY=x > endpoint-keys.env")
+        lens.do(commands_of("Back up"))
 
-    lens.do("docker compose down --volumes")
-    lens.do(commands_of("Restore on a new machine"))
-    assert {it["id"] for it in lens.ask("GET", "/selections").json()["items"]} == ids
+        lens.do("docker compose down --volumes")
+        lens.do(commands_of("Restore on a new machine"))
+        assert {it["id"] for it in lens.ask("GET", "/selections").json()["items"]} == ids
 
-    check_result(lens, lens.submit(make_submission(model=HELD)), digest)
-    lens.do(commands_of("Restore in place"))
-    assert {it["id"] for it in lens.ask("GET", "/selections").json()["items"]} == ids
-    make_key(lens)
+        check_result(lens, lens.submit(make_submission(model=HELD)), digest)
+        stop, command, restore = commands_of("Restore in place").partition("docker compose exec")
+        lens.do(stop)
+        assert lens.running() == {"postgres"}
+        lens.do(command + restore)
+        assert {it["id"] for it in lens.ask("GET", "/selections").json()["items"]} == ids
+        assert lens.running() == {"postgres", "redis", "api", "proxy", "worker", "endpoint-worker"}
+        make_key(lens)
+        lens.do("docker compose rm --stop --force endpoint-worker")
+    lens.up()
 
 
 @pytest.mark.skipif(
@@ -183,7 +190,9 @@ def test_selection_with_the_bundled_model_ends_with_support_examples(lens: Deplo
 
 
 def test_down_leaves_the_data_and_nothing_else(lens: Deployment) -> None:
-    lens.do("docker compose down")
+    with lens.settings(ENDPOINTS):
+        lens.do("docker compose up --detach --no-deps endpoint-worker")
+        lens.do(commands_of("Take the service down"))
     label = "--filter label=com.docker.compose.project=lens-ring"
     assert lens.do(f"docker ps --all --quiet {label}; docker network ls --quiet {label}") == ""
     assert len(lens.do(f"docker volume ls --quiet {label}").split()) == 3
