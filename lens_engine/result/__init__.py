@@ -3,6 +3,7 @@
 The service stores the JSON of these models, the API serves it, and `lens select --output` writes it.
 
 parts              what a result is made of
+run_facts          rows, cost, and where a result comes from
 examples           a support example, and how much it helps
 selection_result   the result
 of_prompt          the support examples of a result as a classifier
@@ -16,11 +17,7 @@ from lens_engine.result.parts import (
     Comparison,
     LabelBias,
     Lead,
-    Payment,
     PromptContender,
-    Provenance,
-    Spending,
-    Splits,
     Spread,
     SupportExamples,
     TestAnswers,
@@ -28,6 +25,7 @@ from lens_engine.result.parts import (
     TriedWording,
     Verdict,
 )
+from lens_engine.result.run_facts import Payment, Provenance, Spending, Splits
 from lens_engine.result.selection_result import SelectionResult
 
 __all__ = [

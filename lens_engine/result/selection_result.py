@@ -12,18 +12,8 @@ from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Use
 from lens_engine.result.examples import SupportExample
-from lens_engine.result.parts import (
-    Lead,
-    Provenance,
-    Spending,
-    Splits,
-    Spread,
-    SupportExamples,
-    TestAnswers,
-    TriedForm,
-    TriedWording,
-    Verdict,
-)
+from lens_engine.result.parts import Lead, Spread, SupportExamples, TestAnswers, TriedForm, TriedWording, Verdict
+from lens_engine.result.run_facts import Provenance, Spending, Splits
 from lens_engine.result.summary import represent, summarise
 from lens_engine.retrieval.pool import Pool
 from lens_engine.task.record import TaskRecord

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
-from lens_engine.result.parts import Payment
+from lens_engine.result.run_facts import Payment
 from lens_engine.result.tables import name_choice, tabulate_classifiers, tabulate_examples, tabulate_prompts
 from lens_engine.task.record import describe_asking
 from lens_engine.task.wording import show_count
