@@ -46,6 +46,8 @@ def test_usage_is_what_the_quota_counts(client: TestClient, selections: Selectio
     assert min(sizes.values()) > 0
     assert [(one["stored"], one["under_way"]) for one in found["jobs"]] == [(2, 1), (0, 0), (1, 1)]
     assert (found["names"], found["device_seconds"]) == (1, 3.5)
+    client.delete("/prompts/triage", headers={"If-Match": '"1"'})
+    assert client.get("/usage").json()["names"] == 0
 
 
 def test_byte_more_than_the_usage_leaves_is_refused(

@@ -100,5 +100,5 @@ def test_reference_has_every_command_route_and_code(site: Path) -> None:
         r"\blens_\w+", (site / "_downloads").parent.joinpath("docs/operations.html").read_text("utf-8")
     ):
         assert name in text["metrics"] or name.startswith(
-            ("lens_cli", "lens_engine", "lens_client", "lens_owner", "lens_stores")
+            ("lens_cli", "lens_engine", "lens_client", "lens_owner", "lens_stores", "lens_inside")
         )

@@ -175,3 +175,14 @@ def test_orders_have_the_spread_of_their_accuracies() -> None:
     with pytest.raises(InvalidDataset, match="exceeds the context"):
         measure_orders(examples, [right, [BAD] * 20])
     assert measure_orders(examples, [right]).sd == 0.0
+
+
+def test_answers_that_do_not_beat_the_largest_class_are_told(classifier: Classifier) -> None:
+    examples = [Example(row, f"text {row}", LABELS[row % 4 == 3]) for row in range(40)]
+    always, wrong = answer((0.8, 0.1, 0.1)), answer((0.1, 0.1, 0.8))
+
+    for one in (always, wrong):
+        (warning,) = measure(classifier, Changes(), examples, [one] * 40).warnings
+        assert warning.startswith("nothing here beats the largest class: always the largest class has 0.750")
+    right = [answer((0.8, 0.1, 0.1) if one.label == LABELS[0] else (0.1, 0.8, 0.1)) for one in examples]
+    assert measure(classifier, Changes(), examples, right).warnings == ()
