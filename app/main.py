@@ -40,7 +40,9 @@ from app.prompts.endpoints import router as prompts_router
 from app.prompts.schemas import PromptBody
 from app.queue import JobQueue
 from app.selections import submission_openapi as submissions
+from app.selections.answer_endpoints import router as answers_router
 from app.selections.endpoints import router as selections_router
+from app.selections.indexes import Indexes
 from app.selections.rendering import RenderBody
 from app.selections.result_endpoints import router as results_router
 from app.selections.submission import router as submission_router
@@ -88,6 +90,7 @@ _ROUTERS = (
     datasets.router,
     submission_router,
     selections_router,
+    answers_router,
     results_router,
     evaluations.router,
     evaluations.life,
@@ -128,6 +131,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.outputs = Outputs()
     app.state.full_disk = FullDisk()
     app.state.suggestions = TTLCache(maxsize=200, ttl=600)
+    app.state.indexes = Indexes(settings.max_index_mib * 2**20)
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
     app.state.rate_limits = RateLimits(settings)
     app.state.admission = Admission(
@@ -184,6 +188,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
         measuring.cancel()
         await sweeping  # a running sweep holds a connection
         app.state.intake.close()
+        app.state.indexes.close()
         services.enqueuers.shutdown(cancel_futures=True)
         services.queue.close()
         app.state.keys.close()

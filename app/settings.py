@@ -175,6 +175,13 @@ class Settings(ModelSettings):
         None, description="Folder for uploads while they are read; null for the system default."
     )
 
+    max_index_mib: int = Field(
+        256,
+        ge=1,
+        description="Size of the pools that an API process holds in memory, with the indexes in which it finds the "
+        "examples of an input; those that nobody asked for the longest time are read anew (MiB).",
+    )
+
     # HTTP.
     retry_after_seconds: int = Field(
         2, ge=1, description="Shortest time between two polls of a client (seconds); longer while much is left to do."

@@ -66,7 +66,8 @@ def add_version(session: Session, prompt: Prompt, content: PromptContent | None,
     name = {"owner_id": prompt.owner_id, "name": prompt.name}
     digest = None if content is None else content.digest
     if content is not None:
-        copied = {"digest": digest, "result": content.result, "classifier": content.classifier}
+        names = ("digest", "result", "classifier", "pool_digest")
+        copied = {one: getattr(content, one) for one in names}
         session.execute(insert_or_not(PromptContent).values(**name, **copied).on_conflict_do_nothing())
     values = {**name, "version": prompt.version, "digest": digest, **about}
     return session.execute(insert(PromptVersion).values(**values).returning(PromptVersion)).scalar_one()

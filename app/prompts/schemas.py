@@ -34,6 +34,12 @@ class PromptSummary(Outgoing):
     model: str | None = Field(None, description="Language model for which the support examples were found.")
     accuracy: float | None = Field(None, description="Accuracy of the support examples on the test rows.")
     recommended: bool | None = Field(None, description="Whether the support examples are recommended.")
+    form: str | None = Field(None, description="Form of the prompt: fixed, nearest 8, or fixed+nearest 8.")
+    pool_rows: int | None = Field(
+        None, description="Number of labelled rows in which it finds the demonstrations of an input; null for fixed."
+    )
+    added: int = Field(0, description="Number of rows that this version added to those of the version before.")
+    taken_out: int = Field(0, description="Number of rows that this version took out.")
     head: str | None = Field(None, description="Kind of the classifier's head; null without a classifier.")
     classifier_accuracy: float | None = Field(None, description="Accuracy of the classifier on the test rows.")
 
