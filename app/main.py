@@ -37,7 +37,8 @@ from app.predictions import endpoints as predictions
 from app.predictions import openapi as of_predictions
 from app.predictions.outputs import Outputs
 from app.prompts.endpoints import router as prompts_router
-from app.prompts.schemas import PromptBody
+from app.prompts.example_endpoints import router as examples_router
+from app.prompts.schemas import ExamplesBody, PromptBody
 from app.queue import JobQueue
 from app.selections import submission_openapi as submissions
 from app.selections.answer_endpoints import router as answers_router
@@ -97,6 +98,7 @@ _ROUTERS = (
     predictions.router,
     predictions.life,
     prompts_router,
+    examples_router,
     usage_router,
     health_router,
     metrics_router,
@@ -146,7 +148,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app,
         partial(
             add_schemas,
-            models=(*(model for one in _BODIES for model in one.MODELS), RenderBody, PromptBody),
+            models=(*(model for one in _BODIES for model in one.MODELS), RenderBody, PromptBody, ExamplesBody),
             others={name: schema for one in _BODIES for name, schema in one.SCHEMAS.items()},
         ),
     )

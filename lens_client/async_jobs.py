@@ -92,13 +92,16 @@ class AsyncSelections(AsyncJobs[Selection]):
         """As `Selections.list`."""
         return await self._run(self._flows.read_pages(Selection, "/selections", most, status=status))
 
-    async def support_examples(self, selection_id: str, *, use: Use | None = None) -> SupportExamples:
+    async def support_examples(
+        self, selection_id: str, *, use: Use | None = None, input: str | None = None
+    ) -> SupportExamples:
         """As `Selections.support_examples`."""
-        return await self._run(self._flows.support_examples(path_of("selections", selection_id), use))
+        return await self._run(self._flows.support_examples(path_of("selections", selection_id), use, input))
 
-    async def result(self, selection_id: str) -> dict[str, Any]:
+    async def result(self, selection_id: str, *, pool: bool = False) -> dict[str, Any]:
         """As `Selections.result`."""
-        return await self._run(self._flows.read_json(path_of("selections", selection_id, "result")))
+        path = path_of("selections", selection_id, "result")
+        return await self._run(self._flows.read_json(path, pool=True if pool else None))
 
     async def classifier(self, selection_id: str) -> dict[str, Any]:
         """As `Selections.classifier`."""

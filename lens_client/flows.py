@@ -8,7 +8,7 @@ import math
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ import httpx
 from lens_client.errors import NotFound, NotSucceeded, TimedOut, Unreachable, problem_of
 from lens_client.models import (
     Answer,
+    Dataset,
     Job,
     PromptVersion,
     Rendered,
@@ -121,8 +122,8 @@ class Flows:
         answer = yield from self.read(path, **params)
         return kind.model_validate_json(answer.content)
 
-    def read_json(self, path: str) -> Flow[dict[str, Any]]:
-        answer = yield from self.read(path)
+    def read_json(self, path: str, **params: Any) -> Flow[dict[str, Any]]:
+        answer = yield from self.read(path, **params)
         return dict(answer.json())
 
     def read_bytes(self, path: str, **params: Any) -> Flow[bytes]:
@@ -192,18 +193,45 @@ class Flows:
 
     def put(self, name: str, body: Mapping[str, Any], if_version: int | None) -> Flow[PromptVersion]:
         """Change a name that has this version; None for whichever it has, or for a new name."""
-        headers = {"If-None-Match": "*"}
-        if if_version is None:
-            try:
-                current = yield from self.read_as(PromptVersion, path_of("prompts", name))
-                if_version = current.version
-            except NotFound:
-                pass
-        if if_version is not None:
-            headers = {"If-Match": f'"{if_version}"'}
+        path = path_of("prompts", name)
+        try:
+            headers = yield from self._say_version(path, if_version)
+        except NotFound:
+            headers = {"If-None-Match": "*"}
         given = {key: value for key, value in body.items() if value is not None}
-        call = Call("PUT", path_of("prompts", name), {"json": given, "headers": headers}, is_repeatable=False)
-        answer = yield from ask(call)
+        return (yield from self._change_name("PUT", path, {"json": given, "headers": headers}))
+
+    def add_examples(
+        self, name: str, examples: Iterable[tuple[str, str]], note: str | None, if_version: int | None
+    ) -> Flow[PromptVersion]:
+        """Add rows to the pool of a name; see `put` for the version."""
+        path = path_of("prompts", name)
+        headers = yield from self._say_version(path, if_version)
+        body: dict[str, Any] = {"examples": [{"text": text, "label": label} for text, label in examples]}
+        body |= {} if note is None else {"note": note}
+        return (yield from self._change_name("POST", f"{path}/examples", {"json": body, "headers": headers}))
+
+    def take_example_out(self, name: str, row: int, note: str | None, if_version: int | None) -> Flow[PromptVersion]:
+        """Take a row out of the pool of a name; see `put` for the version."""
+        path = path_of("prompts", name)
+        headers = yield from self._say_version(path, if_version)
+        params = {} if note is None else {"note": note}
+        call = {"params": params, "headers": headers}
+        return (yield from self._change_name("DELETE", f"{path}/examples/{int(row)}", call))
+
+    def make_dataset(self, name: str) -> Flow[Dataset]:
+        """Store the examples of a name as a dataset."""
+        answer = yield from ask(Call("POST", path_of("prompts", name, "dataset")))
+        return Dataset.model_validate_json(answer.content)
+
+    def _say_version(self, path: str, if_version: int | None) -> Flow[dict[str, str]]:
+        if if_version is None:
+            current = yield from self.read_as(PromptVersion, path)
+            if_version = current.version
+        return {"If-Match": f'"{if_version}"'}
+
+    def _change_name(self, method: str, path: str, arguments: Mapping[str, Any]) -> Flow[PromptVersion]:
+        answer = yield from ask(Call(method, path, arguments, is_repeatable=False))
         return PromptVersion.model_validate_json(answer.content)
 
     def render(
@@ -214,8 +242,8 @@ class Flows:
         answer = yield from ask(Call("POST", f"{path}/render", {"json": body}))
         return Rendered.model_validate_json(answer.content)
 
-    def support_examples(self, path: str, use: Use | None) -> Flow[SupportExamples]:
-        return self.read_as(SupportExamples, f"{path}/support-examples", use=use)
+    def support_examples(self, path: str, use: Use | None, input: str | None) -> Flow[SupportExamples]:
+        return self.read_as(SupportExamples, f"{path}/support-examples", use=use, input=input)
 
     def list_models(self) -> Flow[list[dict[str, Any]]]:
         answer = yield from self.read_json("/models")

@@ -155,8 +155,8 @@ class NamedAnswers:
     """What a version of a name says."""
 
     version: PromptVersion
+    content: PromptContent
     answers: Answers
-    classifier: dict[str, Any] | None
     pool: VersionedPool | None
 
     @property
@@ -168,9 +168,9 @@ class NamedAnswers:
         Raises:
             NoClassifier: the result had no classifier.
         """
-        if self.classifier is None:
+        if self.content.classifier is None:
             raise NoClassifier("the selection of this version made no classifier; promote one that has a classifier")
-        return Classifier.model_validate(self.classifier)
+        return Classifier.model_validate(self.content.classifier)
 
 
 def read(services: Services, session: Session, owner_id: str, name: str) -> NamedAnswers:
@@ -184,7 +184,7 @@ def read(services: Services, session: Session, owner_id: str, name: str) -> Name
     model, path = version.summary.get("model"), f"/prompts/{name}"
     source = None if pool is None else pool.source
     answers = Answers(version.selection_id or "", path, content.result, model, source)
-    return NamedAnswers(version, answers, content.classifier, pool)
+    return NamedAnswers(version, content, answers, pool)
 
 
 def get(session: Session, owner_id: str, name: str) -> PromptVersion:
