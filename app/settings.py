@@ -164,7 +164,7 @@ class Settings(ModelSettings):
         2**30,
         ge=1,
         description="Size of all that one owner may have stored (bytes): rows, answers, specs, results, classifiers, "
-        "checkpoints and contents of names; null for no maximum.",
+        "pools, checkpoints and contents of names; null for no maximum.",
     )
     max_body_bytes: int = Field(2**19, ge=1024, description="Maximum size of any other body (bytes).")
     max_rows: int = Field(100_000, ge=1, description="Maximum number of rows of a dataset.")

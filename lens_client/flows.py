@@ -1,14 +1,10 @@
-"""What is asked, in which order, and again: the part of the client that is the same with and without asyncio.
-
-A flow is a generator. It yields calls, for which it is sent answers, and pauses, and returns what the caller gets.
-"""
+"""What is asked, and in which order: the part of the client that is the same with and without asyncio."""
 
 import json
-import math
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +12,8 @@ from urllib.parse import quote
 
 import httpx
 
-from lens_client.errors import NotFound, NotSucceeded, TimedOut, Unreachable, problem_of
+from lens_client.calls import Call, Flow, Pause, ask, read_retry_after
+from lens_client.errors import NotFound, NotSucceeded, TimedOut
 from lens_client.models import (
     Answer,
     Dataset,
@@ -33,66 +30,8 @@ A = TypeVar("A", bound=Answer)
 J = TypeVar("J", bound=Job)
 File = str | Path | bytes
 
-_TRIES = 5
-_LONGEST_PAUSE = 30.0
 _MOST_KEPT = 256
 _MOST_BYTES_KEPT = 2**20
-_RETRIED = (429, 503)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request."""
-
-    method: str
-    path: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)  #: of `httpx.Client.request`
-    is_repeatable: bool = True  #: whether a request whose answer was lost may be sent again
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Wait (seconds)."""
-
-    seconds: float
-
-
-Flow = Generator[Call | Pause, httpx.Response, T]
-
-
-def ask(call: Call) -> Flow[httpx.Response]:
-    """Send a request, again after `Retry-After` where the service is busy or away.
-
-    Raises:
-        Problem: the service refuses.
-        Unreachable: it did not answer.
-    """
-    for left in reversed(range(_TRIES)):
-        wait = min(2.0 ** (_TRIES - left - 1), _LONGEST_PAUSE)
-        try:
-            answer = yield call
-        except httpx.TransportError as error:
-            if not left or not (call.is_repeatable or isinstance(error, httpx.ConnectError)):
-                raise Unreachable(f"{call.method} {call.path}: {error or type(error).__name__}") from error
-        else:
-            is_busy = answer.status_code in _RETRIED and (call.is_repeatable or answer.status_code == 429)
-            is_busy |= answer.is_error and problem_of(answer).code == "idempotency-in-flight"
-            if not (is_busy and left):
-                if not (answer.is_success or answer.status_code == 304):
-                    raise problem_of(answer)
-                return answer
-            wait = min(read_retry_after(answer, wait), _LONGEST_PAUSE)
-        yield Pause(wait)
-    raise AssertionError("the last try returns or raises")
-
-
-def read_retry_after(answer: httpx.Response, usual: float) -> float:
-    """The seconds after which the service wants to be asked again."""
-    try:
-        seconds = float(answer.headers["Retry-After"])
-    except (KeyError, ValueError):
-        return usual
-    return seconds if 0.0 <= seconds < math.inf else usual
 
 
 @dataclass

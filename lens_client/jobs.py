@@ -4,7 +4,8 @@ from builtins import list as List  # noqa: N812 - a method is called `list`
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from lens_client.flows import File, Flow, Flows, path_of
+from lens_client.calls import Flow
+from lens_client.flows import File, Flows, path_of
 from lens_client.models import (
     Evaluation,
     Event,

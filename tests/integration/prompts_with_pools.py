@@ -21,7 +21,7 @@ def make_pool_of_rows(numbers: Sequence[int] = range(40)) -> Pool:
 
 
 def make_finding_result(pool: Pool | None = None, *, nearest: int = 2) -> SelectionResult:
-    """A result without a classifier. Its prompt has rows of the input alone; for probabilities, after two fixed ones."""
+    """A result without a classifier. Its prompt has rows of the input, and for probabilities two fixed ones before."""
     fixed, both = make_answer("prompt", "lens", 3, 0), make_answer("probabilities", "lens", 4, 1)
     found: dict[str, Any] = {"examples": (), "prompt": "", "method": "nearest"}
     answers = (

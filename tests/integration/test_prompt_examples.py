@@ -43,7 +43,8 @@ def rendered_rows(client: TestClient, text: str = TEXT) -> list[int]:
 
 
 def list_rows(client: TestClient) -> list[dict[str, Any]]:
-    found, cursor = [], None
+    found = list[dict[str, Any]]()
+    cursor = None
     while cursor is not None or not found:
         params = {"limit": 7, **({} if cursor is None else {"cursor": cursor})}
         page = client.get(PATH, params=params).json()
@@ -124,7 +125,7 @@ def test_earlier_version_has_its_pool_again(client: TestClient, triage: str) -> 
 def test_one_of_several_changes_at_once_is_made(client: TestClient) -> None:
     with ThreadPoolExecutor(6) as threads:
         adding = [threads.submit(add, client, 1, {**ADDED, "text": f"late {number}"}) for number in range(3)]
-        taking = [threads.submit(take_out, client, 1, number) for number in range(3)]
+        taking = [threads.submit(take_out, client, 1, number) for number in range(10, 13)]
         codes = sorted(one.result().status_code for one in (*adding, *taking))
     assert codes == [200, *[412] * 5]
     assert client.get("/prompts/triage").json()["version"] == 2
