@@ -16,8 +16,8 @@ UseParameter = Annotated[
     Use | None, Query(description="Use for which the prompt is the best; default: that of the selection.")
 ]
 
-MOST_INPUT_CHARACTERS = 4_000
-"""Of an input in an address, which servers and proxies bound."""
+MOST_INPUT_CHARACTERS = 1_000
+"""Of an input in an address, of which proxies take 16 KiB: a character may be written with 12 bytes."""
 
 InputParameter = Annotated[
     str | None,
