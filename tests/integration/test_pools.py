@@ -22,7 +22,7 @@ from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Example, Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows
-from tests.integration.samples import make_result, problem_of
+from tests.integration.samples import make_result, make_rows, problem_of
 from tests.unit.lens_engine.retrieval.odd_texts import TEXTS
 
 TEXT = "a warm film on the hill by night"
@@ -242,3 +242,16 @@ def test_pool_of_the_best_so_far_lives_as_long_as_something_names_it(
     with database.session_scope() as session:
         assert endings.fail(session, failing, {"code": "non-finite"})
     assert run_sql(database, count) == 0
+
+
+def test_evaluation_of_the_prompt_finds_examples_too(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    result = make_finding_result()
+    model = client.app.state.services.settings.default_model  # type: ignore[attr-defined]
+    provenance = result.provenance.model_copy(update={"model": model})
+    selection_id = selections.succeeded(result.model_copy(update={"provenance": provenance}).with_digest())
+    made = client.post(f"/selections/{selection_id}/evaluations", json={"examples": make_rows()[:30]})
+    assert made.status_code == 202, made.text
+    asked = "SELECT jsonb_array_length(spec #> '{prompt,asked,retrieval,pool,rows}') FROM selections WHERE id = :id"
+    assert run_sql(database, asked, id=made.json()["id"]) == 40
