@@ -39,7 +39,7 @@ class StoredPrompt:
         fixed = [ShownExample(one, None) for one in self.fixed]
         if pool is None:
             return [fixed for _ in texts]
-        retrieval = Retrieval(form=self.form, pool=pool)
+        retrieval = Retrieval.model_construct(form=self.form, pool=pool)  # the pool was checked when it was made
         found = retrieval.demonstrations(texts, [one.row for one in self.fixed])
         return [[*fixed, *(ShownExample(*one) for one in own)] for own in found]
 
