@@ -15,9 +15,13 @@
     │   ├── DatasetInUse                409  dataset-in-use
     │   ├── NotFailed                   409  not-failed
     │   ├── NotCancelled                409  not-cancelled
+    │   ├── NoPool                      409  no-pool
+    │   ├── ContradictingExample        409  contradicting-example
+    │   ├── ExampleInUse                409  example-in-use
     │   └── IdempotencyInFlight         409  idempotency-in-flight
     ├── PreconditionFailed              412  precondition-failed
     ├── ContentTooLarge                 413  content-too-large
+    ├── PoolFull                        413  pool-full
     ├── UnsupportedMediaType            415  unsupported-media-type
     ├── RefusedInput                    422  the engine's code; 413 and 415 for two codes of the parser
     ├── Unprocessable                   422  invalid-request
@@ -148,6 +152,18 @@ class NotCancelled(Conflict):
     code = "not-cancelled"
 
 
+class NoPool(Conflict):
+    code = "no-pool"
+
+
+class ContradictingExample(Conflict):
+    code = "contradicting-example"
+
+
+class ExampleInUse(Conflict):
+    code = "example-in-use"
+
+
 class IdempotencyInFlight(Conflict):
     code = "idempotency-in-flight"
 
@@ -210,6 +226,10 @@ class TooManyStreams(TooManyRequests):
 
 class OwnerFull(AppError):
     status, code = 413, "owner-full"
+
+
+class PoolFull(AppError):
+    status, code = 413, "pool-full"
 
 
 class Unavailable(AppError):

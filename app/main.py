@@ -37,10 +37,13 @@ from app.predictions import endpoints as predictions
 from app.predictions import openapi as of_predictions
 from app.predictions.outputs import Outputs
 from app.prompts.endpoints import router as prompts_router
-from app.prompts.schemas import PromptBody
+from app.prompts.example_endpoints import router as examples_router
+from app.prompts.schemas import ExamplesBody, PromptBody
 from app.queue import JobQueue
 from app.selections import submission_openapi as submissions
+from app.selections.answer_endpoints import router as answers_router
 from app.selections.endpoints import router as selections_router
+from app.selections.indexes import Indexes
 from app.selections.rendering import RenderBody
 from app.selections.result_endpoints import router as results_router
 from app.selections.submission import router as submission_router
@@ -88,12 +91,14 @@ _ROUTERS = (
     datasets.router,
     submission_router,
     selections_router,
+    answers_router,
     results_router,
     evaluations.router,
     evaluations.life,
     predictions.router,
     predictions.life,
     prompts_router,
+    examples_router,
     usage_router,
     health_router,
     metrics_router,
@@ -128,6 +133,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.outputs = Outputs()
     app.state.full_disk = FullDisk()
     app.state.suggestions = TTLCache(maxsize=200, ttl=600)
+    app.state.indexes = Indexes(settings.max_index_mib * 2**20)
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
     app.state.rate_limits = RateLimits(settings)
     app.state.admission = Admission(
@@ -142,7 +148,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app,
         partial(
             add_schemas,
-            models=(*(model for one in _BODIES for model in one.MODELS), RenderBody, PromptBody),
+            models=(*(model for one in _BODIES for model in one.MODELS), RenderBody, PromptBody, ExamplesBody),
             others={name: schema for one in _BODIES for name, schema in one.SCHEMAS.items()},
         ),
     )
@@ -184,6 +190,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
         measuring.cancel()
         await sweeping  # a running sweep holds a connection
         app.state.intake.close()
+        app.state.indexes.close()
         services.enqueuers.shutdown(cancel_futures=True)
         services.queue.close()
         app.state.keys.close()

@@ -21,6 +21,9 @@ TITLES = {
     "dataset-in-use": "A job uses the dataset",
     "not-failed": "The run has not failed",
     "not-cancelled": "The run was not cancelled",
+    "no-pool": "The prompt finds no examples for an input",
+    "contradicting-example": "An example contradicts another one",
+    "example-in-use": "The prompt needs the example",
     "idempotency-in-flight": "Another request with this Idempotency-Key is in progress",
     "idempotency-mismatch": "This Idempotency-Key was used with a different body",
     "precondition-failed": "The name has another version, or exists already",
@@ -32,6 +35,7 @@ TITLES = {
     "unknown-selection": "The selection does not exist",
     "unknown-version": "The name has no such version",
     "too-many-requests": "This owner sends more requests than the service allows",
+    "pool-full": "The pool of the prompt has no room for more",
     "owner-full": "This owner has no room for more",
     "too-many-selections": "This owner has too many jobs queued or running",
     "too-many-outputs": "This owner reads too many outputs at once",
@@ -83,6 +87,7 @@ class ErrorItem(TypedDict, total=False):
 
     detail: str
     pointer: str
+    row: int  #: of the pool, that contradicts what was sent
 
 
 def problem(

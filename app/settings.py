@@ -164,7 +164,7 @@ class Settings(ModelSettings):
         2**30,
         ge=1,
         description="Size of all that one owner may have stored (bytes): rows, answers, specs, results, classifiers, "
-        "checkpoints and contents of names; null for no maximum.",
+        "pools, checkpoints and contents of names; null for no maximum.",
     )
     max_body_bytes: int = Field(2**19, ge=1024, description="Maximum size of any other body (bytes).")
     max_rows: int = Field(100_000, ge=1, description="Maximum number of rows of a dataset.")
@@ -173,6 +173,13 @@ class Settings(ModelSettings):
     max_label_characters: int = Field(200, ge=1, le=131_072, description="Maximum length of a label (characters).")
     spool_dir: Path | None = Field(
         None, description="Folder for uploads while they are read; null for the system default."
+    )
+
+    max_index_mib: int = Field(
+        256,
+        ge=1,
+        description="Size of the pools that an API process holds in memory, with the indexes in which it finds the "
+        "examples of an input; those that nobody asked for the longest time are read anew (MiB).",
     )
 
     # HTTP.

@@ -4,7 +4,8 @@ from builtins import list as List  # noqa: N812 - a method is called `list`
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from lens_client.flows import File, Flow, Flows, path_of
+from lens_client.calls import Flow
+from lens_client.flows import File, Flows, path_of
 from lens_client.jobs import PromptKind, path_of_predictions, split_texts
 from lens_client.models import (
     Evaluation,
@@ -92,13 +93,16 @@ class AsyncSelections(AsyncJobs[Selection]):
         """As `Selections.list`."""
         return await self._run(self._flows.read_pages(Selection, "/selections", most, status=status))
 
-    async def support_examples(self, selection_id: str, *, use: Use | None = None) -> SupportExamples:
+    async def support_examples(
+        self, selection_id: str, *, use: Use | None = None, input: str | None = None
+    ) -> SupportExamples:
         """As `Selections.support_examples`."""
-        return await self._run(self._flows.support_examples(path_of("selections", selection_id), use))
+        return await self._run(self._flows.support_examples(path_of("selections", selection_id), use, input))
 
-    async def result(self, selection_id: str) -> dict[str, Any]:
+    async def result(self, selection_id: str, *, pool: bool = False) -> dict[str, Any]:
         """As `Selections.result`."""
-        return await self._run(self._flows.read_json(path_of("selections", selection_id, "result")))
+        path = path_of("selections", selection_id, "result")
+        return await self._run(self._flows.read_json(path, pool=True if pool else None))
 
     async def classifier(self, selection_id: str) -> dict[str, Any]:
         """As `Selections.classifier`."""

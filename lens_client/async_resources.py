@@ -1,6 +1,7 @@
 """Names and datasets of the service, for callers with asyncio."""
 
 from builtins import list as List  # noqa: N812 - a method is called `list`
+from collections.abc import Iterable
 from typing import Any
 
 from lens_client.async_jobs import AsyncRun
@@ -8,6 +9,7 @@ from lens_client.flows import File, Flows, path_of
 from lens_client.jobs import PromptKind
 from lens_client.models import (
     Dataset,
+    PromptExample,
     PromptVersion,
     Rendered,
     SupportExamples,
@@ -51,9 +53,34 @@ class AsyncPrompts:
         """As `Prompts.delete`."""
         await self._run(self._flows.delete(path_of("prompts", name), {"If-Match": f'"{if_version}"'}))
 
-    async def support_examples(self, name: str, *, use: Use | None = None) -> SupportExamples:
+    async def support_examples(self, name: str, *, use: Use | None = None, input: str | None = None) -> SupportExamples:
         """As `Prompts.support_examples`."""
-        return await self._run(self._flows.support_examples(path_of("prompts", name), use))
+        return await self._run(self._flows.support_examples(path_of("prompts", name), use, input))
+
+    async def examples(self, name: str, *, most: int | None = None) -> List[PromptExample]:
+        """As `Prompts.examples`."""
+        return await self._run(self._flows.read_pages(PromptExample, path_of("prompts", name, "examples"), most))
+
+    async def add_examples(
+        self,
+        name: str,
+        examples: Iterable[tuple[str, str]],
+        *,
+        note: str | None = None,
+        if_version: int | None = None,
+    ) -> PromptVersion:
+        """As `Prompts.add_examples`."""
+        return await self._run(self._flows.add_examples(name, examples, note, if_version))
+
+    async def take_example_out(
+        self, name: str, row: int, *, note: str | None = None, if_version: int | None = None
+    ) -> PromptVersion:
+        """As `Prompts.take_example_out`."""
+        return await self._run(self._flows.take_example_out(name, row, note, if_version))
+
+    async def make_dataset(self, name: str) -> Dataset:
+        """As `Prompts.make_dataset`."""
+        return await self._run(self._flows.make_dataset(name))
 
     async def classifier(self, name: str) -> dict[str, Any]:
         """As `Prompts.classifier`."""

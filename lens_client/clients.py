@@ -9,7 +9,8 @@ import httpx
 
 from lens_client.async_jobs import AsyncEvaluations, AsyncPredictions, AsyncSelections
 from lens_client.async_resources import AsyncDatasets, AsyncPrompts
-from lens_client.flows import Call, Flow, Flows, Pause
+from lens_client.calls import Call, Flow, Pause
+from lens_client.flows import Flows
 from lens_client.jobs import Evaluations, Predictions, Selections
 from lens_client.models import Usage
 from lens_client.resources import Datasets, Prompts

@@ -1,14 +1,10 @@
-"""What is asked, in which order, and again: the part of the client that is the same with and without asyncio.
-
-A flow is a generator. It yields calls, for which it is sent answers, and pauses, and returns what the caller gets.
-"""
+"""What is asked, and in which order: the part of the client that is the same with and without asyncio."""
 
 import json
-import math
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,9 +12,11 @@ from urllib.parse import quote
 
 import httpx
 
-from lens_client.errors import NotFound, NotSucceeded, TimedOut, Unreachable, problem_of
+from lens_client.calls import Call, Flow, Pause, ask, read_retry_after
+from lens_client.errors import NotFound, NotSucceeded, TimedOut
 from lens_client.models import (
     Answer,
+    Dataset,
     Job,
     PromptVersion,
     Rendered,
@@ -32,66 +30,8 @@ A = TypeVar("A", bound=Answer)
 J = TypeVar("J", bound=Job)
 File = str | Path | bytes
 
-_TRIES = 5
-_LONGEST_PAUSE = 30.0
 _MOST_KEPT = 256
 _MOST_BYTES_KEPT = 2**20
-_RETRIED = (429, 503)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request."""
-
-    method: str
-    path: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)  #: of `httpx.Client.request`
-    is_repeatable: bool = True  #: whether a request whose answer was lost may be sent again
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Wait (seconds)."""
-
-    seconds: float
-
-
-Flow = Generator[Call | Pause, httpx.Response, T]
-
-
-def ask(call: Call) -> Flow[httpx.Response]:
-    """Send a request, again after `Retry-After` where the service is busy or away.
-
-    Raises:
-        Problem: the service refuses.
-        Unreachable: it did not answer.
-    """
-    for left in reversed(range(_TRIES)):
-        wait = min(2.0 ** (_TRIES - left - 1), _LONGEST_PAUSE)
-        try:
-            answer = yield call
-        except httpx.TransportError as error:
-            if not left or not (call.is_repeatable or isinstance(error, httpx.ConnectError)):
-                raise Unreachable(f"{call.method} {call.path}: {error or type(error).__name__}") from error
-        else:
-            is_busy = answer.status_code in _RETRIED and (call.is_repeatable or answer.status_code == 429)
-            is_busy |= answer.is_error and problem_of(answer).code == "idempotency-in-flight"
-            if not (is_busy and left):
-                if not (answer.is_success or answer.status_code == 304):
-                    raise problem_of(answer)
-                return answer
-            wait = min(read_retry_after(answer, wait), _LONGEST_PAUSE)
-        yield Pause(wait)
-    raise AssertionError("the last try returns or raises")
-
-
-def read_retry_after(answer: httpx.Response, usual: float) -> float:
-    """The seconds after which the service wants to be asked again."""
-    try:
-        seconds = float(answer.headers["Retry-After"])
-    except (KeyError, ValueError):
-        return usual
-    return seconds if 0.0 <= seconds < math.inf else usual
 
 
 @dataclass
@@ -121,8 +61,8 @@ class Flows:
         answer = yield from self.read(path, **params)
         return kind.model_validate_json(answer.content)
 
-    def read_json(self, path: str) -> Flow[dict[str, Any]]:
-        answer = yield from self.read(path)
+    def read_json(self, path: str, **params: Any) -> Flow[dict[str, Any]]:
+        answer = yield from self.read(path, **params)
         return dict(answer.json())
 
     def read_bytes(self, path: str, **params: Any) -> Flow[bytes]:
@@ -192,18 +132,45 @@ class Flows:
 
     def put(self, name: str, body: Mapping[str, Any], if_version: int | None) -> Flow[PromptVersion]:
         """Change a name that has this version; None for whichever it has, or for a new name."""
-        headers = {"If-None-Match": "*"}
-        if if_version is None:
-            try:
-                current = yield from self.read_as(PromptVersion, path_of("prompts", name))
-                if_version = current.version
-            except NotFound:
-                pass
-        if if_version is not None:
-            headers = {"If-Match": f'"{if_version}"'}
+        path = path_of("prompts", name)
+        try:
+            headers = yield from self._say_version(path, if_version)
+        except NotFound:
+            headers = {"If-None-Match": "*"}
         given = {key: value for key, value in body.items() if value is not None}
-        call = Call("PUT", path_of("prompts", name), {"json": given, "headers": headers}, is_repeatable=False)
-        answer = yield from ask(call)
+        return (yield from self._change_name("PUT", path, {"json": given, "headers": headers}))
+
+    def add_examples(
+        self, name: str, examples: Iterable[tuple[str, str]], note: str | None, if_version: int | None
+    ) -> Flow[PromptVersion]:
+        """Add rows to the pool of a name; see `put` for the version."""
+        path = path_of("prompts", name)
+        headers = yield from self._say_version(path, if_version)
+        body: dict[str, Any] = {"examples": [{"text": text, "label": label} for text, label in examples]}
+        body |= {} if note is None else {"note": note}
+        return (yield from self._change_name("POST", f"{path}/examples", {"json": body, "headers": headers}))
+
+    def take_example_out(self, name: str, row: int, note: str | None, if_version: int | None) -> Flow[PromptVersion]:
+        """Take a row out of the pool of a name; see `put` for the version."""
+        path = path_of("prompts", name)
+        headers = yield from self._say_version(path, if_version)
+        params = {} if note is None else {"note": note}
+        call = {"params": params, "headers": headers}
+        return (yield from self._change_name("DELETE", f"{path}/examples/{int(row)}", call))
+
+    def make_dataset(self, name: str) -> Flow[Dataset]:
+        """Store the examples of a name as a dataset."""
+        answer = yield from ask(Call("POST", path_of("prompts", name, "dataset")))
+        return Dataset.model_validate_json(answer.content)
+
+    def _say_version(self, path: str, if_version: int | None) -> Flow[dict[str, str]]:
+        if if_version is None:
+            current = yield from self.read_as(PromptVersion, path)
+            if_version = current.version
+        return {"If-Match": f'"{if_version}"'}
+
+    def _change_name(self, method: str, path: str, arguments: Mapping[str, Any]) -> Flow[PromptVersion]:
+        answer = yield from ask(Call(method, path, arguments, is_repeatable=False))
         return PromptVersion.model_validate_json(answer.content)
 
     def render(
@@ -214,8 +181,8 @@ class Flows:
         answer = yield from ask(Call("POST", f"{path}/render", {"json": body}))
         return Rendered.model_validate_json(answer.content)
 
-    def support_examples(self, path: str, use: Use | None) -> Flow[SupportExamples]:
-        return self.read_as(SupportExamples, f"{path}/support-examples", use=use)
+    def support_examples(self, path: str, use: Use | None, input: str | None) -> Flow[SupportExamples]:
+        return self.read_as(SupportExamples, f"{path}/support-examples", use=use, input=input)
 
     def list_models(self) -> Flow[list[dict[str, Any]]]:
         answer = yield from self.read_json("/models")

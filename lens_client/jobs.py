@@ -4,7 +4,8 @@ from builtins import list as List  # noqa: N812 - a method is called `list`
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from lens_client.flows import File, Flow, Flows, path_of
+from lens_client.calls import Flow
+from lens_client.flows import File, Flows, path_of
 from lens_client.models import (
     Evaluation,
     Event,
@@ -125,13 +126,16 @@ class Selections(Jobs[Selection]):
         """Your selections, newest first, without their specs."""
         return self._run(self._flows.read_pages(Selection, "/selections", most, status=status))
 
-    def support_examples(self, selection_id: str, *, use: Use | None = None) -> SupportExamples:
-        """The support examples, in order."""
-        return self._run(self._flows.support_examples(path_of("selections", selection_id), use))
+    def support_examples(
+        self, selection_id: str, *, use: Use | None = None, input: str | None = None
+    ) -> SupportExamples:
+        """The support examples, in order, also while the selection runs; with the demonstrations of `input`, a text."""
+        return self._run(self._flows.support_examples(path_of("selections", selection_id), use, input))
 
-    def result(self, selection_id: str) -> dict[str, Any]:
-        """Everything that the run found."""
-        return self._run(self._flows.read_json(path_of("selections", selection_id, "result")))
+    def result(self, selection_id: str, *, pool: bool = False) -> dict[str, Any]:
+        """Everything that the run found. `pool`: with the rows in which prompts find demonstrations, up to 20,000."""
+        path = path_of("selections", selection_id, "result")
+        return self._run(self._flows.read_json(path, pool=True if pool else None))
 
     def classifier(self, selection_id: str) -> dict[str, Any]:
         """The classifier, as a file that `lens classify` reads."""

@@ -126,6 +126,30 @@ class LabelBias(Answer):
     bias: float
 
 
+class Form(Answer):
+    """How the demonstrations of an input are found: `kind` is fixed, nearest or fixed+nearest."""
+
+    kind: str
+    nearest: int
+
+
+class Accuracy(Answer):
+    """How often a prompt was right on the rows that chose it."""
+
+    accuracy: float
+    n: int
+
+
+class Demonstration(Answer):
+    """A labelled row that a prompt shows. `similarity` is None for one that every prompt shows."""
+
+    row: int
+    label: str
+    similarity: float | None
+    origin: Literal["fixed", "found"]
+    text: str | None = None  #: not of a rendered prompt
+
+
 class SupportExamples(Answer):
     """The support examples for one use."""
 
@@ -134,6 +158,12 @@ class SupportExamples(Answer):
     task: Task
     examples: tuple[SupportExample, ...]
     prompt: str
+    partial: bool | None = None
+    running: bool = False  #: whether it is the best so far of a selection that has not ended
+    form: Form | None = None
+    pool_rows: int | None = None  #: number of rows among which demonstrations are found
+    demonstrations: tuple[Demonstration, ...] | None = None  #: of `input`; None if none was given
+    judged: Accuracy | None = None
     label_biases: tuple[LabelBias, ...]
     accuracy_without_biases: float | None
     accuracy_with_biases: float | None
@@ -150,6 +180,8 @@ class RenderedPrompt(Answer):
     input: int
     prompt: str
     characters: int
+    turns: tuple[dict[str, str], ...] | None = None  #: of a chat, to send in place of `prompt`
+    demonstrations: tuple[Demonstration, ...] = ()
 
 
 class Rendered(Answer):
@@ -161,6 +193,10 @@ class Rendered(Answer):
     label_biases: tuple[LabelBias, ...]
     prompts: tuple[RenderedPrompt, ...]
     accuracy: float | None
+    running: bool = False  #: whether it is the best so far of a selection that has not ended
+    form: Form | None = None
+    pool_rows: int | None = None  #: number of rows among which demonstrations are found
+    judged: Accuracy | None = None
     recommended: bool | None
     best: Best | None
     reason: str | None
@@ -186,7 +222,20 @@ class PromptVersion(Answer):
     recommended: bool | None = None
     head: str | None = None
     classifier_accuracy: float | None = None
+    form: str | None = None
+    pool_rows: int | None = None
+    added: int = 0
+    taken_out: int = 0
     warning: str | None = None
+
+
+class PromptExample(Answer):
+    """A labelled row of the pool of a prompt. `added`: to the prompt; it is not of the selection."""
+
+    row: int
+    text: str
+    label: str
+    added: bool
 
 
 class SuspiciousLabel(Answer):

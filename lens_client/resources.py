@@ -1,12 +1,14 @@
 """Names and datasets of the service, for callers without asyncio."""
 
 from builtins import list as List  # noqa: N812 - a method is called `list`
+from collections.abc import Iterable
 from typing import Any
 
 from lens_client.flows import File, Flows, path_of
 from lens_client.jobs import PromptKind, Run
 from lens_client.models import (
     Dataset,
+    PromptExample,
     PromptVersion,
     Rendered,
     SupportExamples,
@@ -57,9 +59,44 @@ class Prompts:
         """Delete a name that has this version."""
         self._run(self._flows.delete(path_of("prompts", name), {"If-Match": f'"{if_version}"'}))
 
-    def support_examples(self, name: str, *, use: Use | None = None) -> SupportExamples:
-        """The support examples that a name says."""
-        return self._run(self._flows.support_examples(path_of("prompts", name), use))
+    def support_examples(self, name: str, *, use: Use | None = None, input: str | None = None) -> SupportExamples:
+        """The support examples that a name says; with the demonstrations of `input`, a text, if it is given."""
+        return self._run(self._flows.support_examples(path_of("prompts", name), use, input))
+
+    def examples(self, name: str, *, most: int | None = None) -> List[PromptExample]:
+        """The pool of a name: the labelled rows in which its prompts find the demonstrations of an input."""
+        return self._run(self._flows.read_pages(PromptExample, path_of("prompts", name, "examples"), most))
+
+    def add_examples(
+        self,
+        name: str,
+        examples: Iterable[tuple[str, str]],
+        *,
+        note: str | None = None,
+        if_version: int | None = None,
+    ) -> PromptVersion:
+        """Add rows to the pool of a name, all or none. The next prompt may show them.
+
+        Args:
+            examples: pairs of text and label, at most 200.
+            if_version: the version that is changed; None for the one that the name has now.
+
+        Raises:
+            ContradictingExample: a row of the pool has the same text with another label; `errors` name it.
+            NoPool: the prompts of this name show the same support examples for every input.
+            PreconditionFailed: somebody else changed the name meanwhile.
+        """
+        return self._run(self._flows.add_examples(name, examples, note, if_version))
+
+    def take_example_out(
+        self, name: str, row: int, *, note: str | None = None, if_version: int | None = None
+    ) -> PromptVersion:
+        """Take a row out of the pool of a name; see `add_examples`."""
+        return self._run(self._flows.take_example_out(name, row, note, if_version))
+
+    def make_dataset(self, name: str) -> Dataset:
+        """Store the pool of a name and its support examples as a dataset, from which a new selection can start."""
+        return self._run(self._flows.make_dataset(name))
 
     def classifier(self, name: str) -> dict[str, Any]:
         """The classifier that a name says."""

@@ -124,6 +124,11 @@ def load_rows(session: Session, dataset_id: str) -> tuple[Example, ...]:
     return tuple(Example(row, content, label or "") for row, content, label in rows)
 
 
+def count_rows(session: Session, dataset_id: str) -> int:
+    """The number of rows of a dataset."""
+    return session.execute(select(Dataset.num_rows).where(Dataset.id == dataset_id)).scalar_one()
+
+
 def load_sample(session: Session, dataset_id: str) -> tuple[Example, ...]:
     """Read a labelled dataset for advice on it: all rows, or of many a sample as `draw_sample` draws it, in order."""
     of_dataset = StoredExample.dataset_id == dataset_id

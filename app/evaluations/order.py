@@ -16,6 +16,7 @@ from app.intake.model_names import check_model_name
 from app.intake.order import Desk, KnownDataset, Labelled, ValidJob
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits
+from app.lifecycle.pools import read_pool
 from app.lifecycle.rows import weigh_answers
 from app.models import Job
 from app.selections import service
@@ -89,9 +90,10 @@ def _read(body: RawSubmission, desk: Desk) -> tuple[EvaluationRequest, Labelled 
 def _read_result(desk: Desk, session: Session, selection_id: str) -> SelectionResult:
     report = service.get_report(desk.services, session, desk.owner_id, selection_id)
     try:
-        return SelectionResult.model_validate(report.result)
+        result = SelectionResult.model_validate(report.result)
     except ValidationError as error:
         raise NoResult(OTHER_RELEASE) from error
+    return result.model_copy(update={"pool": read_pool(session, selection_id)})
 
 
 def _find_subject(

@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Update, and_, func, insert, literal, selec
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
+from app.lifecycle.pools import PackedPool, pack_pool, store_pool
 from app.lifecycle.results import delete_checkpoint
 from app.lifecycle.states import LEASED, Status
 from app.models import Event, Job, StoredCheckpoint
@@ -115,19 +116,27 @@ class PackedCheckpoint:
     phase: str
     step: int
     data: bytes  #: for `Checkpoint.from_bytes`
-    best: dict[str, Any] | None  #: the result of a selection that is cancelled here
+    best: dict[str, Any] | None  #: the result of a selection that is cancelled here, without its pool
+    pool: PackedPool | None = None  #: of `best`
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, best: SelectionResult | None = None) -> "PackedCheckpoint":
-        found = None if best is None else best.model_dump(mode="json")
-        return cls(checkpoint.phase.value, checkpoint.step, checkpoint.to_bytes(), found)
+        data = checkpoint.to_bytes()
+        if best is None:
+            return cls(checkpoint.phase.value, checkpoint.step, data, None)
+        pool = None if best.pool is None else pack_pool(best.pool)
+        found = best.model_dump(mode="json", exclude={"pool"})
+        return cls(checkpoint.phase.value, checkpoint.step, data, found, pool)
 
 
 def save_checkpoint(session: Session, claim: Claim, checkpoint: PackedCheckpoint) -> bool:
     """Replace the selection's checkpoint. Writes nothing and returns False if the claim is lost."""
     if not lock(session, claim):
         return False
-    values = {**asdict(checkpoint), "attempt": claim.attempt, "created_at": func.now()}
+    if checkpoint.pool is not None:
+        store_pool(session, claim.job_id, checkpoint.pool)
+    own = {name: getattr(checkpoint, name) for name in ("phase", "step", "data", "best")}
+    values = {**own, "attempt": claim.attempt, "created_at": func.now()}
     statement = upsert(StoredCheckpoint).values(selection_id=claim.job_id, **values)
     session.execute(statement.on_conflict_do_update(index_elements=["selection_id"], set_=values))
     return True

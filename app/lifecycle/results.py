@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
+from app.lifecycle.pools import delete_pool, delete_pool_without_result, pack_pool, read_pool, store_pool
 from app.lifecycle.states import Status
 from app.models import Dataset, Event, Job, Report, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
@@ -30,7 +31,7 @@ class Outcome(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SelectionOutcome:
-    """The result of a selection, with its classifier."""
+    """The result of a selection, with its classifier and its pool."""
 
     result: SelectionResult
 
@@ -39,12 +40,16 @@ class SelectionOutcome:
         return self.result.stop_reason
 
     def store(self, session: Session, job_id: str) -> dict[str, Any]:
-        """Store report and classifier. The event of the classifier comes before that of the end."""
+        """Store report, classifier and pool. The event of the classifier comes before that of the end."""
         result = self.result
-        report = result.model_dump(mode="json", exclude={"classifier"})  # it has a table of its own
+        report = result.model_dump(mode="json", exclude={"classifier", "pool"})  # they have tables of their own
         session.execute(insert(Report).values(selection_id=job_id, result=report))
         if result.classifier is not None:
             _store_classifier(session, job_id, result.classifier)
+        if result.pool is not None:
+            store_pool(session, job_id, pack_pool(result.pool))
+        elif result.stop_reason is not StopReason.CANCELLED:  # whose checkpoint may name one
+            delete_pool(session, job_id)
         return {
             "partial": result.partial,
             "digest": result.digest,
@@ -71,7 +76,9 @@ def end_cancelled(session: Session, selection_id: str) -> None:
 
 
 def delete_checkpoint(session: Session, selection_id: str) -> None:
+    """Delete the checkpoint, with the pool of its best so far where no result names it."""
     session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id == selection_id))
+    delete_pool_without_result(session, selection_id)
 
 
 def read_best(session: Session, selection_id: str) -> SelectionResult | None:
@@ -83,7 +90,7 @@ def read_best(session: Session, selection_id: str) -> SelectionResult | None:
     if best is None:
         return None
     try:
-        return SelectionResult.model_validate(best)
+        result = SelectionResult.model_validate(best)
     except ValidationError:
         _log.warning(
             "%s ends without its best so far, which another release stored in another form",
@@ -91,6 +98,8 @@ def read_best(session: Session, selection_id: str) -> SelectionResult | None:
             extra={"action": "best-unreadable", "job_id": selection_id},
         )
         return None
+    finds = any(one.form.nearest for one in result.support_examples)
+    return result.model_copy(update={"pool": read_pool(session, selection_id)}) if finds else result
 
 
 def _store_classifier(session: Session, selection_id: str, classifier: Classifier) -> None:

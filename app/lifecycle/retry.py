@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import delete, exists, func, insert, select
 from sqlalchemy.orm import Session
 
+from app.lifecycle.pools import delete_pool
 from app.lifecycle.states import Status
 from app.models import Event, Job, Report, StoredCheckpoint, StoredClassifier, StoredPrediction
 
@@ -51,6 +52,8 @@ def resume_cancelled(session: Session, owner_id: str, kind: str, job_id: str) ->
     _record(session, job, RESUMED, {"from_checkpoint": has_checkpoint, "result_deleted": had_result})
     for table in (Report, StoredClassifier):
         session.execute(delete(table).where(table.selection_id == job_id))
+    if not has_checkpoint:
+        delete_pool(session, job_id)
     _queue_again(session, job, keeps_progress=has_checkpoint)
     return Retried(job, has_changed=True)
 

@@ -7,11 +7,22 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.lifecycle.rows import ROW_BYTES
-from app.models import Dataset, Job, PromptContent, Report, StoredCheckpoint, StoredClassifier
+from app.models import (
+    Dataset,
+    Job,
+    PromptContent,
+    PromptExample,
+    PromptPool,
+    Report,
+    StoredCheckpoint,
+    StoredClassifier,
+    StoredPool,
+)
 
 DATASETS, JOBS, RESULTS, CHECKPOINTS, PROMPTS = PARTS = ("datasets", "jobs", "results", "checkpoints", "prompts")
 """Datasets: texts, labels, other columns, what each row takes, and reports. Jobs: specs, and the answers that
-evaluations and predictions have or will have. Results: with classifiers."""
+evaluations and predictions have or will have. Results: with classifiers and pools. Prompts: with pools and added
+examples."""
 
 
 def read_stored_bytes(session: Session, owner_id: str | None = None) -> dict[str, dict[str, int]]:
@@ -34,15 +45,19 @@ def _queries() -> list[tuple[str, Any, InstrumentedAttribute[str]]]:
     size = func.pg_column_size
     rows = Dataset.num_bytes + ROW_BYTES * Dataset.num_rows + func.coalesce(size(Dataset.report), 0)
     named = size(PromptContent.result) + func.coalesce(size(PromptContent.classifier), 0)
+    added = func.coalesce(func.octet_length(PromptExample.text) + func.octet_length(PromptExample.label), 0) + ROW_BYTES
     return [
         (DATASETS, select(Dataset.owner_id, func.sum(rows)), Dataset.owner_id),
         (PROMPTS, select(PromptContent.owner_id, func.sum(named)), PromptContent.owner_id),
+        (PROMPTS, select(PromptPool.owner_id, func.sum(size(PromptPool.data))), PromptPool.owner_id),
+        (PROMPTS, select(PromptExample.owner_id, func.sum(added)), PromptExample.owner_id),
         (JOBS, select(Job.owner_id, func.sum(Job.reserved_bytes)), Job.owner_id),
         *(
             (part, select(Job.owner_id, func.sum(size(column))).join(Job, Job.id == key), Job.owner_id)
             for part, key, column in (
                 (RESULTS, Report.selection_id, Report.result),
                 (RESULTS, StoredClassifier.selection_id, StoredClassifier.classifier),
+                (RESULTS, StoredPool.selection_id, StoredPool.data),
                 (CHECKPOINTS, StoredCheckpoint.selection_id, StoredCheckpoint.data),
                 (CHECKPOINTS, StoredCheckpoint.selection_id, StoredCheckpoint.best),
             )

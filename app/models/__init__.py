@@ -9,6 +9,7 @@ from app.models.dataset import Dataset, Example
 from app.models.event import Event
 from app.models.idempotency_key import IdempotencyKey
 from app.models.job import Job
+from app.models.pool import PromptExample, PromptPool, StoredPool
 from app.models.prediction import StoredPrediction
 from app.models.prompt import Prompt, PromptContent, PromptVersion
 from app.models.report import Report
@@ -24,11 +25,14 @@ __all__ = [
     "Job",
     "Prompt",
     "PromptContent",
+    "PromptExample",
+    "PromptPool",
     "PromptVersion",
     "Report",
     "StoredCheckpoint",
     "StoredClassifier",
     "StoredCounter",
+    "StoredPool",
     "StoredPrediction",
     "Turn",
 ]

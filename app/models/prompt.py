@@ -53,3 +53,4 @@ class PromptContent(Base):
     digest: Mapped[str] = mapped_column(String(64), primary_key=True)
     result: Mapped[dict[str, Any]] = mapped_column(JSONB)  #: the fields of a result that `READ_BY_PRODUCTION` names
     classifier: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    pool_digest: Mapped[str | None] = mapped_column(String(64))  #: null where no prompt finds examples for an input

@@ -1,4 +1,6 @@
-"""The complete result of a finished selection: the JSON of `lens_engine.result.SelectionResult`."""
+"""The complete result of a finished selection: the JSON of `lens_engine.result.SelectionResult`.
+
+Classifier and pool have tables of their own, because not every reader of a result needs them."""
 
 from typing import Any
 

@@ -14,9 +14,10 @@ from app.models import Job, Report
 from app.pages.creation import FieldsDep, read_field
 from app.pages.rendering import answer, go_to
 from app.prompts import repository, service
-from app.prompts.endpoints import get_name, present
+from app.prompts.asking import get_name, present
+from app.prompts.condition import Condition
 from app.prompts.schemas import PromptBody, PromptVersionOut
-from app.prompts.service import Change, Condition
+from app.prompts.service import Change
 from app.web.parameters import read_number
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model

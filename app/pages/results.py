@@ -13,12 +13,14 @@ from app.models import Job
 from app.pages.asked import list_asked
 from app.pages.creation import FieldsDep, read_field
 from app.pages.rendering import answer, go_to
-from app.prompts.endpoints import present
+from app.prompts.asking import present
+from app.prompts.condition import Condition
 from app.prompts.repository import find_current, list_names
 from app.prompts.schemas import PromptBody
-from app.prompts.service import Change, Condition
+from app.prompts.service import Change
 from app.selections import service
-from app.selections.answers import Answers
+from app.selections.finding import Reader
+from app.selections.indexes import IndexesDep
 from app.selections.rendering import RenderBody
 from app.services import Services
 from app.web.rate_limits import SUBMISSION_LIMIT
@@ -71,14 +73,17 @@ def show_rows(
 
 
 @router.post("/selections/{selection_id}/try")
-def try_input(
-    request: Request, selection_id: SelectionIdDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
+async def try_input(
+    request: Request,
+    selection_id: SelectionIdDep,
+    fields: FieldsDep,
+    owner: OwnerDep,
+    services: ServicesDep,
+    indexes: IndexesDep,
 ) -> HTMLResponse:
     """The prompt for a new text, as it was evaluated."""
     body = read_model(RenderBody, {"input": read_field(fields, "input"), "use": read_field(fields, "use") or None})
-    with services.database.session_scope() as session:
-        report = service.get_report(services, session, owner, selection_id)
-        found = Answers.of(report).render(body, None)
+    found = await Reader(services, owner, selection_id).render(indexes, body)
     return answer(request, "tried.html", found=found)
 
 

@@ -20,7 +20,7 @@ from app.predictions.order import PredictionOrder
 from app.predictions.outputs import OUTPUT_PLACE
 from app.predictions.presentation import present
 from app.predictions.schemas import PredictionOut, PredictionPage, PredictionSummary
-from app.prompts.endpoints import NameDep
+from app.prompts.asking import NameDep
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, is_known, make_etag
 from app.web.openapi import not_modified, refusals
 from app.web.rate_limits import SUBMISSION_LIMIT

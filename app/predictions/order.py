@@ -75,7 +75,7 @@ class PredictionOrder:
             assert self.selection_id is not None
             found = selections.get_classifier(desk.services, session, desk.owner_id, self.selection_id)
             return found, {"selection_id": self.selection_id}
-        named = prompts.read(session, desk.owner_id, self.prompt_name)
+        named = prompts.read(desk.services, session, desk.owner_id, self.prompt_name)
         version = named.version
         about = {"selection_id": version.selection_id, "prompt_name": version.name, "version": version.version}
         return named.get_classifier(), about

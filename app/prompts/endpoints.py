@@ -1,19 +1,15 @@
 """Routes of /prompts: what production reads. Decisions are in `service.py`."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Path, Request, Response, status
-from pydantic import BaseModel
-from sqlalchemy.orm import Session
+from fastapi import APIRouter, Depends, Response, status
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep
-from app.errors import BadRequest
-from app.ids import NAME, encode_cursor
-from app.models import PromptVersion
+from app.ids import encode_cursor
 from app.prompts import repository, service
+from app.prompts.asking import READ, AskedDep, ChangeDep, NameDep, present
 from app.prompts.schemas import (
     NamedPrompts,
     NamedSupportExamples,
@@ -22,12 +18,14 @@ from app.prompts.schemas import (
     PromptPage,
     PromptVersionOut,
 )
-from app.prompts.service import Change, Condition, NamedAnswers
+from app.prompts.service import NamedAnswers
 from app.selections import openapi
+from app.selections.indexes import IndexesDep
 from app.selections.measured_forms import find_measured
-from app.selections.result_endpoints import FormatParameter, RenderBodyDep, UseParameter, answer_export
-from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, version_etag
-from app.web.openapi import named, not_modified, refusals, sends
+from app.selections.parameters import FormatParameter, InputParameter, RenderBodyDep, UseParameter
+from app.selections.result_endpoints import answer_export
+from app.web.etag import version_etag
+from app.web.openapi import named, refusals, sends
 from app.web.parameters import read_last_number
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.request_body import json_body
@@ -35,91 +33,11 @@ from lens_engine.classifier.classifier import Classifier
 
 router = APIRouter(prefix="/prompts", tags=["prompts"], dependencies=OWNER_ROUTE)
 
-_READ: dict[int | str, dict[str, Any]] = {
-    200: sends("ETag"),
-    **not_modified(),
-    **refusals(400, 401, 404, 503),
-}
-_OF_VERSION = ("name", "version", "selection_id", "note", "key_name", "created_at")
 _NO_CLASSIFIER = "The version has no classifier, or one whose prompts alone classify nothing."
 _BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": named(PromptBody)}}}}
 
 
-async def get_name(
-    name: Annotated[str, Path(description="Name of a prompt.", examples=["support-triage"])],
-) -> str:
-    """Return the name in the path.
-
-    Raises:
-        BadRequest: it does not have the form of a name.
-    """
-    if not NAME.fullmatch(name):
-        raise BadRequest(
-            "a name has 1 to 100 lower-case letters, digits, dots, dashes and underscores, and begins with a letter or "
-            "digit"
-        )
-    return name
-
-
-NameDep = Annotated[str, Depends(get_name)]
-
-
-async def get_change(
-    request: Request,
-    name: NameDep,
-    owner: OwnerDep,
-    services: ServicesDep,
-    if_match: Annotated[str | None, Header(description="`ETag` of the version that is changed.")] = None,
-    if_none_match: Annotated[str | None, Header(description="`*` for a name that must be new.")] = None,
-) -> Change:
-    return Change(services, owner, name, Condition(if_match, if_none_match), request.state.key_name)
-
-
-ChangeDep = Annotated[Change, Depends(get_change)]
 BodyDep = Annotated[PromptBody, Depends(json_body(PromptBody))]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Who asks for what a name says, and which version of it he has."""
-
-    name: NameDep
-    owner: OwnerDep
-    services: ServicesDep
-    if_none_match: KnownEtag = None
-
-    def answer(self, show: Callable[[NamedAnswers], BaseModel | Response]) -> Response:
-        """Answer with a part of the current version, or 304 without reading it."""
-        with self.services.database.session_scope() as session:
-            if (unchanged := self._answer_known(session)) is not None:
-                return unchanged
-            found = service.read(session, self.owner, self.name)
-        return answer_with_etag(version_etag(found.version.version), show(found), REVALIDATED)
-
-    def answer_about(self) -> Response:
-        """Answer with the current version itself."""
-        with self.services.database.session_scope() as session:
-            if (unchanged := self._answer_known(session)) is not None:
-                return unchanged
-            found = service.get(session, self.owner, self.name)
-            return answer_with_etag(version_etag(found.version), present(found), REVALIDATED)
-
-    def _answer_known(self, session: Session) -> Response | None:
-        if self.if_none_match is None:
-            return None
-        version = repository.find_version(session, self.owner, self.name)
-        if version is None or not is_known(self.if_none_match, version_etag(version)):
-            return None
-        return answer_unchanged(version_etag(version), REVALIDATED)
-
-
-AskedDep = Annotated[Asked, Depends()]
-
-
-def present(version: PromptVersion) -> PromptVersionOut:
-    """Build the API's view of a version."""
-    own = {name: getattr(version, name) for name in _OF_VERSION}
-    return PromptVersionOut(**own, **version.summary, warning=service.warn_of_last(version.version))
 
 
 @router.get("", response_description="One page of names.", responses=refusals(400, 401, 503))
@@ -165,7 +83,7 @@ def put_prompt(change: ChangeDep, body: BodyDep) -> Response:
     "/{name}",
     response_model=PromptVersionOut,
     response_description="The version that the name has now.",
-    responses=_READ,
+    responses=READ,
 )
 def get_prompt(asked: AskedDep) -> Response:
     """Return which version a name has, and how good it is."""
@@ -198,11 +116,18 @@ def list_prompt_versions(name: NameDep, session: SessionDep, owner: OwnerDep, pa
     "/{name}/support-examples",
     response_model=NamedSupportExamples,
     response_description="The support examples of the current version.",
-    responses=_READ,
+    responses=READ,
 )
-def get_prompt_support_examples(asked: AskedDep, use: UseParameter = None) -> Response:
-    """Return the support examples that a name says, in order."""
-    return asked.answer(lambda found: NamedSupportExamples(**dict(found.answers.show(use)), **found.about))
+async def get_prompt_support_examples(
+    asked: AskedDep, indexes: IndexesDep, use: UseParameter = None, input: InputParameter = None
+) -> Response:
+    """Return the support examples that a name says, in order; with `input`, also the demonstrations of this text."""
+    found = await run_in_threadpool(asked.read)
+    if isinstance(found, Response):
+        return found
+    pool = None if input is None else await found.answers.fetch_pool(indexes, use)
+    shown = await run_in_threadpool(found.answers.show, use, input, pool)
+    return asked.answer_with(found, NamedSupportExamples(**dict(shown), **found.about))
 
 
 @router.get(
@@ -210,7 +135,7 @@ def get_prompt_support_examples(asked: AskedDep, use: UseParameter = None) -> Re
     response_model=Classifier,
     response_description="The classifier of the current version.",
     responses={
-        **_READ,
+        **READ,
         200: {**openapi.CLASSIFIER, **sends("ETag")},
         **refusals(400, 401, 404, 503, conflict=_NO_CLASSIFIER),
     },
@@ -220,11 +145,11 @@ def get_prompt_classifier(asked: AskedDep) -> Response:
     return asked.answer(NamedAnswers.get_classifier)
 
 
-@router.get("/{name}/export", response_class=Response, responses=openapi.exported(_READ))
+@router.get("/{name}/export", response_class=Response, responses=openapi.exported(READ))
 def export_prompt(asked: AskedDep, format: FormatParameter = "json", use: UseParameter = None) -> Response:
     """Return the support examples that a name says as a file that another tool loads; see the route of a selection."""
     with asked.services.database.session_scope() as session:
-        found = service.read(session, asked.owner, asked.name)
+        found = service.read(asked.services, session, asked.owner, asked.name)
         export = found.answers.prepare_export(use)
         measured = find_measured(session, asked.owner, export.digest, export.source.model, format)
     return answer_export(export, format, asked.if_none_match, measured)
@@ -236,8 +161,17 @@ def export_prompt(asked: AskedDep, format: FormatParameter = "json", use: UsePar
     responses=refusals(*(400, 401, 404, 413, 415, 422, 503), conflict=_NO_CLASSIFIER),
     openapi_extra=openapi.RENDER_BODY,
 )
-def render_named_prompt(name: NameDep, body: RenderBodyDep, session: SessionDep, owner: OwnerDep) -> NamedPrompts:
+async def render_named_prompt(
+    name: NameDep, body: RenderBodyDep, indexes: IndexesDep, owner: OwnerDep, services: ServicesDep
+) -> NamedPrompts:
     """Build the prompts of a name for new inputs, as `POST /selections/{selection_id}/render` does."""
-    found = service.read(session, owner, name)
-    classifier = found.get_classifier() if body.prompts == "classifier" else None
-    return NamedPrompts(**dict(found.answers.render(body, classifier)), **found.about)
+
+    def read() -> tuple[NamedAnswers, Classifier | None]:
+        with services.database.session_scope() as session:
+            found = service.read(services, session, owner, name)
+        return found, found.get_classifier() if body.prompts == "classifier" else None
+
+    found, classifier = await run_in_threadpool(read)
+    pool = await found.answers.fetch_pool(indexes, body.use) if classifier is None else None
+    rendered = await run_in_threadpool(found.answers.render, body, classifier, pool)
+    return NamedPrompts(**dict(rendered), **found.about)

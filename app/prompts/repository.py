@@ -46,6 +46,11 @@ def find_content(session: Session, owner_id: str, name: str, version: int) -> Fo
     return _first(session, statement.where(*own))
 
 
+def find_name(session: Session, owner_id: str, name: str) -> Prompt | None:
+    """Return the row of a name, which may be deleted."""
+    return session.get(Prompt, (owner_id, name))
+
+
 def lock_name(session: Session, owner_id: str, name: str) -> Prompt:
     """Return the row of a name, locked until the transaction ends. A new one is deleted, and has the version 0."""
     values = {"owner_id": owner_id, "name": name, "version": 0, "is_deleted": True}
@@ -66,7 +71,8 @@ def add_version(session: Session, prompt: Prompt, content: PromptContent | None,
     name = {"owner_id": prompt.owner_id, "name": prompt.name}
     digest = None if content is None else content.digest
     if content is not None:
-        copied = {"digest": digest, "result": content.result, "classifier": content.classifier}
+        names = ("digest", "result", "classifier", "pool_digest")
+        copied = {one: getattr(content, one) for one in names}
         session.execute(insert_or_not(PromptContent).values(**name, **copied).on_conflict_do_nothing())
     values = {**name, "version": prompt.version, "digest": digest, **about}
     return session.execute(insert(PromptVersion).values(**values).returning(PromptVersion)).scalar_one()

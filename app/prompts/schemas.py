@@ -10,6 +10,9 @@ from app.selections.rendering import Rendered
 from app.selections.schemas import SupportExamplesOut
 from app.web.validation import Incoming
 
+MOST_ADDED = 200
+"""Number of rows that one request may add to a pool."""
+
 Note = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
@@ -28,12 +31,58 @@ class PromptBody(Incoming):
     note: Note | None = Field(default=None, description="Why the name changes, for its history.")
 
 
+class LabelledText(Incoming):
+    """A labelled text."""
+
+    text: str = Field(description="Text.")
+    label: str = Field(description="One of the labels of the prompt.")
+
+
+class ExamplesBody(Incoming):
+    """Labelled rows that are added to the pool of a prompt."""
+
+    other_names: ClassVar = {"rows": "examples", "example": "examples", "comment": "note"}
+
+    examples: list[LabelledText] = Field(
+        min_length=1, max_length=MOST_ADDED, description="Rows, which are added together or not at all."
+    )
+    note: Note | None = Field(default=None, description="Why they are added, for the history of the name.")
+
+
+class PromptExampleOut(Outgoing):
+    """A labelled row of the pool of a prompt."""
+
+    row: int = Field(
+        description="Number of the row in the dataset of the selection. Added rows are numbered after its last row, "
+        "and no number is used again."
+    )
+    text: str = Field(description="Text; a text that was far longer than the rest is cut, as in the run.")
+    label: str = Field(description="Label.")
+    added: bool = Field(description="Whether it was added to the prompt, and is not of the selection.")
+
+
+class PromptExamplePage(Outgoing):
+    """One page of the pool of a prompt."""
+
+    name: str = Field(description="The name.")
+    version: int = Field(description="Version of the name; another page may be of a later version.")
+    pool_rows: int | None = Field(description="Number of rows of the pool; null where no prompt finds any.")
+    items: list[PromptExampleOut] = Field(description="Rows, in the order of their numbers.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")
+
+
 class PromptSummary(Outgoing):
     """What lists show of a version."""
 
     model: str | None = Field(None, description="Language model for which the support examples were found.")
     accuracy: float | None = Field(None, description="Accuracy of the support examples on the test rows.")
     recommended: bool | None = Field(None, description="Whether the support examples are recommended.")
+    form: str | None = Field(None, description="Form of the prompt: fixed, nearest 8, or fixed+nearest 8.")
+    pool_rows: int | None = Field(
+        None, description="Number of labelled rows in which it finds the demonstrations of an input; null for fixed."
+    )
+    added: int = Field(0, description="Number of rows that this version added to those of the version before.")
+    taken_out: int = Field(0, description="Number of rows that this version took out.")
     head: str | None = Field(None, description="Kind of the classifier's head; null without a classifier.")
     classifier_accuracy: float | None = Field(None, description="Accuracy of the classifier on the test rows.")
 

@@ -3,29 +3,30 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
+from app.datasets.repository import count_rows
 from app.errors import (
     NoClassifier,
     NotFound,
     OwnerFull,
-    PreconditionFailed,
-    PreconditionRequired,
     UnknownSelection,
     UnknownVersion,
 )
 from app.jobs import repository as jobs
 from app.lifecycle.quota import check_bytes, lock_owner
 from app.models import Prompt, PromptContent, PromptVersion
-from app.prompts import repository
+from app.prompts import pools, repository
+from app.prompts.condition import Condition
+from app.prompts.pools import Changes, VersionedPool
 from app.prompts.schemas import PromptBody, PromptSummary
 from app.selections import service as selection_service
 from app.selections.answers import READ_BY_PRODUCTION, Answers, read_accuracy
+from app.selections.prompts_of_inputs import read_form
 from app.services import Services
-from app.web.etag import matches, version_etag
 from lens_engine.classifier.classifier import Classifier
 
 _Found = TypeVar("_Found")
@@ -38,35 +39,6 @@ MOST_VERSIONS = 10_000
 
 WARNED_FROM = 9_000
 """Number of versions from which on answers warn of the last one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """On which version of a name a change may be made."""
-
-    if_match: str | None
-    if_none_match: str | None
-
-    def check(self, prompt: Prompt) -> None:
-        """
-        Raises:
-            PreconditionRequired: the client does not say which version it changes.
-            NotFound: there is no such name.
-            PreconditionFailed: the name has another version, or exists and shall be new.
-        """
-        is_new = self.if_none_match is not None and self.if_none_match.strip() == "*"
-        if self.if_match is None and not is_new:
-            raise PreconditionRequired(
-                'say which version you change: `If-Match: "7"`, as `ETag` of GET has it, or `If-None-Match: *` for a '
-                "new name"
-            )
-        if self.if_match is None:
-            if not prompt.is_deleted:
-                raise PreconditionFailed(f"the name exists, with version {prompt.version}; send `If-Match`")
-        elif prompt.is_deleted:
-            raise NotFound("there is no prompt with this name; a new one takes `If-None-Match: *`")
-        elif not matches(self.if_match, version_etag(prompt.version)):
-            raise PreconditionFailed(f"the name has version {prompt.version} by now; look at it, and send its `ETag`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +67,32 @@ class Change:
             self.condition.check(prompt)
             if prompt.is_deleted and repository.count_names(session, self.owner_id) >= MOST_NAMES:
                 raise OwnerFull(f"you have {MOST_NAMES:,} names, and no more are allowed; delete one")
-            if prompt.version >= MOST_VERSIONS:
-                raise OwnerFull(
-                    f"the name has had {MOST_VERSIONS:,} versions, the most that it may have; take a new name, and let "
-                    "production read it"
-                )
-            selection_id, summary, content = self._read(session, body)
+            said = self._read(session, body)
             current = repository.find_current(session, self.owner_id, self.name)
-            if current is not None and (current.digest, current.selection_id) == (content.digest, selection_id):
+            before = pools.list_changes(session, self.owner_id, self.name, prompt.version)
+            if current is not None and said.is_said_by(current, before):
                 return current
-            about = {"selection_id": selection_id, "summary": summary, "note": body.note, "key_name": self.key_name}
-            version = repository.add_version(session, prompt, content, **about)
-            check_bytes(session, self.owner_id, self.services.settings)
-            return version
+            return self.add(session, prompt, said, before, body.note)
+
+    def add(self, session: Session, prompt: Prompt, said: "Said", before: Changes, note: str | None) -> PromptVersion:
+        """Add a version of a locked name.
+
+        Args:
+            before: changes of the pool in the version before.
+
+        Raises:
+            OwnerFull: the name has too many versions, or the owner too many bytes stored.
+        """
+        if prompt.version >= MOST_VERSIONS:
+            raise OwnerFull(
+                f"the name has had {MOST_VERSIONS:,} versions, the most that it may have; take a new name, and let "
+                "production read it"
+            )
+        about = {"selection_id": said.selection_id, "summary": said.summary, "note": note, "key_name": self.key_name}
+        version = repository.add_version(session, prompt, said.content, **about)
+        pools.write_changes(session, prompt, before, said.changes)
+        check_bytes(session, self.owner_id, self.services.settings)
+        return version
 
     def delete(self) -> None:
         """Delete what the name said in all versions. Its history stays for a name that is made anew.
@@ -121,26 +106,48 @@ class Change:
             _found(None if prompt.is_deleted else prompt)
             repository.add_version(session, prompt, None, summary={}, key_name=self.key_name)
             repository.delete_contents(session, self.owner_id, self.name)
+            pools.delete_pools(session, self.owner_id, self.name)
 
-    def _read(self, session: Session, body: PromptBody) -> tuple[str, dict[str, Any], PromptContent]:
-        """Selection, summary and content of the new version."""
+    def _read(self, session: Session, body: PromptBody) -> "Said":
         if body.version is not None:
             found = repository.find_content(session, self.owner_id, self.name, body.version)
             if found is None:
                 raise UnknownVersion.at("/version", "the name has no such version, or it was deleted since")
-            assert found[0].selection_id is not None
-            return found[0].selection_id, found[0].summary, found[1]
+            version, content = found
+            assert version.selection_id is not None
+            changes = pools.list_changes(session, self.owner_id, self.name, body.version)
+            summary = {**version.summary, "added": 0, "taken_out": 0}
+            return Said(version.selection_id, summary, content, changes)
         return self._copy(session, body.selection_id or "")
 
-    def _copy(self, session: Session, selection_id: str) -> tuple[str, dict[str, Any], PromptContent]:
-        if jobs.lock_job(session, self.owner_id, "selection", selection_id) is None:
+    def _copy(self, session: Session, selection_id: str) -> "Said":
+        selection = jobs.lock_job(session, self.owner_id, "selection", selection_id)
+        if selection is None:
             raise UnknownSelection.at("/selection_id", "there is no selection with this id")
         report = selection_service.get_report(self.services, session, self.owner_id, selection_id)
         stored = jobs.find_classifier(session, selection_id)
         classifier = None if stored is None else stored.classifier
         result = {name: report.result.get(name) for name in READ_BY_PRODUCTION}
-        content = PromptContent(digest=_digest(result, classifier), result=result, classifier=classifier)
-        return selection_id, _summarise(report.result, classifier), content
+        num_rows = count_rows(session, selection.dataset_id)
+        pool = pools.copy_pool(session, self.owner_id, self.name, selection_id, num_rows)
+        digest = _digest(result, classifier, pool and pool.digest)
+        content = PromptContent(digest=digest, result=result, classifier=classifier, pool_digest=pool and pool.digest)
+        summary = _summarise(report.result, classifier, pool and pool.num_rows)
+        return Said(selection_id, summary, content)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a version of a name shall say."""
+
+    selection_id: str
+    summary: dict[str, Any]
+    content: PromptContent
+    changes: Changes = field(default_factory=dict)  #: of the pool
+
+    def is_said_by(self, version: PromptVersion, changes: Changes) -> bool:
+        own = (self.content.digest, self.selection_id, dict(self.changes))
+        return own == (version.digest, version.selection_id, dict(changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +155,9 @@ class NamedAnswers:
     """What a version of a name says."""
 
     version: PromptVersion
+    content: PromptContent
     answers: Answers
-    classifier: dict[str, Any] | None
+    pool: VersionedPool | None
 
     @property
     def about(self) -> dict[str, Any]:
@@ -160,20 +168,23 @@ class NamedAnswers:
         Raises:
             NoClassifier: the result had no classifier.
         """
-        if self.classifier is None:
+        if self.content.classifier is None:
             raise NoClassifier("the selection of this version made no classifier; promote one that has a classifier")
-        return Classifier.model_validate(self.classifier)
+        return Classifier.model_validate(self.content.classifier)
 
 
-def read(session: Session, owner_id: str, name: str) -> NamedAnswers:
+def read(services: Services, session: Session, owner_id: str, name: str) -> NamedAnswers:
     """Return what the current version of a name says.
 
     Raises:
         NotFound: there is no such name.
     """
     version, content = _found(repository.read_current(session, owner_id, name))
-    answers = Answers(version.selection_id or "", f"/prompts/{name}", content.result, version.summary.get("model"))
-    return NamedAnswers(version, answers, content.classifier)
+    pool = pools.find_pool(services, session, content, version.version)
+    model, path = version.summary.get("model"), f"/prompts/{name}"
+    source = None if pool is None else pool.source
+    answers = Answers(version.selection_id or "", path, content.result, model, source)
+    return NamedAnswers(version, content, answers, pool)
 
 
 def get(session: Session, owner_id: str, name: str) -> PromptVersion:
@@ -201,17 +212,21 @@ def _found(value: _Found | None) -> _Found:
     return value
 
 
-def _digest(result: Mapping[str, Any], classifier: Mapping[str, Any] | None) -> str:
-    return hashlib.sha256(json.dumps([result, classifier], sort_keys=True).encode()).hexdigest()
+def _digest(result: Mapping[str, Any], classifier: Mapping[str, Any] | None, pool: str | None) -> str:
+    return hashlib.sha256(json.dumps([result, classifier, pool], sort_keys=True).encode()).hexdigest()
 
 
-def _summarise(result: Mapping[str, Any], classifier: Mapping[str, Any] | None) -> dict[str, Any]:
+def _summarise(
+    result: Mapping[str, Any], classifier: Mapping[str, Any] | None, pool_rows: int | None
+) -> dict[str, Any]:
     answer = (result.get("support_examples") or [{}])[0]
     head, test = (None, None) if classifier is None else (classifier["head"]["kind"], classifier["test"])
     return PromptSummary(
         model=(result.get("provenance") or {}).get("model"),
         accuracy=read_accuracy(answer, answer.get("use", "prompt")),
         recommended=answer.get("recommended"),
+        form=read_form(answer).name,
+        pool_rows=pool_rows,
         head=head,
         classifier_accuracy=None if test is None else test["accuracy"],
     ).model_dump()

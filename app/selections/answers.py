@@ -3,7 +3,7 @@
 Another release may have stored it. So it is shown as it is stored, and is not validated.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,24 +11,28 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from app.errors import NoClassifier, NoResult
-from app.models import Report
+from app.selections.indexes import Indexes, PoolSource
 from app.selections.measured_forms import MeasuredForm
+from app.selections.prompts_of_inputs import ShownExample, StoredPrompt, read_form
 from app.selections.rendering import RenderBody, Rendered, RenderedPrompt
-from app.selections.schemas import Advice, BestOut, SupportExamplesOut
+from app.selections.schemas import Advice, BestOut, Demonstration, ShownDemonstration, SupportExamplesOut
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
 from lens_engine.config import Use
 from lens_engine.exports import FORMATS, FormatName, Source, write_export
 from lens_engine.predicting.subject import digest_prompt
 from lens_engine.result import SupportExamples
+from lens_engine.retrieval.form import PromptForm
+from lens_engine.retrieval.pool import Pool
+from lens_engine.task.chat import ChatTask, read_turns
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Example
+from lens_engine.task.template import Task
 
 READ_BY_PRODUCTION = ("task", "support_examples", "partial", "verdict")
 """The fields of a result that are read here."""
 
 OTHER_RELEASE = "another release of the service stored this result; submit a new selection"
-_OF_ANSWER = ("use", "method", "examples", "prompt", "label_biases")
+_OF_ANSWER = ("use", "method", "examples", "label_biases", "judged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +43,41 @@ class Answers:
     path: str  #: of the resource that the client reads
     result: Mapping[str, Any]
     model: str | None  #: language model for which the support examples were found
+    pool: PoolSource | None = None  #: None where no prompt finds examples for an input
+    is_running: bool = False  #: whether it is the best so far of a selection that has not ended
 
-    @classmethod
-    def of(cls, report: Report) -> "Answers":
-        model = (report.result.get("provenance") or {}).get("model")
-        return cls(report.selection_id, f"/selections/{report.selection_id}", report.result, model)
+    async def fetch_pool(self, indexes: Indexes, use: Use | None) -> Pool | None:
+        """The pool in which the prompt for a use finds examples; None for a fixed form."""
+        if not read_form(self._pick(use)).nearest:
+            return None
+        if self.pool is None:
+            raise NoResult(OTHER_RELEASE)
+        return await indexes.find(self.pool)
 
-    def show(self, use: Use | None) -> SupportExamplesOut:
-        """The support examples for a use; None for the use that was asked for."""
+    def show(self, use: Use | None, text: str | None = None, pool: Pool | None = None) -> SupportExamplesOut:
+        """The support examples for a use; None for the use that was asked for.
+
+        Args:
+            text: input whose demonstrations are shown as well.
+            pool: of `fetch_pool`, for an input.
+        """
         answer = self._pick(use)
         shown = {name: answer.get(name) for name in _OF_ANSWER}
+        prompt, demonstrations = answer.get("prompt"), None
+        if text is not None:
+            stored = StoredPrompt.of(self._read_task().task(), answer)
+            (found,) = stored.demonstrations([text], pool)
+            prompt = stored.begin(found)
+            demonstrations = [ShownDemonstration(**_describe(one), text=one.example.text) for one in found]
         return SupportExamplesOut(
             **shown,
             **dict(self._advise(answer)),
+            **self._about_form(answer),
+            prompt=prompt,
+            demonstrations=demonstrations,
             selection_id=self.selection_id,
             partial=self.result.get("partial"),
+            running=self.is_running,
             task=self.result.get("task"),
             accuracy_without_biases=read_accuracy(answer, "prompt"),
             accuracy_with_biases=read_accuracy(answer, "probabilities"),
@@ -71,42 +95,65 @@ class Answers:
             raise NoResult(OTHER_RELEASE) from error
         return Export(Source(self._read_task(), answer, self.model))
 
-    def render(self, body: RenderBody, classifier: Classifier | None) -> Rendered:
+    def render(self, body: RenderBody, classifier: Classifier | None, pool: Pool | None = None) -> Rendered:
         """The prompts for each input: of the support examples, or of this classifier.
+
+        Args:
+            pool: of `fetch_pool`; None for the prompts of a classifier.
 
         Raises:
             NoClassifier: the classifier reads no label probabilities, so its prompts alone classify nothing.
             NoResult: another release stored the result without its task.
         """
         inputs = body.inputs if body.inputs is not None else [body.input or ""]
-        record = self._read_task()
-        if classifier is None:
-            answer = self._pick(body.use)
-            examples = [Example(one["row"], one["text"], one["label"]) for one in answer["examples"]]
-            beginnings = ["".join(record.task().render_prefix(examples))]
-            advice, accuracy, biases = (
-                self._advise(answer),
-                read_accuracy(answer, answer["use"]),
-                answer["label_biases"],
-            )
-        else:
-            _check_head(classifier)
-            record, beginnings = classifier.task, [prompt.text for prompt in classifier.prompts]
-            advice, biases = self._advise_classifier(classifier), ()
-            accuracy = None if classifier.test is None else classifier.test.accuracy
-        task = record.task()
-        rendered = [(number, task.join_prompt(one, text)) for number, text in enumerate(inputs) for one in beginnings]
+        if classifier is not None:
+            return self._render_classifier(classifier, inputs)
+        record, answer = self._read_task(), self._pick(body.use)
+        stored = StoredPrompt.of(record.task(), answer)
+        shown = stored.demonstrations(inputs, pool)
         return Rendered(
-            **dict(advice),
-            selection_id=self.selection_id,
-            partial=bool(self.result.get("partial")),
-            label_words=record.label_words,
-            label_biases=biases,
+            **dict(self._advise(answer)),
+            **self._about_form(answer),
+            **self._about(record),
+            running=self.is_running,
+            label_biases=answer["label_biases"],
             prompts=[
-                RenderedPrompt(input=number, prompt=prompt, characters=len(prompt)) for number, prompt in rendered
+                _render(stored.task, number, stored.begin(found), text, found)
+                for number, (text, found) in enumerate(zip(inputs, shown, strict=True))
             ],
-            accuracy=accuracy,
+            accuracy=read_accuracy(answer, answer["use"]),
+            judged=answer.get("judged"),
         )
+
+    def _render_classifier(self, classifier: Classifier, inputs: Sequence[str]) -> Rendered:
+        _check_head(classifier)
+        task = classifier.task.task()
+        return Rendered(
+            **dict(self._advise_classifier(classifier)),
+            **self._about(classifier.task),
+            running=False,
+            form=PromptForm(),
+            pool_rows=None,
+            label_biases=(),
+            prompts=[
+                _render(task, number, one.text, text)
+                for number, text in enumerate(inputs)
+                for one in classifier.prompts
+            ],
+            accuracy=None if classifier.test is None else classifier.test.accuracy,
+            judged=None,
+        )
+
+    def _about(self, record: TaskRecord) -> dict[str, Any]:
+        return {
+            "selection_id": self.selection_id,
+            "partial": bool(self.result.get("partial")),
+            "label_words": record.label_words,
+        }
+
+    def _about_form(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        form = read_form(answer)
+        return {"form": form, "pool_rows": self.pool.num_rows if form.nearest and self.pool is not None else None}
 
     def _read_task(self) -> TaskRecord:
         try:
@@ -166,6 +213,28 @@ def read_accuracy(answer: Mapping[str, Any], use: Use) -> float | None:
     """Accuracy of stored support examples on the test rows, as this use reads them."""
     figure = answer.get("without_biases" if use == "prompt" else "with_biases")
     return None if figure is None else figure["accuracy"]
+
+
+def _render(task: Task, number: int, beginning: str, text: str, shown: Sequence[ShownExample] = ()) -> RenderedPrompt:
+    """The prompt of an input, as it was evaluated."""
+    prompt = task.join_prompt(beginning, text)
+    return RenderedPrompt(
+        input=number,
+        prompt=prompt,
+        characters=len(prompt),
+        turns=read_turns(prompt) if isinstance(task, ChatTask) else None,
+        demonstrations=[Demonstration(**_describe(one)) for one in shown],
+    )
+
+
+def _describe(shown: ShownExample) -> dict[str, Any]:
+    origin = "fixed" if shown.similarity is None else "found"
+    return {
+        "row": shown.example.row,
+        "label": shown.example.label,
+        "similarity": shown.similarity,
+        "origin": origin,
+    }
 
 
 def _check_head(classifier: Classifier) -> None:

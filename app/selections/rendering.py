@@ -4,24 +4,27 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from app.jobs.schemas import Outgoing
-from app.selections.schemas import Advice
+from app.jobs.schemas import AsStored, Outgoing
+from app.selections.schemas import Advice, Demonstration
 from app.web.validation import Incoming
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Use
 from lens_engine.result import LabelBias
+from lens_engine.retrieval.form import PromptForm
+from lens_engine.task.chat import Turn
 from lens_engine.task.record import LabelWord
 from lens_engine.task.text_checks import is_blank
 
 MAX_INPUTS = 100
 
 
-def _refuse_blank(text: str) -> str:
+def refuse_blank(text: str) -> str:
     if is_blank(text):
         raise ValueError("is blank; write a text")
     return text
 
 
-Input = Annotated[str, StringConstraints(max_length=100_000), AfterValidator(_refuse_blank)]
+Input = Annotated[str, StringConstraints(max_length=100_000), AfterValidator(refuse_blank)]
 
 
 class RenderBody(Incoming):
@@ -52,6 +55,13 @@ class RenderedPrompt(Outgoing):
     input: int = Field(description="Number of the input, from 0.")
     prompt: str = Field(description="Text to send to the model unchanged, without a space or line break added.")
     characters: int = Field(description="Number of characters of the prompt.")
+    turns: list[Turn] | None = Field(
+        None,
+        description="The same prompt as turns of a chat, to send in its place; null for a prompt that is one text.",
+    )
+    demonstrations: list[Demonstration] = Field(
+        description="Demonstrations of the prompt, in order; none for the prompts of a classifier."
+    )
 
 
 class Rendered(Advice):
@@ -59,7 +69,17 @@ class Rendered(Advice):
 
     selection_id: str = Field(description="Id of the selection.")
     partial: bool = Field(
-        description="True if the run was stopped before its end: the prompts are the best found until then."
+        description="True if the run was stopped before its end, or still runs: the prompts are the best found until "
+        "then."
+    )
+    running: bool = Field(
+        description="True if the selection has not ended: the next answer may be another. `judged` says how good it is."
+    )
+    form: AsStored[PromptForm] = Field(
+        description="How the demonstrations of an input are found; fixed for the prompts of a classifier."
+    )
+    pool_rows: int | None = Field(
+        description="Number of labelled rows among which they are found; null for a fixed form."
     )
     label_words: tuple[LabelWord, ...] = Field(
         description="Label word of each label. The label word that the model finds likeliest after a prompt stands for "
@@ -74,4 +94,8 @@ class Rendered(Advice):
     accuracy: float | None = Field(
         description="Accuracy on the test rows of the prompt for this use, or of the classifier; null if it was not "
         "tested."
+    )
+    judged: AsStored[Accuracy | None] = Field(
+        description="Accuracy of the prompt for this use on the rows that chose it, which is optimistic; null if it "
+        "was not judged, and for the prompts of a classifier."
     )

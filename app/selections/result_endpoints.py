@@ -1,4 +1,4 @@
-"""Routes of what a selection found: support examples, result, classifier and prompts."""
+"""Routes of what a selection found: result, classifier, exports and report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,31 +7,22 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Response
 from sqlalchemy.orm import Session
 
-from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep, SessionDep
+from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
 from app.jobs import repository
 from app.models import Report, StoredClassifier
 from app.selections import openapi, service
-from app.selections.answers import Answers, Export
+from app.selections.answers import Export
+from app.selections.finding import Reader
 from app.selections.measured_forms import MeasuredForm, find_measured
-from app.selections.presentation import present_result
-from app.selections.rendering import RenderBody, Rendered
-from app.selections.schemas import ResultOut, SupportExamplesOut, SuspiciousLabelsOut
+from app.selections.parameters import FormatParameter, UseParameter
+from app.selections.presentation import find_shown_pool, present_result
+from app.selections.schemas import ResultOut, SuspiciousLabelsOut
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
-from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.config import Use
 from lens_engine.exports import FormatName
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
 from lens_engine.result.documents import write_html, write_markdown
-
-RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody, is_stored=False))]
-
-UseParameter = Annotated[
-    Use | None, Query(description="Use for which the prompt is the best; default: that of the selection.")
-]
-
-FormatParameter = Annotated[FormatName, Query(description="Form of the file.")]
 
 router = APIRouter(prefix="/selections", tags=["selections"], dependencies=OWNER_ROUTE)
 
@@ -42,7 +33,6 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     **not_modified(),
     **refusals(400, 401, 404, 503, conflict=_NO_RESULT, is_conflict_brief=True),
 }
-
 _REPORT_HEADERS = {
     "Content-Disposition": "inline",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",  # it carries its stylesheet
@@ -85,29 +75,25 @@ AskedDep = Annotated[Asked, Depends()]
 
 
 @router.get(
-    "/{selection_id}/support-examples",
-    response_model=SupportExamplesOut,
-    response_description="The support examples. Only those of a cancelled selection may change, by a resume.",
-    responses=_ANSWERS,
-)
-def get_support_examples(asked: AskedDep, use: UseParameter = None) -> Response:
-    """Return the support examples in order, their prompt, label biases, and how good they are."""
-    return asked.answer(f"support-examples-{use}", Report, lambda session: Answers.of(asked.report(session)).show(use))
-
-
-@router.get(
     "/{selection_id}/result",
     response_model=ResultOut,
     response_description="The result of the selection. Only that of a cancelled selection may change, by a resume.",
     responses=_ANSWERS,
 )
-def get_result(asked: AskedDep) -> Response:
-    """Return everything that the run found: support examples, classifier, every accuracy, cost, provenance."""
+def get_result(
+    asked: AskedDep,
+    pool: Annotated[bool, Query(description="Whether the answer has the rows of `pool`, which may be 20,000.")] = False,
+) -> Response:
+    """Return everything that the run found: support examples, classifier, every accuracy, cost, provenance.
+
+    With `pool=true`, the answer is a file that the library reads as a whole.
+    """
 
     def show(session: Session) -> Any:
-        return present_result(asked.report(session), repository.find_classifier(session, asked.selection_id))
+        report, classifier = asked.report(session), repository.find_classifier(session, asked.selection_id)
+        return present_result(report, classifier, find_shown_pool(session, asked.selection_id, has_rows=pool))
 
-    return asked.answer("result", Report, show)
+    return asked.answer(f"result-{pool}", Report, show)
 
 
 @router.get(
@@ -142,8 +128,8 @@ def export_support_examples(asked: AskedDep, format: FormatParameter = "json", u
     whether all answers are the same, and `X-Format-Accuracy` how often they are right.
     """
     with asked.services.database.session_scope() as session:
-        report = asked.report(session)
-        export = Answers.of(report).prepare_export(use)
+        asked.report(session)
+        export = Reader(asked.services, asked.owner, asked.selection_id).read(session).prepare_export(use)
         measured = find_measured(session, asked.owner, export.digest, export.source.model, format)
     return answer_export(export, format, asked.if_none_match, measured)
 
@@ -200,23 +186,3 @@ def get_report(
     return answer_with_etag(
         etag, Response(content, media_type=f"text/{format}; charset=utf-8", headers=_REPORT_HEADERS), REVALIDATED
     )
-
-
-@router.post(
-    "/{selection_id}/render",
-    response_description="The prompts of each input.",
-    responses=refusals(*(400, 401, 404, 413, 415, 422, 503), conflict=_NO_CLASSIFIER, is_conflict_brief=True),
-    openapi_extra=openapi.RENDER_BODY,
-)
-def render_prompt(
-    selection_id: SelectionIdDep, body: RenderBodyDep, session: SessionDep, owner: OwnerDep, services: ServicesDep
-) -> Rendered:
-    """Build the prompt of the support examples for each new input, or every prompt of the classifier.
-
-    To classify with the support examples: let the model score each label word after the prompt, add the label biases if
-    the use is `probabilities`, and take the likeliest. The prompts of a classifier need its head too.
-    """
-    classifier = None
-    if body.prompts == "classifier":
-        classifier = service.get_classifier(services, session, owner, selection_id)
-    return Answers.of(service.get_report(services, session, owner, selection_id)).render(body, classifier)

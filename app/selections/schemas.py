@@ -1,11 +1,15 @@
 """Wire types of selections."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from app.jobs.schemas import AsStored, JobOut, JobSummary, Outgoing
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import PresetName, SelectionConfig, Use
 from lens_engine.result import LabelBias, SelectionResult, SupportExample
+from lens_engine.retrieval.form import PromptForm
 from lens_engine.task.record import TaskRecord
 
 
@@ -51,6 +55,10 @@ class ResultOut(SelectionResult):
     """The result of a selection, and the id of the selection."""
 
     selection_id: str = Field(description="Id of the selection.")
+    pool_rows: int | None = Field(
+        description="Number of rows of `pool`, which is left out unless it is asked for; null where no prompt finds "
+        "examples for an input."
+    )
 
 
 class BestOut(Outgoing):
@@ -95,23 +103,62 @@ class SuspiciousLabelsOut(Outgoing):
     )
 
 
+class Demonstration(Outgoing):
+    """A labelled row that a prompt shows."""
+
+    row: int = Field(description="Number of the row in the dataset.")
+    label: str = Field(description="Label.")
+    similarity: float | None = Field(
+        description="How much the row is like the input, by its words (0 to 1); null for a fixed one."
+    )
+    origin: Literal["fixed", "found"] = Field(
+        description="fixed: every prompt shows it. found: it was found for this input."
+    )
+
+
+class ShownDemonstration(Demonstration):
+    """A labelled row that a prompt shows, with its text."""
+
+    text: str = Field(description="Text.")
+
+
 class SupportExamplesOut(Advice):
     """The support examples for one use, their prompt, and how good they are."""
 
     selection_id: str = Field(description="Id of the selection.")
-    partial: AsStored[bool] = Field(description="True if the run was stopped before its end.")
+    partial: AsStored[bool] = Field(
+        description="True if the run was stopped before its end, or still runs: this is the best found until then."
+    )
+    running: bool = Field(
+        description="True if the selection has not ended: the next answer may be another. `judged` says how good it is."
+    )
     task: AsStored[TaskRecord] = Field(description="Template, label words, separator and instruction.")
     use: AsStored[Use] = Field(
         description="How the prompt is read. prompt: the likeliest label word is the answer. probabilities: the label "
         "biases are added to the log-probabilities first."
     )
     method: AsStored[str] = Field(
-        description="Method that chose the examples: random-and-validation or zero-shot where they were better."
+        description="Method that chose the examples: random-and-validation or zero-shot where they were better. Or the "
+        "kind of `form`."
     )
     examples: AsStored[tuple[SupportExample, ...]] = Field(description="Support examples, in the order of the prompt.")
-    prompt: AsStored[str] = Field(description="Beginning of the prompt, up to the input.")
+    prompt: AsStored[str] = Field(
+        description="Beginning of the prompt, up to the input, with what was found for `input` if one was given."
+    )
+    form: AsStored[PromptForm] = Field(
+        description="How the demonstrations of an input are found. `examples` are the same for every input."
+    )
+    pool_rows: int | None = Field(
+        description="Number of labelled rows among which they are found; null for a fixed form."
+    )
+    demonstrations: list[ShownDemonstration] | None = Field(
+        description="Demonstrations of `input`, in order; null if none was given."
+    )
     label_biases: AsStored[tuple[LabelBias, ...]] = Field(
         description="Number to add to the log-probability of each label word (nats), where production reads them."
+    )
+    judged: AsStored[Accuracy | None] = Field(
+        description="Accuracy on the rows that chose the prompt, which is optimistic; null if it was not judged."
     )
     accuracy_without_biases: float | None = Field(description="Accuracy on the test rows, without label biases.")
     accuracy_with_biases: float | None = Field(description="Accuracy on the test rows, with label biases.")

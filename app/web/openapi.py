@@ -51,6 +51,7 @@ class ErrorItemOut(BaseModel):
 
     detail: str = Field(description="What is wrong, and how to mend it.")
     pointer: str = Field(description="JSON pointer into the body, or `/dataset/rows/7/label` in a file.")
+    row: int | None = Field(None, description="Row of the pool that contradicts an example; else absent.")
 
 
 class Problem(BaseModel):

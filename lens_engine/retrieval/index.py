@@ -7,6 +7,7 @@ similarities. `lens_engine/exports/prompt_module.py` is one.
 """
 
 import math
+import sys
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -27,6 +28,9 @@ MOST_TERMS = 200_000
 
 MOST_CHARACTERS = 4_000_000
 """Largest number of characters that an index reads. Beyond it, the longest texts are read from their beginning only."""
+
+_TERM_BYTES, _ROW_BYTES = 200, 200
+"""What a term and a row take besides numbers and texts, measured."""
 
 _ONE = 1 << 24
 """The weight 1. A sum of products of two weights is at most 2^48, which a float64 holds exactly."""
@@ -106,8 +110,16 @@ class ExampleIndex:
         most = _share_characters(list(map(len, texts)))
         equals = defaultdict[str, list[int]](list)
         for place, text in enumerate(texts):
-            equals[_normalise(text)].append(place)
+            equals[fold_text(text)].append(place)
         return cls(_Postings.of([text[:most] for text in texts]), dict(equals), most)
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the index takes (bytes), estimated."""
+        postings = self._postings
+        arrays = postings.starts.nbytes + postings.places.nbytes + postings.weights.nbytes
+        texts = sum(map(sys.getsizeof, self._equals))
+        return arrays + texts + _TERM_BYTES * len(postings.term_ids) + _ROW_BYTES * postings.num_rows
 
     def nearest(self, texts: Sequence[str], k: int, *, excluded: Collection[int] = ()) -> list[list[Neighbour]]:
         """For each text the `k` rows that are most like it, the most similar first; of equally similar ones, the first.
@@ -122,7 +134,7 @@ class ExampleIndex:
 
     def _find(self, text: str, k: int, excluded: Collection[int]) -> list[Neighbour]:
         scores = self._postings.score(text[: self._most_characters])
-        hidden = {*excluded, *self._equals.get(_normalise(text), ())}
+        hidden = {*excluded, *self._equals.get(fold_text(text), ())}
         scores[list(hidden)] = -1
         best = _find_largest(scores, min(k, len(scores) - len(hidden)))
         return [Neighbour(place, int(scores[place]) / _ONE**2) for place in best.tolist()]
@@ -151,7 +163,7 @@ def _share_characters(lengths: Sequence[int]) -> int | None:
     return None
 
 
-def _normalise(text: str) -> str:
+def fold_text(text: str) -> str:
     """What texts have in common that count as equal."""
     return canonical_form(text).strip().casefold()
 

@@ -66,6 +66,7 @@ def make_client(settings: Settings) -> Iterator[Callable[..., TestClient]]:
     for client in made:
         services = client.app.state.services  # type: ignore[attr-defined]
         client.app.state.intake.close()  # type: ignore[attr-defined]
+        client.app.state.indexes.close()  # type: ignore[attr-defined]
         services.queue.close()
         client.app.state.keys.close()  # type: ignore[attr-defined]
         services.database.dispose()

@@ -66,6 +66,8 @@ _PAGE_FORM = b"application/x-www-form-urlencoded"
 _KEY = object()
 """The step of a path to the name of a member."""
 _MARK = "@place@"
+_NUMBER = b"@number@"
+"""What each request has another number for: the service takes an example once."""
 Path = tuple[Any, ...]
 
 
@@ -113,7 +115,8 @@ class Operation:
     @cached_property
     def base(self) -> dict[str, bytes]:
         """Headers without which the operation refuses everything."""
-        new = {"If-None-Match": b"*"} if self.method == "PUT" else {"If-Match": b"*"} if self.method == "DELETE" else {}
+        is_change = self.method == "DELETE" or "If-Match" in self.parameters("header")
+        new = {"If-None-Match": b"*"} if self.method == "PUT" else {"If-Match": b"*"} if is_change else {}
         return {"Content-Type": self.media_types[0].encode(), **new} if self.media_types else new
 
     @property
@@ -146,6 +149,8 @@ class Operation:
         headers = {**self.base, **({"Content-Type": _type(kind)} if kind else {}), **changes.pop("headers", {})}
         if kind and "content" not in changes:
             changes["content"] = self._good_body(kind)
+        if _NUMBER in (content := changes.get("content") or b""):
+            changes["content"] = content.replace(_NUMBER, str(next(self.numbers)).encode())
         return Request(self.method, changes.pop("url", self.url()), place, value, headers, **changes)
 
     def _good_body(self, kind: str) -> bytes:
@@ -243,6 +248,10 @@ class Operation:
     def _make(self, schema: Any) -> Any:
         """A value of a schema, as small as it can be, with the examples that it has."""
         schema = self._resolve(schema)
+        if schema.get("title") == "LabelledText":
+            return {"text": f"Film {_NUMBER.decode()}", "label": "positive"}
+        if schema.get("type") == "array" and schema.get("minItems"):
+            return [self._make(schema["items"])]
         if "examples" in schema:
             return copy.deepcopy(schema["examples"][0])
         needed = schema.get("required", ())

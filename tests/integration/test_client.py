@@ -17,6 +17,7 @@ from app.lifecycle.results import SelectionOutcome
 from lens_client import AsyncLensClient, LensClient, errors
 from lens_engine.exports import export_support_examples
 from tests.integration.conftest import Selections, run_sql
+from tests.integration.prompts_with_pools import make_finding_result
 from tests.integration.samples import make_bag_of_words, make_classifier, make_csv, make_result, make_rows, make_spec
 
 
@@ -131,3 +132,43 @@ def test_datasets_evaluations_and_predictions(url: str, finish: Callable[[str], 
         assert client.evaluations.list() == []
         assert client.models()[0]["is_default"]
         assert client.usage().model_dump(mode="json") == httpx.get(f"{url}/usage").json()
+
+
+def test_prompt_that_learns(url: str, selections: Selections) -> None:
+    text = "the parcel of my mother came late"
+    selection_id = selections.succeeded(make_finding_result())
+    with LensClient(url) as client:
+        assert "pool" not in client.selections.result(selection_id)
+        assert len(client.selections.result(selection_id, pool=True)["pool"]["rows"]) == 40
+        client.prompts.put("triage", selection_id=selection_id)
+        before = client.prompts.render("triage", text).prompts[0]
+        added = client.prompts.add_examples("triage", [("my parcel came late", "negative")], note="hotline")
+        assert (added.version, added.pool_rows, added.added, added.note) == (2, 41, 1, "hotline")
+        shown = client.prompts.support_examples("triage", input=text)
+        assert shown.demonstrations is not None
+        assert shown.form is not None
+        assert (shown.form.kind, shown.demonstrations[-1].row) == ("nearest", 60)
+        assert before.prompt != client.prompts.render("triage", text).prompts[0].prompt
+        with pytest.raises(errors.PreconditionFailed):
+            client.prompts.take_example_out("triage", 60, if_version=1)
+        with pytest.raises(errors.ContradictingExample) as refusal:
+            client.prompts.add_examples("triage", [("My parcel came late", "positive")])
+        assert refusal.value.errors[0]["row"] == 60
+        assert client.prompts.examples("triage", most=100)[-1].added
+        assert client.prompts.make_dataset("triage").rows == 41
+        assert client.prompts.take_example_out("triage", 60).pool_rows == 40
+        assert client.prompts.render("triage", text).prompts[0] == before
+
+    async def act() -> list[Any]:
+        async with AsyncLensClient(url) as client:
+            found = await client.selections.support_examples(selection_id, input=text)
+            pool = (await client.selections.result(selection_id, pool=True))["pool"]
+            again = await client.prompts.add_examples("triage", [("my parcel came late", "negative")])
+            out = await client.prompts.take_example_out("triage", 61, if_version=again.version)
+            named = await client.prompts.support_examples("triage", input=text)
+            dataset = await client.prompts.make_dataset("triage")
+            rows = await client.prompts.examples("triage")
+            is_equal = found.demonstrations == named.demonstrations
+            return [is_equal, len(pool["rows"]), out.version, dataset.rows, len(rows)]
+
+    assert asyncio.run(act()) == [True, 40, 5, 40, 40]

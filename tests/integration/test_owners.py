@@ -13,10 +13,10 @@ from app.lifecycle.results import SelectionOutcome
 from app.main import create_app
 from app.settings import Settings
 from tests.integration.conftest import SHORT
+from tests.integration.prompts_with_pools import make_finding_result
 from tests.integration.samples import (
     make_bag_of_words,
     make_csv,
-    make_result,
     make_rows,
     make_spec,
     make_submission,
@@ -37,6 +37,7 @@ BODIES: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "/selections/{selection_id}/predictions": _TEXTS,
     "/prompts/{name}/predictions": _TEXTS,
+    "/prompts/{name}/examples": ({"json": {"examples": [{"text": "x", "label": "positive"}]}},),
 }
 NOBODYS = {
     "{selection_id}": "sel_01jd0000000000000000000000",
@@ -64,7 +65,8 @@ def finish_selection(guarded: TestClient, database: Database, owner: str) -> dic
     with database.session_scope() as session:
         claim = claims.claim_job(session, made["id"], 60)
         assert claim is not None
-        endings.finish(session, claim, SelectionOutcome(make_result(classifier=make_bag_of_words())))
+        result = make_finding_result().model_copy(update={"classifier": make_bag_of_words()})
+        endings.finish(session, claim, SelectionOutcome(result))
     return made
 
 
@@ -156,7 +158,8 @@ def test_what_another_owner_has_is_not_found(
     guarded: TestClient, alices_path: str, place: str, method: str, path: str, body: dict[str, Any]
 ) -> None:
     had = guarded.get(alices_path, headers=as_("alice"))
-    headers = {**as_("bob"), **({"If-Match": "*"} if method in ("PUT", "DELETE") else {})}
+    path, is_change = path.replace("{row}", "2"), method in ("PUT", "DELETE") or path.endswith("/examples")
+    headers = {**as_("bob"), **({"If-Match": "*"} if is_change else {})}
     theirs, nobodys = (
         guarded.request(method, path.replace(place, id_), headers=headers, **body)
         for id_ in (alices_path.rpartition("/")[2], NOBODYS[place])

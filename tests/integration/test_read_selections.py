@@ -213,6 +213,7 @@ def test_support_examples_are_the_part_of_the_result_for_the_use(
     best = shown.pop("best")
     assert (best["name"], best["accuracy"]) == (answer["best"]["name"], answer["best"]["test"]["accuracy"])
     assert best["path"] == (None if answer["recommended"] else f"{path}/classifier")
+    assert [shown.pop(name) for name in ("running", "pool_rows", "demonstrations")] == [False, None, None]
     assert shown == {name: (answer if name in answer else result)[name] for name in shown}
     assert {"task", "method", "prompt", "label_biases", "recommended", "reason"} <= shown.keys()
 

@@ -36,6 +36,9 @@ AWKWARD = [
 
 ABOUT: dict[str, Any] = {
     "partial": False,
+    "running": False,
+    "form": {"kind": "fixed", "nearest": 0},
+    "pool_rows": None,
     "label_words": [{"label": "positive", "word": "great"}, {"label": "negative", "word": "terrible"}],
 }
 
@@ -55,8 +58,16 @@ def expected_prompts(text: str) -> list[str]:
 
 def answer_of(selection_id: str, *prompts: list[str], of: SupportExamples | None = None) -> dict[str, Any]:
     """The answer with these prompts of each input: those of the classifier, or of the support examples."""
+    fixed = () if of is None else of.examples
+    demonstrations = [{"row": one.row, "label": one.label, "similarity": None, "origin": "fixed"} for one in fixed]
     shown = [
-        {"input": number, "prompt": prompt, "characters": len(prompt)}
+        {
+            "input": number,
+            "prompt": prompt,
+            "characters": len(prompt),
+            "turns": None,
+            "demonstrations": demonstrations,
+        }
         for number, of_input in enumerate(prompts)
         for prompt in of_input
     ]
@@ -72,7 +83,8 @@ def answer_of(selection_id: str, *prompts: list[str], of: SupportExamples | None
         shown_path = None if of.recommended else path
     best = {"name": figures[0], "accuracy": figures[1], "n": 8, "path": shown_path}
     advice = {"recommended": of is None or of.recommended, "best": best, "reason": reason, "accuracy": accuracy}
-    return {"selection_id": selection_id, **ABOUT, "label_biases": biases, "prompts": shown, **advice}
+    judged = None if of is None or of.judged is None else of.judged.model_dump(mode="json")
+    return {"selection_id": selection_id, **ABOUT, "label_biases": biases, "prompts": shown, "judged": judged, **advice}
 
 
 @pytest.mark.parametrize("text", AWKWARD)

@@ -18,6 +18,7 @@ from app.predictions.stored import PredictionOutcome
 from lens_engine.predicting.rows import Prediction
 from lens_engine.result import TestAnswers
 from tests.integration.conftest import Selections
+from tests.integration.prompts_with_pools import make_finding_result
 from tests.integration.samples import make_bag_of_words, make_result
 from tests.integration.string_places import Operation, Request, describe_hidden, fill_forms, list_operations
 
@@ -56,14 +57,14 @@ def strict(client: TestClient) -> Iterator[RawClient]:
 @pytest.fixture
 def operations(client: TestClient, selections: Selections) -> list[Operation]:
     """All of the document, with the ids of one thing of each kind, all of which have ended."""
-    result = make_result(classifier=make_bag_of_words())
+    result = make_finding_result().model_copy(update={"classifier": make_bag_of_words()})
     model = client.app.state.services.settings.default_model  # type: ignore[attr-defined]
     changes = {
         "provenance": result.provenance.model_copy(update={"model": model}),
         "test_answers": TestAnswers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0)),
     }
     selection_id = selections.succeeded(result.model_copy(update=changes).with_digest())
-    known = {"selection_id": selection_id, "name": "triage"}
+    known = {"selection_id": selection_id, "name": "triage", "row": "2"}
     put = client.put("/prompts/triage", json={"selection_id": selection_id}, headers={"If-None-Match": "*"})
     assert put.status_code == 201, put.text
     known["dataset_id"] = client.get("/datasets").json()["items"][0]["id"]

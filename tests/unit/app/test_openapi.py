@@ -68,6 +68,7 @@ def test_operations_have_short_names(document: dict[str, Any]) -> None:
         *("list_prompts", "put_prompt", "get_prompt", "delete_prompt", "list_prompt_versions"),
         *("export_support_examples", "export_prompt", "list_suspicious_labels", "get_report"),
         *("get_prompt_support_examples", "get_prompt_classifier", "render_named_prompt"),
+        *("list_prompt_examples", "add_prompt_examples", "take_prompt_example_out", "store_prompt_dataset"),
         *(f"{verb}_{kind}" for verb in _VERBS for kind in ("evaluation", "prediction")),
         *("submit_evaluation", "submit_prediction", "submit_named_prediction", "get_output"),
         *("list_evaluations", "list_evaluation_events", "list_predictions", "list_prediction_events"),

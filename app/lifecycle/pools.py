@@ -1,0 +1,68 @@
+"""Pools in the database: compressed, beside the results that name them."""
+
+import hashlib
+import json
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self
+
+from sqlalchemy import delete, exists, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.orm import Session
+
+from app.models import Report, StoredPool
+from lens_engine.retrieval.pool import Pool, PoolRow
+
+
+@dataclass(frozen=True, slots=True)
+class PackedPool:
+    """A pool as it is stored: a JSON array of `[row, text, label]`, compressed."""
+
+    digest: str  #: SHA-256 of the JSON
+    num_rows: int
+    data: bytes
+
+    @classmethod
+    def of(cls, pool: Pool) -> Self:
+        rows = [(one.row, one.text, one.label) for one in pool.rows]
+        # ASCII, because a text may hold half of a surrogate pair.
+        content = json.dumps(rows, separators=(",", ":")).encode()
+        return cls(hashlib.sha256(content).hexdigest(), len(rows), zlib.compress(content))
+
+
+@lru_cache(maxsize=1)
+def pack_pool(pool: Pool) -> PackedPool:
+    """As `PackedPool.of`. A run packs the same pool with each of its checkpoints, and with its result."""
+    return PackedPool.of(pool)
+
+
+def unpack_pool(data: bytes) -> Pool:
+    """The pool of `PackedPool.data`."""
+    rows = json.loads(zlib.decompress(data))
+    return Pool(rows=tuple(PoolRow(row=row, text=text, label=label) for row, text, label in rows))
+
+
+def store_pool(session: Session, selection_id: str, pool: PackedPool) -> None:
+    """Store the pool of a selection, unless it is there."""
+    known = select(StoredPool.digest).where(StoredPool.selection_id == selection_id)
+    if session.scalar(known) == pool.digest:
+        return
+    values = {"digest": pool.digest, "num_rows": pool.num_rows, "data": pool.data}
+    statement = upsert(StoredPool).values(selection_id=selection_id, **values)
+    session.execute(statement.on_conflict_do_update(index_elements=["selection_id"], set_=values))
+
+
+def read_pool(session: Session, selection_id: str) -> Pool | None:
+    data = session.scalar(select(StoredPool.data).where(StoredPool.selection_id == selection_id))
+    return None if data is None else unpack_pool(data)
+
+
+def delete_pool(session: Session, selection_id: str) -> None:
+    session.execute(delete(StoredPool).where(StoredPool.selection_id == selection_id))
+
+
+def delete_pool_without_result(session: Session, selection_id: str) -> None:
+    """Delete a pool that no result names."""
+    has_result = exists().where(Report.selection_id == selection_id)
+    session.execute(delete(StoredPool).where(StoredPool.selection_id == selection_id, ~has_result))

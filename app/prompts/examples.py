@@ -1,0 +1,121 @@
+"""Decisions about the examples of a name: what is added to its pool, and what is taken out.
+
+Each change is a version of the name. The rows are checked before the name is locked: reading a pool takes some tenths
+of a second.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from app.errors import ExampleInUse, NoPool, NotFound, PoolFull, PreconditionFailed
+from app.lifecycle.quota import lock_owner
+from app.models import Prompt, PromptVersion
+from app.prompts import pools, repository, service
+from app.prompts.added_examples import Known, check_examples
+from app.prompts.pools import Changes, VersionedPool
+from app.prompts.schemas import ExamplesBody
+from app.prompts.service import Change, NamedAnswers, Said
+from app.selections.indexes import Indexes
+from lens_engine.retrieval.pool import MOST_POOL_ROWS, Pool, PoolRow
+
+_NO_POOL = (
+    "every prompt of this name shows the same support examples, so added rows would change none; start a new selection "
+    "with the new rows in its dataset"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """Who changes the examples of a name."""
+
+    change: Change
+    indexes: Indexes
+
+    def add(self, body: ExamplesBody) -> PromptVersion:
+        """Add rows, all or none.
+
+        Raises:
+            Unprocessable: rows cannot be used; all are named.
+            ContradictingExample: rows contradict others of the pool.
+            NoPool, PoolFull: there is no pool, or it has too many rows.
+            PreconditionRequired, PreconditionFailed, NotFound: as `Condition.check`.
+            OwnerFull: as `Change.add`.
+        """
+        found, versioned, pool = self._read()
+        new = len(body.examples)
+        if len(pool.rows) + new > MOST_POOL_ROWS:
+            raise PoolFull(
+                f"the pool has {len(pool.rows):,} rows, and with {new:,} more it would have more than "
+                f"{MOST_POOL_ROWS:,}; take rows out, or start a new selection from a dataset of them"
+            )
+        check_examples(body.examples, Known.of(found, pool), self.change.services.settings)
+
+        def alter(first_row: int) -> Changes:
+            added = {
+                row: PoolRow(row=row, text=one.text, label=one.label)
+                for row, one in enumerate(body.examples, first_row)
+            }
+            return {**versioned.changes, **added}
+
+        about = {"pool_rows": len(pool.rows) + new, "added": new, "taken_out": 0}
+        return self._write(found, versioned, alter, about, body.note)
+
+    def take_out(self, row: int, note: str | None) -> PromptVersion:
+        """Take a row out of the pool.
+
+        Raises:
+            NotFound: there is no such name or row.
+            ExampleInUse: every prompt shows the row, or it is the last.
+            NoPool: there is no pool.
+            PreconditionRequired, PreconditionFailed, OwnerFull: as `add`.
+        """
+        found, versioned, pool = self._read()
+        if row not in pool.places:
+            raise NotFound(f"the pool of this name has no row {row}")
+        if row in Known.of(found, pool).shown:
+            raise ExampleInUse(
+                f"row {row} is a support example, which prompts of this name show for every input; start a new "
+                "selection without it"
+            )
+        if len(pool.rows) == 1:
+            raise ExampleInUse(f"row {row} is the last one of the pool; add another one first")
+        after = {number: one for number, one in versioned.changes.items() if number != row}
+        if row < versioned.first_added:
+            after[row] = None
+        about = {"pool_rows": len(pool.rows) - 1, "added": 0, "taken_out": 1}
+        return self._write(found, versioned, lambda _: after, about, note)
+
+    def _read(self) -> tuple[NamedAnswers, VersionedPool, Pool]:
+        """What the name says now, if the client may change it."""
+        change = self.change
+        with change.services.database.session_scope() as session:
+            unknown = Prompt(version=0, is_deleted=True)
+            change.condition.check(repository.find_name(session, change.owner_id, change.name) or unknown)
+            found = service.read(change.services, session, change.owner_id, change.name)
+        if found.pool is None:
+            raise NoPool(_NO_POOL)
+        return found, found.pool, self.indexes.held(found.pool.source.key) or found.pool.load()
+
+    def _write(
+        self,
+        found: NamedAnswers,
+        versioned: VersionedPool,
+        alter: Callable[[int], Changes],
+        about: dict[str, Any],
+        note: str | None,
+    ) -> PromptVersion:
+        """Make the next version. `alter`: from the number of the next row that is added to the changes of the pool."""
+        change, version = self.change, found.version
+        with change.services.database.session_scope() as session:
+            lock_owner(session, change.owner_id, change.services.settings)
+            prompt = repository.lock_name(session, change.owner_id, change.name)
+            change.condition.check(prompt)
+            if prompt.version != version.version:
+                raise PreconditionFailed(
+                    f"the name has version {prompt.version} by now; look at it, and send its `ETag`"
+                )
+            assert version.selection_id is not None
+            after = alter(pools.find_next_row(session, versioned))
+            said = Said(version.selection_id, {**version.summary, **about}, found.content, after)
+            return change.add(session, prompt, said, versioned.changes, note)

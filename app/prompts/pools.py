@@ -1,0 +1,157 @@
+"""The pool of a version of a name: the copy of that of a selection, with the rows that were added or taken out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, delete, func, insert, literal, or_, select, update
+from sqlalchemy.orm import Session
+
+from app.errors import NotFound
+from app.lifecycle.pools import unpack_pool
+from app.models import Prompt, PromptContent, PromptExample, PromptPool, StoredPool
+from app.selections.indexes import PoolSource
+from app.services import Services
+from lens_engine.retrieval.pool import Pool, PoolRow
+
+Changes = Mapping[int, PoolRow | None]
+"""What a version has by row in place of what the copy has: a row that was added, or None for one taken out."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedPool:
+    """The pool of a version, before its rows are read."""
+
+    services: Services
+    owner_id: str
+    name: str
+    version: int
+    digest: str  #: of the copy
+    num_copied: int
+    first_added: int  #: number from which added rows are counted
+    changes: Changes = field(default_factory=dict)
+
+    @property
+    def num_rows(self) -> int:
+        added = sum(row is not None for row in self.changes.values())
+        return self.num_copied + 2 * added - len(self.changes)
+
+    @property
+    def source(self) -> PoolSource:
+        # A version never changes, so its pool does not either.
+        key = ("prompt", self.owner_id, self.name, str(self.version))
+        return PoolSource(key, self.num_rows, self.load)
+
+    def load(self) -> Pool:
+        """
+        Raises:
+            NotFound: the name was deleted meanwhile.
+        """
+        with self.services.database.session_scope() as session:
+            data = session.scalar(select(PromptPool.data).where(*_is(self.owner_id, self.name, self.digest)))
+        if data is None:
+            raise NotFound("the prompt with this name was deleted meanwhile")
+        return apply_changes(unpack_pool(data), self.changes)
+
+
+def apply_changes(pool: Pool, changes: Changes) -> Pool:
+    """The pool with these changes."""
+    rows = {row.row: row for row in pool.rows} | dict(changes)
+    return Pool(rows=tuple(row for _, row in sorted(rows.items()) if row is not None))
+
+
+def find_pool(services: Services, session: Session, content: PromptContent, version: int) -> VersionedPool | None:
+    """The pool of a version with this content; None where no prompt finds examples for an input."""
+    if content.pool_digest is None:
+        return None
+    own = _is(content.owner_id, content.name, content.pool_digest)
+    num_copied, first = session.execute(select(PromptPool.num_rows, PromptPool.first_added).where(*own)).one()
+    changes = list_changes(session, content.owner_id, content.name, version)
+    return VersionedPool(
+        services, content.owner_id, content.name, version, content.pool_digest, num_copied, first, changes
+    )
+
+
+class CopiedPool(NamedTuple):
+    """A pool that was copied for a name."""
+
+    digest: str
+    num_rows: int
+
+
+def copy_pool(session: Session, owner_id: str, name: str, selection_id: str, num_rows: int) -> CopiedPool | None:
+    """Copy the pool of a selection for a name; None if the selection has none.
+
+    Args:
+        num_rows: of the dataset of the selection.
+    """
+    own = select(StoredPool.digest, StoredPool.num_rows).where(StoredPool.selection_id == selection_id)
+    found = session.execute(own).one_or_none()
+    if found is None:
+        return None
+    known = select(PromptPool.digest).where(*_is(owner_id, name, found.digest))
+    if session.scalar(known) is None:
+        copied = select(
+            *(literal(value) for value in (owner_id, name)),
+            StoredPool.digest,
+            StoredPool.num_rows,
+            literal(num_rows),
+            StoredPool.data,
+        ).where(StoredPool.selection_id == selection_id)
+        columns = ["owner_id", "name", "digest", "num_rows", "first_added", "data"]
+        session.execute(insert(PromptPool).from_select(columns, copied))
+    return CopiedPool(*found)
+
+
+def list_changes(session: Session, owner_id: str, name: str, version: int) -> dict[int, PoolRow | None]:
+    """The changes of a version, by row."""
+    columns = select(PromptExample.row, PromptExample.text, PromptExample.label)
+    is_current = (
+        PromptExample.since <= version,
+        or_(PromptExample.until.is_(None), PromptExample.until > version),
+    )
+    found = session.execute(columns.where(*_of_name(owner_id, name), *is_current))
+    return {row: None if text is None else PoolRow(row=row, text=text, label=label) for row, text, label in found}
+
+
+def write_changes(session: Session, prompt: Prompt, before: Changes, after: Changes) -> None:
+    """Let the newest version of a locked name have other changes than the version before."""
+    ended = [row for row, change in before.items() if row not in after or after[row] != change]
+    if ended:
+        own = (*_of_name(prompt.owner_id, prompt.name), PromptExample.until.is_(None))
+        session.execute(update(PromptExample).where(*own, PromptExample.row.in_(ended)).values(until=prompt.version))
+    begun = [row for row, change in after.items() if row not in before or before[row] != change]
+    values = [
+        {
+            "owner_id": prompt.owner_id,
+            "name": prompt.name,
+            "row": row,
+            "since": prompt.version,
+            "text": None if (change := after[row]) is None else change.text,
+            "label": None if change is None else change.label,
+        }
+        for row in begun
+    ]
+    if values:
+        session.execute(insert(PromptExample), values)
+
+
+def find_next_row(session: Session, pool: VersionedPool) -> int:
+    """The number of the next row that is added to a name: one that none of its versions had."""
+    own = _of_name(pool.owner_id, pool.name)
+    last = session.scalar(select(func.max(PromptExample.row)).where(*own))
+    return max(pool.first_added, -1 if last is None else last + 1)
+
+
+def delete_pools(session: Session, owner_id: str, name: str) -> None:
+    """Delete the pools of all versions of a name."""
+    session.execute(delete(PromptPool).where(PromptPool.owner_id == owner_id, PromptPool.name == name))
+    session.execute(delete(PromptExample).where(*_of_name(owner_id, name)))
+
+
+def _is(owner_id: str, name: str, digest: str) -> tuple[ColumnElement[bool], ...]:
+    return PromptPool.owner_id == owner_id, PromptPool.name == name, PromptPool.digest == digest
+
+
+def _of_name(owner_id: str, name: str) -> tuple[ColumnElement[bool], ...]:
+    return PromptExample.owner_id == owner_id, PromptExample.name == name

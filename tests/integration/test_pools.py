@@ -1,0 +1,257 @@
+"""Prompts that find examples for each input: rendered as the library asks them, from a pool that no poll reads."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.lifecycle import claims, endings
+from app.lifecycle.claims import PackedCheckpoint
+from app.lifecycle.pools import PackedPool, unpack_pool
+from app.lifecycle.results import SelectionOutcome
+from lens_engine.config import Use
+from lens_engine.result import SelectionResult
+from lens_engine.retrieval.pool import Pool
+from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.types import Example, Phase, StopReason
+from tests.integration.conftest import Selections, run_sql
+from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows
+from tests.integration.samples import make_result, make_rows, problem_of
+from tests.unit.lens_engine.retrieval.odd_texts import TEXTS
+
+TEXT = "a warm film on the hill by night"
+NEW = {"If-None-Match": "*"}
+
+
+def read_shown(prompt: dict[str, Any]) -> list[tuple[int, str]]:
+    return [(one["row"], one["origin"]) for one in prompt["demonstrations"]]
+
+
+@pytest.mark.parametrize("use", ["prompt", "probabilities"])
+def test_prompt_is_what_the_library_asks(client: TestClient, selections: Selections, use: Use) -> None:
+    result = make_finding_result()
+    selection_id = selections.succeeded(result)
+    put = client.put("/prompts/triage", json={"selection_id": selection_id}, headers=NEW)
+    assert (put.json()["form"], put.json()["pool_rows"]) == ("nearest 2", 40)
+    texts = [TEXT, "a dull film at sea", "quite another thing"]
+    for path in (f"/selections/{selection_id}", "/prompts/triage"):
+        rendered = client.post(f"{path}/render", json={"inputs": texts, "use": use}).json()
+        assert [one["prompt"] for one in rendered["prompts"]] == list_asked(result, use, texts)
+        assert rendered["form"] == result.answer_for(use).form.model_dump()
+        assert rendered["pool_rows"] == 40
+        fixed = [(4, "fixed"), (1, "fixed")] if use == "probabilities" else []
+        for one in rendered["prompts"]:
+            assert read_shown(one)[: len(fixed)] == fixed
+            assert [origin for _, origin in read_shown(one)[len(fixed) :]] == ["found", "found"]
+        last = rendered["prompts"][0]["demonstrations"][-1]
+        assert (last["row"], last["label"]) == (18, "positive")
+        assert 0 < last["similarity"] < 1
+
+
+@given(
+    rows=st.lists(st.tuples(TEXTS, st.sampled_from(["positive", "negative"])), min_size=3, max_size=30),
+    texts=st.lists(TEXTS.filter(lambda text: any(one.isalnum() for one in text)), min_size=1, max_size=20),
+)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_is_rendered_as_the_library_asks_it(
+    client: TestClient, selections: Selections, rows: list[tuple[str, str]], texts: list[str]
+) -> None:
+    pool = Pool.of([Example(row + 5, text, label) for row, (text, label) in enumerate(rows)])
+    result = make_finding_result(pool, nearest=3)
+    path = f"/selections/{selections.succeeded(result)}/render"
+    for use in ("prompt", "probabilities"):
+        rendered = client.post(path, json={"inputs": texts, "use": use})
+        assert rendered.status_code == 200, rendered.text
+        assert [one["prompt"] for one in rendered.json()["prompts"]] == [
+            prompt for text in texts for prompt in list_asked(result, use, [text])
+        ]
+
+
+@given(rows=st.lists(TEXTS, max_size=20))
+@settings(max_examples=50, deadline=None)
+def test_pool_is_read_back_as_it_was_stored(rows: list[str]) -> None:
+    pool = Pool.of([Example(3 * row, text, text[:5]) for row, text in enumerate(rows)])
+    packed = PackedPool.of(pool)
+    assert (unpack_pool(packed.data), packed.num_rows) == (pool, len(rows))
+    assert PackedPool.of(Pool(rows=pool.rows)).digest == packed.digest
+
+
+@pytest.mark.parametrize("of", ["selection", "prompt"])
+def test_support_examples_of_an_input(client: TestClient, selections: Selections, of: str) -> None:
+    path = f"/selections/{selections.succeeded(make_finding_result())}"
+    if of == "prompt":
+        client.put("/prompts/triage", json={"selection_id": path.rpartition("/")[2]}, headers=NEW)
+        path = "/prompts/triage"
+    plain = client.get(f"{path}/support-examples").json()
+    assert (plain["demonstrations"], plain["examples"], plain["pool_rows"]) == (None, [], 40)
+    answer = client.get(f"{path}/support-examples", params={"input": TEXT})
+    rendered = client.post(f"{path}/render", json={"input": TEXT}).json()["prompts"][0]
+    shown = answer.json()
+    assert [{**one, "text": None} for one in shown["demonstrations"]] == [
+        {**one, "text": None} for one in rendered["demonstrations"]
+    ]
+    assert [one["text"] for one in shown["demonstrations"]][-1].startswith("a warm film")
+    assert rendered["prompt"].startswith(shown["prompt"])
+    known = {"If-None-Match": answer.headers["etag"]}
+    assert client.get(f"{path}/support-examples", params={"input": TEXT}, headers=known).status_code == 304
+    if of == "selection":  # the ETag of a name is its version
+        other = client.get(f"{path}/support-examples", params={"input": "at sea"}, headers=known)
+        assert (other.status_code, other.json()["demonstrations"] == shown["demonstrations"]) == (200, False)
+
+
+@pytest.mark.parametrize(("text", "what"), [("x" * 1001, "1000"), (" \u200b", "is blank")])
+def test_bad_input_in_an_address_is_refused(client: TestClient, selections: Selections, text: str, what: str) -> None:
+    path = f"/selections/{selections.succeeded(make_finding_result())}/support-examples"
+    refusal = problem_of(client.get(path, params={"input": text}), 400, "bad-request")
+    assert refusal["errors"][0]["pointer"] == "/query/input"
+    assert what in refusal["detail"].replace(",", "")
+
+
+def test_result_has_the_pool_only_if_it_is_asked_for(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    result = make_finding_result()
+    path = f"/selections/{selections.succeeded(result)}"
+    brief, whole = client.get(f"{path}/result"), client.get(f"{path}/result?pool=true")
+    assert ("pool" in brief.json(), brief.json()["pool_rows"]) == (False, 40)
+    assert brief.headers["etag"] != whole.headers["etag"]
+    stored = {name: value for name, value in whole.json().items() if name not in ("selection_id", "pool_rows")}
+    assert SelectionResult.model_validate(stored).with_digest().digest == result.digest
+    assert client.get(f"/selections/{selections.succeeded()}/result").json()["pool_rows"] is None
+    used = client.get("/usage").json()["bytes"]["results"]
+    assert run_sql(database, "DELETE FROM pools") is None
+    assert client.get("/usage").json()["bytes"]["results"] < used
+
+
+def test_pool_goes_with_the_selection_and_stays_with_the_name(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    selection_id = selections.succeeded(make_finding_result())
+    client.put("/prompts/triage", json={"selection_id": selection_id}, headers=NEW)
+    before = client.post("/prompts/triage/render", json={"input": TEXT}).json()
+    assert client.delete(f"/selections/{selection_id}").status_code == 204
+    assert run_sql(database, "SELECT count(*) FROM pools") == 0
+    assert client.post("/prompts/triage/render", json={"input": TEXT}).json() == before
+    used = client.get("/usage").json()["bytes"]["prompts"]
+    assert client.delete("/prompts/triage", headers={"If-Match": "*"}).status_code == 204
+    assert run_sql(database, "SELECT count(*) FROM prompt_pools") == 0
+    assert (used > 0, client.get("/usage").json()["bytes"]["prompts"]) == (True, 0)
+
+
+def test_index_is_made_once_though_many_ask_at_once(
+    client: TestClient, selections: Selections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/selections/{selections.succeeded(make_finding_result())}/render"
+    made, barrier = [], threading.Barrier(8)
+
+    def count(data: bytes) -> Pool:
+        made.append(data)
+        return unpack_pool(data)
+
+    monkeypatch.setattr("app.selections.finding.unpack_pool", count)
+
+    def ask(_: int) -> str:
+        barrier.wait(20)
+        return str(client.post(path, json={"input": TEXT}).json()["prompts"][0]["prompt"])
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(ask, range(8)))) == 1
+    assert len(made) == 1
+
+
+@pytest.fixture
+def save(database: Database) -> Callable[..., None]:
+    """Stores a checkpoint with this best so far, as the heartbeat does."""
+
+    def store(claim: claims.Claim, best: SelectionResult | None, step: int = 1) -> None:
+        packed = PackedCheckpoint.of(Checkpoint("f", Phase.EVALUATE, step, "float32"), best)
+        with database.session_scope() as session:
+            assert claims.save_checkpoint(session, claim, packed)
+
+    return store
+
+
+def make_best(result: SelectionResult) -> SelectionResult:
+    changes = {"partial": True, "stop_reason": StopReason.CANCELLED}
+    return result.model_copy(update=changes).with_digest()
+
+
+def test_running_selection_answers_with_the_best_so_far(
+    client: TestClient, selections: Selections, database: Database, save: Callable[..., None]
+) -> None:
+    claim = selections.running()
+    path = f"/selections/{claim.job_id}"
+    for request in (client.get(f"{path}/support-examples"), client.post(f"{path}/render", json={"input": TEXT})):
+        assert "has chosen no examples yet" in problem_of(request, 409, "not-finished")["detail"]
+        assert "retry-after" in request.headers
+    save(claim, None)
+    problem_of(client.get(f"{path}/support-examples"), 409, "not-finished")
+    save(claim, make_best(make_result(has_classifier=False)), 2)
+    early = client.get(f"{path}/support-examples")
+    shown = early.json()
+    assert (shown["partial"], shown["running"], shown["form"]["kind"]) == (True, True, "fixed")
+    assert (shown["judged"]["accuracy"], shown["judged"]["n"]) == (0.875, 8)
+    assert early.headers["cache-control"] == "no-store"
+    known = {"If-None-Match": early.headers["etag"]}
+    assert client.get(f"{path}/support-examples", headers=known).status_code == 304
+    result = make_finding_result()
+    save(claim, make_best(result), 3)
+    later = client.get(f"{path}/support-examples", headers=known)
+    assert (later.status_code, later.json()["form"]["kind"]) == (200, "nearest")
+    rendered = client.post(f"{path}/render", json={"input": TEXT}).json()
+    assert (rendered["partial"], rendered["running"], rendered["judged"]["n"]) == (True, True, 8)
+    assert [rendered["prompts"][0]["prompt"]] == list_asked(result, "prompt", [TEXT])
+    problem_of(client.get(f"{path}/result"), 409, "not-finished")
+    with database.session_scope() as session:
+        assert endings.finish(session, claim, SelectionOutcome(result))
+    final = client.get(f"{path}/support-examples", headers={"If-None-Match": later.headers["etag"]})
+    assert (final.status_code, final.json()["running"], final.json()["partial"]) == (200, False, False)
+    assert final.headers["cache-control"] == "private, no-cache"
+
+
+def test_pool_of_the_best_so_far_lives_as_long_as_something_names_it(
+    client: TestClient, selections: Selections, database: Database, save: Callable[..., None]
+) -> None:
+    count = "SELECT count(*) FROM pools"
+    claim = selections.running()
+    result = make_finding_result(make_pool_of_rows(range(30)))
+    save(claim, make_best(result))
+    assert "pool" not in run_sql(database, "SELECT best FROM checkpoints")
+    client.post(f"/selections/{claim.job_id}/cancel")
+    with database.session_scope() as session:
+        assert endings.finish_cancelled(session, claim)
+    path = f"/selections/{claim.job_id}"
+    assert client.get(path).json()["digest"] == make_best(result).digest
+    rendered = client.post(f"{path}/render", json={"input": TEXT}).json()
+    assert (rendered["running"], [rendered["prompts"][0]["prompt"]]) == (False, list_asked(result, "prompt", [TEXT]))
+    assert client.post(f"{path}/resume").status_code == 202
+    assert client.post(f"{path}/render", json={"input": TEXT}).json()["running"]
+    claim = selections.claim(claim.job_id)
+    assert run_sql(database, count) == 1
+    with database.session_scope() as session:
+        assert endings.finish(session, claim, SelectionOutcome(make_result()))
+    assert run_sql(database, count) == 0
+    failing = selections.running()
+    save(failing, make_best(result))
+    with database.session_scope() as session:
+        assert endings.fail(session, failing, {"code": "non-finite"})
+    assert run_sql(database, count) == 0
+
+
+def test_evaluation_of_the_prompt_finds_examples_too(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    result = make_finding_result()
+    model = client.app.state.services.settings.default_model  # type: ignore[attr-defined]
+    provenance = result.provenance.model_copy(update={"model": model})
+    selection_id = selections.succeeded(result.model_copy(update={"provenance": provenance}).with_digest())
+    made = client.post(f"/selections/{selection_id}/evaluations", json={"examples": make_rows()[:30]})
+    assert made.status_code == 202, made.text
+    asked = "SELECT jsonb_array_length(spec #> '{prompt,asked,retrieval,pool,rows}') FROM selections WHERE id = :id"
+    assert run_sql(database, asked, id=made.json()["id"]) == 40

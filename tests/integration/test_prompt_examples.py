@@ -1,0 +1,246 @@
+"""A prompt that learns: rows are added to its pool and taken out, each time by a version of the name."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.prompts import examples as decisions
+from tests.integration.conftest import Selections, run_sql
+from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows
+from tests.integration.samples import make_rows, make_spec, pointers_of, problem_of
+
+NEW = {"If-None-Match": "*"}
+ADDED = {"text": "my parcel came too late", "label": "negative"}
+TEXT = "the parcel of my mother came late"
+PATH = "/prompts/triage/examples"
+
+
+@pytest.fixture
+def triage(client: TestClient, selections: Selections) -> str:
+    """A name that says what a selection with a pool found; the id of the selection."""
+    selection_id = selections.succeeded(make_finding_result())
+    put = client.put("/prompts/triage", json={"selection_id": selection_id}, headers=NEW)
+    assert put.status_code == 201, put.text
+    return selection_id
+
+
+def add(client: TestClient, version: int, *examples: dict[str, Any], note: str | None = None) -> Any:
+    body = {"examples": list(examples), **({} if note is None else {"note": note})}
+    return client.post(PATH, json=body, headers={"If-Match": f'"{version}"'})
+
+
+def take_out(client: TestClient, version: int, row: int, **params: str) -> Any:
+    return client.delete(f"{PATH}/{row}", headers={"If-Match": f'"{version}"'}, params=params)
+
+
+def rendered_rows(client: TestClient, text: str = TEXT) -> list[int]:
+    prompt = client.post("/prompts/triage/render", json={"input": text}).json()["prompts"][0]
+    return [one["row"] for one in prompt["demonstrations"]]
+
+
+def list_rows(client: TestClient) -> list[dict[str, Any]]:
+    found = list[dict[str, Any]]()
+    cursor = None
+    while cursor is not None or not found:
+        params = {"limit": 7, **({} if cursor is None else {"cursor": cursor})}
+        page = client.get(PATH, params=params).json()
+        found, cursor = [*found, *page["items"]], page["next"]
+        if cursor is None:
+            break
+    return found
+
+
+def test_added_row_is_shown_by_the_next_prompt(client: TestClient, triage: str) -> None:
+    assert 60 not in rendered_rows(client)
+    changed = add(client, 1, ADDED, note="from the hotline")
+    assert (changed.status_code, changed.headers["etag"]) == (200, '"2"')
+    expected = {"version": 2, "pool_rows": 41, "added": 1, "taken_out": 0, "note": "from the hotline"}
+    assert changed.json().items() >= {**expected, "selection_id": triage}.items()
+    assert rendered_rows(client)[-1] == 60  # the dataset has 60 rows
+    result = make_finding_result()
+    assert result.pool is not None
+    grown = result.pool.model_copy(
+        update={"rows": (*result.pool.rows, result.pool.rows[0].model_copy(update={"row": 60, **ADDED}))}
+    )
+    rendered = client.post("/prompts/triage/render", json={"input": TEXT}).json()
+    assert [rendered["prompts"][0]["prompt"]] == list_asked(make_finding_result(grown), "prompt", [TEXT])
+    assert rendered["pool_rows"] == 41
+
+
+def test_row_that_is_taken_out_is_shown_no_more(client: TestClient, triage: str) -> None:
+    first = rendered_rows(client)[-1]
+    assert take_out(client, 1, first, note="wrong label").json()["note"] == "wrong label"
+    assert first not in rendered_rows(client)
+    assert add(client, 2, ADDED).json()["pool_rows"] == 40
+    assert take_out(client, 3, 60).json().items() >= {"pool_rows": 39, "taken_out": 1, "version": 4}.items()
+    assert 60 not in rendered_rows(client)
+    problem_of(take_out(client, 4, 60), 404, "not-found")
+    assert add(client, 4, ADDED).status_code == 200
+    assert rendered_rows(client)[-1] == 61  # no number is used again
+    assert client.post(f"/selections/{triage}/render", json={"input": TEXT}).json()["pool_rows"] == 40
+
+
+@pytest.mark.usefixtures("triage")
+def test_rows_come_in_pages(client: TestClient) -> None:
+    add(client, 1, ADDED)
+    take_out(client, 2, 5)
+    rows = make_rows()
+    expected = [
+        {"row": row, "text": rows[row]["text"], "label": rows[row]["label"], "added": False}
+        for row in range(40)
+        if row != 5
+    ]
+    assert list_rows(client) == [*expected, {"row": 60, **ADDED, "added": True}]
+    page = client.get(PATH, params={"limit": 1})
+    assert (page.json()["version"], page.json()["pool_rows"], page.headers["etag"]) == (3, 40, '"3"')
+    assert client.get(PATH, headers={"If-None-Match": '"3"'}).status_code == 304
+    problem_of(client.get(PATH, params={"cursor": "YWJj"}), 400, "invalid-cursor")
+
+
+def test_earlier_version_has_its_pool_again(client: TestClient, triage: str) -> None:
+    add(client, 1, ADDED)
+    take_out(client, 2, 5)
+    before = list_rows(client)
+    add(client, 3, {"text": "quite new", "label": "positive"})
+    take_out(client, 4, 60)
+    back = client.put("/prompts/triage", json={"version": 3}, headers={"If-Match": '"5"'})
+    assert back.json().items() >= {"version": 6, "pool_rows": 40, "added": 0, "taken_out": 0}.items()
+    assert list_rows(client) == before
+    first = client.put("/prompts/triage", json={"selection_id": triage}, headers={"If-Match": '"6"'})
+    assert first.json().items() >= {"version": 7, "pool_rows": 40}.items()
+    assert [row["row"] for row in list_rows(client)] == list(range(40))
+    same = client.put("/prompts/triage", json={"selection_id": triage}, headers={"If-Match": '"7"'})
+    assert same.json()["version"] == 7
+    again = client.put("/prompts/triage", json={"version": 5}, headers={"If-Match": '"7"'})
+    assert [row["row"] for row in list_rows(client)] == [*range(5), *range(6, 40), 61], again.text
+    history = client.get("/prompts/triage/versions").json()["items"]
+    assert [one["added"] - one["taken_out"] for one in history] == [0, 0, 0, -1, 1, -1, 1, 0]
+
+
+@pytest.mark.usefixtures("triage")
+def test_one_of_several_changes_at_once_is_made(client: TestClient) -> None:
+    with ThreadPoolExecutor(6) as threads:
+        adding = [threads.submit(add, client, 1, {**ADDED, "text": f"late {number}"}) for number in range(3)]
+        taking = [threads.submit(take_out, client, 1, number) for number in range(10, 13)]
+        codes = sorted(one.result().status_code for one in (*adding, *taking))
+    assert codes == [200, *[412] * 5]
+    assert client.get("/prompts/triage").json()["version"] == 2
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({}, 428, "precondition-required"),
+        ({"If-Match": '"7"'}, 412, "precondition-failed"),
+        (NEW, 412, "precondition-failed"),
+    ],
+)
+@pytest.mark.usefixtures("triage")
+def test_change_says_which_version_it_changes(
+    client: TestClient, headers: dict[str, str], status: int, code: str
+) -> None:
+    problem_of(client.post(PATH, json={"examples": [ADDED]}, headers=headers), status, code)
+    problem_of(client.delete(f"{PATH}/3", headers=headers), status, code)
+
+
+def test_name_that_is_not_there_learns_nothing(client: TestClient) -> None:
+    for headers in ({"If-Match": "*"}, NEW):
+        problem_of(client.post(PATH, json={"examples": [ADDED]}, headers=headers), 404, "not-found")
+    problem_of(client.get(PATH), 404, "not-found")
+    problem_of(client.post("/prompts/triage/dataset"), 404, "not-found")
+
+
+@pytest.mark.parametrize(
+    ("example", "pointer", "what"),
+    [
+        ({"text": " \u200b", "label": "positive"}, "/examples/1/text", "`examples[1].text` is blank"),
+        ({"text": "so", "label": "neutral"}, "/examples/1/label", "none of the labels of the prompt: 'positive'"),
+        ({"text": "x" * 2001, "label": "positive"}, "/examples/1/text", "longer than 2,000 characters"),
+        ({"text": "e" + "\u0301" * 31, "label": "positive"}, "/examples/1/text", "combining marks"),
+        ({"text": "MY parcel came too late ", "label": "negative"}, "/examples/1", "the same as `examples[0]`"),
+        ({"text": "My parcel came too late", "label": "positive"}, "/examples/1", "send the right one alone"),
+        ({"text": "A Warm film at dawn", "label": "positive"}, "/examples/1", "the same as row 0; leave it out"),
+        ({"text": "so"}, "/examples/1/label", "missing"),
+        ({"text": "so", "label": 5}, "/examples/1/label", "must be a string"),
+    ],
+)
+@pytest.mark.usefixtures("triage")
+def test_bad_row_is_refused_by_its_name(client: TestClient, example: dict[str, Any], pointer: str, what: str) -> None:
+    refusal = problem_of(add(client, 1, ADDED, example), 422, "invalid-request")
+    assert pointers_of(refusal) == [pointer]
+    assert what in refusal["detail"]
+    assert client.get("/prompts/triage").json()["version"] == 1
+
+
+@pytest.mark.usefixtures("triage")
+def test_contradiction_names_the_row_and_how_to_go_on(client: TestClient) -> None:
+    sent = {"text": "A WARM film in spring", "label": "negative"}
+    refusal = problem_of(add(client, 1, ADDED, sent), 409, "contradicting-example")
+    (error,) = refusal["errors"]
+    assert (error["pointer"], error["row"]) == ("/examples/1", 12)
+    assert "'negative' in place of 'positive'" in error["detail"]
+    assert "DELETE /prompts/triage/examples/12" in error["detail"]
+    assert take_out(client, 1, 12).status_code == 200
+    assert add(client, 2, ADDED, sent).status_code == 200
+    shown = problem_of(
+        add(client, 3, {"text": "a fine cast at dawn", "label": "negative"}), 409, "contradicting-example"
+    )
+    assert "every prompt shows that one" in shown["detail"]
+    assert "prompts of this name show" in problem_of(take_out(client, 3, 1), 409, "example-in-use")["detail"]
+
+
+def test_fixed_prompt_learns_nothing_and_says_why(client: TestClient, selections: Selections) -> None:
+    client.put("/prompts/triage", json={"selection_id": selections.succeeded()}, headers=NEW)
+    for refused in (add(client, 1, ADDED), take_out(client, 1, 3)):
+        assert "shows the same support examples" in problem_of(refused, 409, "no-pool")["detail"]
+    page = client.get(PATH).json()
+    assert (page["items"], page["pool_rows"], page["next"]) == ([], None, None)
+    problem_of(client.post("/prompts/triage/dataset"), 409, "no-pool")
+
+
+@pytest.mark.usefixtures("triage")
+def test_pool_has_a_largest_size(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decisions, "MOST_POOL_ROWS", 41)
+    assert add(client, 1, ADDED).status_code == 200
+    assert "more than 41" in problem_of(add(client, 2, {**ADDED, "text": "so"}), 413, "pool-full")["detail"]
+
+
+@pytest.mark.usefixtures("triage")
+def test_request_has_a_largest_number_of_rows(client: TestClient) -> None:
+    many = [{"text": f"parcel {number} is late", "label": "negative"} for number in range(201)]
+    assert "200 items" in problem_of(add(client, 1, *many), 422, "invalid-request")["detail"]
+    assert add(client, 1, *many[:200]).json()["added"] == 200
+
+
+def test_last_row_stays(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.succeeded(make_finding_result(make_pool_of_rows([7])))
+    client.put("/prompts/triage", json={"selection_id": selection_id}, headers=NEW)
+    problem_of(take_out(client, 1, 7), 409, "example-in-use")
+
+
+@pytest.mark.usefixtures("triage")
+def test_added_rows_count_among_the_bytes_of_an_owner(
+    client: TestClient, make_client: Callable[..., TestClient], database: Database
+) -> None:
+    before = client.get("/usage").json()["bytes"]["total"]
+    tight = make_client(max_owner_bytes=before + 1000)
+    problem_of(add(tight, 1, {"text": "late " * 300, "label": "negative"}), 413, "owner-full")
+    assert client.get("/prompts/triage").json()["version"] == 1
+    assert add(tight, 1, ADDED).status_code == 200
+    assert client.delete("/prompts/triage", headers={"If-Match": '"2"'}).status_code == 204
+    assert run_sql(database, "SELECT count(*) FROM prompt_examples") == 0
+
+
+@pytest.mark.usefixtures("triage")
+def test_new_selection_starts_from_the_examples_of_a_name(client: TestClient) -> None:
+    add(client, 1, ADDED)
+    made = client.post("/prompts/triage/dataset")
+    assert (made.status_code, made.json()["rows"], made.json()["name"]) == (201, 41, "triage")
+    assert made.headers["location"] == f"/datasets/{made.json()['id']}"
+    assert client.post("/prompts/triage/dataset").status_code == 200
+    submitted = client.post("/selections", json={"spec": make_spec(), "dataset_id": made.json()["id"]})
+    assert submitted.status_code == 202, submitted.text
