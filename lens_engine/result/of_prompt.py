@@ -6,40 +6,36 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import ArgmaxHead, PriorHead
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.config import Use
-from lens_engine.errors import InvalidConfig
 from lens_engine.result.parts import SupportExamples
 from lens_engine.result.selection_result import SelectionResult
-from lens_engine.retrieval.pool import Retrieval
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Example
 
 
-def classifier_of_prompt(result: SelectionResult, use: Use | None = None) -> Classifier:
+def classifier_of_prompt(result: SelectionResult, use: Use | None = None, *, is_fixed: bool = False) -> Classifier:
     """The prompt of the support examples as a classifier, with the head of its use, whatever classifier was chosen.
 
     Args:
         use: use for which the prompt is the best; None for that of the run.
+        is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
 
     Raises:
-        InvalidConfig: the result has no task: another release of Lens wrote it.
+        InvalidConfig: the result has no task, or not the pool of its prompt.
     """
-    if result.task is None:
-        raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
-    task, answer, made_of = result.task, result.answer_for(use), result.provenance
-    examples = [Example(one.row, one.text, one.label) for one in answer.examples]
-    head = head_of_prompt(task, answer)
-    other, form = result.classifier, answer.form
-    retrieval = None if result.pool is None or not form.nearest else Retrieval(form=form, pool=result.pool)
+    answer, made_of, other = result.answer_for(use), result.provenance, result.classifier
+    answer = answer.plain if is_fixed else answer
+    prompt, form = result.prompt_of(answer), answer.form
+    assert result.task is not None  # otherwise it has no prompt
+    task, head = result.task, head_of_prompt(result.task, answer)
     return Classifier(
         task=task,
-        prompts=(Prompt(rows=answer.rows, demonstrations=task.task().render_prefix(examples)),),
+        prompts=(Prompt(rows=prompt.rows, demonstrations=prompt.fixed),),
         head=head,
         fit_rows=answer.judged.n if answer.judged and head.kind == "prior" else 0,
         model=ModelRecord(model=made_of.model, revision=made_of.revision, dtype=made_of.dtype, device=made_of.device),
         tokens_per_input=_mean_query_tokens(result, answer) + form.nearest * _mean_demonstration_tokens(answer),
         tokens_held=result.opening_tokens + sum(one.tokens for one in answer.examples),
         most_tokens=result.most_tokens,
-        retrieval=retrieval,
+        retrieval=prompt.retrieval,
         test=answer.test,
         input=other and other.input,
     )

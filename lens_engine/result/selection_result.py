@@ -11,6 +11,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Use
+from lens_engine.errors import InvalidConfig
 from lens_engine.result.examples import SupportExample
 from lens_engine.result.parts import (
     Lead,
@@ -25,9 +26,10 @@ from lens_engine.result.parts import (
     Verdict,
 )
 from lens_engine.result.summary import represent, summarise
-from lens_engine.retrieval.pool import Pool
+from lens_engine.retrieval.pool import Pool, Retrieval
+from lens_engine.retrieval.prompts import PromptRenderer, RenderedPrompt
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Record, StopReason
+from lens_engine.types import Example, Record, StopReason
 
 _NOT_DIGESTED: dict[str, Any] = {
     "cost": True,
@@ -135,6 +137,35 @@ class SelectionResult(Record):
     def rows(self) -> tuple[int, ...]:
         """Rows of the support examples, in order."""
         return self.answer.rows
+
+    def render(self, text: str, use: Use | None = None) -> RenderedPrompt:
+        """The prompt of an input, as it was evaluated, and the rows that were found for it, with their similarity.
+
+        Args:
+            use: use for which the prompt is the best; None for that of the run.
+
+        Raises:
+            InvalidConfig: the result has no task, or not the pool of its prompt.
+        """
+        return self.prompt_of(self.answer_for(use)).render([text])[0]
+
+    def prompt_of(self, answer: SupportExamples) -> PromptRenderer:
+        """The prompt of these support examples, of any form.
+
+        Raises:
+            InvalidConfig: as `render`.
+        """
+        if self.task is None:
+            raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
+        examples = [Example(one.row, one.text, one.label) for one in answer.examples]
+        if not answer.form.nearest:
+            return PromptRenderer.of(self.task.task(), examples, None)
+        if self.pool is None:
+            raise InvalidConfig(
+                f"the prompt has the form {answer.form.name}, and the result has not the pool in which it finds rows",
+                field="result",
+            )
+        return PromptRenderer.of(self.task.task(), examples, Retrieval(form=answer.form, pool=self.pool))
 
     def summary(self) -> str:
         """What to use, accuracies with those of the rivals, support examples in order, and cost; some 30 lines."""
