@@ -5,6 +5,7 @@ The service stores the JSON of these models, the API serves it, and `lens select
 parts              what a result is made of
 examples           a support example, and how much it helps
 selection_result   the result
+forms              how the prompt finds its demonstrations, and what was tried
 of_prompt          the support examples of a result as a classifier
 tables             support examples, prompts and classifiers as tables of strings
 summary            sentences about a result, and the result as text and HTML
