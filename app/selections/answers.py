@@ -3,9 +3,11 @@
 Another release may have stored it. So it is shown as it is stored, and is not validated.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from starlette.responses import Response
@@ -13,22 +15,37 @@ from starlette.responses import Response
 from app.errors import NoClassifier, NoResult
 from app.models import Report
 from app.selections.measured_forms import MeasuredForm
+from app.selections.pools import read_pool
 from app.selections.rendering import RenderBody, Rendered, RenderedPrompt
 from app.selections.schemas import Advice, BestOut, SupportExamplesOut
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
 from lens_engine.config import Use
-from lens_engine.exports import FORMATS, FormatName, Source, write_export
+from lens_engine.errors import InvalidConfig
+from lens_engine.exports import FORMATS, ExportName, Source, write_export
+from lens_engine.exports.folder import ZIP_TYPE, pack, write_folder
 from lens_engine.predicting.subject import digest_prompt
-from lens_engine.result import SupportExamples
+from lens_engine.result import Provenance, SupportExamples
+from lens_engine.result.of_prompt import PromptOfAnswer
+from lens_engine.retrieval.pool import Pool
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Example
 
-READ_BY_PRODUCTION = ("task", "support_examples", "partial", "verdict")
+READ_BY_PRODUCTION = (
+    *("task", "support_examples", "partial", "verdict", "pool"),
+    *("provenance", "most_tokens", "opening_tokens"),  # what asks the prompt
+)
 """The fields of a result that are read here."""
 
 OTHER_RELEASE = "another release of the service stored this result; submit a new selection"
 _OF_ANSWER = ("use", "method", "examples", "prompt", "label_biases")
+
+
+class AskedPrompt(NamedTuple):
+    """A prompt as a classifier, and its use."""
+
+    classifier: Classifier
+    use: Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +83,28 @@ class Answers:
             NoResult: another release stored the result in a form that this one cannot export.
         """
         try:
-            answer = SupportExamples.model_validate(self._pick(use)).plain
+            answer = SupportExamples.model_validate(self._pick(use))
         except ValidationError as error:
             raise NoResult(OTHER_RELEASE) from error
-        return Export(Source(self._read_task(), answer, self.model))
+        return Export(Source.of_answer(self._read_task(), answer, self.model), partial(read_pool, self.result))
+
+    def make_classifier(self, use: Use | None) -> AskedPrompt:
+        """The prompt for a use as a classifier, of any form.
+
+        Raises:
+            NoResult: another release stored the result.
+        """
+        record, stored = self._read_task(), self.result
+        try:
+            answer = SupportExamples.model_validate(self._pick(use))
+            origin = Provenance.model_validate(stored.get("provenance"))
+            pool = read_pool(stored) if answer.form.nearest else None
+            prompt = PromptOfAnswer(
+                record, answer, origin, pool, stored.get("most_tokens"), stored.get("opening_tokens") or 0
+            )
+            return AskedPrompt(prompt.classifier(), answer.use)
+        except (ValidationError, InvalidConfig) as error:
+            raise NoResult(OTHER_RELEASE) from error
 
     def render(self, body: RenderBody, classifier: Classifier | None) -> Rendered:
         """The prompts for each input: of the support examples, or of this classifier.
@@ -139,6 +174,7 @@ class Export:
     """Support examples that are exported."""
 
     source: Source
+    load_pool: Callable[[], Pool | None]
 
     @property
     def digest(self) -> str:
@@ -148,18 +184,34 @@ class Export:
     @property
     def version(self) -> str:
         """Text that differs whenever a file differs."""
-        return f"{self.source.task.model_dump_json()}{self.source.answer.model_dump_json()}{self.source.model}"
+        source = self.source
+        return f"{source.task.model_dump_json()}{source.answer.model_dump_json()}{source.model}{source.best}"
 
-    def answer(self, format: FormatName, measured: MeasuredForm | None) -> Response:
-        """The file, with what an evaluation found of its form."""
+    def answer(self, format: ExportName, measured: MeasuredForm | None) -> Response:
+        """The file, or an archive of files, with what an evaluation found of its form."""
+        if format == "folder":
+            content = pack(write_folder(self.source, self.load_pool()))
+            headers = {
+                "Content-Disposition": 'attachment; filename="prompt.zip"',
+                "X-Format-Matches-Evaluation": "true",
+                **_describe_form(self.source.chosen),
+            }
+            return Response(content, media_type=ZIP_TYPE, headers=headers)
         kind = FORMATS[format]
         headers = {
             "Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"',
             "X-Format-Matches-Evaluation": "true" if kind.is_evaluated_prompt(self.source.task) else "null",
+            **_describe_form(self.source.answer),
         }
         if measured is not None:
             headers |= measured.headers
         return Response(write_export(self.source, format), media_type=kind.media_type, headers=headers)
+
+
+def _describe_form(answer: SupportExamples) -> dict[str, str]:
+    """Headers of an export that has this prompt."""
+    accuracy = None if answer.test is None else answer.test.accuracy
+    return {"X-Prompt-Form": answer.form.name, "X-Prompt-Accuracy": json.dumps(accuracy)}
 
 
 def read_accuracy(answer: Mapping[str, Any], use: Use) -> float | None:

@@ -21,7 +21,7 @@ from app.web.openapi import not_modified, refusals, sends
 from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
-from lens_engine.exports import FormatName
+from lens_engine.exports import ExportName
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
 from lens_engine.result.documents import write_html, write_markdown
 
@@ -31,7 +31,7 @@ UseParameter = Annotated[
     Use | None, Query(description="Use for which the prompt is the best; default: that of the selection.")
 ]
 
-FormatParameter = Annotated[FormatName, Query(description="Form of the file.")]
+FormatParameter = Annotated[ExportName, Query(description="Form of the file.")]
 
 router = APIRouter(prefix="/selections", tags=["selections"], dependencies=OWNER_ROUTE)
 
@@ -140,6 +140,9 @@ def export_support_examples(asked: AskedDep, format: FormatParameter = "json", u
     `text`, `json`, `lm-eval`, `python` and `typescript` give a model the prompt that was evaluated. Others do not:
     `X-Format-Matches-Evaluation` is `null` until an evaluation of this `form` judged the test rows. Then it says
     whether all answers are the same, and `X-Format-Accuracy` how often they are right.
+
+    `folder` is a ZIP archive that renders the prompt of each input. Where the best prompt finds demonstrations for each
+    input, the other formats have its fixed form: `X-Prompt-Form` is `fixed`, and `X-Prompt-Accuracy` its accuracy.
     """
     with asked.services.database.session_scope() as session:
         report = asked.report(session)
@@ -149,7 +152,7 @@ def export_support_examples(asked: AskedDep, format: FormatParameter = "json", u
 
 
 def answer_export(
-    export: Export, format: FormatName, if_none_match: str | None, measured: MeasuredForm | None
+    export: Export, format: ExportName, if_none_match: str | None, measured: MeasuredForm | None
 ) -> Response:
     """The file, or 304. The same prompt in the same format is the same file until an evaluation says more of it."""
     etag = make_etag(f"export-{format}", export.version, str(measured and measured.id))

@@ -25,11 +25,12 @@ from lens_engine.result.parts import (
     TriedWording,
     Verdict,
 )
+from lens_engine.result.rendering import find_renderer
 from lens_engine.result.summary import represent, summarise
-from lens_engine.retrieval.pool import Pool, Retrieval
-from lens_engine.retrieval.prompts import PromptRenderer, RenderedPrompt
+from lens_engine.retrieval.pool import Pool
+from lens_engine.retrieval.prompts import RenderedPrompt
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Example, Record, StopReason
+from lens_engine.types import Record, StopReason
 
 _NOT_DIGESTED: dict[str, Any] = {
     "cost": True,
@@ -147,25 +148,9 @@ class SelectionResult(Record):
         Raises:
             InvalidConfig: the result has no task, or not the pool of its prompt.
         """
-        return self.prompt_of(self.answer_for(use)).render([text])[0]
-
-    def prompt_of(self, answer: SupportExamples) -> PromptRenderer:
-        """The prompt of these support examples, of any form.
-
-        Raises:
-            InvalidConfig: as `render`.
-        """
         if self.task is None:
             raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
-        examples = [Example(one.row, one.text, one.label) for one in answer.examples]
-        if not answer.form.nearest:
-            return PromptRenderer.of(self.task.task(), examples, None)
-        if self.pool is None:
-            raise InvalidConfig(
-                f"the prompt has the form {answer.form.name}, and the result has not the pool in which it finds rows",
-                field="result",
-            )
-        return PromptRenderer.of(self.task.task(), examples, Retrieval(form=answer.form, pool=self.pool))
+        return find_renderer(self.task, self.answer_for(use), self.pool).render([text])[0]
 
     def summary(self) -> str:
         """What to use, accuracies with those of the rivals, support examples in order, and cost; some 30 lines."""
