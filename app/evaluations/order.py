@@ -20,6 +20,7 @@ from app.lifecycle.rows import weigh_answers
 from app.models import Job
 from app.selections import service
 from app.selections.answers import OTHER_RELEASE
+from app.selections.pools import read_result
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.predicting.evaluation import join_labels
@@ -35,7 +36,6 @@ from lens_engine.predicting.subject import (
 )
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.result import SelectionResult
-from lens_engine.result.of_prompt import classifier_of_prompt
 
 MOST_REORDERED = 20_000
 """Answers in other orders that one evaluation may ask for: they are not kept, so a lost attempt asks them again."""
@@ -89,7 +89,7 @@ def _read(body: RawSubmission, desk: Desk) -> tuple[EvaluationRequest, Labelled 
 def _read_result(desk: Desk, session: Session, selection_id: str) -> SelectionResult:
     report = service.get_report(desk.services, session, desk.owner_id, selection_id)
     try:
-        return SelectionResult.model_validate(report.result)
+        return read_result(report)
     except ValidationError as error:
         raise NoResult(OTHER_RELEASE) from error
 
@@ -99,8 +99,9 @@ def _find_subject(
 ) -> Subject:
     if wanted.prompts == "classifier":
         return service.get_classifier(desk.services, session, desk.owner_id, selection_id)
+    is_fixed = wanted.fixed or wanted.form is not None  # a chat holds fixed demonstrations alone
     with invalid_inputs(inline=False):
-        return PromptSubject(answer=result.answer_for(wanted.use), asked=classifier_of_prompt(result, wanted.use))
+        return PromptSubject.of_result(result, wanted.use, is_fixed=is_fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +125,8 @@ class _Judging:
             check_changes(self.subject, changes)
             if rows is not None:
                 join_labels(asked.labels, rows.examples)  # refuses a label that the selection did not have
-        if wanted.orders and not isinstance(self.subject, PromptSubject):
-            raise Unprocessable.at("/spec/orders", "a classifier has no other orders; leave `orders` out")
+        if not isinstance(self.subject, PromptSubject):
+            self._refuse_wishes_of_prompts()
         places, warnings = None, list[str]()
         if rows is None:
             rows, places = self._own_rows()
@@ -155,6 +156,12 @@ class _Judging:
             warnings=tuple(warnings),
             answer_bytes=weigh_answers(num_rows, asked.labels),
         )
+
+    def _refuse_wishes_of_prompts(self) -> None:
+        if self.wanted.orders:
+            raise Unprocessable.at("/spec/orders", "a classifier has no other orders; leave `orders` out")
+        if self.wanted.fixed:
+            raise Unprocessable.at("/spec/fixed", "a classifier has no other form; leave `fixed` out")
 
     @property
     def _asked(self) -> Classifier:
