@@ -2,13 +2,14 @@
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
 
-from lens_cli.refusals import check_output, refusing
+from lens_cli.refusals import RefusedInput, check_output, refusing
 from lens_cli.result_file import read_result
 from lens_cli.views.notes import show_note
 from lens_engine.config import Use
@@ -18,7 +19,7 @@ from lens_engine.errors import ModelMismatch
 if TYPE_CHECKING:
     from lens_engine.result import SelectionResult
 
-LOGIT_BIAS = "logit-bias"
+LOGIT_BIAS, FOLDER = "logit-bias", "folder"
 
 _OTHER_PROMPT = "a model does not get the prompt that was evaluated from this form; measure it before you rely on it"
 _FIRST_TOKENS = (
@@ -36,7 +37,7 @@ def export(
         str,
         typer.Option(
             help="Format: json, text, jsonl, csv, openai-chat, anthropic, gemini, langchain, dspy, promptfoo, lm-eval, "
-            "python, typescript, markdown or logit-bias. Of a classifier: python or typescript."
+            "python, typescript, markdown, logit-bias or folder. Of a classifier: python or typescript."
         ),
     ] = "text",
     use: Annotated[
@@ -51,7 +52,9 @@ def export(
             show_default=False,
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="File to write; default: standard output.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write, or a new or empty folder; default: standard output.")
+    ] = None,
 ) -> None:
     """Write the support examples of a result, or a classifier, in the form that another tool loads.
 
@@ -62,6 +65,9 @@ def export(
     result, they ask the prompt of its support examples; for the classifier, give the file that lens select --classifier
     wrote. A classifier of hidden states or of words has no such code, because it needs lens classify.
 
+    `folder` has a Python module without dependencies that renders the prompt of each input, also where the prompt finds
+    demonstrations for each input. The other formats then have its fixed form, and a note says so.
+
     `logit-bias` is the body of a completion of one token. It is exact where each label word is one token.
 
     Examples:
@@ -69,8 +75,12 @@ def export(
         lens export result.json --format openai-chat --output prompt.json
 
         lens export classifier.json --format python --output classifier.py
+
+        lens export result.json --format folder --output prompt
     """
     with refusing():
+        if format == FOLDER:
+            return _export_folder(result, cast(Use | None, use), output)
         check_output(output)
         content, note = _export_classifier(result, format), None
         if content is None:
@@ -82,6 +92,26 @@ def export(
         replace_file(output, content)
     if note:
         show_note(note, Console(stderr=True))
+    return None
+
+
+def _export_folder(path: Path, use: Use | None, output: Path | None) -> None:
+    """Write the folder, whole or not at all."""
+    from lens_engine.exports import export_folder
+
+    if output is None:
+        raise RefusedInput("a folder cannot be written to standard output; name one by --output", "where: --output")
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise RefusedInput(f"{output} exists and is no empty folder; name another", "where: --output")
+    if not output.exists():
+        check_output(output)
+    files = export_folder(read_result(path), use=use)
+    with tempfile.TemporaryDirectory(dir=output.absolute().parent, prefix=f".{output.name}-") as made:
+        whole = Path(made, output.name)
+        whole.mkdir()
+        for name, content in files.items():
+            (whole / name).write_bytes(content)
+        whole.replace(output)
 
 
 def _export_classifier(path: Path, format: str) -> bytes | None:
@@ -100,15 +130,17 @@ def _export_classifier(path: Path, format: str) -> bytes | None:
 
 def _export_result(path: Path, format: str, use: Use | None, model: str | None) -> tuple[bytes, str | None]:
     """The export of a result, and a note on it."""
-    from lens_engine.exports import FORMATS, FormatName, export_support_examples
+    from lens_engine.exports import FORMATS, FormatName, Source, export_support_examples
 
     result = read_result(path)
     if format == LOGIT_BIAS:
-        content = _export_logit_bias(result, use, model)
-        return content, None if json.loads(content)["is_exact"] else _FIRST_TOKENS
+        content, source = _export_logit_bias(result, use, model), Source.of_result(result, use)
+        told = [source.note, None if json.loads(content)["is_exact"] else _FIRST_TOKENS]
+        return content, " ".join(filter(None, told)) or None
     content = export_support_examples(result, cast(FormatName, format), use=use)
-    assert result.task is not None  # otherwise there is no export
-    return content, None if FORMATS[cast(FormatName, format)].is_evaluated_prompt(result.task) else _OTHER_PROMPT
+    source = Source.of_result(result, use)
+    is_evaluated = FORMATS[cast(FormatName, format)].is_evaluated_prompt(source.task)
+    return content, " ".join(filter(None, [source.note, None if is_evaluated else _OTHER_PROMPT])) or None
 
 
 def _export_logit_bias(result: "SelectionResult", use: Use | None, model: str | None) -> bytes:

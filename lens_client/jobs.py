@@ -183,7 +183,7 @@ class Evaluations(Jobs[Evaluation]):
 
         Args:
             dataset: path or content of a CSV or JSONL file.
-            spec: prompts, use, model, form, orders, num_prompts and name; see docs/api.md.
+            spec: prompts, use, fixed, model, form, orders, num_prompts and name; see docs/api.md.
             idempotency_key: a repeat with the same key makes no second evaluation; drawn by default.
             parts: as of `Selections.submit`.
         """
@@ -212,12 +212,12 @@ class Predictions(Jobs[Prediction]):
         idempotency_key: str | None = None,
         **parts: Any,
     ) -> Prediction:
-        """Classify texts with the classifier of a selection or of a name; give one of both.
+        """Classify texts with the classifier or the prompt of a selection or of a name; give one of both.
 
         Args:
             texts: path or content of a CSV or JSONL file, or a list of texts.
             idempotency_key: a repeat with the same key makes no second prediction; drawn by default.
-            parts: `text_column`, `delimiter` and `encoding` of a file.
+            parts: `spec` (prompts and use; see docs/api.md), and `text_column`, `delimiter` and `encoding` of a file.
         """
         path = path_of_predictions(selection_id, prompt_name)
         files, given = split_texts(texts, parts)

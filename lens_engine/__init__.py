@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lens_engine.config import SelectionConfig
     from lens_engine.errors import LensError
     from lens_engine.estimator import LensClassifier
-    from lens_engine.exports import export_support_examples
+    from lens_engine.exports import export_folder, export_support_examples
     from lens_engine.language_model.loading.load import load_scorer
     from lens_engine.language_model.open_model import LanguageModel, open_model
     from lens_engine.pipeline import select_support_examples
@@ -50,6 +50,7 @@ __all__ = [
     "TokenPrices",
     "Verbalizer",
     "estimate_cost",
+    "export_folder",
     "export_support_examples",
     "load_scorer",
     "open_model",
@@ -76,6 +77,7 @@ _HOME = {
     "TokenPrices": "scoring.endpoints.spending",
     "Verbalizer": "task.verbalizer",
     "estimate_cost": "run.preparation",
+    "export_folder": "exports",
     "export_support_examples": "exports",
     "load_scorer": "language_model.loading.load",
     "open_model": "language_model.open_model",

@@ -95,7 +95,10 @@ def run_evaluation(run: Running) -> Outcome | None:
     except Stopped:
         return None
     known = dict(spec.known) or None
-    return EvaluationOutcome(measure(classifier, spec.changes, work.examples, predictions, known=known, order=order))
+    notes = subject.notes if isinstance(subject, PromptSubject) else ()
+    return EvaluationOutcome(
+        measure(classifier, spec.changes, work.examples, predictions, known=known, order=order, notes=notes)
+    )
 
 
 def _measure_orders(

@@ -36,7 +36,6 @@ from lens_engine.predicting.subject import (
 )
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.result import SelectionResult
-from lens_engine.result.of_prompt import classifier_of_prompt
 
 MOST_REORDERED = 20_000
 """Answers in other orders that one evaluation may ask for: they are not kept, so a lost attempt asks them again."""
@@ -101,8 +100,9 @@ def _find_subject(
 ) -> Subject:
     if wanted.prompts == "classifier":
         return service.get_classifier(desk.services, session, desk.owner_id, selection_id)
+    is_fixed = wanted.fixed or wanted.form is not None  # a chat holds fixed demonstrations alone
     with invalid_inputs(inline=False):
-        return PromptSubject(answer=result.answer_for(wanted.use), asked=classifier_of_prompt(result, wanted.use))
+        return PromptSubject.of_result(result, wanted.use, is_fixed=is_fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ class _Judging:
             check_changes(self.subject, changes)
             if rows is not None:
                 join_labels(asked.labels, rows.examples)  # refuses a label that the selection did not have
-        if wanted.orders and not isinstance(self.subject, PromptSubject):
-            raise Unprocessable.at("/spec/orders", "a classifier has no other orders; leave `orders` out")
+        if not isinstance(self.subject, PromptSubject):
+            self._refuse_wishes_of_prompts()
         places, warnings = None, list[str]()
         if rows is None:
             rows, places = self._own_rows()
@@ -157,6 +157,12 @@ class _Judging:
             warnings=tuple(warnings),
             answer_bytes=weigh_answers(num_rows, asked.labels),
         )
+
+    def _refuse_wishes_of_prompts(self) -> None:
+        if self.wanted.orders:
+            raise Unprocessable.at("/spec/orders", "a classifier has no other orders; leave `orders` out")
+        if self.wanted.fixed:
+            raise Unprocessable.at("/spec/fixed", "a classifier has no other form; leave `fixed` out")
 
     @property
     def _asked(self) -> Classifier:

@@ -27,5 +27,6 @@ def _present_spec(stored: dict[str, Any]) -> dict[str, Any]:
         "orders": stored.get("orders", 0),
         "prompts": "classifier" if prompt is None else "support_examples",
         "use": None if prompt is None else prompt["answer"]["use"],
+        "prompt_form": None if prompt is None else prompt["answer"].get("form"),
         "rows": None if stored.get("rows") is None else len(stored["rows"]),
     }

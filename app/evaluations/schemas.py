@@ -10,6 +10,7 @@ from app.web.validation import Incoming
 from lens_engine.config import Use
 from lens_engine.exports import FormatName
 from lens_engine.predicting.evaluation import EvaluationResult
+from lens_engine.retrieval.form import PromptForm
 
 MOST_ORDERS = 32
 
@@ -29,14 +30,18 @@ class EvaluationRequest(Incoming):
     model: ModelName | None = Field(
         default=None, description="Model that is asked, from GET /models; null for that of the selection."
     )
+    fixed: bool = Field(
+        default=False,
+        description="Whether the prompt of fixed demonstrations is judged, also where another form is the best.",
+    )
     form: FormatName | None = Field(
         default=None,
         description="Format of exports whose turns of a chat are asked, by the chat template of the model; null for "
-        "the template of the selection.",
+        "the template of the selection. It judges the fixed form of the prompt, because it holds no other.",
         examples=["openai-chat"],
     )
     orders: Annotated[int, Field(ge=0, le=MOST_ORDERS)] = Field(
-        default=0, description="Number of other orders of the same demonstrations that are judged too."
+        default=0, description="Number of other orders of the fixed demonstrations that are judged too."
     )
     num_prompts: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="Number of prompts of a classifier that are asked, the first; null for all."
@@ -86,6 +91,9 @@ class EvaluationView(Outgoing):
     model: str | None = Field(description="Name of the model; null for a bag of words.")
     form: AsStored[FormatName | None] = Field(
         description="Format of exports whose turns are asked; null for the template."
+    )
+    prompt_form: AsStored[PromptForm | None] = Field(
+        description="How the prompt finds the demonstrations of an input; null for a classifier."
     )
     orders: int = Field(description="Number of other orders that are judged too.")
     num_prompts: int | None = Field(description="Number of prompts that are asked; null for all.")

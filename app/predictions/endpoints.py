@@ -26,7 +26,7 @@ from app.web.openapi import not_modified, refusals
 from app.web.rate_limits import SUBMISSION_LIMIT
 from lens_engine.predicting.table import MEDIA_TYPES, PredictedTable, TableFormat, write_table
 
-SubmissionDep = Annotated[RawSubmission, submission_of("texts", "text_column", *DIALECT_PARTS)]
+SubmissionDep = Annotated[RawSubmission, submission_of("texts", "spec", "text_column", *DIALECT_PARTS)]
 
 life = make_routes(
     View(
@@ -62,7 +62,7 @@ def submit_prediction(
     owner: OwnerDep,
     key: KeyDep,
 ) -> Response:
-    """Classify the texts of a file with the classifier of a selection."""
+    """Classify the texts of a file with the classifier of a selection, or with its prompt."""
     order = PredictionOrder(selection_id=selection_id)
     return answer_submission(services, "prediction", intake.submit(owner, order, submission, key))
 
@@ -76,7 +76,7 @@ def submit_named_prediction(
     owner: OwnerDep,
     key: KeyDep,
 ) -> Response:
-    """Classify the texts of a file with the classifier that a name says now."""
+    """Classify the texts of a file with the classifier that a name says now, or with its prompt."""
     order = PredictionOrder(prompt_name=name)
     return answer_submission(services, "prediction", intake.submit(owner, order, submission, key))
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.intake.parts import READING_PARTS
-from app.predictions.schemas import PredictionBody
+from app.predictions.schemas import PredictionBody, PredictionRequest
 from app.web.openapi import REFERENCE, named, sends
 from lens_engine.predicting.table import MEDIA_TYPES
 
@@ -16,12 +16,16 @@ SCHEMAS: dict[str, Any] = {
     "PredictionForm": {
         "type": "object",
         "title": "PredictionForm",
-        "description": "The form of a prediction: texts as a file.",
+        "description": "The form of a prediction: texts as a file, and the spec as JSON.",
         "required": ["texts"],
-        "properties": {"texts": _FILE, **{name: one for name, one in READING_PARTS.items() if name != "label_column"}},
+        "properties": {
+            "texts": _FILE,
+            "spec": named(PredictionRequest),
+            **{name: one for name, one in READING_PARTS.items() if name != "label_column"},
+        },
     }
 }
-MODELS = (PredictionBody,)
+MODELS = (PredictionRequest, PredictionBody)
 
 BODY: dict[str, Any] = {
     "requestBody": {
@@ -30,6 +34,7 @@ BODY: dict[str, Any] = {
             "application/json": {"schema": named(PredictionBody)},
             "multipart/form-data": {
                 "schema": {"$ref": REFERENCE.format(model="PredictionForm")},
+                "encoding": {"spec": {"contentType": "application/json"}},
                 "example": {"texts": "october.csv"},
             },
         },

@@ -1,7 +1,7 @@
-"""POST …/predictions: a file of texts, for the classifier of a selection or of a name."""
+"""POST …/predictions: a file of texts, for the classifier or the prompt of a selection or of a name."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -14,13 +14,16 @@ from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits
 from app.lifecycle.rows import weigh_answers
 from app.models import Job
 from app.predictions.presentation import present
-from app.predictions.schemas import PredictionBody
+from app.predictions.schemas import PredictionBody, PredictionRequest
 from app.predictions.stored import PredictionSpec
 from app.prompts import service as prompts
 from app.selections import service as selections
+from app.selections.answers import Answers
+from app.selections.finding import Reader
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
+from lens_engine.config import Use
 from lens_engine.reading import ParsingLimits, ReadTexts, read_inline_texts
 from lens_engine.reading.dialect import UTF8
 from lens_engine.reading.errors import DatasetEmpty
@@ -28,7 +31,7 @@ from lens_engine.reading.errors import DatasetEmpty
 
 @dataclass(frozen=True, slots=True)
 class PredictionOrder:
-    """Predictions by the classifier of a selection, or of a name: one of both is given."""
+    """Predictions by what a selection found, or what a name says: one of both is given."""
 
     selection_id: str | None = None
     prompt_name: str | None = None
@@ -40,22 +43,25 @@ class PredictionOrder:
         return f"prediction of {self.selection_id or self.prompt_name}"
 
     def validate(self, body: RawSubmission, desk: Desk) -> ValidJob:
-        """Find the classifier, and read the texts.
+        """Find what is asked, and read the texts.
 
         Raises:
-            NotFound, NotFinished, NoResult, NoClassifier: there is no classifier.
+            NotFound, NotFinished, NoResult, NoClassifier: there is nothing of the kind.
             BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
         """
+        wanted = _read_request(body)
         with desk.session() as session:
-            classifier, source = self._find(desk, session)
-        model = None if classifier.model is None else check_model_name(classifier.model.model, desk.settings)
+            found, source = self._find(desk, session, wanted)
+        asked = found.asked
+        model = None if asked.model is None else check_model_name(asked.model.model, desk.settings)
         with invalid_inputs(inline=isinstance(body, JsonSubmission)):
-            texts, name = _read(body, parsing_limits(desk.settings), classifier.input)
+            texts, name = _read(body, parsing_limits(desk.settings), asked.input)
         num_rows = len(texts.rows)
-        check_asking(classifier, model, num_rows, len(classifier.prompts), desk.settings)
+        check_asking(asked, model, num_rows, len(asked.prompts), desk.settings)
         spec = PredictionSpec(
             model=model,
-            classifier=classifier,
+            classifier=asked,
+            use=found.use,
             columns=texts.columns,
             text_place=texts.text_place,
             delimiter=texts.dialect.delimiter,
@@ -67,21 +73,52 @@ class PredictionOrder:
             texts,
             name=name,
             source=source,
-            answer_bytes=weigh_answers(num_rows, classifier.labels),
+            answer_bytes=weigh_answers(num_rows, asked.labels),
         )
 
-    def _find(self, desk: Desk, session: Session) -> tuple[Classifier, dict[str, Any]]:
-        if self.prompt_name is None:
-            assert self.selection_id is not None
-            found = selections.get_classifier(desk.services, session, desk.owner_id, self.selection_id)
-            return found, {"selection_id": self.selection_id}
-        named = prompts.read(desk.services, session, desk.owner_id, self.prompt_name)
+    def _find(self, desk: Desk, session: Session, wanted: PredictionRequest) -> tuple["_Found", dict[str, Any]]:
+        """What is asked, and where it comes from."""
+        is_prompt, about = wanted.prompts == "support_examples", {"selection_id": self.selection_id}
+        if self.selection_id is not None:
+            own = desk.services, session, desk.owner_id, self.selection_id
+            if not is_prompt:
+                return _Found(selections.get_classifier(*own)), about
+            selections.get_report(*own)  # the best so far of a running selection is not asked
+            answers = Reader(desk.services, desk.owner_id, self.selection_id).read(session)
+            return _find_prompt(answers, wanted.use, selections.find_input(session, self.selection_id)), about
+        named = prompts.read(desk.services, session, desk.owner_id, self.prompt_name or "")
         version = named.version
-        about = {"selection_id": version.selection_id, "prompt_name": version.name, "version": version.version}
-        return named.get_classifier(), about
+        whose = {"selection_id": version.selection_id, "prompt_name": version.name, "version": version.version}
+        if not is_prompt:
+            return _Found(named.get_classifier()), whose
+        return _find_prompt(named.answers, wanted.use, (named.content.classifier or {}).get("input")), whose
 
     def present(self, session: Session, job: Job) -> dict[str, Any]:
         return present(session, job, None).model_dump(mode="json")
+
+
+class _Found(NamedTuple):
+    """What is asked."""
+
+    asked: Classifier
+    use: Use | None = None  #: of a prompt
+
+
+def _find_prompt(answers: Answers, use: Use | None, usual: Any) -> _Found:
+    """The prompt for a use as a classifier.
+
+    Args:
+        usual: how the file of the selection was written, as it is stored; None if that is not known.
+    """
+    asked = answers.make_classifier(use)
+    known = None if usual is None else InputFormat.model_validate(usual)
+    return _Found(asked.classifier.model_copy(update={"input": known}), asked.use)
+
+
+def _read_request(body: RawSubmission) -> PredictionRequest:
+    if isinstance(body, JsonSubmission):
+        return read_model(PredictionBody, body.parsed).spec
+    return read_model(PredictionRequest, body.spec, "spec")
 
 
 def _read(body: RawSubmission, limits: ParsingLimits, usual: InputFormat | None) -> tuple[ReadTexts, str | None]:

@@ -11,8 +11,12 @@ from app.predictions.schemas import PredictionOut
 
 def present(_: Session, job: Job, queue: QueueOut | None) -> PredictionOut:
     """Build the API's view of a prediction."""
-    classifier = job.spec["classifier"]
+    classifier, use = job.spec["classifier"], job.spec.get("use")
+    form = (classifier.get("retrieval") or {}).get("form", {"kind": "fixed", "nearest": 0})
     spec = {
+        "prompts": "classifier" if use is None else "support_examples",
+        "use": use,
+        "prompt_form": None if use is None else form,
         "model": job.spec["model"],
         "head": classifier["head"]["kind"],
         "labels": [one["label"] for one in classifier["task"]["label_words"]],

@@ -1,16 +1,42 @@
 """Wire types of predictions."""
 
-from pydantic import Field
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
 
 from app.evaluations.schemas import SourceOut
 from app.intake.parts import Name
-from app.jobs.schemas import JobOut, JobSummary, Outgoing
+from app.jobs.schemas import AsStored, JobOut, JobSummary, Outgoing
 from app.web.validation import Incoming
+from lens_engine.config import Use
+from lens_engine.retrieval.form import PromptForm
+
+
+class PredictionRequest(Incoming):
+    """What is asked."""
+
+    other_names: ClassVar = {"prompt": "prompts"}
+
+    prompts: Literal["support_examples", "classifier"] = Field(
+        default="classifier",
+        description="What is asked. classifier: the classifier. support_examples: the prompt of the support examples; "
+        "where it finds demonstrations for each input, it finds them for these texts.",
+    )
+    use: Use | None = Field(
+        default=None, description="Use for which the support examples are the best; default: that of the selection."
+    )
+
+    @model_validator(mode="after")
+    def has_a_use_of_support_examples(self) -> "PredictionRequest":
+        if self.use is not None and self.prompts == "classifier":
+            raise ValueError("a classifier has one use; leave `use` out, or ask for `prompts` support_examples")
+        return self
 
 
 class PredictionBody(Incoming):
-    """The JSON body: texts."""
+    """The JSON body: texts, and what is asked."""
 
+    spec: PredictionRequest = Field(default_factory=PredictionRequest, description="What is asked; all has a default.")
     texts: list[str] = Field(
         min_length=1, description="Texts to classify. A file is sent in a form.", examples=[["I was charged twice."]]
     )
@@ -20,12 +46,17 @@ class PredictionBody(Incoming):
 class PredictionSummary(JobSummary):
     """A prediction in a list."""
 
-    source: SourceOut = Field(description="Whose classifier is asked.")
+    source: SourceOut = Field(description="Whose classifier or prompt is asked.")
 
 
 class PredictionView(Outgoing):
-    """The classifier that is asked."""
+    """The classifier or the prompt that is asked."""
 
+    prompts: Literal["support_examples", "classifier"] = Field(description="What is asked.")
+    use: Use | None = Field(description="Use of the support examples; null for a classifier.")
+    prompt_form: AsStored[PromptForm | None] = Field(
+        description="How the prompt finds the demonstrations of an input; null for a classifier."
+    )
     model: str | None = Field(description="Name of the model; null for a bag of words.")
     head: str = Field(description="Kind of the head.")
     labels: list[str] = Field(description="Labels, in the order of the probabilities.")
@@ -35,7 +66,7 @@ class PredictionView(Outgoing):
 class PredictionOut(PredictionSummary, JobOut):
     """A prediction."""
 
-    spec: PredictionView = Field(description="The classifier that is asked.")
+    spec: PredictionView = Field(description="What is asked.")
     output: str | None = Field(description="Path of the output; null before the prediction succeeded.")
 
 

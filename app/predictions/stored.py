@@ -9,16 +9,18 @@ from sqlalchemy.orm import Session
 from app.lifecycle.spec import JobSpec
 from app.models import Dataset, Job
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.config import Use
 from lens_engine.types import StopReason
 
 
 class PredictionSpec(JobSpec):
-    """The classifier that is asked, and how its output is written."""
+    """The classifier, or the prompt as a classifier, that is asked, and how its output is written."""
 
     VERSION: ClassVar[int] = 2  # a release with specs of version 1 alone knows no prediction
 
     model: str | None  #: name of the model that is asked; None for a bag of words
     classifier: Classifier
+    use: Use | None = None  #: of the prompt of the support examples; None for the classifier of a result
     columns: tuple[str, ...]  #: of the input, in the order of the cells of its rows
     text_place: int | None = None  #: index of the column of texts, whose cells are left out
     delimiter: str | None

@@ -5,34 +5,44 @@ Another release may have stored it. So it is shown as it is stored, and is not v
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
-from starlette.responses import Response
 
 from app.errors import NoClassifier, NoResult
+from app.selections.exporting import Export
 from app.selections.indexes import Indexes, PoolSource
-from app.selections.measured_forms import MeasuredForm
 from app.selections.prompts_of_inputs import ShownExample, StoredPrompt, read_form
 from app.selections.rendering import RenderBody, Rendered, RenderedPrompt
 from app.selections.schemas import Advice, BestOut, Demonstration, ShownDemonstration, SupportExamplesOut
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
 from lens_engine.config import Use
-from lens_engine.exports import FORMATS, FormatName, Source, write_export
-from lens_engine.predicting.subject import digest_prompt
-from lens_engine.result import SupportExamples
+from lens_engine.errors import InvalidConfig
+from lens_engine.exports import Source
+from lens_engine.result import Provenance, SupportExamples
+from lens_engine.result.of_prompt import PromptOfAnswer
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.pool import Pool
 from lens_engine.task.chat import ChatTask, read_turns
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 
-READ_BY_PRODUCTION = ("task", "support_examples", "partial", "verdict")
+READ_BY_PRODUCTION = (
+    *("task", "support_examples", "partial", "verdict"),
+    *("provenance", "most_tokens", "opening_tokens"),  # what asks the prompt
+)
 """The fields of a result that are read here."""
 
 OTHER_RELEASE = "another release of the service stored this result; submit a new selection"
 _OF_ANSWER = ("use", "method", "examples", "label_biases", "judged")
+
+
+class AskedPrompt(NamedTuple):
+    """A prompt as a classifier, and its use."""
+
+    classifier: Classifier
+    use: Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +100,28 @@ class Answers:
             NoResult: another release stored the result in a form that this one cannot export.
         """
         try:
-            answer = SupportExamples.model_validate(self._pick(use)).plain
+            answer = SupportExamples.model_validate(self._pick(use))
         except ValidationError as error:
             raise NoResult(OTHER_RELEASE) from error
-        return Export(Source(self._read_task(), answer, self.model))
+        return Export(Source.of_answer(self._read_task(), answer, self.model), self._load_pool)
+
+    def make_classifier(self, use: Use | None) -> AskedPrompt:
+        """The prompt for a use as a classifier, of any form.
+
+        Raises:
+            NoResult: another release stored the result.
+        """
+        record, stored = self._read_task(), self.result
+        try:
+            answer = SupportExamples.model_validate(self._pick(use))
+            origin = Provenance.model_validate(stored.get("provenance"))
+            pool = self._load_pool() if answer.form.nearest else None
+            prompt = PromptOfAnswer(
+                record, answer, origin, pool, stored.get("most_tokens"), stored.get("opening_tokens") or 0
+            )
+            return AskedPrompt(prompt.classifier(), answer.use)
+        except (ValidationError, InvalidConfig) as error:
+            raise NoResult(OTHER_RELEASE) from error
 
     def render(self, body: RenderBody, classifier: Classifier | None, pool: Pool | None = None) -> Rendered:
         """The prompts for each input: of the support examples, or of this classifier.
@@ -155,6 +183,9 @@ class Answers:
         form = read_form(answer)
         return {"form": form, "pool_rows": self.pool.num_rows if form.nearest and self.pool is not None else None}
 
+    def _load_pool(self) -> Pool | None:
+        return None if self.pool is None else self.pool.load()
+
     def _read_task(self) -> TaskRecord:
         try:
             return TaskRecord.model_validate(self.result.get("task"))
@@ -179,34 +210,6 @@ class Answers:
         accuracy, n = (None, None) if classifier.test is None else (classifier.test.accuracy, classifier.test.n)
         best = BestOut(name="label_probabilities", accuracy=accuracy, n=n, path=f"{self.path}/classifier")
         return Advice(recommended=True, best=best, reason=self.result["verdict"]["sentence"])
-
-
-@dataclass(frozen=True, slots=True)
-class Export:
-    """Support examples that are exported."""
-
-    source: Source
-
-    @property
-    def digest(self) -> str:
-        """Of the prompt, as evaluations name it."""
-        return digest_prompt(self.source.task, self.source.answer)
-
-    @property
-    def version(self) -> str:
-        """Text that differs whenever a file differs."""
-        return f"{self.source.task.model_dump_json()}{self.source.answer.model_dump_json()}{self.source.model}"
-
-    def answer(self, format: FormatName, measured: MeasuredForm | None) -> Response:
-        """The file, with what an evaluation found of its form."""
-        kind = FORMATS[format]
-        headers = {
-            "Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"',
-            "X-Format-Matches-Evaluation": "true" if kind.is_evaluated_prompt(self.source.task) else "null",
-        }
-        if measured is not None:
-            headers |= measured.headers
-        return Response(write_export(self.source, format), media_type=kind.media_type, headers=headers)
 
 
 def read_accuracy(answer: Mapping[str, Any], use: Use) -> float | None:

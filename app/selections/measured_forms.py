@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.lifecycle.states import Status
 from app.models import Job, Report
-from lens_engine.exports import FORMATS, FormatName
+from lens_engine.exports import FORMATS, ExportName
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class MeasuredForm:
 
 
 def find_measured(
-    session: Session, owner_id: str, answer: str, model: str | None, form: FormatName
+    session: Session, owner_id: str, answer: str, model: str | None, form: ExportName
 ) -> MeasuredForm | None:
     """The newest evaluation of a prompt in this form, on test rows of its selection alone.
 
@@ -39,7 +39,7 @@ def find_measured(
         answer: digest of the prompt.
         model: name of the model for which the prompt was found.
     """
-    turns = FORMATS[form].messages
+    turns = None if form == "folder" else FORMATS[form].messages
     if turns is None:
         return None
     matches = Report.result["matches"].as_boolean()

@@ -6,6 +6,7 @@ from typing import Any
 from app.selections.rendering import RenderBody
 from app.web.openapi import named, sends
 from lens_engine.exports import FORMATS
+from lens_engine.exports.folder import ZIP_TYPE
 
 EXAMPLE_SPEC: dict[str, Any] = {
     "template": "{text} It was {label}.",
@@ -80,12 +81,15 @@ def reported(answers: Mapping[int | str, dict[str, Any]]) -> dict[int | str, dic
     return {**answers, 200: {"description": "The report.", "content": content, **sends("ETag")}}
 
 
+_OF_EXPORTS = ("X-Format-Matches-Evaluation", "X-Format-Accuracy", "X-Prompt-Form", "X-Prompt-Accuracy")
+
+
 def exported(answers: Mapping[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
     """The OpenAPI entries of a route that answers with an export."""
-    media_types = sorted({one.media_type.partition(";")[0] for one in FORMATS.values()})
+    media_types = sorted({ZIP_TYPE, *(one.media_type.partition(";")[0] for one in FORMATS.values())})
     content = {one: {"schema": {"type": "string"} if one.startswith("text/") else {}} for one in media_types}
     found = {"description": "The file.", "content": content}
     return {
         **answers,
-        200: {**found, **sends("ETag", "Content-Disposition", "X-Format-Matches-Evaluation", "X-Format-Accuracy")},
+        200: {**found, **sends("ETag", "Content-Disposition", *_OF_EXPORTS)},
     }

@@ -8,7 +8,7 @@ from pydantic import AfterValidator
 from app.selections.rendering import RenderBody, refuse_blank
 from app.web.request_body import json_body
 from lens_engine.config import Use
-from lens_engine.exports import FormatName
+from lens_engine.exports import ExportName
 
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody, is_stored=False))]
 
@@ -29,4 +29,4 @@ InputParameter = Annotated[
     AfterValidator(lambda text: None if text is None else refuse_blank(text)),
 ]
 
-FormatParameter = Annotated[FormatName, Query(description="Form of the file.")]
+FormatParameter = Annotated[ExportName, Query(description="Form of the file.")]

@@ -11,7 +11,7 @@ from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
 from app.jobs import repository
 from app.models import Report, StoredClassifier
 from app.selections import openapi, service
-from app.selections.answers import Export
+from app.selections.exporting import Export
 from app.selections.finding import Reader
 from app.selections.measured_forms import MeasuredForm, find_measured
 from app.selections.parameters import FormatParameter, UseParameter
@@ -20,7 +20,7 @@ from app.selections.schemas import ResultOut, SuspiciousLabelsOut
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.exports import FormatName
+from lens_engine.exports import ExportName
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
 from lens_engine.result.documents import write_html, write_markdown
 
@@ -126,6 +126,9 @@ def export_support_examples(asked: AskedDep, format: FormatParameter = "json", u
     `text`, `json`, `lm-eval`, `python` and `typescript` give a model the prompt that was evaluated. Others do not:
     `X-Format-Matches-Evaluation` is `null` until an evaluation of this `form` judged the test rows. Then it says
     whether all answers are the same, and `X-Format-Accuracy` how often they are right.
+
+    `folder` is a ZIP archive that renders the prompt of each input. Where the best prompt finds demonstrations for each
+    input, the other formats have its fixed form: `X-Prompt-Form` is `fixed`, and `X-Prompt-Accuracy` its accuracy.
     """
     with asked.services.database.session_scope() as session:
         asked.report(session)
@@ -135,7 +138,7 @@ def export_support_examples(asked: AskedDep, format: FormatParameter = "json", u
 
 
 def answer_export(
-    export: Export, format: FormatName, if_none_match: str | None, measured: MeasuredForm | None
+    export: Export, format: ExportName, if_none_match: str | None, measured: MeasuredForm | None
 ) -> Response:
     """The file, or 304. The same prompt in the same format is the same file until an evaluation says more of it."""
     etag = make_etag(f"export-{format}", export.version, str(measured and measured.id))

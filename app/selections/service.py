@@ -1,6 +1,7 @@
 """Decisions about what a selection found. SQL is in the repositories, HTTP in the endpoints."""
 
 from dataclasses import replace
+from typing import Any
 
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
@@ -106,6 +107,13 @@ def get_classifier(services: Services, session: Session, owner_id: str, selectio
         return Classifier.model_validate(stored.classifier)
     get_report(services, session, owner_id, selection_id)
     raise NoClassifier(f"the result has no classifier: {_say_why_none(selection)}")
+
+
+def find_input(session: Session, selection_id: str) -> dict[str, Any] | None:
+    """How the file of a selection was written, as its classifier holds it; None without one."""
+    stored = repository.find_classifier(session, selection_id)
+    found: dict[str, Any] | None = None if stored is None else stored.classifier.get("input")
+    return found
 
 
 def _say_why_none(selection: Job) -> str:

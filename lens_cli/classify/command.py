@@ -1,4 +1,4 @@
-"""`lens classify`: the labels of texts, by a classifier that `lens select` made."""
+"""`lens classify`: the labels of texts, by a classifier or a prompt that `lens select` found."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +11,8 @@ from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
 from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
+from lens_cli.subject_file import SubjectFile, WhatIsAsked
+from lens_engine.config import Use
 
 
 @takes_endpoint
@@ -19,8 +21,27 @@ def classify(
         Path,
         typer.Argument(metavar="INPUT", help="Texts: a CSV, JSONL or Parquet file; the content decides the format."),
     ],
-    classifier: Annotated[Path, typer.Option(help="Classifier: a file that lens select --classifier wrote.")],
+    classifier: Annotated[
+        Path,
+        typer.Option(help="Classifier: a file that lens select --classifier wrote; or a result, of --output."),
+    ],
     output: Annotated[Path, typer.Option(help="File for the predictions; its name ends in .csv, .jsonl or .parquet.")],
+    prompts: Annotated[
+        WhatIsAsked | None,
+        typer.Option(
+            metavar="NAME",
+            help="What of a result classifies: classifier or support_examples; default: classifier.",
+            show_default=False,
+        ),
+    ] = None,
+    use: Annotated[
+        Use | None,
+        typer.Option(
+            metavar="NAME",
+            help="Use for which the support examples are the best: prompt or probabilities; default: that of the run.",
+            show_default=False,
+        ),
+    ] = None,
     text_column: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Name of the column of texts; default: that of the classifier's file."),
@@ -53,7 +74,10 @@ def classify(
     *,
     served: EndpointOptions,
 ) -> None:
-    """Classify the texts of a file with a classifier that `lens select --classifier` wrote.
+    """Classify the texts of a file with a classifier that `lens select --classifier` wrote, or with a prompt.
+
+    `--prompts support_examples` asks the prompt of a result. Where it finds demonstrations for each input, it finds
+    them in the result.
 
     OUTPUT has one row for each row of INPUT, in order: `row` (counted from 0), the columns of INPUT, `label`,
     `probability` (of that label), `p_LABEL` for each label (JSONL: an object `probabilities`), and `error`. A column of
@@ -63,9 +87,11 @@ def classify(
     Ctrl-C stops the run. The batches of 256 rows that are done are in OUTPUT.partial.jsonl. The same command resumes
     from this file and removes it at the end.
 
-    Example:
+    Examples:
 
         lens classify new.csv --classifier classifier.json --output predictions.csv
+
+        lens classify new.csv --classifier result.json --prompts support_examples --output predictions.csv
     """
     from lens_cli.classify.run import ClassificationRun, Paths
     from lens_engine.reading import Dialect
@@ -75,8 +101,9 @@ def classify(
         with refusing(), ExitStack() as exits:
             paths = Paths(texts, classifier, output)
             paths.check(overwrite=overwrite)
+            asked = SubjectFile(classifier, prompts, use, usual="classifier", where="--classifier")
             run = ClassificationRun.prepare(
-                paths, text_column=text_column, dialect=Dialect(encoding, delimiter), dtype=dtype
+                paths, asked, text_column=text_column, dialect=Dialect(encoding, delimiter), dtype=dtype
             )
             chosen = served.choose_again(model, run.classifier.model, dtype=dtype, device=device)
 

@@ -13,11 +13,13 @@ from lens_cli.classify.partial_file import Origin, partial_file
 from lens_cli.endpoint_options import describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output
 from lens_cli.signals import StopRequest
+from lens_cli.subject_file import SubjectFile
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
+from lens_engine.predicting.subject import classifier_of
 from lens_engine.predicting.table import PredictedTable, write_table
 from lens_engine.reading import Dialect, ParsingLimits, ReadTexts, TextRow, read_texts
 from lens_engine.reading.column_choice import find_text_column
@@ -73,20 +75,28 @@ class ClassificationRun:
 
     @classmethod
     def prepare(
-        cls, paths: Paths, *, text_column: str | None = None, dialect: Dialect = ANY_DIALECT, dtype: str | None = None
+        cls,
+        paths: Paths,
+        asked: SubjectFile | None = None,
+        *,
+        text_column: str | None = None,
+        dialect: Dialect = ANY_DIALECT,
+        dtype: str | None = None,
     ) -> "ClassificationRun":
         """Read the files, before any model is loaded.
 
         Args:
+            asked: what of the file of the classifier is asked; None for the classifier.
             text_column: name of the column of texts; None for that of the classifier's file, or to find it.
             dialect: how the file of texts is written; what it leaves open is found.
             dtype: precision of the model; None for that of the classifier.
 
         Raises:
-            InvalidInput: the classifier cannot be read, or the file of texts as a whole.
+            Refusal, InvalidInput: the classifier cannot be read, or the file of texts as a whole.
             OSError: a file cannot be read.
         """
-        classifier = Classifier.load(paths.classifier)
+        found = asked or SubjectFile(paths.classifier, usual="classifier", where="--classifier")
+        classifier = classifier_of(found.read().subject)
         known = classifier.input
         usual = ANY_DIALECT if known is None else Dialect(known.encoding, known.delimiter)
         usual_column = None if known is None else known.text_column
@@ -95,7 +105,7 @@ class ClassificationRun:
         limits = ParsingLimits.of_own_files()
         texts = read_texts(paths.texts, limits, column=column.name, field="input", dialect=written)
         origin = Origin(
-            classifier_sha256=_digest(paths.classifier),
+            classifier_sha256=hashlib.sha256(classifier.model_dump_json().encode()).hexdigest(),
             input_sha256=_digest(paths.texts),
             text_column=column.name,
             delimiter=texts.dialect.delimiter,

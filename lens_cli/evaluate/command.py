@@ -8,10 +8,10 @@ import typer
 from rich.console import Console
 
 from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
-from lens_cli.evaluate.judged import WhatIsJudged
 from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
+from lens_cli.subject_file import SubjectFile, WhatIsAsked
 from lens_engine.config import Use
 
 
@@ -30,7 +30,7 @@ def evaluate(
         ),
     ],
     prompts: Annotated[
-        WhatIsJudged | None,
+        WhatIsAsked | None,
         typer.Option(
             metavar="NAME",
             help="What of a result is judged: support_examples or classifier; default: support_examples.",
@@ -45,18 +45,28 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    fixed: Annotated[
+        bool,
+        typer.Option(
+            "--fixed",
+            metavar="",
+            help="Judge the prompt of fixed demonstrations, also where another form is the best.",
+        ),
+    ] = False,
     form: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             help="Format of lens export whose turns of a chat are asked, by the chat template of the model, e.g. "
-            "openai-chat; default: the template of the selection.",
+            "openai-chat; default: the template of the selection. It holds fixed demonstrations alone.",
             show_default=False,
         ),
     ] = None,
     orders: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="Number of other orders of the support examples that are judged too."),
+        typer.Option(
+            metavar="N", min=0, help="Number of other orders of the fixed demonstrations that are judged too."
+        ),
     ] = 0,
     num_prompts: Annotated[
         int | None,
@@ -101,6 +111,9 @@ def evaluate(
 ) -> None:
     """Judge the support examples of a result, or a classifier, on labelled rows.
 
+    Support examples are judged as the prompt that was chosen: where it finds demonstrations for each input, it finds
+    them for these rows too.
+
     The model can be another, the prompt can be asked as turns of a chat, and its examples in other orders: as
     production asks. Of the rows of the selection itself, its test rows alone are judged, and the answers are compared
     with those of the selection.
@@ -109,7 +122,7 @@ def evaluate(
 
         lens evaluate result.json new.csv --form openai-chat --orders 4
     """
-    from lens_cli.evaluate.judged import read_judged
+    from lens_cli.evaluate.judged import Judged
     from lens_cli.evaluate.run import EvaluationRun, Wishes
     from lens_cli.evaluate.view import show_evaluation
     from lens_cli.select.sources import Sources
@@ -120,7 +133,7 @@ def evaluate(
     try:
         with refusing(), ExitStack() as exits:
             check_output(output)
-            judged = read_judged(what, prompts, use)
+            judged = Judged.read(SubjectFile(what, prompts, use, is_fixed=fixed, is_chat=form is not None))
             sources = Sources(
                 dataset,
                 text_column=text_column,

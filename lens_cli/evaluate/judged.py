@@ -1,23 +1,16 @@
-"""What is judged: support examples or the classifier of a result, or a classifier's file; and which rows judge it."""
+"""What is judged: the prompt or the classifier of a result, or a classifier's file; and which rows judge it."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from lens_cli.refusals import RefusedInput
-from lens_engine.config import Use
+from lens_cli.subject_file import SubjectFile
 
 if TYPE_CHECKING:  # the command imports this module for its help, and these are slow to import
     from lens_engine.classifier.classifier import Classifier
     from lens_engine.predicting.subject import Subject
     from lens_engine.result import SelectionResult
     from lens_engine.types import Example
-
-WhatIsJudged = Literal["support_examples", "classifier"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +29,11 @@ class Judged:
     subject: "Subject"
     result: "SelectionResult | None" = None  #: of the selection that found it; None for a classifier's file
 
+    @classmethod
+    def read(cls, file: SubjectFile) -> "Judged":
+        """Raises: as `SubjectFile.read`."""
+        return cls(*file.read())
+
     @property
     def asked(self) -> "Classifier":
         from lens_engine.predicting.subject import classifier_of
@@ -48,7 +46,9 @@ class Judged:
         from lens_engine.predicting.subject import PromptSubject
 
         if isinstance(self.subject, PromptSubject):
-            return f"The support examples, read for the use {self.subject.answer.use}"
+            form = self.subject.answer.form
+            what = f"prompt ({form.name})" if form.nearest else "support examples"
+            return f"The {what}, read for the use {self.subject.answer.use}"
         return f"The classifier ({self.subject.head.kind.replace('_', ' ')} head)"
 
     def choose_rows(self, examples: "Sequence[Example]") -> JudgedRows:
@@ -67,49 +67,3 @@ class Judged:
         what = "test rows of the selection" if made_of.test_sha256 else "rows of the selection"
         only = f"these are the {what}; the {len(chosen):,} of {len(rows):,} on which it was tested are judged"
         return JudgedRows(chosen, known_answers(self.result, self.subject), () if len(chosen) == len(rows) else (only,))
-
-
-def read_judged(path: Path, what: WhatIsJudged | None, use: Use | None) -> Judged:
-    """Read a file that `lens select` wrote.
-
-    Args:
-        what: what of a result is judged; None for its support examples.
-        use: use of the support examples; None for that of the run.
-
-    Raises:
-        Refusal, InvalidInput: the file holds nothing of the kind.
-        OSError: the file cannot be read.
-    """
-    from lens_engine.classifier.classifier import Classifier
-    from lens_engine.predicting.subject import PromptSubject
-    from lens_engine.result import SelectionResult
-    from lens_engine.result.of_prompt import classifier_of_prompt
-
-    is_classifier = _is_classifier(path)
-    if use is not None and (is_classifier or what == "classifier"):
-        raise RefusedInput("a classifier has one use; leave --use out", "where: --use")
-    if is_classifier and what == "support_examples":
-        raise RefusedInput(
-            f"{path} is a classifier, without support examples; name a file of lens select --output", "where: WHAT"
-        )
-    if is_classifier:
-        return Judged(Classifier.load(path))
-    try:
-        result = SelectionResult.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise RefusedInput(
-            f"{path} is neither a result of lens select --output nor a classifier", "where: WHAT"
-        ) from error
-    if what != "classifier":
-        return Judged(PromptSubject(answer=result.answer_for(use), asked=classifier_of_prompt(result, use)), result)
-    if result.classifier is None:
-        raise RefusedInput(f"{path} has no classifier: {result.verdict.sentence}", "where: --prompts")
-    return Judged(result.classifier, result)
-
-
-def _is_classifier(path: Path) -> bool:
-    try:
-        found = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(found, dict) and "head" in found

@@ -90,8 +90,9 @@ class EvaluationRun:
             show_note(f"{scorer.identity.model} is another model than that of the selection", console)
         if num_cut := sum(one.is_cut for one in answers):
             show_note(f"{show_count(num_cut, 'text', 'was')} too long and cut, as in the report", console)
+        notes = subject.notes if isinstance(subject, PromptSubject) else ()
         order = measure_orders(join_labels(classifier.labels, examples), reordered) if reordered else None
-        return measure(classifier, changes, examples, answers, known=self.rows.known, order=order)
+        return measure(classifier, changes, examples, answers, known=self.rows.known, order=order, notes=notes)
 
     def _load(self, open_scorer: Callable[[str, str], LabelScorer], bar: RowBar) -> LabelScorer | None:
         own = self.judged.asked.model
@@ -113,7 +114,7 @@ class EvaluationRun:
         seed = 0 if self.judged.result is None else self.judged.result.provenance.seed
         found = subject.reorder(number, seed)
         if len(found) < number:
-            show_note(f"the support examples have {show_count(len(found), 'other order')}", console)
+            show_note(f"the fixed demonstrations have {show_count(len(found), 'other order')}", console)
         return found
 
 

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from lens_cli.views.table import NARROW, draw_table
 from lens_engine.result import SelectionResult
+from lens_engine.result.forms import describe_retrieval, list_shown, tabulate_forms, tabulate_wordings
 from lens_engine.result.summary import (
     describe_choice,
     describe_cost,
@@ -29,11 +30,14 @@ def show_result(result: SelectionResult, console: Console, shown: Collection[str
         console.print(warning, style="yellow")
         console.print()
     classifiers = tabulate_classifiers(result)
-    tables = [draw_examples(result), draw_table(tabulate_prompts(result), **NARROW)]
-    for table in tables if classifiers is None else [*tables, draw_table(classifiers, **NARROW)]:
+    tried = (tabulate_forms(result), tabulate_wordings(result))
+    figures = filter(None, (tabulate_prompts(result), *tried, classifiers))
+    for table in (*draw_examples(result), *(draw_table(one, **NARROW) for one in figures)):
         console.print(table)
         console.print()
     console.print(describe_choice(result), style="bold")
+    if retrieval := describe_retrieval(result, result.answer):
+        console.print(retrieval)
     if ranking := describe_ranking_rows(result):
         console.print(ranking)
     if form := describe_form(result):
@@ -44,12 +48,15 @@ def show_result(result: SelectionResult, console: Console, shown: Collection[str
     console.print(Text(f"digest {result.digest}", style="dim"), soft_wrap=True)
 
 
-def draw_examples(result: SelectionResult) -> Table:
-    """The chosen demonstrations; their texts take the width that is left."""
-    table = draw_table(tabulate_examples(result.answer), expand=True)
-    table.columns[2].no_wrap = True  # the label words
-    table.columns[-1].ratio = 1
-    return table
+def draw_examples(result: SelectionResult) -> list[Table]:
+    """The fixed demonstrations; their texts take the width that is left."""
+    tables = list[Table]()
+    for answer, is_other in list_shown(result.answer):
+        table = draw_table(tabulate_examples(answer, is_other=is_other), expand=True)
+        table.columns[2].no_wrap = True  # the label words
+        table.columns[-1].ratio = 1
+        tables.append(table)
+    return tables
 
 
 def show_suspicious_labels(result: SelectionResult, examples: Sequence[Example], console: Console) -> None:

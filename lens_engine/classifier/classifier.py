@@ -19,6 +19,7 @@ from lens_engine.classifier.quality import Quality
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
 from lens_engine.retrieval.pool import Retrieval
+from lens_engine.retrieval.prompts import PromptRenderer
 from lens_engine.scoring.asking import takes_turns
 from lens_engine.scoring.base import LabelScorer, OpenModel, Prefix, find_scorer, score_pairs
 from lens_engine.scoring.endpoints.address import DEVICE
@@ -201,10 +202,13 @@ class Classifier(Record):
         """`label_log_probs  # [prompts, texts, labels]`."""
         if self.retrieval is None:
             return scorer.score(self.prefixes, queries, task.label_spans)
-        (prompt,) = self.prompts
-        found = self.retrieval.demonstrations(texts, prompt.rows)
-        prefixes = [(*prompt.demonstrations, *(task.render_demonstration(one.example) for one in own)) for own in found]
-        return score_pairs(scorer, prefixes, queries, task.label_spans)[np.newaxis]
+        return score_pairs(scorer, self.find_prefixes(texts), queries, task.label_spans)[np.newaxis]
+
+    def find_prefixes(self, texts: Sequence[str]) -> list[Prefix]:
+        """What the first prompt has before each text: its demonstrations, then those found for the text, if any are."""
+        prompt = self.prompts[0]
+        renderer = PromptRenderer(self.task.task(), prompt.demonstrations, prompt.rows, self.retrieval)
+        return [one.segments for one in renderer.begin(texts)]
 
     def check_model(self, scorer: LabelScorer | None) -> None:
         """

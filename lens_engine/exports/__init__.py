@@ -8,7 +8,7 @@ langchain  dspy  promptfoo  lm_eval   files of tools
 python  typescript   code that asks an OpenAI-compatible endpoint, for a classifier of label probabilities too
 logit_bias   the map of token biases that carries one prompt; it needs the tokenizer of the model
 markdown     for people
-retrieval_code  prompt_module   a folder that finds the demonstrations of each input, by a module without dependencies
+folder  retrieval_code  prompt_module   a folder that renders the prompt of each input, without Lens
 
 A chat model does not see the prompt that was evaluated, so its accuracy may be another.
 """
@@ -21,10 +21,11 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.exports.anthropic import ANTHROPIC
-from lens_engine.exports.contract import Format, FormatName, Source
+from lens_engine.exports.contract import ExportName, Format, FormatName, Source
 from lens_engine.exports.csv_file import CSV
 from lens_engine.exports.dspy import DSPY
 from lens_engine.exports.endpoint_classifier import EndpointClassifier
+from lens_engine.exports.folder import FOLDER, pack, write_folder
 from lens_engine.exports.gemini import GEMINI
 from lens_engine.exports.json_file import JSON
 from lens_engine.exports.jsonl import JSONL
@@ -44,9 +45,11 @@ __all__ = [
     "CODE_FORMATS",
     "FORMATS",
     "CodeFormat",
+    "ExportName",
     "Format",
     "FormatName",
     "Source",
+    "export_folder",
     "export_support_examples",
     "write_classifier_export",
     "write_export",
@@ -78,24 +81,48 @@ FORMATS: Mapping[FormatName, Format] = {
 
 
 def export_support_examples(
-    result: SelectionResult | str | Path, format: FormatName = "text", *, use: Use | None = None
+    result: SelectionResult | str | Path, format: ExportName = "text", *, use: Use | None = None
 ) -> bytes:
     """The support examples of a result in a format that another tool loads, in UTF-8.
 
+    Where the best prompt finds demonstrations for each input, every format but `folder` has its fixed form, and says so
+    where it has comments.
+
     Args:
         result: a result, or the path of a file of one.
-        format: a name in `FORMATS`.
+        format: a name in `FORMATS`; or `folder`, as a ZIP archive of `export_folder`.
         use: use for which the prompt is the best; None for that of the run.
 
     Raises:
         InvalidConfig: there is no such format or use.
         OSError, ValueError: the file cannot be read, or is no result of this release.
     """
-    if not isinstance(result, SelectionResult):
-        result = SelectionResult.model_validate_json(Path(result).read_bytes())
+    if format == FOLDER:
+        return pack(export_folder(result, use=use))
     if format not in FORMATS:
-        raise InvalidConfig(f"there is no format {format!r}; take {', '.join(FORMATS)}", field="format")
+        raise InvalidConfig(f"there is no format {format!r}; take {', '.join((*FORMATS, FOLDER))}", field="format")
+    result = _read(result)
     return write_export(Source.of_result(result, use), format)
+
+
+def export_folder(result: SelectionResult | str | Path, *, use: Use | None = None) -> dict[str, bytes]:
+    """The prompt of a result, of any form, as files that render each input without Lens, by their names.
+
+    Args:
+        result, use: as `export_support_examples`.
+
+    Raises:
+        InvalidConfig: there is no such use, or the result has no task or not the pool of its prompt.
+        OSError, ValueError: as `export_support_examples`.
+    """
+    result = _read(result)
+    return write_folder(Source.of_result(result, use), result.pool)
+
+
+def _read(result: SelectionResult | str | Path) -> SelectionResult:
+    if isinstance(result, SelectionResult):
+        return result
+    return SelectionResult.model_validate_json(Path(result).read_bytes())
 
 
 def write_export(source: Source, format: FormatName) -> bytes:

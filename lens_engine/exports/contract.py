@@ -28,6 +28,9 @@ FormatName = Literal[
     "markdown",
 ]
 
+ExportName = FormatName | Literal["folder"]
+"""A format of one file, or the folder that renders each input."""
+
 SLOT = "text"
 """Name of the place of the live input."""
 
@@ -39,6 +42,7 @@ class Source:
     task: TaskRecord
     answer: SupportExamples
     model: str | None = None  #: the language model for which they were found
+    best: SupportExamples | None = None  #: the best prompt, where its form is another than that of `answer`
 
     @classmethod
     def of_result(cls, result: SelectionResult, use: Use | None = None) -> "Source":
@@ -50,7 +54,27 @@ class Source:
             raise InvalidConfig(f"there is no use {use!r}; take prompt or probabilities", field="use")
         if result.task is None:
             raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
-        return cls(result.task, result.answer_for(use).plain, result.provenance.model)
+        return cls.of_answer(result.task, result.answer_for(use), result.provenance.model)
+
+    @classmethod
+    def of_answer(cls, task: TaskRecord, answer: SupportExamples, model: str | None) -> "Source":
+        """The fixed form of a prompt, which every format holds, and the prompt itself."""
+        return cls(task, answer.plain, model, None if answer.fixed is None else answer)
+
+    @property
+    def chosen(self) -> SupportExamples:
+        """The best prompt, of any form."""
+        return self.best or self.answer
+
+    @property
+    def note(self) -> str | None:
+        """That the format holds another prompt than the best, on one line; None if it does not."""
+        if self.best is None:
+            return None
+        return (
+            f"The best prompt has the form {self.best.form.name}{_show_accuracy(self.best)}, which this format cannot "
+            f"hold. This is its fixed form{_show_accuracy(self.answer)}. The format folder has the best prompt."
+        )
 
     @property
     def demonstrations(self) -> list[tuple[str, str]]:
@@ -79,6 +103,10 @@ class Source:
     def around_input(self) -> tuple[str, str]:
         """What a turn of the user has before its text, and after: as evaluated for a chat, and else nothing."""
         return ("", "") if self.task.chat is None else Template(self.task.template).around_text
+
+
+def _show_accuracy(answer: SupportExamples) -> str:
+    return "" if answer.test is None else f" (accuracy {answer.test.accuracy:.3f} on {answer.test.n:,} test rows)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class EndpointClassifier:
     prompts: tuple[str, ...]
     head: PromptsHead
     model: str | None  #: the language model for which the prompts were found
+    note: str | None = None  #: that the best prompt is another
 
     @classmethod
     def of_classifier(cls, classifier: Classifier) -> "EndpointClassifier":
@@ -41,6 +42,11 @@ class EndpointClassifier:
                 "the prompt of the result",
                 field="format",
             )
+        if classifier.retrieval is not None:
+            raise InvalidConfig(
+                "the classifier finds demonstrations for each input; take the format folder of the result",
+                field="format",
+            )
         _refuse_sampled(classifier.task)
         prompts = tuple(prompt.text for prompt in classifier.prompts)
         return cls(classifier.task, prompts, head, None if model is None else model.model)
@@ -52,7 +58,9 @@ class EndpointClassifier:
             InvalidConfig: the model gives no probabilities.
         """
         _refuse_sampled(source.task)
-        return cls(source.task, (source.answer.prompt,), head_of_prompt(source.task, source.answer), source.model)
+        return cls(
+            source.task, (source.answer.prompt,), head_of_prompt(source.task, source.answer), source.model, source.note
+        )
 
     def constants(self) -> dict[str, object]:
         """What the code is given, by name. The prompts are texts, or lists of messages."""

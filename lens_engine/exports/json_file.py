@@ -11,6 +11,8 @@ def write(source: Source) -> str:
         "task": source.task.model_dump(mode="json"),
         "support_examples": source.answer.model_dump(mode="json"),
     }
+    if source.note is not None:
+        shown = {"note": source.note, **shown}
     return json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
 
 

@@ -38,7 +38,8 @@ def write(source: Source) -> str:
             "samples": [{"text": text, "label": word} for text, word in source.demonstrations],
         },
     }
-    return _PAIR.sub(_join_pair, json.dumps(shown, indent=2)) + "\n"
+    note = f"# {source.note}\n" if source.note is not None else ""
+    return note + _PAIR.sub(_join_pair, json.dumps(shown, indent=2)) + "\n"
 
 
 def _escape(text: str) -> str:

@@ -15,6 +15,7 @@ def write(source: Source) -> str:
         "",
         answer.reason,
         "",
+        *([source.note, ""] if source.note is not None else []),
         *(["| | label | text |", "|---|---|---|", *rows, ""] if rows else []),
         "The prompt, with `{text}` in place of the live input:",
         "",

@@ -121,7 +121,8 @@ def write_code(classifier: EndpointClassifier) -> str:
     """The module. Its strings are ASCII, so that no character of a text shows the code in another order."""
     shown = "".join(f"{name} = {lay_out(value, ascii)}\n" for name, value in classifier.constants().items())
     server, ask = (_SERVER, _ASK) if classifier.task.chat is None else (PYTHON_SERVER, PYTHON_ASK)
-    return _HEADER % server + shown + _CLASSIFY + ask + _APPLY_HEAD
+    note = "" if classifier.note is None else f"# {classifier.note}\n"
+    return note + _HEADER % server + shown + _CLASSIFY + ask + _APPLY_HEAD
 
 
 PYTHON = Format(write, "text/x-python; charset=utf-8", ".py", has_text=True, has_turns=True)

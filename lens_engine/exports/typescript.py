@@ -142,7 +142,8 @@ def write_code(classifier: EndpointClassifier) -> str:
         for name, value in classifier.constants().items()
     ]
     server, ask = (TYPESCRIPT_SERVER, TYPESCRIPT_ASK) if is_chat else (_SERVER, _ASK)
-    return _HEADER % server + "".join(lines) + _CLASSIFY + ask + _APPLY_HEAD
+    note = "" if classifier.note is None else f"// {classifier.note}\n"
+    return note + _HEADER % server + "".join(lines) + _CLASSIFY + ask + _APPLY_HEAD
 
 
 def _write(value: object) -> str:

@@ -17,6 +17,7 @@ from lens_engine.judging.judgement import summarise
 from lens_engine.predicting.rows import Prediction
 from lens_engine.predicting.subject import Changes
 from lens_engine.result import Spread
+from lens_engine.retrieval.form import PromptForm
 from lens_engine.rows.problem import digest_examples
 from lens_engine.task.unicode_form import fold_label
 from lens_engine.task.wording import show_count
@@ -51,6 +52,9 @@ class EvaluationResult(Record):
     )
     order: Spread | None = Field(description="Accuracy of the same demonstrations in other orders.")
     form: FormatName | None = Field(description="Format of exports whose turns were asked; null for the template.")
+    prompt_form: PromptForm | None = Field(
+        None, description="How the demonstrations of an input were found; null for a bag of words."
+    )
     prompts: int = Field(description="Number of prompts asked for one row.")
     model: ModelRecord | None = Field(description="The language model that was asked; null for a bag of words.")
     dataset_sha256: str = Field(description="SHA-256 of the texts and labels of the rows, in order.")
@@ -86,6 +90,7 @@ def measure(
     *,
     known: Mapping[int, str] | None = None,
     order: Spread | None = None,
+    notes: Sequence[str] = (),
 ) -> EvaluationResult:
     """The figures of an evaluation.
 
@@ -93,6 +98,7 @@ def measure(
         predictions: one for each example.
         known: what the selection answered, by row number; None if it judged none of the rows.
         order: accuracies of other orders.
+        notes: warnings on what is judged.
 
     Raises:
         InvalidDataset: no row has an answer, or one has a label that the classifier does not know.
@@ -126,11 +132,18 @@ def measure(
         matches=all(same) if same else None,
         order=order,
         form=changes.form,
+        prompt_form=_form_of(classifier),
         prompts=len(classifier.prompts),
         model=classifier.model,
         dataset_sha256=digest_examples(examples),
-        warnings=(*too_long, *warn_of_largest_class([quality])),
+        warnings=(*notes, *too_long, *warn_of_largest_class([quality])),
     )
+
+
+def _form_of(classifier: Classifier) -> PromptForm | None:
+    if not classifier.prompts:
+        return None
+    return PromptForm() if classifier.retrieval is None else classifier.retrieval.form
 
 
 def measure_orders(examples: Sequence[Example], answers: Sequence[Sequence[Prediction]]) -> Spread:

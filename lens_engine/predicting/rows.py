@@ -1,7 +1,7 @@
 """Predictions for one batch of rows; a bad row gets its error in place of a label."""
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -94,6 +94,7 @@ def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelS
         lengths = dict(zip(places, counts, strict=True))
     errors |= {place: "the text has no tokens for this model" for place, length in lengths.items() if not length}
     good = sorted(lengths.keys() - errors.keys())
+    sizes = dict[int, int]()
     while True:
         try:
             found = classifier.predict([rows[place].text for place in good], scorer)
@@ -101,8 +102,9 @@ def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelS
         except PromptTooLong:
             if scorer is None:
                 raise
-            # The scorer refuses the whole batch, before it computes anything, because of its longest text.
-            longest = max(good, key=lambda place: lengths[place])
+            # The scorer refuses the whole batch, before it computes anything, because of its longest prompt.
+            sizes = sizes or _measure_prompts(classifier, {place: rows[place].text for place in good}, scorer)
+            longest = max(good, key=lambda place: sizes[place])
             errors[longest] = f"the text is too long: a prompt exceeds the model's {scorer.max_prompt_tokens:,} tokens"
             good.remove(longest)
     shares = found.probabilities.astype(np.float32).tolist()
@@ -115,3 +117,15 @@ def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelS
         for place, label, probabilities in zip(good, found.labels, shares, strict=True)
     }
     return [predictions.get(place) or Prediction(error=errors[place]) for place in range(len(rows))]
+
+
+def _measure_prompts(classifier: Classifier, texts: Mapping[int, str], scorer: LabelScorer) -> dict[int, int]:
+    """Number of tokens of each text as it is asked, with the demonstrations that are found for it."""
+    task, asked = classifier.task.task(), classifier.cut(list(texts.values()), scorer)
+    sizes = scorer.count_tokens([task.render_query(text) for text in asked])
+    if classifier.retrieval is not None:
+        prefixes = classifier.find_prefixes(asked)
+        known = dict.fromkeys(segment for prefix in prefixes for segment in prefix)
+        counts = dict(zip(known, scorer.count_tokens(list(known)), strict=True))
+        sizes = [own + sum(counts[segment] for segment in prefix) for own, prefix in zip(sizes, prefixes, strict=True)]
+    return dict(zip(texts, sizes, strict=True))

@@ -9,12 +9,15 @@ from typing import Any
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS, ArgmaxHead, PriorHead
 from lens_engine.classifier.prompt import ModelRecord, Prompt
+from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig, ModelMismatch
 from lens_engine.exports import FORMATS, FormatName, Source
 from lens_engine.methods.permutations import shuffle
 from lens_engine.predicting.chat import as_chat
 from lens_engine.randomness import make_generator
 from lens_engine.result import SelectionResult, SupportExamples
+from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.retrieval.form import PromptForm
 from lens_engine.scoring.asking import fit_task, takes_turns
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.record import TaskRecord
@@ -38,13 +41,38 @@ class Changes:
 
 
 class PromptSubject(Record):
-    """Support examples, and their prompt as a classifier."""
+    """Support examples, and their prompt, of any form, as a classifier."""
 
     answer: SupportExamples
     asked: Classifier
+    in_place_of: PromptForm | None = None  #: form of the selection's prompt, where its fixed form is judged instead
+
+    @classmethod
+    def of_result(cls, result: SelectionResult, use: Use | None = None, *, is_fixed: bool = False) -> "PromptSubject":
+        """The prompt of a result.
+
+        Args:
+            use: use for which the prompt is the best; None for that of the run.
+            is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
+
+        Raises:
+            InvalidConfig: the result has no task.
+        """
+        answer = result.answer_for(use)
+        if not is_fixed or answer.fixed is None:
+            return cls(answer=answer, asked=classifier_of_prompt(result, use))
+        asked = classifier_of_prompt(result, use, is_fixed=True)
+        return cls(answer=answer.fixed, asked=asked, in_place_of=answer.form)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was judged in place of the selection's prompt."""
+        if self.in_place_of is None:
+            return ()
+        return (f"the prompt of the selection has the form {self.in_place_of.name}; its fixed form is judged here",)
 
     def reorder(self, number: int, seed: int) -> list["PromptSubject"]:
-        """The support examples in up to this many other orders, drawn by the seed; fewer if there are fewer."""
+        """The fixed demonstrations in up to this many other orders, drawn by the seed; fewer if there are fewer."""
         own = tuple(range(len(self.answer.examples)))
         drawn = (shuffle(own, make_generator(seed, "order", index)) for index in range(_MOST_DRAWS))
         return [self._ordered(order) for order in dict.fromkeys(drawn) if order != own][:number]
@@ -56,21 +84,26 @@ class PromptSubject(Record):
             rows=tuple(one.row for one in examples),
             demonstrations=self.asked.task.task().render_prefix(demonstrations),
         )
-        return PromptSubject(
-            answer=self.answer.model_copy(update={"examples": examples}),
-            asked=self.asked.model_copy(update={"prompts": (shuffled,)}),
+        answer = self.answer.model_copy(update={"examples": examples})
+        return self.model_copy(
+            update={"answer": answer, "asked": self.asked.model_copy(update={"prompts": (shuffled,)})}
         )
 
     def messages(self, form: FormatName) -> Sequence[Mapping[str, str]]:
         """The messages that an export in this form has.
 
         Raises:
-            InvalidConfig: there is no such form, or it is no chat.
+            InvalidConfig: there is no such form, or it is no chat; or the prompt finds rows for each input.
         """
         write = FORMATS[form].messages if form in FORMATS else None
         if write is None:
             chats = ", ".join(name for name, one in FORMATS.items() if one.messages is not None)
             raise InvalidConfig(f"{form} is no form of a chat; take {chats}", field="form")
+        if self.asked.retrieval is not None:
+            raise InvalidConfig(
+                f"{form} holds no demonstrations that are found for each input; judge the fixed form of the prompt",
+                field="form",
+            )
         model = None if self.asked.model is None else self.asked.model.model
         return write(Source(self.asked.task, self.answer, model))
 
@@ -90,6 +123,8 @@ def known_answers(result: SelectionResult, subject: Subject) -> dict[int, str]:
         return {}
     found = answers.classifier
     if isinstance(subject, PromptSubject):
+        if subject.in_place_of is not None:
+            return {}
         uses = [one.use for one in result.support_examples]
         found = answers.support_examples[uses.index(subject.answer.use)]
     labels = classifier_of(subject).labels

@@ -6,6 +6,7 @@ parts              what a result is made of
 run_facts          rows, cost, and where a result comes from
 examples           a support example, and how much it helps
 selection_result   the result
+forms              how the prompt finds its demonstrations, and what was tried
 of_prompt          the support examples of a result as a classifier
 tables             support examples, prompts and classifiers as tables of strings
 summary            sentences about a result, and the result as text and HTML

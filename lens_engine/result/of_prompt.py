@@ -1,48 +1,87 @@
 """The classifier that a single prompt is: the support examples, asked as they were evaluated."""
 
+from dataclasses import dataclass
 from statistics import fmean
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import ArgmaxHead, PriorHead
+from lens_engine.classifier.input_format import InputFormat
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.result.parts import SupportExamples
+from lens_engine.result.rendering import find_renderer
+from lens_engine.result.run_facts import Provenance
 from lens_engine.result.selection_result import SelectionResult
-from lens_engine.retrieval.pool import Retrieval
+from lens_engine.retrieval.pool import Pool
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Example
 
 
-def classifier_of_prompt(result: SelectionResult, use: Use | None = None) -> Classifier:
+def classifier_of_prompt(result: SelectionResult, use: Use | None = None, *, is_fixed: bool = False) -> Classifier:
     """The prompt of the support examples as a classifier, with the head of its use, whatever classifier was chosen.
 
     Args:
         use: use for which the prompt is the best; None for that of the run.
+        is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
 
     Raises:
-        InvalidConfig: the result has no task: another release of Lens wrote it.
+        InvalidConfig: the result has no task, or not the pool of its prompt.
     """
     if result.task is None:
         raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
-    task, answer, made_of = result.task, result.answer_for(use), result.provenance
-    examples = [Example(one.row, one.text, one.label) for one in answer.examples]
-    head = head_of_prompt(task, answer)
-    other, form = result.classifier, answer.form
-    retrieval = None if result.pool is None or not form.nearest else Retrieval(form=form, pool=result.pool)
-    return Classifier(
-        task=task,
-        prompts=(Prompt(rows=answer.rows, demonstrations=task.task().render_prefix(examples)),),
-        head=head,
-        fit_rows=answer.judged.n if answer.judged and head.kind == "prior" else 0,
-        model=ModelRecord(model=made_of.model, revision=made_of.revision, dtype=made_of.dtype, device=made_of.device),
-        tokens_per_input=_mean_query_tokens(result, answer) + form.nearest * _mean_demonstration_tokens(answer),
-        tokens_held=result.opening_tokens + sum(one.tokens for one in answer.examples),
-        most_tokens=result.most_tokens,
-        retrieval=retrieval,
-        test=answer.test,
-        input=other and other.input,
+    answer = result.answer_for(use)
+    prompt = PromptOfAnswer(
+        result.task,
+        answer.plain if is_fixed else answer,
+        result.provenance,
+        result.pool,
+        result.most_tokens,
+        result.opening_tokens,
+        tuple(one.tokens_per_input / one.prompts for one in result.tested if one.prompts),
     )
+    return prompt.classifier(None if result.classifier is None else result.classifier.input)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptOfAnswer:
+    """What a prompt is asked by: parts of a result."""
+
+    task: TaskRecord
+    answer: SupportExamples
+    made_of: Provenance
+    pool: Pool | None  #: None where the form of the prompt is fixed
+    most_tokens: int | None = None  #: as in the result
+    opening_tokens: int = 0  #: as in the result
+    query_tokens: tuple[float, ...] = ()  #: mean numbers of tokens of a rendered input that were measured
+
+    def classifier(self, input: InputFormat | None = None) -> Classifier:
+        """The prompt as a classifier, with the head of its use.
+
+        Raises:
+            InvalidConfig: the prompt finds demonstrations for each input, and the pool is missing.
+        """
+        answer, made_of, head = self.answer, self.made_of, head_of_prompt(self.task, self.answer)
+        prompt = find_renderer(self.task, answer, self.pool)
+        return Classifier(
+            task=self.task,
+            prompts=(Prompt(rows=prompt.rows, demonstrations=prompt.fixed),),
+            head=head,
+            fit_rows=answer.judged.n if answer.judged and head.kind == "prior" else 0,
+            model=ModelRecord(
+                model=made_of.model, revision=made_of.revision, dtype=made_of.dtype, device=made_of.device
+            ),
+            tokens_per_input=self._mean_query_tokens() + answer.form.nearest * _mean_demonstration_tokens(answer),
+            tokens_held=self.opening_tokens + sum(one.tokens for one in answer.examples),
+            most_tokens=self.most_tokens,
+            retrieval=prompt.retrieval,
+            test=answer.test,
+            input=input,
+        )
+
+    def _mean_query_tokens(self) -> float:
+        """As measured for a classifier with prompts, or else of the demonstrations, which have a label word more; 0
+        without either."""
+        return fmean(self.query_tokens or [one.tokens for one in self.answer.examples] or [0])
 
 
 def _mean_demonstration_tokens(answer: SupportExamples) -> float:
@@ -55,10 +94,3 @@ def head_of_prompt(task: TaskRecord, answer: SupportExamples) -> ArgmaxHead | Pr
         return ArgmaxHead()
     biases = {one.label: one.bias for one in answer.label_biases}
     return PriorHead(biases=(tuple(biases[label] for label in task.labels),))
-
-
-def _mean_query_tokens(result: SelectionResult, answer: SupportExamples) -> float:
-    """Mean number of tokens of a rendered input: as measured for a classifier with prompts, or else of the
-    demonstrations, which have a label word more; 0 without either."""
-    measured = [one.tokens_per_input / one.prompts for one in result.tested if one.prompts]
-    return fmean(measured or [one.tokens for one in answer.examples] or [0])

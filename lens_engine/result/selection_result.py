@@ -11,11 +11,14 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Use
+from lens_engine.errors import InvalidConfig
 from lens_engine.result.examples import SupportExample
 from lens_engine.result.parts import Lead, Spread, SupportExamples, TestAnswers, TriedForm, TriedWording, Verdict
+from lens_engine.result.rendering import find_renderer
 from lens_engine.result.run_facts import Provenance, Spending, Splits
 from lens_engine.result.summary import represent, summarise
 from lens_engine.retrieval.pool import Pool
+from lens_engine.retrieval.prompts import RenderedPrompt
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Record, StopReason
 
@@ -125,6 +128,19 @@ class SelectionResult(Record):
     def rows(self) -> tuple[int, ...]:
         """Rows of the support examples, in order."""
         return self.answer.rows
+
+    def render(self, text: str, use: Use | None = None) -> RenderedPrompt:
+        """The prompt of an input, as it was evaluated, and the rows that were found for it, with their similarity.
+
+        Args:
+            use: use for which the prompt is the best; None for that of the run.
+
+        Raises:
+            InvalidConfig: the result has no task, or not the pool of its prompt.
+        """
+        if self.task is None:
+            raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
+        return find_renderer(self.task, self.answer_for(use), self.pool).render([text])[0]
 
     def summary(self) -> str:
         """What to use, accuracies with those of the rivals, support examples in order, and cost; some 30 lines."""

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
+from lens_engine.result.forms import describe_retrieval, list_shown, tabulate_forms, tabulate_wordings
 from lens_engine.result.run_facts import Payment
 from lens_engine.result.tables import name_choice, tabulate_classifiers, tabulate_examples, tabulate_prompts
 from lens_engine.task.record import describe_asking
@@ -27,12 +28,13 @@ def summarise(result: "SelectionResult") -> str:
 def represent(result: "SelectionResult") -> str:
     """What to use, support examples, classifier, cost and digest: a line each."""
     rows, test = result.rows, result.test
+    form = f"{result.answer.form.name}, " * (result.answer.form.nearest > 0)
     shown = ", ".join(map(str, rows[:_MOST_ROWS])) + (f" and {len(rows) - _MOST_ROWS} more" * (len(rows) > _MOST_ROWS))
     figure = "not tested" if test is None else f"accuracy {test.accuracy:.3f} on {test.n} test rows"
     return "\n".join(
         [
             f"SelectionResult: {describe_choice(result)}",
-            f"{name_choice(result.answer)}: rows {shown or '–'}; {figure}",
+            f"{name_choice(result.answer)}: {form}rows {shown or '–'}; {figure}",
             f"classifier: {result.classifier or 'none'}",
             describe_cost(result),
             f"digest {result.digest}",
@@ -41,14 +43,16 @@ def represent(result: "SelectionResult") -> str:
 
 
 def list_tables(result: "SelectionResult") -> list[Table]:
-    """Support examples, prompts, and candidates for the classifier if there are any."""
-    tables = (tabulate_examples(result.answer.plain), tabulate_prompts(result), tabulate_classifiers(result))
-    return [table for table in tables if table is not None]
+    """Support examples, prompts, forms and wordings that were tried, and candidates for the classifier."""
+    examples = [tabulate_examples(one, is_other=is_other) for one, is_other in list_shown(result.answer)]
+    tried = (tabulate_forms(result), tabulate_wordings(result))
+    return [*examples, *filter(None, (tabulate_prompts(result), *tried, tabulate_classifiers(result)))]
 
 
 def list_opening(result: "SelectionResult") -> list[str]:
-    """Whether the support examples are not recommended, and what to use."""
-    return [*filter(None, [warn_of_examples(result)]), describe_choice(result)]
+    """Whether the support examples are not recommended, what to use, and how the prompt finds its demonstrations."""
+    told = (warn_of_examples(result), describe_choice(result), describe_retrieval(result, result.answer))
+    return [*filter(None, told)]
 
 
 def _list_closing(result: "SelectionResult") -> list[str]:
@@ -62,8 +66,9 @@ def warn_of_examples(result: "SelectionResult") -> str:
     if result.answer.best is None or result.answer.recommended:
         return ""
     why = _WHY_NOT.get(result.answer.best.name, _ASK_ONLY)
-    verb = "are" if result.examples else "is"  # without demonstrations it is one prompt
-    return f"The {name_choice(result.answer)} below {verb} not recommended{why}."
+    name, is_fixed = name_choice(result.answer), not result.answer.form.nearest
+    verb = "are" if result.examples and is_fixed else "is"  # without demonstrations it is one prompt
+    return f"The {name}{' below' * is_fixed} {verb} not recommended{why}."
 
 
 def describe_choice(result: "SelectionResult") -> str:

@@ -8,6 +8,7 @@ from lens_engine.classifier.largest_class import ALWAYS_THE_LARGEST
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Use
 from lens_engine.result.examples import LabelEffect, SupportExample
+from lens_engine.result.forms import name_form
 from lens_engine.result.parts import PromptContender, Spread, SupportExamples
 from lens_engine.views.table import NOTHING, Table, shorten
 
@@ -27,16 +28,15 @@ _METHODS: dict[str, str] = {
     "zero_shot": "zero-shot",
     "random": "random permutation",
     "random_and_validation": "random-and-validation",
-    "nearest": "nearest examples for each input",
-    "fixed+nearest": "support examples, then nearest",
 }
 _EFFECTS = "Effect of each example alone, by label of the input"
 _USES = {"prompt": "likeliest\nlabel word", "probabilities": "with label\nbiases"}
 
 
 def name_choice(answer: SupportExamples) -> str:
-    """Name of the chosen demonstrations. Only those of LENS are called support examples."""
-    names = {"lens": "support examples", "zero_shot": "zero-shot prompt"}
+    """Name of the chosen prompt. Only the demonstrations of LENS are called support examples."""
+    names = {"lens": "support examples", "zero_shot": "zero-shot prompt", "nearest": "prompt of the nearest examples"}
+    names["fixed+nearest"] = "prompt of support examples and the nearest"
     return names.get(answer.method, f"{answer.method.replace('_', '-')} examples")
 
 
@@ -47,15 +47,27 @@ def name_use(use: Use) -> str:
 
 def name_contender(one: PromptContender, use: Use) -> str:
     """What a single prompt is, and whether label biases are added."""
-    return _METHODS.get(one.method, one.method) + ", label biases" * (use == "probabilities")
+    return _name_prompt(one) + ", label biases" * (use == "probabilities")
 
 
-def tabulate_examples(answer: SupportExamples) -> Table:
-    """The chosen demonstrations, in the order of the prompt."""
+def _name_prompt(one: PromptContender) -> str:
+    return name_form(one.form) if one.form.nearest else _METHODS.get(one.method, one.method)
+
+
+def tabulate_examples(answer: SupportExamples, *, is_other: bool = False) -> Table:
+    """The fixed demonstrations of a prompt, in its order.
+
+    Args:
+        is_other: whether they are the fixed form of a prompt whose best form is another.
+    """
     name, use = name_choice(answer), f" ({name_use(answer.use)})" * (answer.use != "prompt")
+    name = "support examples" if answer.form.nearest else name
+    title = f"{name}, in order{'; the nearest follow' * (answer.form.nearest > 0)}{use}"
+    title = title if answer.examples else "no demonstrations: zero-shot"
+    title = f"fixed form of the prompt: {title}" if is_other else title
     has_scores = any(example.info_score is not None for example in answer.examples)
     return Table(
-        title=f"{name[0].upper()}{name[1:]}, in order{use}" if answer.examples else "No demonstrations: zero-shot",
+        title=f"{title[0].upper()}{title[1:]}",
         header=("#", "row", "label word", "InfoScore", "text"),
         rows=tuple(
             (
@@ -127,8 +139,7 @@ def tabulate_prompts(result: "SelectionResult") -> Table:
         if contenders[0].method == result.answer.method:
             marked.add(len(rows))
         n = next((str(one.test.n) for one in contenders if one.test is not None), NOTHING)
-        method = _METHODS.get(contenders[0].method, contenders[0].method)
-        rows.append((method, *(_show(one.test) for one in contenders), n))
+        rows.append((_name_prompt(contenders[0]), *(_show(one.test) for one in contenders), n))
     if (share := result.largest_class) is not None:
         same = [f"{share:.3f}"] * len(result.support_examples)
         rows.append((ALWAYS_THE_LARGEST, *same, next((n for *_, n in rows if n != NOTHING), NOTHING)))

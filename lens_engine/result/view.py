@@ -9,6 +9,7 @@ from lens_engine.classifier.largest_class import ALWAYS_THE_LARGEST
 from lens_engine.report.charts import Bar, Point, draw_accuracies, draw_calibration, draw_frontier
 from lens_engine.report.section import Section
 from lens_engine.result.answers import Answered, list_answered
+from lens_engine.result.forms import describe_retrieval, list_shown, tabulate_forms, tabulate_wordings
 from lens_engine.result.parts import Spread
 from lens_engine.result.summary import (
     describe_cost,
@@ -29,6 +30,7 @@ from lens_engine.result.tables import (
     tabulate_prompts,
     tabulate_suspicious,
 )
+from lens_engine.views.table import Table
 
 if TYPE_CHECKING:
     from lens_engine.result.selection_result import SelectionResult  # shows itself by this
@@ -106,12 +108,26 @@ class ResultView:
     @property
     def examples(self) -> Section:
         """The support examples for each use, with their effects and the label biases; equal ones once."""
-        answers = [one.plain for one in self.result.support_examples]
-        seen = [one.rows for one in answers]
-        found = [one for place, one in enumerate(answers) if one.rows not in seen[:place]]
-        tables = [make(one) for one in found for make in (tabulate_examples, tabulate_effects, tabulate_biases)]
-        code = tuple((f"The prompt, {name_use(one.use)}", one.prompt) for one in found if one.prompt)
-        return Section("examples", "Support examples", tables=tuple(filter(None, tables)), code=code)
+        answers = self.result.support_examples
+        seen = [(one.form, one.rows, one.plain.rows) for one in answers]
+        found = [one for place, one in enumerate(answers) if seen[place] not in seen[:place]]
+        told = dict.fromkeys(describe_retrieval(self.result, one) for one in found)
+        tables, code = list[Table | None](), list[tuple[str, str]]()
+        for answer in found:
+            for one, is_other in list_shown(answer):
+                tables += [tabulate_examples(one, is_other=is_other), tabulate_effects(one)]
+                if one.prompt:
+                    name = "fixed form of the prompt" if is_other else "beginning of the prompt"
+                    code.append((f"The {name if answer.fixed else 'prompt'}, {name_use(one.use)}", one.prompt))
+            tables.append(tabulate_biases(answer))
+        tables += [tabulate_forms(self.result), tabulate_wordings(self.result)]
+        return Section(
+            "examples",
+            "Support examples",
+            tuple(filter(None, told)),
+            tables=tuple(filter(None, tables)),
+            code=tuple(code),
+        )
 
     @property
     def confusion(self) -> Section:

@@ -8,7 +8,9 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.models import Report
+from lens_engine.config import FormKind
 from lens_engine.exports import FORMATS, FormatName, export_support_examples
+from tests.formed import take_form
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, problem_of
 
@@ -57,3 +59,25 @@ def test_result_of_another_release_is_refused(client: TestClient, selections: Se
         report.result = {**report.result, "task": None}
     problem_of(client.get(f"/selections/{selection_id}/export"), 409, "no-result")
     problem_of(client.post(f"/selections/{selection_id}/render", json={"input": "b"}), 409, "no-result")
+
+
+@pytest.mark.parametrize("kind", ["fixed", "nearest", "fixed+nearest"])
+def test_folder_has_the_prompt_and_other_formats_its_fixed_form(
+    client: TestClient, selections: Selections, kind: FormKind
+) -> None:
+    result = make_result() if kind == "fixed" else take_form(make_result(), kind)
+    selection_id = selections.succeeded(result)
+    body, headers = {"selection_id": selection_id}, {"If-None-Match": "*"}
+    assert client.put("/prompts/triage", json=body, headers=headers).status_code == 201
+    for path in (f"/selections/{selection_id}/export", "/prompts/triage/export"):
+        folder = client.get(path, params={"format": "folder"})
+        assert folder.content == export_support_examples(result, "folder")
+        assert folder.headers["content-type"] == "application/zip"
+        assert folder.headers["content-disposition"] == 'attachment; filename="prompt.zip"'
+        assert folder.headers["x-prompt-form"] == ("fixed" if kind == "fixed" else f"{kind} 2")
+        text = client.get(path, params={"format": "text"})
+        assert text.content == export_support_examples(make_result(), "text")
+        accuracy = None if (test := result.answer.plain.test) is None else test.accuracy
+        assert (text.headers["x-prompt-form"], json.loads(text.headers["x-prompt-accuracy"])) == ("fixed", accuracy)
+        code = client.get(path, params={"format": "python"}).content
+        assert code == export_support_examples(result, "python")

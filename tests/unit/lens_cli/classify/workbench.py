@@ -13,6 +13,7 @@ from pyarrow.parquet import read_table, write_table
 from rich.console import Console
 
 from lens_cli.classify.run import ClassificationRun, Paths
+from lens_cli.subject_file import SubjectFile, WhatIsAsked
 from lens_engine.testing import TableScorer
 from tests.unit.lens_cli.results import CLASSIFIER
 
@@ -57,6 +58,7 @@ class Workbench:
         restart: bool = False,
         text_column: str | None = "text",
         dtype: str | None = None,
+        what: WhatIsAsked | None = None,
     ) -> str:
         """Run the command's work, and return what it shows on the console."""
 
@@ -65,7 +67,8 @@ class Workbench:
             return self.scorers[-1]
 
         console = Console(file=StringIO(), width=200)
-        run = ClassificationRun.prepare(paths, text_column=text_column, dtype=dtype)
+        asked = SubjectFile(paths.classifier, what, usual="classifier", where="--classifier")
+        run = ClassificationRun.prepare(paths, asked, text_column=text_column, dtype=dtype)
         run.execute(open_scorer, console, restart=restart)
         assert isinstance(console.file, StringIO)
         return console.file.getvalue()

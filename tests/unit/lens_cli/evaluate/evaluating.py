@@ -9,9 +9,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lens_cli.evaluate.judged import WhatIsJudged, read_judged
+from lens_cli.evaluate.judged import Judged
 from lens_cli.evaluate.run import EvaluationRun, Wishes
 from lens_cli.select.sources import Sources
+from lens_cli.subject_file import SubjectFile, WhatIsAsked
 from lens_engine.config import SelectionConfig, Use
 from lens_engine.pipeline import select_support_examples
 from lens_engine.predicting.evaluation import EvaluationResult
@@ -72,8 +73,9 @@ class Desk:
         dataset: Path,
         wishes: Wishes | None = None,
         *,
-        what: WhatIsJudged | None = None,
+        what: WhatIsAsked | None = None,
         use: Use | None = None,
+        is_fixed: bool = False,
         scorer: Callable[[], TableScorer] = TableScorer,
     ) -> tuple[EvaluationResult, str]:
         """Do the command's work; what it found, and what it shows meanwhile."""
@@ -83,9 +85,11 @@ class Desk:
             self.scorers.append(scorer())
             return self.scorers[-1]
 
+        wishes = wishes or Wishes()
         console = Console(file=StringIO(), width=300)
-        found = read_judged(judged, what, use)
-        run = EvaluationRun.prepare(found, Sources(dataset, usual=found.asked.input), wishes or Wishes())
+        file = SubjectFile(judged, what, use, is_fixed=is_fixed, is_chat=wishes.form is not None)
+        found = Judged.read(file)
+        run = EvaluationRun.prepare(found, Sources(dataset, usual=found.asked.input), wishes)
         result = run.execute(open_scorer, console)
         assert isinstance(console.file, StringIO)
         return result, console.file.getvalue()

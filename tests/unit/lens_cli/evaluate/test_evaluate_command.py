@@ -54,6 +54,7 @@ def save_classifier(desk: Desk) -> Path:
         (("--form", "nothing"), "nothing is no form of a chat", "where: --form"),
         (("--num-prompts", "1"), "one prompt; leave --num-prompts out", "where: --num-prompts"),
         (("--prompts", "classifier", "--use", "prompt"), "leave --use out", "where: --use"),
+        (("--prompts", "classifier", "--fixed"), "leave --fixed out", "where: --fixed"),
         (("--prompts", "classifier", "--orders", "2"), "leave --orders out", "where: --orders"),
         (("--prompts", "classifier", "--form", "openai-chat"), "only support examples", "where: --form"),
         (("--prompts", "classifier", "--num-prompts", "99"), "the classifier has ", "where: --num-prompts"),

@@ -3,18 +3,24 @@
 import pytest
 from evaluating import LABELS, ROWS, Desk, select
 
-from lens_cli.evaluate.judged import WhatIsJudged
 from lens_cli.evaluate.run import Wishes
+from lens_cli.subject_file import WhatIsAsked
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.config import Use
+from lens_engine.predicting.rows import Prediction, predict_rows
+from lens_engine.reading import TextRow
+from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.retrieval.form import PromptForm
 from lens_engine.testing import TableScorer, hashed_log_prob
+from tests.formed import take_form
 
 NEW = [(f"Play {number}", LABELS[number % 2]) for number in range(30)]
 
 
 @pytest.mark.parametrize(("what", "use"), [(None, None), (None, "probabilities"), ("classifier", None)])
 def test_held_out_rows_are_judged_and_answer_as_in_the_selection(
-    what: WhatIsJudged | None, use: Use | None, desk: Desk
+    what: WhatIsAsked | None, use: Use | None, desk: Desk
 ) -> None:
     result, shown = desk.run(desk.save(select()), desk.write(ROWS), what=what, use=use)
     found = select()
@@ -76,7 +82,7 @@ def test_other_orders_are_judged_too(desk: Desk) -> None:
 
 def test_orders_that_there_are_not_are_told(desk: Desk) -> None:
     result, shown = desk.run(desk.save(select()), desk.write(NEW), Wishes(orders=90))
-    assert "note: the support examples have 23 other orders" in shown
+    assert "note: the fixed demonstrations have 23 other orders" in shown
     assert result.order is not None
     assert result.order.permutations == 23
 
@@ -115,3 +121,39 @@ def test_column_and_dialect_of_the_selection_are_taken(desk: Desk) -> None:
     judged, _ = desk.run(desk.save(result), path)
     expected, _ = desk.run(desk.save(select()), desk.write([("хорошо", "positive"), ("плохо", "negative")]))
     assert judged == expected
+
+
+def test_prompt_that_finds_rows_is_judged_as_it_is(desk: Desk) -> None:
+    formed = take_form(select(), "fixed+nearest")
+    result, shown = desk.run(desk.save(formed), desk.write(NEW), Wishes(orders=2))
+
+    assert result.prompt_form == PromptForm(kind="fixed+nearest", nearest=2)
+    asked = classifier_of_prompt(formed)
+    hits = [one.label == gold for one, (_, gold) in zip(predict(asked), NEW, strict=True)]
+    assert result.quality.accuracy == sum(hits) / len(hits)
+    assert result.order is not None
+    assert result.order.permutations == 2
+    assert "fixed" not in shown
+
+
+def predict(asked: Classifier) -> list[Prediction]:
+    return predict_rows(asked, [TextRow(text) for text, _ in NEW], TableScorer())
+
+
+@pytest.mark.parametrize("form", [None, "openai-chat"])
+def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(form: str | None, desk: Desk) -> None:
+    formed = take_form(select())
+    result, _ = desk.run(desk.save(formed), desk.write(ROWS), Wishes(form), is_fixed=form is None)
+    plain, _ = desk.run(desk.save(select()), desk.write(ROWS), Wishes(form))
+
+    assert (result.quality, result.prompt_form) == (plain.quality, PromptForm())
+    assert (result.comparison, result.matches) == (None, None)  # the selection's answers are of another prompt
+    told = "the prompt of the selection has the form nearest 2; its fixed form is judged here"
+    assert told in result.warnings
+    assert told not in plain.warnings
+
+
+def test_nearest_form_has_no_other_orders(desk: Desk) -> None:
+    result, shown = desk.run(desk.save(take_form(select())), desk.write(NEW), Wishes(orders=2))
+    assert "note: the fixed demonstrations have 0 other orders" in shown
+    assert result.order is None

@@ -1,0 +1,59 @@
+"""Support examples as a file that another tool loads."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from app.selections.measured_forms import MeasuredForm
+from lens_engine.exports import FORMATS, ExportName, Source, write_export
+from lens_engine.exports.folder import ZIP_TYPE, pack, write_folder
+from lens_engine.predicting.subject import digest_prompt
+from lens_engine.result import SupportExamples
+from lens_engine.retrieval.pool import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Support examples that are exported."""
+
+    source: Source
+    load_pool: Callable[[], Pool | None]
+
+    @property
+    def digest(self) -> str:
+        """Of the prompt, as evaluations name it."""
+        return digest_prompt(self.source.task, self.source.answer)
+
+    @property
+    def version(self) -> str:
+        """Text that differs whenever a file differs."""
+        source = self.source
+        return f"{source.task.model_dump_json()}{source.answer.model_dump_json()}{source.model}{source.best}"
+
+    def answer(self, format: ExportName, measured: MeasuredForm | None) -> Response:
+        """The file, or an archive of files, with what an evaluation found of its form."""
+        if format == "folder":
+            content = pack(write_folder(self.source, self.load_pool()))
+            headers = {
+                "Content-Disposition": 'attachment; filename="prompt.zip"',
+                "X-Format-Matches-Evaluation": "true",
+                **_describe_form(self.source.chosen),
+            }
+            return Response(content, media_type=ZIP_TYPE, headers=headers)
+        kind = FORMATS[format]
+        headers = {
+            "Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"',
+            "X-Format-Matches-Evaluation": "true" if kind.is_evaluated_prompt(self.source.task) else "null",
+            **_describe_form(self.source.answer),
+        }
+        if measured is not None:
+            headers |= measured.headers
+        return Response(write_export(self.source, format), media_type=kind.media_type, headers=headers)
+
+
+def _describe_form(answer: SupportExamples) -> dict[str, str]:
+    """Headers of an export that has this prompt."""
+    accuracy = None if answer.test is None else answer.test.accuracy
+    return {"X-Prompt-Form": answer.form.name, "X-Prompt-Accuracy": json.dumps(accuracy)}

@@ -1,0 +1,90 @@
+"""A file of what a selection found: a result, or a classifier."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pydantic import ValidationError
+
+from lens_cli.refusals import RefusedInput
+from lens_engine.config import Use
+
+if TYPE_CHECKING:  # commands import this module for their help, and these are slow to import
+    from lens_engine.predicting.subject import Subject
+    from lens_engine.result import SelectionResult
+
+WhatIsAsked = Literal["support_examples", "classifier"]
+
+
+class FoundSubject(NamedTuple):
+    """What is asked."""
+
+    subject: "Subject"
+    result: "SelectionResult | None"  #: of the selection that found it; None for a classifier's file
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectFile:
+    """A file that `lens select` wrote, and what of it is asked."""
+
+    path: Path
+    what: WhatIsAsked | None = None  #: what of a result is asked; None for `usual`
+    use: Use | None = None  #: use for which the prompt is the best; None for that of the run
+    is_fixed: bool = False  #: whether the prompt of fixed demonstrations is taken, whatever form is the best
+    is_chat: bool = False  #: whether it is asked as turns of a chat, which hold fixed demonstrations alone
+    usual: WhatIsAsked = "support_examples"
+    where: str = "WHAT"  #: argument or option that names the file
+
+    def read(self) -> FoundSubject:
+        """
+        Raises:
+            Refusal, InvalidInput: the file holds nothing of the kind.
+            OSError: the file cannot be read.
+        """
+        from lens_engine.classifier.classifier import Classifier
+        from lens_engine.predicting.subject import PromptSubject
+
+        fields = _list_fields(self.path)
+        is_classifier = "support_examples" not in fields and ("head" in fields or self.usual == "classifier")
+        what = self.what or ("classifier" if is_classifier else self.usual)
+        if what == "classifier":
+            self._refuse_wishes_of_prompts()
+        if is_classifier and what == "support_examples":
+            raise self._refuse(f"{self.path} is a classifier, without support examples; name a file of --output")
+        if is_classifier:
+            return FoundSubject(Classifier.load(self.path), None)
+        result = self._read_result()
+        if what == "support_examples":
+            return FoundSubject(
+                PromptSubject.of_result(result, self.use, is_fixed=self.is_fixed or self.is_chat), result
+            )
+        if result.classifier is None:
+            raise RefusedInput(f"{self.path} has no classifier: {result.verdict.sentence}", "where: --prompts")
+        return FoundSubject(result.classifier, result)
+
+    def _read_result(self) -> "SelectionResult":
+        from lens_engine.result import SelectionResult
+
+        try:
+            return SelectionResult.model_validate_json(self.path.read_bytes())
+        except ValidationError as error:
+            raise self._refuse(f"{self.path} is neither a result of lens select --output nor a classifier") from error
+
+    def _refuse_wishes_of_prompts(self) -> None:
+        if self.use is not None:
+            raise RefusedInput("a classifier has one use; leave --use out", "where: --use")
+        if self.is_fixed:
+            raise RefusedInput("a classifier has no other form; leave --fixed out", "where: --fixed")
+
+    def _refuse(self, message: str) -> RefusedInput:
+        return RefusedInput(message, f"where: {self.where}")
+
+
+def _list_fields(path: Path) -> frozenset[str]:
+    """Names of the fields of a JSON object; none for another file."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return frozenset()
+    return frozenset(found) if isinstance(found, dict) else frozenset()

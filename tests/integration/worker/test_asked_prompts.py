@@ -1,0 +1,147 @@
+"""Evaluations and predictions by a prompt that finds demonstrations for each input."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.lifecycle import endings
+from app.lifecycle.results import SelectionOutcome
+from app.settings import Settings
+from lens_engine.config import FormKind
+from lens_engine.predicting.rows import BATCH_ROWS
+from lens_engine.result import SelectionResult
+from lens_engine.result.of_prompt import classifier_of_prompt
+from tests.formed import take_form
+from tests.integration.conftest import Selections, run_sql
+from tests.integration.samples import make_bag_of_words, make_result, make_rows, problem_of
+from tests.integration.worker import doubles
+from tests.integration.worker.test_classifying import TEXTS, run, submit, succeeded
+from tests.integration.worker.test_execution import end_the_wait
+
+Finish = Callable[..., tuple[str, SelectionResult]]
+
+
+@pytest.fixture
+def finish(database: Database, selections: Selections, settings: Settings) -> Finish:
+    """Ends a selection with a prompt of a form; its path, and its result."""
+
+    def end(kind: FormKind = "nearest") -> tuple[str, SelectionResult]:
+        claim, plain = selections.running(), make_result(classifier=make_bag_of_words())
+        made_of = plain.provenance.model_copy(update={"model": settings.default_model, "revision": "0" * 64})
+        result = take_form(plain.model_copy(update={"provenance": made_of}), kind)
+        with database.session_scope() as session:
+            endings.finish(session, claim, SelectionOutcome(result))
+        return f"/selections/{claim.job_id}", result
+
+    return end
+
+
+def predict(result: SelectionResult, texts: list[str], use: Any = None) -> list[str]:
+    """What the prompt answers in the library, whatever the name of its model."""
+    asked = classifier_of_prompt(result, use)
+    assert asked.retrieval is not None
+    return list(asked.predict(texts, doubles.sound()).labels)
+
+
+def read_labels(client: TestClient, path: str) -> list[Any]:
+    return [json.loads(line)["label"] for line in client.get(f"{path}/output?format=jsonl").content.splitlines()]
+
+
+@pytest.mark.parametrize("kind", ["nearest", "fixed+nearest"])
+def test_evaluation_judges_the_prompt_of_the_form(
+    client: TestClient, settings: Settings, finish: Finish, kind: FormKind
+) -> None:
+    selection, result = finish(kind)
+    rows = make_rows()[:30]
+    path = submit(client, f"{selection}/evaluations", examples=rows, spec={"orders": 5})
+    run(settings, path)
+    found = succeeded(client, path)
+
+    form = {"kind": kind, "nearest": 2}
+    labels = predict(result, [row["text"] for row in rows])
+    right = sum(label == row["label"] for label, row in zip(labels, rows, strict=True))
+    assert found["result"]["quality"]["accuracy"] == pytest.approx(right / 30)
+    assert (found["spec"]["prompt_form"], found["result"]["prompt_form"]) == (form, form)
+    order = found["result"]["order"]
+    assert (order is None) == (kind == "nearest")  # which has no fixed demonstrations to shuffle
+
+
+@pytest.mark.parametrize("spec", [{"fixed": True}, {"form": "openai-chat"}])
+def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(
+    client: TestClient, settings: Settings, finish: Finish, spec: dict[str, Any]
+) -> None:
+    selection, _ = finish()
+    path = submit(client, f"{selection}/evaluations", examples=make_rows()[:30], spec=spec)
+    run(settings, path)
+    found = succeeded(client, path)["result"]
+    assert found["prompt_form"] == {"kind": "fixed", "nearest": 0}
+    assert "its fixed form is judged here" in found["warnings"][0]
+    assert found["matches"] is None
+
+
+def test_selection_and_name_predict_by_the_prompt(client: TestClient, settings: Settings, finish: Finish) -> None:
+    selection, result = finish()
+    body = {"selection_id": selection.rpartition("/")[2]}
+    assert client.put("/prompts/triage", json=body, headers={"If-None-Match": "*"}).status_code == 201
+    spec = {"prompts": "support_examples", "use": "probabilities"}
+    texts = [*TEXTS[:20], "a warm film"]
+    paths = [submit(client, f"{one}/predictions", texts=texts, spec=spec) for one in (selection, "/prompts/triage")]
+    assert client.delete(selection).status_code == 204
+
+    for path in paths:
+        run(settings, path)
+        shown = succeeded(client, path)["spec"]
+        assert (shown["prompts"], shown["use"]) == ("support_examples", "probabilities")
+        assert shown["prompt_form"] == {"kind": "nearest", "nearest": 2}
+        assert read_labels(client, path) == predict(result, texts, "probabilities")
+
+
+def test_file_is_predicted_by_the_prompt(client: TestClient, settings: Settings, finish: Finish) -> None:
+    selection, result = finish()
+    response = client.post(
+        f"{selection}/predictions",
+        files={"texts": ("october.csv", b"text\na warm film\na dull film\n")},
+        data={"spec": json.dumps({"prompts": "support_examples"})},
+    )
+    assert response.status_code == 202, response.text
+    path = response.headers["location"]
+    run(settings, path)
+    succeeded(client, path)
+    assert read_labels(client, path) == predict(result, ["a warm film", "a dull film"])
+
+
+def test_attempt_that_died_goes_on_with_the_same_bytes(
+    client: TestClient, settings: Settings, database: Database, finish: Finish
+) -> None:
+    selection, _ = finish("fixed+nearest")
+    spec = {"prompts": "support_examples"}
+    undisturbed = submit(client, f"{selection}/predictions", texts=TEXTS, spec=spec)
+    run(settings, undisturbed)
+    path = submit(client, f"{selection}/predictions", texts=TEXTS, spec=spec)
+    with pytest.raises(RuntimeError):
+        run(settings, path, "dies_at_second_call")
+    assert run_sql(database, "SELECT count(*) FROM predictions WHERE job_id = :id", id=path.rpartition("/")[2]) == 256
+    assert client.delete(selection).status_code == 204  # the job has its own copy of the pool
+    end_the_wait(database)
+    doubles.COUNTED.clear()
+
+    run(settings, path, "counting")
+
+    assert succeeded(client, path)["digest"] == succeeded(client, undisturbed)["digest"]
+    assert client.get(f"{path}/output").content == client.get(f"{undisturbed}/output").content
+    assert sum(doubles.COUNTED) == len(TEXTS) - BATCH_ROWS
+
+
+def test_wishes_that_a_classifier_has_not_are_refused(client: TestClient, finish: Finish) -> None:
+    selection, _ = finish()
+    refusal = problem_of(
+        client.post(f"{selection}/evaluations", json={"spec": {"prompts": "classifier", "fixed": True}}),
+        *(422, "invalid-request"),
+    )
+    assert refusal["errors"][0]["pointer"] == "/spec/fixed"
+    for spec in ({"use": "prompt"}, {"prompts": "both"}):
+        problem_of(client.post(f"{selection}/predictions", json={"texts": ["a"], "spec": spec}), 422, "invalid-request")
