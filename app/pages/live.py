@@ -143,7 +143,12 @@ def _say_place(position: int, owners: int) -> str:
 
 def _list_phases(job: Job) -> Iterator[tuple[str, str]]:
     progress, is_lens = job.progress or {}, job.spec.get("config", {}).get("method", "lens") == "lens"
-    phases = {one.value: name for one, name in _PHASES.items() if is_lens or one in _OF_EVERY_METHOD}
+    usual = _PHASES if is_lens else _OF_EVERY_METHOD
+    phases = {
+        one.value: name
+        for one, name in _PHASES.items()
+        if (_has_choice(job.spec) if one is Phase.WORDING else one in usual)
+    }
     phase, order = progress.get("phase"), list(phases)
     reached = order.index(phase) if phase in order else -1
     for place, name in enumerate(phases.values()):
@@ -151,6 +156,11 @@ def _list_phases(job: Job) -> Iterator[tuple[str, str]]:
             yield f"{name}, step {progress.get('step')} of {progress.get('steps')}", "now"
         else:
             yield name, "done" if place < reached or job.status == Status.SUCCEEDED else "to come"
+
+
+def _has_choice(spec: Mapping[str, Any]) -> bool:
+    """Whether the run begins with a choice among several templates or instructions."""
+    return any(isinstance(spec.get(name), list) for name in ("template", "instruction"))
 
 
 def _list_rounds(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
