@@ -56,9 +56,10 @@ class _Selecting:
 
     def _compute(self, submission: Submission, model: LanguageModel, checkpoint: Checkpoint | None) -> SelectionResult:
         self.run.monitor.begin()
+        task, alternatives = submission.spec.wordings
         with blaming_worker():
             return select_support_examples(
-                Problem(submission.spec.task, submission.examples, submission.test),
+                Problem(task, submission.examples, submission.test, alternatives),
                 model.scorer,
                 submission.spec.config,
                 listener=self.run.monitor,

@@ -24,9 +24,10 @@ class ProgressOut(Outgoing):
     """Progress of a run. A pair is one prefix (the demonstrations) and one query scored."""
 
     phase: Phase = Field(
-        description="Phase of the run. filter: candidates are filtered by InfoScore. initialise: the first "
-        "permutations are judged. search: the beam, or a random search, looks for better permutations. evaluate: "
-        "confirmation rows, test rows and baselines. classify: an evaluation or a prediction asks row by row."
+        description="Phase of the run. wording: the choice among several templates and instructions, if there are. "
+        "filter: candidates are filtered by InfoScore. initialise: the first permutations are judged. search: the "
+        "beam, or a random search, looks for better permutations. evaluate: confirmation rows, test rows and "
+        "baselines. classify: an evaluation or a prediction asks row by row."
     )
     step: int = Field(description="Number of the current step of the phase, counted from 1.")
     steps: int = Field(description="Number of steps of the phase.")

@@ -1,12 +1,13 @@
 """The stored spec of a job. Every option is resolved, so a later release runs it the same way."""
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.problems import ErrorItem, point
 from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.task.template import Task, Template
+from lens_engine.task.combinations import Wordings, combine_wordings, read_instructions, read_templates
 from lens_engine.task.verbalizer import Verbalizer
 
 SPEC_VERSION = 1
@@ -70,40 +71,48 @@ class JobSpec(BaseModel):
 
 
 class StoredSpec(JobSpec):
-    """The spec of a selection. The verbalizer is a list of pairs, because JSONB loses the order of keys."""
+    """The spec of a selection. The verbalizer is a list of pairs, because JSONB loses the order of keys.
+
+    A run chooses among several templates or instructions; a single one is stored as a text.
+    """
 
     VERSION: ClassVar[int] = SPEC_VERSION
 
     model: str
-    template: str
+    template: str | tuple[str, ...]
     verbalizer: tuple[tuple[str, str], ...]
     separator: str
-    instruction: str = ""
+    instruction: str | tuple[str, ...] = ""
     preset: PresetName
     config: SelectionConfig
 
     @property
-    def task(self) -> Task:
-        words = Verbalizer(dict(self.verbalizer))
-        return Task(Template(self.template), words, self.separator, instruction=self.instruction)
+    def wordings(self) -> Wordings:
+        words, templates = Verbalizer(dict(self.verbalizer)), read_templates(self.template)
+        return combine_wordings(words, templates, read_instructions(self.instruction), self.separator)
 
     @classmethod
-    def of(cls, model: str, task: Task, preset: PresetName, config: SelectionConfig) -> Self:
+    def of(cls, model: str, wordings: Wordings, preset: PresetName, config: SelectionConfig) -> Self:
+        """
+        Args:
+            wordings: each template with each instruction, as `combine_wordings` makes them.
+        """
+        task, all_tasks = wordings.task, (wordings.task, *wordings.alternatives)
         return cls(
             model=model,
-            template=task.template.pattern,
+            template=_list_distinct(one.template.pattern for one in all_tasks),
             verbalizer=tuple(task.verbalizer.words.items()),
             separator=task.separator,
-            instruction=task.instruction,
+            instruction=_list_distinct(one.instruction for one in all_tasks),
             preset=preset,
             config=config,
         )
 
 
-def read_task(stored: dict[str, Any]) -> Task:
-    """The task of a stored spec of any version, whatever its options are."""
-    words = Verbalizer(dict(stored["verbalizer"]))
-    return Task(Template(stored["template"]), words, stored["separator"], instruction=stored.get("instruction", ""))
+def _list_distinct(texts: Iterable[str]) -> str | tuple[str, ...]:
+    """Each text once, in order; of equal texts the one."""
+    found = tuple(dict.fromkeys(texts))
+    return found[0] if len(found) == 1 else found
 
 
 def _describe_fault(location: tuple[int | str, ...], message: str) -> ErrorItem:

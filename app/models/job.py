@@ -24,7 +24,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.models.base import Base, CreatedAt, IdText, OwnerText, Stamp
 
 _STATUSES = "'queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed'"
-_PHASES = "'fine_tune', 'filter', 'initialise', 'search', 'evaluate', 'classify'"
+_PHASES = "'fine_tune', 'wording', 'filter', 'initialise', 'search', 'evaluate', 'classify'"
 
 
 class Job(Base):

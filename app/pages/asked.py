@@ -3,7 +3,7 @@
 Another release may have stored the spec. So it is shown as it is stored, and is not validated.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lens_engine.presets import PRESETS
@@ -17,8 +17,8 @@ def list_asked(spec: Mapping[str, Any]) -> dict[str, str]:
     return {
         "model": spec["model"],
         "preset": spec["preset"] + (f", with {show_count(len(changed), 'option')} changed" if changed else ""),
-        "template": spec["template"],
-        **({"instruction": spec["instruction"]} if spec.get("instruction") else {}),
+        **_list_texts("template", spec["template"]),
+        **(_list_texts("instruction", spec["instruction"]) if spec.get("instruction") else {}),
         "label words": ", ".join(f"{label}: {word}" for label, word in spec["verbalizer"]),
         **changed,
     }
@@ -40,6 +40,13 @@ def list_changes(spec: Mapping[str, Any]) -> dict[str, str]:
 def tabulate_asked(spec: Mapping[str, Any]) -> Table:
     """What was asked for, as a table."""
     return Table("What was asked", ("", "value"), tuple(list_asked(spec).items()), words=("", "value"))
+
+
+def _list_texts(name: str, given: str | Sequence[str]) -> dict[str, str]:
+    """One text under its name, or several that the run chooses among, with their numbers."""
+    if isinstance(given, str):
+        return {name: given}
+    return {f"{name} {number}": text or "none" for number, text in enumerate(given, start=1)}
 
 
 def _walk(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

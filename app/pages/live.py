@@ -143,17 +143,24 @@ def _say_place(position: int, owners: int) -> str:
 
 def _list_phases(job: Job) -> Iterator[tuple[str, str]]:
     progress, is_lens = job.progress or {}, job.spec.get("config", {}).get("method", "lens") == "lens"
-    phase = progress.get("phase")
-    seldom = {Phase.WORDING} - {phase}  # most runs have no choice
-    shown = [one for one in _PHASES if one not in seldom and (is_lens or one in _OF_EVERY_METHOD)]
-    phases = {one.value: _PHASES[one] for one in shown}
-    order = list(phases)
+    usual = _PHASES if is_lens else _OF_EVERY_METHOD
+    phases = {
+        one.value: name
+        for one, name in _PHASES.items()
+        if (_has_choice(job.spec) if one is Phase.WORDING else one in usual)
+    }
+    phase, order = progress.get("phase"), list(phases)
     reached = order.index(phase) if phase in order else -1
     for place, name in enumerate(phases.values()):
         if place == reached and job.status != Status.SUCCEEDED:
             yield f"{name}, step {progress.get('step')} of {progress.get('steps')}", "now"
         else:
             yield name, "done" if place < reached or job.status == Status.SUCCEEDED else "to come"
+
+
+def _has_choice(spec: Mapping[str, Any]) -> bool:
+    """Whether the run begins with a choice among several templates or instructions."""
+    return any(isinstance(spec.get(name), list) for name in ("template", "instruction"))
 
 
 def _list_rounds(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:

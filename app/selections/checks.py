@@ -20,9 +20,8 @@ from lens_engine.reading import ParsedDataset
 from lens_engine.rows.problem import Problem
 from lens_engine.run.budget_checks import refuse_unpriced
 from lens_engine.run.preparation import split_within_budget
-from lens_engine.task.instructions import read_instruction
+from lens_engine.task.combinations import NO_INSTRUCTION, read_instructions, read_templates
 from lens_engine.task.request import TaskRequest
-from lens_engine.task.template import Template
 from lens_engine.task.verbalizer import Verbalizer
 
 _MOST_SPEC_BYTES = 64 * 1024
@@ -50,19 +49,20 @@ class CheckedSpec:
         """
         columns = dataset.columns if isinstance(dataset, ParsedDataset) else None
         with invalid_inputs(inline=is_inline, columns=columns):
-            task = self.task.complete(dataset.examples, join_spellings=self.config.labels.join_spellings)
-            problem = Problem(task, dataset.examples, None if test is None else test.examples)
+            wordings = self.task.complete(dataset.examples, join_spellings=self.config.labels.join_spellings)
+            test_rows = None if test is None else test.examples
+            problem = Problem(wordings.task, dataset.examples, test_rows, wordings.alternatives)
             split = split_within_budget(problem, self.config)
-        stored = StoredSpec.of(self.model, task, self.preset, self.config)
+        stored = StoredSpec.of(self.model, wordings, self.preset, self.config)
         _check_size(stored)
-        defaults = (f"spec: {default}" for default in (*self.task.list_defaults(task), *self.warnings))
+        defaults = (f"spec: {default}" for default in (*self.task.list_defaults(wordings.task), *self.warnings))
         return ValidJob(
             stored.model_dump(mode="json"), SPEC_VERSION, dataset, test, self.name, warnings=(*defaults, *split.notes)
         )
 
 
 def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
-    """Check model, template, label words and options.
+    """Check model, templates, instructions, label words and options.
 
     Raises:
         UnknownModelName: the service does not offer the model.
@@ -70,18 +70,18 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     """
     model = check_model_name(spec.model, settings)
     found: list[InvalidInput] = []
-    template = None if (pattern := spec.template) is None else _collect(found, lambda: Template(pattern))
+    templates = _collect(found, lambda: read_templates(spec.template)) or ()
     verbalizer = None if (words := spec.verbalizer) is None else _collect(found, lambda: Verbalizer(words))
-    instruction = _collect(found, lambda: read_instruction(spec.instruction))
+    instructions = _collect(found, lambda: read_instructions(spec.instruction)) or NO_INSTRUCTION
+    task = _collect(found, lambda: TaskRequest(templates, verbalizer, spec.separator, instructions))
     config = _collect(found, lambda: resolve_config(spec.preset, spec.options))
     if config is not None:
         found += list_excesses(config.budget, model, settings)
         is_served, has_prices = model in settings.endpoints, find_prices(model, settings) is not None
         _collect(found, partial(refuse_unpriced, config, is_served=is_served, has_prices=has_prices))
-    if found or config is None:
+    if found or config is None or task is None:
         raise as_problem(found, inline=False)
     bounded, warnings = bound_budget(config, model, settings)
-    task = TaskRequest(template, verbalizer, spec.separator, instruction or "")
     return CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
 
 
@@ -94,7 +94,7 @@ def _check_size(spec: StoredSpec) -> None:
     if size > _MOST_SPEC_BYTES:
         detail = (
             f"the spec has {size:,} bytes with its label words, and at most {_MOST_SPEC_BYTES:,} are allowed; shorten "
-            "the template, the instruction, the labels or their words"
+            "the templates, the instructions, the labels or their words"
         )
         raise Unprocessable.at("/spec", detail)
 

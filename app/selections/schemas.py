@@ -16,10 +16,15 @@ from lens_engine.task.record import TaskRecord
 class SpecOut(Outgoing):
     """The spec with every option resolved, as the release that took the submission stored it."""
 
-    template: str = Field(description="Prompt with one `{text}` followed by one `{label}`.")
+    template: str | list[str] = Field(
+        description="Prompt with one `{text}` followed by one `{label}`; a list if the run chooses among several."
+    )
     verbalizer: dict[str, str] = Field(description="Label word of each label.")
     separator: str = Field(description="Text that ends each demonstration.")
-    instruction: str = Field(description="Text that stands once before the demonstrations; empty for none.")
+    instruction: str | list[str] = Field(
+        description="Text that stands once before the demonstrations, empty for none; a list if the run chooses among "
+        "several."
+    )
     model: str = Field(description="Name of the model.")
     preset: PresetName = Field(description="Preset to which `options` were applied.")
     config: SelectionConfig = Field(

@@ -1,5 +1,6 @@
 """Wire types of a submission."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
@@ -7,17 +8,33 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from app.intake.parts import ModelName, Name, RowsBody
 from app.web.validation import Incoming
 from lens_engine.config import PresetName
+from lens_engine.task.combinations import MAX_WORDINGS
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
 from lens_engine.task.instructions import MAX_INSTRUCTION_CHARACTERS
 
 LabelWord = Annotated[str, StringConstraints(max_length=200)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Pattern = Annotated[str, StringConstraints(max_length=20_000)]
+Instruction = Annotated[str, StringConstraints(max_length=MAX_INSTRUCTION_CHARACTERS)]
 
 
 def _allow_list_of_labels(schema: dict[str, Any]) -> None:
     """Say in the JSON schema of a verbalizer that a list of labels is accepted too."""
     labels = {"type": "string", "minLength": 1, "maxLength": 200}
     schema["anyOf"].insert(1, {"type": "array", "items": labels, "maxItems": 1000})
+
+
+def _allow_one_text(default: str | None) -> Callable[[dict[str, Any]], None]:
+    """Say in the JSON schema of a list of texts that one text is accepted too."""
+
+    def allow(schema: dict[str, Any]) -> None:
+        options: list[dict[str, Any]] = schema.pop("anyOf", None) or [
+            {name: schema.pop(name) for name in ("type", "items", "minItems", "maxItems")}
+        ]
+        options[0]["uniqueItems"] = True
+        schema.update(anyOf=[options[0]["items"], *options], default=default)
+
+    return allow
 
 
 class SelectionSpec(Incoming):
@@ -31,11 +48,14 @@ class SelectionSpec(Incoming):
         "system_prompt": "instruction",
     }
 
-    template: str | None = Field(
+    template: list[Pattern] | None = Field(
         default=None,
-        max_length=20_000,
-        description=f"Prompt with one `{{text}}` followed by one `{{label}}`; null for {DEFAULT_TEMPLATE!r}.",
-        examples=["{text} It was {label}."],
+        min_length=1,
+        max_length=MAX_WORDINGS,
+        description="Prompt with one `{text}` followed by one `{label}`, or a list of several: the run begins with the "
+        f"choice among them. Null for {DEFAULT_TEMPLATE!r}.",
+        examples=["{text} It was {label}.", ["{text} Topic: {label}.", "Text: {text}\nLabel: {label}\n"]],
+        json_schema_extra=_allow_one_text(None),
     )
     verbalizer: dict[Label, LabelWord] | None = Field(
         default=None,
@@ -46,12 +66,14 @@ class SelectionSpec(Incoming):
         json_schema_extra=_allow_list_of_labels,
     )
     separator: str = Field(default="\n", max_length=100, description="Text that ends each demonstration.")
-    instruction: str = Field(
-        default="",
-        max_length=MAX_INSTRUCTION_CHARACTERS,
+    instruction: list[Instruction] = Field(
+        default=[""],
+        min_length=1,
+        max_length=MAX_WORDINGS,
         description="Text that stands once before the demonstrations, or begins the system message of a chat; empty "
-        "for none.",
-        examples=["Which team should answer this ticket: billing or delivery?"],
+        f"for none. Or a list of several: each is tried with each template, at most {MAX_WORDINGS} in all.",
+        examples=["Which team should answer this ticket: billing or delivery?", ["", "Which team should answer?"]],
+        json_schema_extra=_allow_one_text(""),
     )
     model: ModelName | None = Field(default=None, description="Model name from GET /models; null for the default.")
     preset: PresetName = Field(
@@ -66,6 +88,16 @@ class SelectionSpec(Incoming):
         examples=[{"seed": 1, "search": {"beam_width": 4}}],
     )
     name: Name | None = Field(default=None, description="Display name.")
+
+    @field_validator("template", "instruction", mode="before")
+    @classmethod
+    def list_one_text(cls, value: object) -> object:
+        """One text becomes a list of one."""
+        if isinstance(value, str):
+            return [value]
+        if value is not None and not isinstance(value, list):
+            raise ValueError("must be a string or a list of strings")
+        return value
 
     @field_validator("verbalizer", mode="before")
     @classmethod

@@ -94,8 +94,19 @@ def _describe_all(
     if is_field_refused and kind.one_of is not None and not any(name in value for name in kind.one_of):
         yield {"detail": _miss_one(kind.one_of), "pointer": point(*prefix)}
     for item in found[:_MAX_ITEMS]:
-        model, place = _find_model(kind, item["loc"])
-        yield {"detail": _describe(item, place, whole, model), "pointer": point(*prefix, *item["loc"])}
+        location = _find_given(value, item["loc"])
+        model, place = _find_model(kind, location)
+        yield {"detail": _describe(item, place, whole, model), "pointer": point(*prefix, *location)}
+
+
+def _find_given(value: Any, location: Place) -> Place:
+    """The place in what was sent: a text that was read as a list of one has no first item."""
+    for depth, part in enumerate(location):
+        if isinstance(value, str) and isinstance(part, int):
+            return location[:depth]
+        is_known = (isinstance(value, dict) and part in value) or (isinstance(value, list) and isinstance(part, int))
+        value = value[part] if is_known else None
+    return location
 
 
 def _describe(item: Any, place: Place, whole: str, model: type[Incoming] | None = None) -> str:

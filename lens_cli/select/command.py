@@ -27,10 +27,10 @@ def select(
         ),
     ],
     template: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            help="Prompt with one {text} followed by one {label}, e.g. '{text} It was {label}.'; default: "
-            f"{DEFAULT_TEMPLATE!r}."
+            help="Prompt with one {text} followed by one {label}, e.g. '{text} It was {label}.'; repeatable: the run "
+            f"begins with the choice among several. Default: {DEFAULT_TEMPLATE!r}."
         ),
     ] = None,
     verbalizer: Annotated[
@@ -95,13 +95,14 @@ def select(
         str, typer.Option(help="Text that ends each demonstration; default: a line break.", show_default=False)
     ] = "\n",
     instruction: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
-            help="Text that stands once before the demonstrations, or begins the system message of a chat; default: "
-            "none. lens suggest proposes some.",
+            help="Text that stands once before the demonstrations, or begins the system message of a chat; '' for "
+            "none; repeatable: each is tried with each template, at most 16 wordings. Default: none. lens suggest "
+            "proposes some.",
             show_default=False,
         ),
-    ] = "",
+    ] = None,
     dtype: Dtype = "auto",
     device: Device = "auto",
     actors: Annotated[

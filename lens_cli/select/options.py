@@ -5,25 +5,34 @@ from collections.abc import Sequence
 from typing import Any
 
 from lens_engine.config import ComparisonsOption, MethodName, PresetName, SelectionConfig
-from lens_engine.errors import InvalidConfig, InvalidVerbalizer
+from lens_engine.errors import Faults, InvalidConfig, InvalidVerbalizer
 from lens_engine.presets import nest_options, overlay_options, resolve_config
-from lens_engine.task.instructions import read_instruction
+from lens_engine.task.combinations import read_instructions, read_templates
 from lens_engine.task.request import TaskRequest
-from lens_engine.task.template import Template
 from lens_engine.task.verbalizer import Verbalizer
 
 
 def read_task_request(
-    template: str | None, verbalizer: Sequence[str] | None, separator: str, instruction: str = ""
+    templates: Sequence[str] | None,
+    verbalizer: Sequence[str] | None,
+    separator: str,
+    instructions: Sequence[str] | None = None,
 ) -> TaskRequest:
     """Read the parts of a task that were given; None or nothing for a part that was not.
 
     Raises:
-        InvalidTemplate, InvalidVerbalizer, InvalidInstruction: the message says how to correct the input.
+        InvalidTemplate, InvalidVerbalizer, InvalidInstruction: the message says how to correct the input; the error
+            lists all faults.
     """
-    words = Verbalizer(read_words(verbalizer)) if verbalizer else None
-    pattern = None if template is None else Template(template)
-    return TaskRequest(pattern, words, separator, read_instruction(instruction))
+    faults, words, patterns, asked = Faults(), None, read_templates(None), read_instructions("")
+    with faults.noting():
+        patterns = read_templates(templates or None)
+    with faults.noting():
+        words = Verbalizer(read_words(verbalizer)) if verbalizer else None
+    with faults.noting():
+        asked = read_instructions(instructions or "")
+    faults.refuse()
+    return TaskRequest(patterns, words, separator, asked)
 
 
 def read_words(pairs: Sequence[str]) -> dict[str, str]:

@@ -71,8 +71,8 @@ class SelectionRun:
         faults = Faults()
         read = sources.read(faults)
         with faults.noting():
-            task = asked.complete(read.dataset, join_spellings=config.labels.join_spellings)
-            problem = Problem(task, read.dataset, read.test)
+            task, others = asked.complete(read.dataset, join_spellings=config.labels.join_spellings)
+            problem = Problem(task, read.dataset, read.test, others)
             if faults.found:  # the bad rows are missing wherever rows are counted
                 faults.found += find_unknown_labels(task.labels, clean_problem(problem, config.labels))
             else:

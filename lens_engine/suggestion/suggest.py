@@ -74,7 +74,7 @@ def suggest_for_rows(examples: Sequence[Example], test: Sequence[Example] | None
     Raises:
         InvalidVerbalizer: a label gives no label word, or two labels give the same word.
     """
-    problem = Problem(TaskRequest().complete(examples), examples, test)
+    problem = Problem(TaskRequest().complete(examples).task, examples, test)
     rare = _find_rare(problem)
     labels = LabelOptions(rare="drop") if rare else LabelOptions()
     plans, words_accuracy, largest_class = _plan_presets(problem, labels)

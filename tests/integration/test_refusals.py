@@ -21,6 +21,7 @@ from tests.unit.lens_engine.reading.dataset_uploads import Row, to_mappings, wri
 
 CSV, JSONL = write_csv(GOOD_ROWS), write_jsonl(GOOD_ROWS)
 MORE_WORDS = {"positive": "great", "negative": "terrible", "a/b": "so so"}
+PLAIN = "{text} {label}"
 COLUMNS = {"text_column": "Body", "label_column": "Class"}
 WORDS = {"positive": "great", "negative": "terrible"}
 
@@ -39,6 +40,33 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("blank instruction", {"instruction": " \n"}, "invalid-instruction", ["/spec/instruction"], "has only spaces"),
     ("long instruction", {"instruction": "x" * 20_001}, "invalid-request", ["/spec/instruction"], ""),
     ("instruction of no type", {"instruction": 3}, "invalid-request", ["/spec/instruction"], "must be a string"),
+    ("no template", {"template": []}, "invalid-request", ["/spec/template"], "`template` is empty"),
+    ("template of a list", {"template": [PLAIN, 3]}, "invalid-request", ["/spec/template/1"], "`template[1]` must be"),
+    ("long one of two", {"template": [PLAIN, "x" * 20_001]}, "invalid-request", ["/spec/template/1"], "20,000"),
+    ("many templates", {"template": [PLAIN] * 17}, "invalid-request", ["/spec/template"], "more than 16 items"),
+    ("same template", {"template": [PLAIN, PLAIN]}, "invalid-template", ["/spec/template/1"], "is given twice"),
+    ("no list of instructions", {"instruction": None}, "invalid-request", ["/spec/instruction"], "must be a list"),
+    (
+        "faults of two lists",
+        {"template": [PLAIN, "{text}", "{label}"], "instruction": ["", " "]},
+        "invalid-template",
+        ["/spec/template/1", "/spec/template/2", "/spec/instruction/1"],
+        "template 2 of 3: the template has no {label} slot",
+    ),
+    (
+        "more wordings than are tried",
+        {"template": [f"{number} {PLAIN}" for number in range(6)], "instruction": ["", "A", "B"]},
+        "invalid-template",
+        ["/spec/template"],
+        "are 18 wordings, and a run chooses among at most 16",
+    ),
+    (
+        "budget for less than the choice",
+        {"template": [PLAIN, "{text} Is it {label}?"], "options": {**SMALL_OPTIONS, "budget": {"max_pairs": 110}}},
+        "invalid-options",
+        ["/spec/options/budget/max_pairs"],
+        "with the test rows takes",
+    ),
     (
         "label to escape",
         {"verbalizer": {"a.b/c": " ", "b": "x"}},
@@ -128,6 +156,7 @@ BAD_JSON: list[tuple[str, bytes, Refusal]] = [
     ("not UTF-8", b'{"template": "\xff"}', Refusal("bad-request", ("/spec",), 400)),
     ("NUL", b'{"template": "\\u0000"}', Refusal("invalid-request", ("/spec/template",))),
     ("NUL before all", b'{"instruction": "\\u0000"}', Refusal("invalid-request", ("/spec/instruction",))),
+    ("NUL in a list", b'{"template": ["", "\\u0000"]}', Refusal("invalid-request", ("/spec/template/1",))),
     ("half a surrogate pair", b'{"verbalizer": {"a": "\\ud800"}}', Refusal("invalid-request", ("/spec/verbalizer/a",))),
     ("a list", b"[]", Refusal("invalid-request", ("/spec",))),
 ]

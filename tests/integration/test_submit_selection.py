@@ -69,10 +69,41 @@ def test_instruction_is_stored_and_shown_with_the_spec(client: TestClient, datab
     assert asked["spec"]["instruction"] == "Praise?\nSay."
     with database.session_scope() as session:
         stored = session.get_one(Job, asked["id"])
-        assert StoredSpec.read(stored.spec, stored.spec_version).task.instruction == "Praise?\nSay."
+        assert StoredSpec.read(stored.spec, stored.spec_version).wordings.task.instruction == "Praise?\nSay."
     fragment = {"HX-Request": "true"}
     assert "Praise?\nSay." in client.get(f"/pages/selections/{asked['id']}", headers=fragment).text
     assert "instruction" not in client.get(f"/pages/selections/{plain['id']}", headers=fragment).text
+
+
+def test_several_templates_and_instructions_are_stored_and_shown(client: TestClient, database: Database) -> None:
+    wanted = {"template": ["{text} It was {label}.", "{text}: {label}"], "instruction": ["", "Praise?"]}
+    body = client.post("/selections", json=make_submission(**wanted)).json()
+    assert {name: body["spec"][name] for name in wanted} == wanted
+    assert (
+        "spec: the run begins with the choice among 4 wordings (2 templates with 1 instruction and none)"
+        in (body["warnings"][0].partition(";")[0])
+    )
+    with database.session_scope() as session:
+        stored = session.get_one(Job, body["id"])
+        task, others = StoredSpec.read(stored.spec, stored.spec_version).wordings
+    assert [(one.template.pattern, one.instruction) for one in (task, *others)] == [
+        ("{text} It was {label}.", ""),
+        ("{text} It was {label}.", "Praise?"),
+        ("{text}: {label}", ""),
+        ("{text}: {label}", "Praise?"),
+    ]
+    page = client.get(f"/pages/selections/{body['id']}", headers={"HX-Request": "true"}).text
+    assert "template 2" in page
+    assert "{text}: {label}" in page
+    assert "Choose template and instruction" in page
+    again = client.post("/selections", json={"spec": wanted, "dataset_id": body["dataset_id"]}).json()
+    assert {name: again["spec"][name] for name in wanted} == wanted
+
+
+def test_list_of_one_text_is_that_text(client: TestClient) -> None:
+    body = client.post("/selections", json=make_submission(template=["{text}: {label}"], instruction=["Do."])).json()
+    assert (body["spec"]["template"], body["spec"]["instruction"]) == ("{text}: {label}", "Do.")
+    assert not [warning for warning in body["warnings"] if warning.startswith("spec:")]
 
 
 def test_list_of_labels_is_taken_as_their_words(client: TestClient) -> None:

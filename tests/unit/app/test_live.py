@@ -117,6 +117,16 @@ def test_other_methods_do_not_filter() -> None:
     ]
 
 
+@pytest.mark.parametrize("method", ["lens", "random"])
+@pytest.mark.parametrize("name", ["template", "instruction"])
+def test_run_with_a_choice_of_wordings_begins_with_it(name: str, method: str) -> None:
+    job = make_job("running", attempt=1, progress=asdict(replace(PROGRESS, phase=Phase.WORDING)), lease_until=AHEAD)
+    job.spec = {"template": "", "instruction": "", name: ["", "x"], "config": {"method": method}}
+    first, *others = describe_run(job, None, []).phases
+    assert first == ("Choose template and instruction, step 2 of 4", "now")
+    assert {state for _, state in others} == {"to come"}
+
+
 def test_phases_are_done_now_or_to_come() -> None:
     going = make_job("running", attempt=1, progress=asdict(PROGRESS), lease_until=AHEAD)
     phases = describe_run(going, None, []).phases

@@ -4,9 +4,13 @@ import hashlib
 import json
 from typing import Any
 
-from app.lifecycle.spec import SPEC_VERSION, StoredSpec, read_task
+import pytest
+
+from app.lifecycle.spec import SPEC_VERSION, StoredSpec
 from lens_engine.config import SelectionConfig
+from lens_engine.task.combinations import Wordings, combine_wordings, read_templates
 from lens_engine.task.template import Task
+from lens_engine.task.verbalizer import Verbalizer
 
 PINNED = (1, "e3718619d49509c3")
 """SPEC_VERSION, and the digest of the options that a spec of this version may hold."""
@@ -24,11 +28,22 @@ def test_options_change_only_with_the_version_of_the_spec() -> None:
 
 def test_stored_spec_gives_the_task_again() -> None:
     task = Task("{text}: {label}", {"b": "B", "a": "A"}, " ## ", instruction="Which?")
-    spec = StoredSpec.of("m", task, "quick", SelectionConfig())
+    spec = StoredSpec.of("m", Wordings(task), "quick", SelectionConfig())
     stored = json.loads(spec.model_dump_json())
-    assert StoredSpec.read(stored, SPEC_VERSION).task == read_task(stored) == task
+    assert (stored["template"], stored["instruction"]) == ("{text}: {label}", "Which?")
+    assert StoredSpec.read(stored, SPEC_VERSION).wordings == (task, ())
     del stored["instruction"]
-    assert read_task(stored).instruction == StoredSpec.read(stored, SPEC_VERSION).task.instruction == ""
+    assert StoredSpec.read(stored, SPEC_VERSION).wordings.task.instruction == ""
+
+
+@pytest.mark.parametrize("instructions", [("Which?", ""), ("",), ("Which?",)])
+def test_stored_spec_gives_every_wording_again(instructions: tuple[str, ...]) -> None:
+    templates = read_templates(["{text}: {label}", "{text} {label}"])
+    given = combine_wordings(Verbalizer({"b": "B", "a": "A"}), templates, instructions, " ## ")
+    stored = json.loads(StoredSpec.of("m", given, "quick", SelectionConfig()).model_dump_json())
+    assert stored["template"] == ["{text}: {label}", "{text} {label}"]
+    assert stored["instruction"] == (list(instructions) if len(instructions) > 1 else instructions[0])
+    assert StoredSpec.read(stored, SPEC_VERSION).wordings == given
 
 
 def _without_prose(node: Any) -> Any:

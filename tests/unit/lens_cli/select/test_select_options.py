@@ -3,7 +3,7 @@
 import pytest
 
 from lens_cli.select.options import read_config, read_task_request, read_words
-from lens_engine.errors import InvalidConfig, InvalidInstruction, InvalidVerbalizer
+from lens_engine.errors import InvalidConfig, InvalidInstruction, InvalidTemplate, InvalidVerbalizer
 from lens_engine.presets import PRESETS
 
 
@@ -43,22 +43,36 @@ def test_bad_label_words_are_refused_with_their_field(pairs: list[str], field: s
 
 
 def test_task_has_template_words_and_separator() -> None:
-    request = read_task_request("{text} It was {label}.", ["positive=great", "negative=terrible"], "\n\n")
+    request = read_task_request(["{text} It was {label}."], ["positive=great", "negative=terrible"], "\n\n")
     assert request.verbalizer is not None
     assert (list(request.verbalizer.words.values()), request.separator) == (["great", "terrible"], "\n\n")
 
 
 def test_nothing_given_leaves_template_and_words_open() -> None:
     request = read_task_request(None, [], "\n\n")
-    assert (request.template, request.verbalizer, request.separator) == (None, None, "\n\n")
+    assert (request.templates, request.verbalizer, request.separator) == ((), None, "\n\n")
 
 
 def test_instruction_is_checked_before_the_file_is_read() -> None:
-    assert read_task_request(None, [], "\n", "Which {text}?").instruction == "Which {text}?"
-    assert read_task_request(None, [], "\n").instruction == ""
+    assert read_task_request(None, [], "\n", ["Which {text}?"]).instructions == ("Which {text}?",)
+    assert read_task_request(None, [], "\n").instructions == ("",)
     with pytest.raises(InvalidInstruction, match="the instruction has only spaces") as caught:
-        read_task_request(None, [], "\n", " ")
+        read_task_request(None, [], "\n", [" "])
     assert caught.value.field == "instruction"
+
+
+def test_several_templates_and_instructions_are_kept_in_their_order() -> None:
+    patterns = ["{text}: {label}", "{text} {label}"]
+    request = read_task_request(patterns, [], "\n", ["Which?", ""])
+    assert [one.pattern for one in request.templates] == patterns
+    assert request.instructions == ("Which?", "")
+
+
+def test_faults_of_several_parts_of_a_task_are_told_at_once() -> None:
+    with pytest.raises(InvalidTemplate) as caught:
+        read_task_request(["{text} {label}", "{text}"], ["a"], "\n", ["Which?", "", " "])
+    assert [fault.field for fault in caught.value.faults] == ["template.1", "verbalizer", "instruction.2"]
+    assert "template 2 of 2: the template has no {label} slot" in str(caught.value)
 
 
 def test_options_override_the_preset() -> None:

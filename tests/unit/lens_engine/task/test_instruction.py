@@ -92,7 +92,7 @@ def test_task_without_an_instruction_is_written_as_before() -> None:
 def test_every_way_to_a_task_takes_an_instruction() -> None:
     assert Task.for_labels(WORDS, instruction="Do.").instruction == "Do."
     assert Task.for_examples(SHOWN, instruction="Do.").instruction == "Do."
-    assert TaskRequest(instruction="Do.").complete(SHOWN).instruction == "Do."
+    assert TaskRequest(instructions=("Do.",)).complete(SHOWN).task.instruction == "Do."
 
 
 @pytest.mark.parametrize(

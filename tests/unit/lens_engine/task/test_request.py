@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from lens_engine.errors import InvalidDataset, InvalidVerbalizer
+from lens_engine.errors import InvalidDataset, InvalidInstruction, InvalidVerbalizer
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES, word_of_label
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Task, Template
@@ -45,7 +45,7 @@ def test_labels_of_examples_are_sorted() -> None:
 
 
 def test_labels_that_fold_alike_are_one_in_the_most_frequent_spelling() -> None:
-    task = TaskRequest().complete(examples_of("Refund", "refund", "other", "refund", "REFUND"))
+    task = TaskRequest().complete(examples_of("Refund", "refund", "other", "refund", "REFUND")).task
     assert task.labels == ("other", "refund")
 
 
@@ -74,15 +74,16 @@ def test_labels_that_cannot_be_words_are_named(labels: Sequence[str], said: str)
 
 
 def test_request_takes_what_was_given_and_says_nothing() -> None:
-    given = TaskRequest(Template("{text} {label}"), Verbalizer({"b": "B", "a": "A"}), "\n\n")
-    task = given.complete(examples_of("a", "b"))
+    given = TaskRequest((Template("{text} {label}"),), Verbalizer({"b": "B", "a": "A"}), "\n\n")
+    task, others = given.complete(examples_of("a", "b"))
+    assert others == ()
     assert task == Task(Template("{text} {label}"), Verbalizer({"b": "B", "a": "A"}), "\n\n")
     assert given.list_defaults(task) == ()
 
 
 def test_request_says_what_was_taken_by_default() -> None:
     request = TaskRequest()
-    task = request.complete(examples_of("good", "not_good"))
+    task = request.complete(examples_of("good", "not_good")).task
     assert task == Task.for_labels(["good", "not_good"])
     assert request.list_defaults(task) == (
         f"no template was given; the default is taken: {DEFAULT_TEMPLATE!r}",
@@ -91,8 +92,8 @@ def test_request_says_what_was_taken_by_default() -> None:
 
 
 def test_long_list_of_words_is_cut() -> None:
-    request = TaskRequest(Template("{text} {label}"))
-    (said,) = request.list_defaults(request.complete(examples_of(*(f"l{number:02}" for number in range(13)))))
+    request = TaskRequest((Template("{text} {label}"),))
+    (said,) = request.list_defaults(request.complete(examples_of(*(f"l{number:02}" for number in range(13)))).task)
     assert said.endswith("'l09' and 3 more")
 
 
@@ -100,3 +101,30 @@ def test_rows_with_one_label_are_refused_as_a_fault_of_the_dataset() -> None:
     with pytest.raises(InvalidDataset, match="every row has the label 'a'") as caught:
         TaskRequest().complete(examples_of("a", "a"))
     assert caught.value.field == "dataset.label"
+
+
+def test_request_of_several_completes_to_every_wording_and_says_so() -> None:
+    request = TaskRequest((Template("{text} {label}"), Template("{text}: {label}")), instructions=("Do.", ""))
+    task, others = request.complete(examples_of("a", "b"))
+    words = {"a": "a", "b": "b"}
+    assert task == Task("{text} {label}", words, instruction="Do.")
+    assert others == (
+        Task("{text} {label}", words),
+        Task("{text}: {label}", words, instruction="Do."),
+        Task("{text}: {label}", words),
+    )
+    assert request.list_defaults(task)[-1] == (
+        "the run begins with the choice among 4 wordings (2 templates with 1 instruction and none); all its prompts "
+        "have the chosen one"
+    )
+
+
+def test_request_of_templates_alone_speaks_of_no_instruction() -> None:
+    request = TaskRequest((Template("{text} {label}"), Template("{text}: {label}")), Verbalizer({"a": "A", "b": "B"}))
+    (said,) = request.list_defaults(request.complete(examples_of("a", "b")).task)
+    assert "among 2 wordings (2 templates); " in said
+
+
+def test_request_for_too_many_wordings_is_refused_before_any_row_is_read() -> None:
+    with pytest.raises(InvalidInstruction, match="are 17 wordings, and a run chooses among at most 16"):
+        TaskRequest(instructions=tuple(f"Do {number}." for number in range(17)))
