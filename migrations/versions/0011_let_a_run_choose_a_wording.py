@@ -1,6 +1,6 @@
 """Let a run be in the phase of the choice among templates and instructions.
 
-Revision: 0011, after 0009
+Revision: 0011, after 0010
 """
 
 from alembic import op
