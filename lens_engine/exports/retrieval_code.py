@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lens_engine.exports import prompt_module
 from lens_engine.retrieval.pool import Retrieval
 from lens_engine.task.chat import ChatTask, lift_system, read_turns
 from lens_engine.task.record import TaskRecord
@@ -51,7 +50,7 @@ def write_retrieval(record: TaskRecord, fixed: Sequence[Example], retrieval: Ret
     frame = json.dumps(_describe_prompt(task, fixed, retrieval), ensure_ascii=False, indent=1).removesuffix("\n}")
     rows = ",\n".join(row.model_dump_json() for row in pool.rows)
     return {
-        "prompt.py": Path(prompt_module.__file__).read_bytes(),
+        "prompt.py": Path(__file__).with_name("prompt_module.py").read_bytes(),
         "pool.json": f'{frame},\n "rows": [\n{rows}\n]}}\n'.encode(),
         "README.md": readme.encode(),
     }
