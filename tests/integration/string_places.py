@@ -115,7 +115,7 @@ class Operation:
     @cached_property
     def base(self) -> dict[str, bytes]:
         """Headers without which the operation refuses everything."""
-        is_change = self.method == "DELETE" or "If-Match" in self.parameters("header")
+        is_change = self.method == "DELETE" or "if-match" in map(str.lower, self.parameters("header"))
         new = {"If-None-Match": b"*"} if self.method == "PUT" else {"If-Match": b"*"} if is_change else {}
         return {"Content-Type": self.media_types[0].encode(), **new} if self.media_types else new
 
@@ -250,10 +250,10 @@ class Operation:
         schema = self._resolve(schema)
         if schema.get("title") == "LabelledText":
             return {"text": f"Film {_NUMBER.decode()}", "label": "positive"}
-        if schema.get("type") == "array" and schema.get("minItems"):
-            return [self._make(schema["items"])]
         if "examples" in schema:
             return copy.deepcopy(schema["examples"][0])
+        if schema.get("type") == "array" and schema.get("minItems"):
+            return [self._make(schema["items"])]
         needed = schema.get("required", ())
         return {
             name: self._make(one)
