@@ -113,7 +113,8 @@ class Selections(Jobs[Selection]):
 
         Args:
             dataset, test: path or content of a CSV or JSONL file.
-            spec: template, instruction, verbalizer, model, preset, options and name; see docs/api.md.
+            spec: template and instruction (each a text, or a list of several to choose among), verbalizer, model,
+                preset, options and name; see docs/api.md.
             idempotency_key: a repeat with the same key makes no second selection; drawn by default.
             parts: `text_column`, `label_column`, `delimiter` and `encoding` of files; or `examples`, `dataset_id` and
                 their test rows.

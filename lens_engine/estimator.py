@@ -24,9 +24,9 @@ from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import nest_options, overlay_options, resolve_config
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
-from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
+from lens_engine.task.combinations import Texts, combine_wordings, read_instructions, read_templates
+from lens_engine.task.defaults import word_of_label
 from lens_engine.task.examples import list_texts
-from lens_engine.task.template import Task
 from lens_engine.task.unicode_form import fold_label
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example, FloatArray
@@ -53,10 +53,11 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
         Name of a model as `open_model` takes it, or an open model. The model named last stays in memory, so that
         cross-validation loads it once. A clone shares a `LanguageModel`; it copies another scorer. To pickle an
         estimator, or to fit in several processes, give a name.
-    template : str, default "{text} Topic: {label}."
-        Pattern with one {text} and, after it, one {label}.
-    instruction : str, default ""
-        Text that stands once before the demonstrations; empty for none.
+    template : str or list of strings, default "{text} Topic: {label}."
+        Pattern with one {text} and, after it, one {label}. `fit` chooses among several.
+    instruction : str or list of strings, default ""
+        Text that stands once before the demonstrations; empty for none. Each of several is tried with each template,
+        at most 16 wordings in all.
     label_words : mapping of classes to strings, optional
         Label word of each class. By default, each class is its own word.
     preset : "quick", "standard" or "paper"
@@ -81,8 +82,8 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
         self,
         model: str | Path | LabelScorer | OpenModel = BUNDLED_MODEL,
         *,
-        template: str | None = None,
-        instruction: str = "",
+        template: Texts | None = None,
+        instruction: Texts = "",
         label_words: Mapping[Any, str] | None = None,
         preset: PresetName = "quick",
         options: Mapping[str, Any] | None = None,
@@ -123,12 +124,12 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise InvalidDataset(f"y has {len(self.classes_)} class; a classifier needs at least two", field="y")
         words = self._list_words()
-        task = Task(self.template or DEFAULT_TEMPLATE, Verbalizer(words), instruction=self.instruction)
+        templates, instructions = read_templates(self.template or None), read_instructions(self.instruction)
+        task, alternatives = combine_wordings(Verbalizer(words), templates, instructions)
         labels = tuple(words)
         examples = [Example(row, text, labels[code]) for row, (text, code) in enumerate(zip(texts, codes, strict=True))]
-        result = select_support_examples(
-            Problem(task, examples), self._find_scorer(), self._make_config(), progress=self.progress
-        )
+        problem = Problem(task, examples, alternatives=alternatives)
+        result = select_support_examples(problem, self._find_scorer(), self._make_config(), progress=self.progress)
         if result.classifier is None:
             raise InvalidConfig(
                 'the run made no classifier; leave the option classifier.kind "auto", or raise the budget',

@@ -32,7 +32,7 @@ def write_command(suggestion: Suggestion, sources: Sources, model: ChosenModel =
         columns += ["--delimiter", sources.dialect.delimiter.replace("\t", "tab")]
     if sources.dialect.encoding is not None:
         columns += ["--encoding", sources.dialect.encoding]
-    lines = [train, columns, ["--template", suggestion.templates[0]]]
+    lines = list[list[str]]()
     has_rare = any(count.is_rare for count in suggestion.labels)
     if not has_rare and len(words) <= _MAX_WORDS and not any("=" in label for label in words):
         lines += [["--verbalizer", f"{label}={word}"] for label, word in words.items()]
@@ -43,4 +43,12 @@ def write_command(suggestion: Suggestion, sources: Sources, model: ChosenModel =
     lines.append(
         ["--preset", suggestion.preset or "quick", "--output", "result.json", "--classifier", "classifier.json"]
     )
-    return _CONTINUED.join(shlex.join(line) for line in lines if line)
+    wordings = [f"--template {quote_template(one)}" for one in suggestion.templates]
+    wordings += [f"--instruction {quote_template(one)}" for one in ("", *suggestion.instructions)]
+    head, tail = ([shlex.join(line) for line in part if line] for part in ([train, columns], lines))
+    return _CONTINUED.join([*head, *wordings, *tail])
+
+
+def quote_template(template: str) -> str:
+    """The template or instruction as an argument for bash or zsh, on one line."""
+    return f"${template!r}" if "\n" in template else shlex.quote(template)

@@ -1,7 +1,6 @@
 """A suggestion for a person to read."""
 
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 
 from rich import box
@@ -11,7 +10,7 @@ from rich.text import Text
 
 from lens_cli.endpoint_options import ChosenModel
 from lens_cli.select.sources import Sources
-from lens_cli.suggest.arguments import write_command
+from lens_cli.suggest.arguments import quote_template, write_command
 from lens_cli.views.notes import show_note
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.pricing.tables import describe_sample
@@ -93,11 +92,8 @@ def _show_instructions(suggestion: Suggestion, console: Console) -> None:
     _head(console, "Instructions (--instruction; none by default)")
     for instruction in suggestion.instructions:
         _say(console, quote_template(instruction))
-
-
-def quote_template(template: str) -> str:
-    """The template or instruction as an argument for bash or zsh, on one line."""
-    return f"${template!r}" if "\n" in template else shlex.quote(template)
+    number = 1 + len(suggestion.problem.alternatives)
+    _say(console, f"The command tries each template with each of them and with none: {number} wordings.")
 
 
 def _show_presets(suggestion: Suggestion, console: Console, *, is_here: bool) -> None:

@@ -24,6 +24,7 @@ from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.paid import find_paid_scorer
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
+from lens_engine.task.combinations import combine_wordings, read_instructions, read_templates
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.instructions import suggest_instructions
 from lens_engine.task.record import TaskRecord
@@ -64,12 +65,18 @@ def suggest(
     columns = choose_columns(profile_columns(Path(path), written), text_column, label_column)
     dataset = _parse(Path(path), columns, "dataset", written)
     test_rows = None if test is None else _parse(Path(test), columns, "test", dialect).examples
-    found = replace(suggest_for_rows(dataset.examples, test_rows), columns=columns, warnings=dataset.warnings)
+    found = suggest_for_rows(dataset.examples, test_rows, with_choice=True)
+    found = replace(found, columns=columns, warnings=dataset.warnings)
     return found if scorer is None else price_suggestion(found, find_scorer(scorer))
 
 
-def suggest_for_rows(examples: Sequence[Example], test: Sequence[Example] | None = None) -> Suggestion:
+def suggest_for_rows(
+    examples: Sequence[Example], test: Sequence[Example] | None = None, *, with_choice: bool = False
+) -> Suggestion:
     """As `suggest`, for rows that are read already, without columns and costs.
+
+    Args:
+        with_choice: whether the selection chooses among the templates and instructions; else it takes the default.
 
     Raises:
         InvalidVerbalizer: a label gives no label word, or two labels give the same word.
@@ -77,16 +84,20 @@ def suggest_for_rows(examples: Sequence[Example], test: Sequence[Example] | None
     problem = Problem(TaskRequest().complete(examples).task, examples, test)
     rare = _find_rare(problem)
     labels = LabelOptions(rare="drop") if rare else LabelOptions()
+    words = problem.task.verbalizer
+    instructions = suggest_instructions(word for label, word in words.words.items() if label not in rare)
+    templates = (DEFAULT_TEMPLATE, *OTHER_TEMPLATES)
+    if with_choice:
+        wordings = combine_wordings(words, read_templates(templates), read_instructions(("", *instructions)))
+        problem = replace(problem, alternatives=wordings.alternatives)
     plans, words_accuracy, largest_class = _plan_presets(problem, labels)
     return Suggestion(
         problem=problem,
         columns=None,
         num_rows=len(examples),
         labels=_count_labels(problem, rare),
-        templates=(DEFAULT_TEMPLATE, *OTHER_TEMPLATES),
-        instructions=suggest_instructions(
-            word for label, word in problem.task.verbalizer.words.items() if label not in rare
-        ),
+        templates=templates,
+        instructions=instructions,
         label_options=labels,
         plans=plans,
         words_accuracy=words_accuracy,

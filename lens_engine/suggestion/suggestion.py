@@ -40,12 +40,12 @@ class PresetPlan:
 class Suggestion:
     """What can be said of a dataset before a selection. No test row was looked at to choose anything."""
 
-    problem: Problem
+    problem: Problem  #: in the wordings that the suggested selection chooses among
     columns: ColumnChoice | None  #: None for rows that are not read from a file
     num_rows: int
     labels: tuple[LabelCount, ...]  #: most frequent first
     templates: tuple[str, ...]  #: the default first
-    instructions: tuple[str, ...]  #: to try; the default is none
+    instructions: tuple[str, ...]  #: to try, beside none, which is the default
     label_options: LabelOptions  #: options of the selection: whether rare labels are left out
     plans: tuple[PresetPlan, ...]
     words_accuracy: float | None  #: cross-validated accuracy of a bag of words; None if the rows do not suffice

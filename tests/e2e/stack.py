@@ -178,7 +178,8 @@ class Stack:
         """What the selection's run gives when nothing happens to it; without `scorer`, by the double."""
         with self.database.session_scope() as session:
             submission = load_submission(session, selection_id)
-        problem = Problem(submission.spec.task, submission.examples, submission.test)
+        task, alternatives = submission.spec.wordings
+        problem = Problem(task, submission.examples, submission.test, alternatives)
         return select_support_examples(problem, scorer or TableScorer(name=HELD), submission.spec.config).digest
 
     def check_invariants(self) -> None:

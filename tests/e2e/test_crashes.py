@@ -16,6 +16,9 @@ IN_THE_FILTER = 2
 IN_THE_SEARCH = 6
 """A call of the scorer in the second iteration of the search: the checkpoint of the first exists before it."""
 
+IN_THE_CHOICE, AFTER_THE_CHOICE = 3, 8
+"""Calls of the scorer in the choice among four wordings, which has seven, and in the filter after it."""
+
 _RESUMED = re.compile(r"resumes after step \d of search")
 
 
@@ -36,6 +39,33 @@ def test_a_killed_worker_s_selection_is_finished_by_the_next(lens: Stack) -> Non
     assert selection["attempt"] == 2
     assert selection["digest"] == lens.undisturbed_digest(selection_id)
     assert _RESUMED.search(lens.workers[1].log())
+    lens.check_invariants()
+
+
+def test_a_selection_killed_after_the_choice_of_its_wording_ends_with_the_same_digest(lens: Stack) -> None:
+    lens.hold_from(IN_THE_CHOICE)
+    worker = lens.start_worker(LENS_LEASE_SECONDS="3600")
+    selection_id = lens.submit(
+        template=["{text} It was {label}.", "{text} Mood: {label}."], instruction=["", "Say it."]
+    )
+
+    until(lambda: (lens.get(selection_id)["progress"] or {}).get("phase") == "wording", "the choice is under way")
+    worker.wait_for_horse().kill()
+    lens.hold_from(AFTER_THE_CHOICE)
+    lens.wait_for_checkpoint(selection_id, "wording")
+    worker.wait_for_horse().kill()
+    lens.let_go()
+    selection = lens.wait_until_done(selection_id, seconds=150)
+
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 3)
+    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    result = lens.client.get(f"/selections/{selection_id}/result").json()
+    chosen, *others = result["wordings"]
+    assert len(others) == 3
+    assert (result["task"]["template"], result["task"].get("instruction", "")) == (
+        chosen["template"],
+        chosen["instruction"],
+    )
     lens.check_invariants()
 
 

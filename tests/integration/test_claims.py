@@ -273,5 +273,5 @@ def test_submission_is_loaded_as_it_was_sent(selections: Selections, database: D
         (index, row["text"], row["label"]) for index, row in enumerate(make_rows())
     ]
     assert submission.test is None
-    assert submission.spec.task.labels == ("positive", "negative")
+    assert submission.spec.wordings.task.labels == ("positive", "negative")
     assert submission.spec.config.search.beam_width == 4

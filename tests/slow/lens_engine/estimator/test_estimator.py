@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from lens_engine import LanguageModel, LensClassifier
-from lens_engine.errors import ClassTooSmall, InvalidInput, InvalidVerbalizer, ModelMismatch
+from lens_engine.errors import ClassTooSmall, InvalidInput, InvalidTemplate, InvalidVerbalizer, ModelMismatch
 from lens_engine.testing import StatesTableScorer, TableScorer
 
 SMALL = {
@@ -73,6 +73,22 @@ def test_probabilities_are_in_the_order_of_the_classes(make: Make) -> None:
     assert found.shape == (48, 2)
     assert found.sum(axis=1) == pytest.approx(1.0)
     assert estimator.classes_[found.argmax(axis=1)].tolist() == CLASSES
+
+
+def test_fit_chooses_among_templates_and_instructions(make: Make) -> None:
+    wordings = {"template": ["{text} {label}", "{text}: {label}"], "instruction": ["", "Warm?"]}
+    estimator = clone(make(**wordings)).fit(TEXTS, CLASSES)
+    first, *others = estimator.result_.wordings
+    assert len(others) == 3
+    task = estimator.result_.task.task()
+    assert (task.template.pattern, task.instruction) == (first.template, first.instruction)
+    assert make(template=["{text} {label}"]).fit(TEXTS, CLASSES).result_.wordings == ()
+
+
+def test_faulty_template_among_several_is_named(make: Make) -> None:
+    with pytest.raises(InvalidTemplate, match="template 2 of 2: the template has no") as caught:
+        make(template=["{text} {label}", "{text}"]).fit(TEXTS, CLASSES)
+    assert caught.value.field == "template.1"
 
 
 def test_class_left_out_as_too_rare_has_no_probability(make: Make) -> None:

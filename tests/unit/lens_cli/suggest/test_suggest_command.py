@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,15 @@ from typer.testing import CliRunner
 from lens_cli.application import create_application
 from lens_cli.endpoint_options import ChosenModel
 from lens_cli.refusals import Refusal
+from lens_cli.select.options import read_task_request
 from lens_cli.select.sources import Sources
-from lens_cli.suggest.arguments import write_command
-from lens_cli.suggest.view import quote_template, show_suggestion
+from lens_cli.suggest.arguments import quote_template, write_command
+from lens_cli.suggest.view import show_suggestion
 from lens_engine import LanguageModel, suggest
 from lens_engine.errors import InvalidInput
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.pricing.estimate import CostEstimate
+from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.instructions import suggest_instructions
 from lens_engine.task.unicode_form import fold_label
@@ -94,6 +97,25 @@ def test_without_model_there_is_no_cost(write: Any) -> None:
     assert result.exit_code == 0, result.output
     assert not any(line.split()[:1] in (["tokens"], ["time"]) for line in result.output.splitlines())
     assert "lens select" in result.output
+
+
+def test_command_chooses_among_templates_and_instructions_at_the_cost_that_is_shown(write: Any) -> None:
+    found = suggest(write(GOOD_AND_BAD), TableScorer())
+    words = arguments_of(write_command(found, Sources(Path("my rows.csv"))))
+    given = {
+        name: [value for flag, value in pairwise(words) if flag == name] for name in ("--template", "--instruction")
+    }
+    assert given == {"--template": [*found.templates], "--instruction": ["", *found.instructions]}
+    task, others = read_task_request(given["--template"], None, "\n", given["--instruction"]).complete(
+        found.problem.examples
+    )
+    assert (task, others) == (found.problem.task, found.problem.alternatives)
+    assert len(others) == 11
+    alone = price_suggestion(suggest_for_rows(found.problem.examples), TableScorer())
+    quick, without = (one.plans[0].cost for one in (found, alone))
+    assert quick is not None
+    assert without is not None
+    assert quick.pairs > without.pairs
 
 
 def test_command_names_columns_options_and_model(write: Any) -> None:
