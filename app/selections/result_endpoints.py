@@ -86,7 +86,7 @@ def get_result(
 ) -> Response:
     """Return everything that the run found: support examples, classifier, every accuracy, cost, provenance.
 
-    With `pool=true`, the answer is a file that the library reads as a whole.
+    With `pool=true` and without `selection_id` and `pool_rows`, it is what `SelectionResult` of the library reads.
     """
 
     def show(session: Session) -> Any:

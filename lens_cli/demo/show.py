@@ -105,8 +105,8 @@ def tell_story(
             client.selections.wait(selection_id, on_change=lambda selection: _follow(selection, bar, stack))
             bar.finish("Done")
         console.print()
-        found = client.selections.result(selection_id)
-        result = {name: value for name, value in found.items() if name != "selection_id"}
+        found = client.selections.result(selection_id, pool=True)
+        result = {name: value for name, value in found.items() if name not in ("selection_id", "pool_rows")}
         show_result(SelectionResult.model_validate(result), console)
         console.print()
         for line in list_cut_lines(DEMO_SPEC):

@@ -90,7 +90,7 @@ class SelectionResult(Record):
     digest: str = Field(
         "",
         description="SHA-256 of the result without `cost`, `classifier.input`, `provenance.device_name` and "
-        "`provenance.executor_note` (and without `selection_id`).",
+        "`provenance.executor_note` (and without `selection_id` and `pool_rows`).",
     )
 
     @property
