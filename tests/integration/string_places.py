@@ -128,7 +128,7 @@ class Operation:
 
     def url(self, **changes: str) -> str:
         # A method that takes something away has an id that nothing has, so that the next request finds all.
-        harmless = dict.fromkeys(self.known, "sel_" + "0" * 26)
+        harmless = {**dict.fromkeys(self.known, "sel_" + "0" * 26), "row": "999999999"}
         known = self.known if self.method in ("GET", "PUT") or self.media_types else harmless
         if self.method == "PUT":
             known = {**known, "name": f"new-{next(self.numbers)}"}
