@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lens_engine import Problem, estimate_cost, read_examples, resolve_config, suggest
+from lens_engine import estimate_cost, read_examples, resolve_config, suggest
 from lens_engine.config import LabelOptions
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.presets import PRESETS
@@ -144,12 +144,11 @@ def test_test_rows_follow_the_labels_of_the_examples(write: Any, tmp_path: Path)
 def test_figures_are_those_of_an_estimate_with_the_same_options(write: Any) -> None:
     noisy = [(f"{text} {'good' if row % 3 else 'bad'}", label) for row, (text, label) in enumerate(make_rows())]
     path = write([*((text, "Good" if row == 4 else label) for row, (text, label) in enumerate(noisy)), ("one", "odd")])
-    examples = read_examples(path)
-    problem = Problem(Task.for_examples(examples), examples)
-
-    estimate = estimate_cost(problem, TableScorer(), resolve_config("quick", {"labels.rare": "drop"}))
-
     found = suggest(path, TableScorer())
+
+    estimate = estimate_cost(found.problem, TableScorer(), resolve_config("quick", {"labels.rare": "drop"}))
+
+    assert len(found.problem.alternatives) == 11
     assert (found.words_accuracy, found.plans[0].cost) == (estimate.words_accuracy, estimate.total)
 
 
