@@ -155,7 +155,8 @@ def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
         "report; "
         "below /evaluations/{evaluation_id}/, cancel, events, resume, retry; below "
         "/predictions/{prediction_id}/, cancel, events, output, resume, retry; "
-        "below /prompts/{name}/, classifier, export, predictions, render, support-examples, versions; "
+        "below /prompts/{name}/, classifier, dataset, examples, examples/{row}, export, predictions, render, "
+        "support-examples, versions; "
         "below /selections/{selection_id}/, cancel, classifier, evaluations, events, export, predictions, render, "
         "report, result, resume, retry, support-examples, suspicious-labels; /docs describes them"
     )
