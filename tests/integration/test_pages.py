@@ -29,7 +29,8 @@ def fill(database: Database, selection_id: str, number: int) -> None:
     columns = ", ".join(one.name for one in Job.__table__.columns if one.name != "id" and one.computed is None)
     copies = f"""
         INSERT INTO selections (id, {columns}) SELECT copy, {columns}
-        FROM selections, (SELECT 'sel_00' || lpad(n::text, 24, '0') copy FROM generate_series(CAST(:first AS int), CAST(:last AS int)) n) copies
+        FROM selections, (SELECT 'sel_00' || lpad(n::text, 24, '0') copy
+            FROM generate_series(CAST(:first AS int), CAST(:last AS int)) n) copies
         WHERE id = :id
     """
     for last in range(_COPIES_AT_A_TIME, number + 1, _COPIES_AT_A_TIME):
