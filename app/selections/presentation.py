@@ -45,12 +45,12 @@ def present_result(
 ) -> ResultOut | dict[str, Any]:
     """Build the API's view of a result. One that this release cannot read is shown as it is stored."""
     own = None if classifier is None else classifier.classifier
-    about = {"pool": pool and pool.pool, "pool_rows": pool and pool.num_rows}
-    stored = {**report.result, "classifier": own, "selection_id": report.selection_id, **about}
+    about = {"classifier": own, "selection_id": report.selection_id, "pool_rows": pool and pool.num_rows}
+    stored, rows = {**report.result, **about}, pool and pool.pool
     try:
-        return ResultOut.model_validate(stored)
+        return ResultOut.model_validate({**stored, "pool": rows})
     except ValidationError:
-        return {**stored, "pool": pool and pool.pool and pool.pool.model_dump(mode="json")}
+        return stored if rows is None else {**stored, "pool": rows.model_dump(mode="json")}
 
 
 def present_spec(stored: dict[str, Any]) -> dict[str, Any]:
