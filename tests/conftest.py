@@ -51,10 +51,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    # A command under test in this process may have changed the levels.
+    # A command under test in this process may have changed the levels, and may have left a handler.
     logging.getLogger().setLevel(logging.WARNING)
-    for name in ("app", "worker", "lens_engine", "lens_cli"):
-        logging.getLogger(name).setLevel(logging.NOTSET)
+    for name in [*logging.root.manager.loggerDict]:
+        if name.partition(".")[0] in ("app", "worker", "lens_engine", "lens_cli"):
+            logger = logging.getLogger(name)
+            logger.setLevel(logging.NOTSET)
+            logger.handlers.clear()
     if item.get_closest_marker("gpu") is not None:
         import torch
 
