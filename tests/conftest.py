@@ -52,7 +52,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     # A command under test in this process may have changed the levels, and may have left a handler.
-    logging.getLogger().setLevel(logging.WARNING)
+    root = logging.getLogger()
+    root.setLevel(logging.WARNING)
+    root.handlers = [handler for handler in root.handlers if type(handler) is not logging.StreamHandler]
     for name in [*logging.root.manager.loggerDict]:
         if name.partition(".")[0] in ("app", "worker", "lens_engine", "lens_cli"):
             logger = logging.getLogger(name)
