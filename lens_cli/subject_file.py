@@ -3,8 +3,9 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
+import typer
 from pydantic import ValidationError
 
 from lens_cli.refusals import RefusedInput
@@ -15,6 +16,16 @@ if TYPE_CHECKING:  # commands import this module for their help, and these are s
     from lens_engine.result import SelectionResult
 
 WhatIsAsked = Literal["support_examples", "classifier"]
+
+UseOfPrompt = Annotated[
+    Use | None,
+    typer.Option(
+        metavar="NAME",
+        help="Use for which the support examples are the best: prompt or probabilities; default: that of the run.",
+        show_default=False,
+    ),
+]
+"""An option of the commands that ask support examples."""
 
 
 class FoundSubject(NamedTuple):

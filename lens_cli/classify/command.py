@@ -11,8 +11,7 @@ from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
 from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
-from lens_cli.subject_file import SubjectFile, WhatIsAsked
-from lens_engine.config import Use
+from lens_cli.subject_file import SubjectFile, UseOfPrompt, WhatIsAsked
 
 
 @takes_endpoint
@@ -34,14 +33,7 @@ def classify(
             show_default=False,
         ),
     ] = None,
-    use: Annotated[
-        Use | None,
-        typer.Option(
-            metavar="NAME",
-            help="Use for which the support examples are the best: prompt or probabilities; default: that of the run.",
-            show_default=False,
-        ),
-    ] = None,
+    use: UseOfPrompt = None,
     text_column: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Name of the column of texts; default: that of the classifier's file."),

@@ -11,8 +11,7 @@ from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
 from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
-from lens_cli.subject_file import SubjectFile, WhatIsAsked
-from lens_engine.config import Use
+from lens_cli.subject_file import SubjectFile, UseOfPrompt, WhatIsAsked
 
 
 @takes_endpoint
@@ -37,14 +36,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    use: Annotated[
-        Use | None,
-        typer.Option(
-            metavar="NAME",
-            help="Use for which the support examples are the best: prompt or probabilities; default: that of the run.",
-            show_default=False,
-        ),
-    ] = None,
+    use: UseOfPrompt = None,
     fixed: Annotated[
         bool,
         typer.Option(

@@ -40,8 +40,8 @@ def packed_attention(
         query: `[1, heads, tokens, size]`.
         key, value: `[1, key-value heads, tokens, size]`.
         packed_layout: the layout of this forward.
-        sliding_window: the layer sees so many of the last tokens. It is noted, and not applied: the executor runs no
-            prompt that is longer.
+        sliding_window: number of tokens that the layer sees, from the last one back. No prompt here is longer, so
+            every token sees all before it.
 
     Returns:
         output `[1, tokens, heads, size]`, and None for the attention weights.
