@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lens_cli.demo.cuts import list_cut_lines
+from lens_cli.demo.first_line import compare_with_zero_shot
 from lens_cli.demo.sample import DEMO_SPEC, NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, check_sample
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, read_settings, refusing
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
@@ -106,8 +107,11 @@ def tell_story(
             bar.finish("Done")
         console.print()
         found = client.selections.result(selection_id, pool=True)
-        result = {name: value for name, value in found.items() if name not in ("selection_id", "pool_rows")}
-        show_result(SelectionResult.model_validate(result), console)
+        stored = {name: value for name, value in found.items() if name not in ("selection_id", "pool_rows")}
+        result = SelectionResult.model_validate(stored)
+        console.print(Text(compare_with_zero_shot(result), style="bold"))
+        console.print()
+        show_result(result, console)
         console.print()
         for line in list_cut_lines(DEMO_SPEC):
             console.print(Text(line), soft_wrap=True)
