@@ -19,6 +19,7 @@ from lens_engine.methods.base import Run
 from lens_engine.plan.rungs import Rung, plan_rungs
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.pool import Pool, Retrieval
+from lens_engine.retrieval.prompts import PromptRenderer
 from lens_engine.run.state import JudgedForm
 from lens_engine.scoring.base import Prefix
 from lens_engine.types import Example, LabelLogProbs, Permutation, StoredLogProbs
@@ -133,8 +134,8 @@ class FormJudge:
 
     def _render(self, form: PromptForm, texts: Sequence[str]) -> list[Prefix]:
         fixed = [] if form.kind == "nearest" else self._fixed
-        found = Retrieval(form=form, pool=self._pool).demonstrations(texts, [one.row for one in fixed])
-        return [self.run.task.render_prefix([*fixed, *(one.example for one in own)]) for own in found]
+        prompt = PromptRenderer.of(self.run.task, fixed, Retrieval(form=form, pool=self._pool))
+        return [one.segments for one in prompt.begin(texts)]
 
     def _list_fitting(self) -> tuple[PromptForm, ...]:
         """The forms whose longest possible prompt fits the context."""
