@@ -11,6 +11,7 @@ from app.intake.model_names import check_model_name
 from app.intake.order import Desk, ValidJob
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits
+from app.lifecycle.pools import part_pool
 from app.lifecycle.rows import weigh_answers
 from app.models import Job
 from app.predictions.presentation import present
@@ -58,9 +59,10 @@ class PredictionOrder:
             texts, name = _read(body, parsing_limits(desk.settings), asked.input)
         num_rows = len(texts.rows)
         check_asking(asked, model, num_rows, len(asked.prompts), desk.settings)
+        parted = part_pool(asked)
         spec = PredictionSpec(
             model=model,
-            classifier=asked,
+            classifier=parted.classifier,
             use=found.use,
             columns=texts.columns,
             text_place=texts.text_place,
@@ -74,6 +76,7 @@ class PredictionOrder:
             name=name,
             source=source,
             answer_bytes=weigh_answers(num_rows, asked.labels),
+            pool=parted.pool,
         )
 
     def _find(self, desk: Desk, session: Session, wanted: PredictionRequest) -> tuple["_Found", dict[str, Any]]:

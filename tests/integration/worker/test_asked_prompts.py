@@ -136,6 +136,53 @@ def test_attempt_that_died_goes_on_with_the_same_bytes(
     assert sum(doubles.COUNTED) == len(TEXTS) - BATCH_ROWS
 
 
+@pytest.mark.parametrize("what", ["evaluations", "predictions"])
+def test_rows_of_the_pool_are_beside_the_spec_until_they_were_asked(
+    client: TestClient, settings: Settings, database: Database, finish: Finish, what: str
+) -> None:
+    selection, result = finish()
+    assert result.pool is not None
+    body = {"examples": make_rows()[:30]} if what == "evaluations" else {"texts": TEXTS[:20]}
+    path = submit(client, f"{selection}/{what}", **body, spec={"prompts": "support_examples"})
+    own = {"id": path.rpartition("/")[2]}
+    pooled = next(row.text for row in result.pool.rows)
+    assert pooled not in json.dumps(run_sql(database, "SELECT spec FROM selections WHERE id = :id", **own))
+    count = "SELECT num_rows FROM pools WHERE selection_id = :id"
+    assert run_sql(database, count, **own) == len(result.pool.rows)
+    used = client.get("/usage").json()["bytes"]["results"]
+    run(settings, path)
+    succeeded(client, path)
+    assert run_sql(database, f"SELECT count(*) FROM ({count}) AS own", **own) == 0
+    assert what == "evaluations" or client.get("/usage").json()["bytes"]["results"] < used
+
+
+@pytest.mark.parametrize("end", ["fails", "is cancelled"])
+def test_another_attempt_asks_the_pool_of_the_submission(
+    client: TestClient, settings: Settings, database: Database, selections: Selections, finish: Finish, end: str
+) -> None:
+    selection, result = finish()
+    body = {"selection_id": selection.rpartition("/")[2]}
+    client.put("/prompts/triage", json=body, headers={"If-None-Match": "*"})
+    path = submit(client, "/prompts/triage/predictions", texts=TEXTS[:20], spec={"prompts": "support_examples"})
+    added = {"examples": [{"text": one, "label": "negative"} for one in TEXTS[20:40]]}
+    assert client.post("/prompts/triage/examples", json=added, headers={"If-Match": "*"}).status_code == 200
+    if end == "fails":
+        claim = selections.claim(path.rpartition("/")[2])
+        with database.session_scope() as session:
+            assert endings.fail(session, claim, {"code": "non-finite", "detail": "NaN"})
+        assert client.post(f"{path}/retry").status_code == 202
+    else:
+        assert client.post(f"{path}/cancel").status_code == 202
+        assert client.post(f"{path}/resume").status_code == 202
+    assert client.delete(selection).status_code == 204
+    assert client.delete("/prompts/triage", headers={"If-Match": "*"}).status_code == 204
+
+    run(settings, path)
+
+    succeeded(client, path)
+    assert read_labels(client, path) == predict(result, TEXTS[:20])
+
+
 def test_wishes_that_a_classifier_has_not_are_refused(client: TestClient, finish: Finish) -> None:
     selection, _ = finish()
     refusal = problem_of(
