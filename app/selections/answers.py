@@ -104,15 +104,19 @@ class Answers:
             raise NoResult(OTHER_RELEASE) from error
         return Export(Source.of_answer(self._read_task(), answer, self.model), self._load_pool)
 
-    def make_classifier(self, use: Use | None) -> AskedPrompt:
+    def make_classifier(self, use: Use | None, *, is_fixed: bool = False) -> AskedPrompt:
         """The prompt for a use as a classifier, of any form.
+
+        Args:
+            is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
 
         Raises:
             NoResult: another release stored the result.
         """
         record, stored = self._read_task(), self.result
         try:
-            answer = SupportExamples.model_validate(self._pick(use))
+            best = SupportExamples.model_validate(self._pick(use))
+            answer = best.plain if is_fixed else best
             origin = Provenance.model_validate(stored.get("provenance"))
             pool = self._load_pool() if answer.form.nearest else None
             prompt = PromptOfAnswer(

@@ -83,6 +83,19 @@ def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(
     assert found["matches"] is None
 
 
+def test_fixed_form_predicts_where_it_is_asked_for(client: TestClient, settings: Settings, finish: Finish) -> None:
+    selection, result = finish()
+    body = {"selection_id": selection.rpartition("/")[2]}
+    client.put("/prompts/triage", json=body, headers={"If-None-Match": "*"})
+    asked = classifier_of_prompt(result, is_fixed=True)
+    spec = {"prompts": "support_examples", "fixed": True}
+    for source in (selection, "/prompts/triage"):
+        path = submit(client, f"{source}/predictions", texts=TEXTS[:20], spec=spec)
+        run(settings, path)
+        assert succeeded(client, path)["spec"]["prompt_form"] == {"kind": "fixed", "nearest": 0}
+        assert read_labels(client, path) == list(asked.predict(TEXTS[:20], doubles.sound()).labels)
+
+
 def test_selection_and_name_predict_by_the_prompt(client: TestClient, settings: Settings, finish: Finish) -> None:
     selection, result = finish()
     body = {"selection_id": selection.rpartition("/")[2]}
@@ -190,5 +203,5 @@ def test_wishes_that_a_classifier_has_not_are_refused(client: TestClient, finish
         *(422, "invalid-request"),
     )
     assert refusal["errors"][0]["pointer"] == "/spec/fixed"
-    for spec in ({"use": "prompt"}, {"prompts": "both"}):
+    for spec in ({"use": "prompt"}, {"fixed": True}, {"prompts": "both"}):
         problem_of(client.post(f"{selection}/predictions", json={"texts": ["a"], "spec": spec}), 422, "invalid-request")
