@@ -122,10 +122,9 @@ def known_answers(result: SelectionResult, subject: Subject) -> dict[int, str]:
         return {}
     found = answers.classifier
     if isinstance(subject, PromptSubject):
-        if subject.in_place_of is not None:
-            return {}
-        uses = [one.use for one in result.support_examples]
-        found = answers.support_examples[uses.index(subject.answer.use)]
+        kept = answers.support_examples if subject.in_place_of is None else answers.fixed
+        place = [one.use for one in result.support_examples].index(subject.answer.use)
+        found = kept[place] if kept else None
     labels = classifier_of(subject).labels
     return {} if found is None else {row: labels[place] for row, place in zip(answers.rows, found, strict=True)}
 

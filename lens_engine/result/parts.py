@@ -152,6 +152,11 @@ class TestAnswers(Record):
     support_examples: tuple[tuple[int, ...] | None, ...] = Field(
         description="Answers of each of `support_examples`, for its use; null if it was not tested."
     )
+    fixed: tuple[tuple[int, ...] | None, ...] = Field(
+        (),
+        description="Answers of the `fixed` prompt of each of `support_examples`, for its use; null if there is none, "
+        "or if it was not tested.",
+    )
     classifier: tuple[int, ...] | None = Field(description="Answers of the classifier to use; null without one.")
     support_examples_probabilities: tuple[tuple[float, ...] | None, ...] | None = Field(
         None,

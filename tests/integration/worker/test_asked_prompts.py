@@ -13,7 +13,7 @@ from app.lifecycle.results import SelectionOutcome
 from app.settings import Settings
 from lens_engine.config import FormKind
 from lens_engine.predicting.rows import BATCH_ROWS
-from lens_engine.result import SelectionResult
+from lens_engine.result import SelectionResult, TestAnswers
 from lens_engine.result.of_prompt import classifier_of_prompt
 from tests.formed import take_form
 from tests.integration.conftest import Selections, run_sql
@@ -29,10 +29,10 @@ Finish = Callable[..., tuple[str, SelectionResult]]
 def finish(database: Database, selections: Selections, settings: Settings) -> Finish:
     """Ends a selection with a prompt of a form; its path, and its result."""
 
-    def end(kind: FormKind = "nearest") -> tuple[str, SelectionResult]:
+    def end(kind: FormKind = "nearest", **changes: Any) -> tuple[str, SelectionResult]:
         claim, plain = selections.running(), make_result(classifier=make_bag_of_words())
         made_of = plain.provenance.model_copy(update={"model": settings.default_model, "revision": "0" * 64})
-        result = take_form(plain.model_copy(update={"provenance": made_of}), kind)
+        result = take_form(plain.model_copy(update={"provenance": made_of, **changes}), kind)
         with database.session_scope() as session:
             endings.finish(session, claim, SelectionOutcome(result))
         return f"/selections/{claim.job_id}", result
@@ -81,6 +81,27 @@ def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(
     assert found["prompt_form"] == {"kind": "fixed", "nearest": 0}
     assert "its fixed form is judged here" in found["warnings"][0]
     assert found["matches"] is None
+
+
+@pytest.mark.parametrize("form", [None, "openai-chat"])
+def test_fixed_form_is_compared_with_what_the_selection_answered_by_it(
+    client: TestClient, settings: Settings, finish: Finish, form: str | None
+) -> None:
+    rows = (5, 9, 14)
+    answers = TestAnswers(rows=rows, gold=(1, 1, 0), support_examples=((0,) * 3,) * 2, classifier=None)
+    fixed = classifier_of_prompt(finish()[1], is_fixed=True)
+    labels = fixed.predict([make_rows()[row]["text"] for row in rows], doubles.sound()).labels
+    known = tuple(fixed.labels.index(label) for label in labels)
+    selection, _ = finish(test_answers=answers.model_copy(update={"fixed": (known, None)}))
+    path = submit(client, f"{selection}/evaluations", spec={"fixed": True, "form": form})
+    run(settings, path)
+    found = succeeded(client, path)["result"]
+
+    assert found["comparison"]["n"] == 3
+    assert found["matches"] is (found["comparison"]["same_answers"] == 3)
+    assert form is not None or found["matches"] is True
+    exported = client.get(f"{selection}/export?format=openai-chat").headers
+    assert exported["x-format-matches-evaluation"] == ("null" if form is None else json.dumps(found["matches"]))
 
 
 def test_fixed_form_predicts_where_it_is_asked_for(client: TestClient, settings: Settings, finish: Finish) -> None:

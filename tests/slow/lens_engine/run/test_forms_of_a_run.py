@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lens_engine.config import USES
 from lens_engine.errors import InvalidConfig
 from lens_engine.pipeline import select_support_examples
+from lens_engine.predicting.subject import PromptSubject, known_answers
 from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
@@ -128,6 +130,21 @@ def test_prompt_as_a_classifier_answers_the_test_rows_as_the_report_says(
         labels = classifier.predict(texts, TableScorer(copying)).labels
         assert said is not None
         assert [*labels] == [TASK.labels[place] for place in said]
+
+
+def test_fixed_form_has_its_answers_too(
+    found: SelectionResult, problem: Problem, select: Callable[..., SelectionResult]
+) -> None:
+    assert found.test_answers is not None
+    texts = [problem.examples[row].text for row in found.test_answers.rows]
+    for use in USES:
+        subject = PromptSubject.of_result(found, use, is_fixed=True)
+        labels = subject.asked.predict(texts, TableScorer(copying)).labels
+        assert subject.in_place_of is not None
+        assert known_answers(found, subject) == dict(zip(found.test_answers.rows, labels, strict=True))
+    plain = select(deaf).test_answers
+    assert plain is not None
+    assert plain.fixed == (None, None)
 
 
 def test_result_with_a_pool_survives_json(found: SelectionResult) -> None:
