@@ -66,7 +66,8 @@ class Comparison(Record):
     only_rival_right: int = Field(description="Number of test rows that only random-and-validation has right.")
     p_value: float = Field(description="p-value, two-sided.")
     permutations: int = Field(
-        description="Number of random permutations. They take as many pairs as the method, filtering included."
+        description="Number of random permutations. They take at least as many pairs and as many tokens as the method, "
+        "all of its steps included."
     )
 
 

@@ -15,8 +15,9 @@ from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.rows.problem import Problem
-from lens_engine.run.forms import list_forms
+from lens_engine.run.checkpoint import MemoryCheckpointStore
 from lens_engine.run.preparation import prepare_run, price_run
+from lens_engine.run.session import Session
 from lens_engine.scoring.base import Prefix
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer, hashed_log_prob
@@ -164,6 +165,29 @@ def test_price_is_no_less_than_what_is_spent(make_config: Make, problem: Problem
     assert 0 < spent - without <= planned.pairs - less.pairs
 
 
+def test_random_and_validation_is_paid_for_the_tokens_of_the_forms(make_config: Make, problem: Problem) -> None:
+    prepared = prepare_run(problem, TableScorer(copying), make_config(search={"forms": ALL}))
+    session = Session(prepared, MemoryCheckpointStore())
+    session.evaluate(session.choose())
+
+    evaluation, prices = session.state.evaluation, prepared.run.prices
+    choice, one = evaluation.choice, prices.validating(1)
+    rival = prices.validating(evaluation.tally.drawn) + prices.confirming(1)
+    assert choice.tokens <= rival.tokens < choice.tokens + 2 * one.tokens
+    assert rival.pairs > choice.pairs
+    assert sum(one.rows for one in evaluation.forms) == prices.choosing_form().pairs
+    assert prices.choosing_form().tokens < choice.tokens <= prices.lens.tokens * 1.1  # of rows as long as the mean
+
+
+def test_run_with_forms_resumed_from_any_checkpoint_has_the_same_digest(
+    select: Callable[..., SelectionResult], make_store: Make, found: SelectionResult
+) -> None:
+    store = make_store()
+    select(store=store)
+    for data in store.saved[:: max(len(store.saved) // 8, 1)]:
+        assert select(store=make_store(data)).digest == found.digest
+
+
 def test_forms_that_do_not_fit_the_context_are_not_tried(make_config: Make, problem: Problem) -> None:
     config = make_config(search={"forms": ALL})
     result = select_support_examples(problem, TableScorer(copying, max_prompt_tokens=80), config)
@@ -197,5 +221,5 @@ def test_small_pool_has_fewer_forms(make_config: Make) -> None:
     )
     run = prepare_run(Problem(TASK, rows), TableScorer(), config).run
 
-    assert {form.nearest for form in list_forms(run)} <= {4, 8, 16}
-    assert all(form.nearest + 4 <= len(run.pool.rows) for form in list_forms(run))
+    assert {form.nearest for form in run.prices.forms} <= {4, 8, 16}
+    assert all(form.nearest + 4 <= len(run.pool.rows) for form in run.prices.forms)
