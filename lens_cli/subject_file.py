@@ -27,6 +27,16 @@ UseOfPrompt = Annotated[
 ]
 """An option of the commands that ask support examples."""
 
+FixedForm = Annotated[
+    bool,
+    typer.Option(
+        "--fixed",
+        metavar="",
+        help="Ask the prompt of fixed demonstrations, also where another form is the best.",
+    ),
+]
+"""Another one."""
+
 
 class FoundSubject(NamedTuple):
     """What is asked."""
@@ -60,7 +70,7 @@ class SubjectFile:
         is_classifier = "support_examples" not in fields and ("head" in fields or self.usual == "classifier")
         what = self.what or ("classifier" if is_classifier else self.usual)
         if what == "classifier":
-            self._refuse_wishes_of_prompts()
+            self._refuse_wishes_of_prompts("" if is_classifier else ", or ask for --prompts support_examples")
         if is_classifier and what == "support_examples":
             raise self._refuse(f"{self.path} is a classifier, without support examples; name a file of --output")
         if is_classifier:
@@ -82,11 +92,11 @@ class SubjectFile:
         except ValidationError as error:
             raise self._refuse(f"{self.path} is neither a result of lens select --output nor a classifier") from error
 
-    def _refuse_wishes_of_prompts(self) -> None:
+    def _refuse_wishes_of_prompts(self, remedy: str) -> None:
         if self.use is not None:
-            raise RefusedInput("a classifier has one use; leave --use out", "where: --use")
+            raise RefusedInput(f"a classifier has one use; leave --use out{remedy}", "where: --use")
         if self.is_fixed:
-            raise RefusedInput("a classifier has no other form; leave --fixed out", "where: --fixed")
+            raise RefusedInput(f"a classifier has no other form; leave --fixed out{remedy}", "where: --fixed")
 
     def _refuse(self, message: str) -> RefusedInput:
         return RefusedInput(message, f"where: {self.where}")

@@ -218,7 +218,8 @@ class Predictions(Jobs[Prediction]):
         Args:
             texts: path or content of a CSV or JSONL file, or a list of texts.
             idempotency_key: a repeat with the same key makes no second prediction; drawn by default.
-            parts: `spec` (prompts and use; see docs/api.md), and `text_column`, `delimiter` and `encoding` of a file.
+            parts: `spec` (prompts, use and fixed; see docs/api.md), and `text_column`, `delimiter` and `encoding` of a
+                file.
         """
         path = path_of_predictions(selection_id, prompt_name)
         files, given = split_texts(texts, parts)

@@ -234,7 +234,7 @@ class SelectionConfig(Options):
     comparisons: ComparisonsOption = Field(
         "usual",
         description="What the support examples are compared with. usual: zero-shot, and random-and-validation (the "
-        "best of random permutations, for the same number of pairs). all: also other orders of the support examples. "
+        "best of random permutations, for as many pairs and tokens). all: also other orders of the support examples. "
         "none: zero-shot only, if the splits have confirmation rows.",
     )
     too_long: TooLongPolicy = Field(

@@ -16,7 +16,7 @@ from app.intake.model_names import check_model_name
 from app.intake.order import Desk, KnownDataset, Labelled, ValidJob
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits
-from app.lifecycle.pools import read_pool
+from app.lifecycle.pools import part_pool, read_pool
 from app.lifecycle.rows import weigh_answers
 from app.models import Job
 from app.selections import service
@@ -135,9 +135,13 @@ class _Judging:
             warnings.append(f"dataset: {OPTIMISTIC}")
         num_rows = len(places) if places is not None else len(rows.examples)
         self._check_size(num_rows, model, desk)
+        prompt, pool = None, None
+        if isinstance(self.subject, PromptSubject):
+            bare, pool = part_pool(self.subject.asked)
+            prompt = self.subject.model_copy(update={"asked": bare})
         spec = EvaluationSpec(
             model=model,
-            prompt=self.subject if isinstance(self.subject, PromptSubject) else None,
+            prompt=prompt,
             classifier=self.subject if isinstance(self.subject, Classifier) else None,
             form=wanted.form,
             num_prompts=wanted.num_prompts,
@@ -156,6 +160,7 @@ class _Judging:
             source=source,
             warnings=tuple(warnings),
             answer_bytes=weigh_answers(num_rows, asked.labels),
+            pool=pool,
         )
 
     def _refuse_wishes_of_prompts(self) -> None:

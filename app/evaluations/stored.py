@@ -9,6 +9,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from app.datasets.repository import load_rows
+from app.lifecycle.pools import delete_pool, join_pool
 from app.lifecycle.spec import JobSpec
 from app.models import Job, Report
 from lens_engine.classifier.classifier import Classifier
@@ -24,7 +25,7 @@ class EvaluationSpec(JobSpec):
     VERSION: ClassVar[int] = 2  # a release with specs of version 1 alone knows no evaluation
 
     model: str | None  #: name of the model that is asked; None for a bag of words
-    prompt: PromptSubject | None = None
+    prompt: PromptSubject | None = None  #: without the rows of its pool, which are stored beside the job
     classifier: Classifier | None = None
     form: FormatName | None = None
     num_prompts: int | None = None
@@ -49,7 +50,7 @@ class EvaluationSpec(JobSpec):
 class EvaluationWork:
     """All that a worker needs for an evaluation."""
 
-    spec: EvaluationSpec
+    spec: EvaluationSpec  #: with the rows of the pool
     examples: tuple[Example, ...]
 
 
@@ -61,6 +62,9 @@ def load_evaluation(session: Session, job_id: str) -> EvaluationWork:
     """
     job = session.execute(select(Job).where(Job.id == job_id)).scalar_one()
     spec = EvaluationSpec.read(job.spec, job.spec_version)
+    if spec.prompt is not None:
+        whole = spec.prompt.model_copy(update={"asked": join_pool(session, job_id, spec.prompt.asked)})
+        spec = spec.model_copy(update={"prompt": whole})
     examples = load_rows(session, job.dataset_id)
     if spec.rows is not None:
         wanted = set(spec.rows)
@@ -77,6 +81,7 @@ class EvaluationOutcome:
 
     def store(self, session: Session, job_id: str) -> dict[str, Any]:
         found = self.result.model_dump(mode="json")
+        delete_pool(session, job_id)  # nobody asks again
         session.execute(insert(Report).values(selection_id=job_id, result=found))
         digest = hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
         dtype = None if self.result.model is None else self.result.model.dtype

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from sqlalchemy.orm import Session
 
 from app.intake.submissions import RawSubmission
+from app.lifecycle.pools import PackedPool
 from app.models import Job
 from app.services import Services
 from app.settings import Settings
@@ -41,6 +42,7 @@ class ValidJob:
     source: dict[str, Any] | None = None  #: what is judged or asked
     warnings: tuple[str, ...] = ()  #: about the rows and their use, and what was taken by default
     answer_bytes: int = 0  #: size of what the job will write for its rows
+    pool: PackedPool | None = None  #: of the prompt that is asked; None if it finds no demonstrations
 
 
 @dataclass(frozen=True, slots=True)

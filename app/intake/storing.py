@@ -22,6 +22,7 @@ from app.ids import new_id
 from app.intake import idempotency
 from app.intake.order import Desk, KnownDataset, Order, Source, ValidJob
 from app.intake.submissions import RawSubmission
+from app.lifecycle.pools import store_pool
 from app.lifecycle.quota import check_bytes, check_quota, hold_quota
 from app.logs import context
 from app.models import Job
@@ -100,6 +101,7 @@ def _store(services: Services, session: Session, owner_id: str, order: Order, va
         _check_dataset(session, owner_id, id_, known[id_])
     reserved = len(json.dumps(valid.spec).encode()) + valid.answer_bytes
     added = sum(_weigh(session, owner_id, source) for source in sources.values() if source is not None)
+    added += 0 if valid.pool is None else len(valid.pool.data)
     check_bytes(session, owner_id, services.settings, reserved + added)
     dataset_id = _store_source(session, owner_id, valid.dataset)
     test_id = None if valid.test is None else _store_source(session, owner_id, valid.test)
@@ -125,6 +127,8 @@ def _store(services: Services, session: Session, owner_id: str, order: Order, va
         warnings=[*warnings, *valid.warnings],
     )
     job = session.execute(statement.returning(Job)).scalar_one()
+    if valid.pool is not None:
+        store_pool(session, job.id, valid.pool)
     check_bytes(session, owner_id, services.settings)
     return job
 

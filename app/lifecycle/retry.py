@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import delete, exists, func, insert, select
 from sqlalchemy.orm import Session
 
-from app.lifecycle.pools import delete_pool
+from app.lifecycle.pools import delete_pool_without_result
 from app.lifecycle.states import Status
 from app.models import Event, Job, Report, StoredCheckpoint, StoredClassifier, StoredPrediction
 
@@ -53,7 +53,7 @@ def resume_cancelled(session: Session, owner_id: str, kind: str, job_id: str) ->
     for table in (Report, StoredClassifier):
         session.execute(delete(table).where(table.selection_id == job_id))
     if not has_checkpoint:
-        delete_pool(session, job_id)
+        delete_pool_without_result(session, job_id)
     _queue_again(session, job, keeps_progress=has_checkpoint)
     return Retried(job, has_changed=True)
 

@@ -11,6 +11,7 @@ from app.intake.model_names import check_model_name
 from app.intake.order import Desk, ValidJob
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits
+from app.lifecycle.pools import part_pool
 from app.lifecycle.rows import weigh_answers
 from app.models import Job
 from app.predictions.presentation import present
@@ -58,9 +59,10 @@ class PredictionOrder:
             texts, name = _read(body, parsing_limits(desk.settings), asked.input)
         num_rows = len(texts.rows)
         check_asking(asked, model, num_rows, len(asked.prompts), desk.settings)
+        parted = part_pool(asked)
         spec = PredictionSpec(
             model=model,
-            classifier=asked,
+            classifier=parted.classifier,
             use=found.use,
             columns=texts.columns,
             text_place=texts.text_place,
@@ -74,6 +76,7 @@ class PredictionOrder:
             name=name,
             source=source,
             answer_bytes=weigh_answers(num_rows, asked.labels),
+            pool=parted.pool,
         )
 
     def _find(self, desk: Desk, session: Session, wanted: PredictionRequest) -> tuple["_Found", dict[str, Any]]:
@@ -85,13 +88,13 @@ class PredictionOrder:
                 return _Found(selections.get_classifier(*own)), about
             selections.get_report(*own)  # the best so far of a running selection is not asked
             answers = Reader(desk.services, desk.owner_id, self.selection_id).read(session)
-            return _find_prompt(answers, wanted.use, selections.find_input(session, self.selection_id)), about
+            return _find_prompt(answers, wanted, selections.find_input(session, self.selection_id)), about
         named = prompts.read(desk.services, session, desk.owner_id, self.prompt_name or "")
         version = named.version
         whose = {"selection_id": version.selection_id, "prompt_name": version.name, "version": version.version}
         if not is_prompt:
             return _Found(named.get_classifier()), whose
-        return _find_prompt(named.answers, wanted.use, (named.content.classifier or {}).get("input")), whose
+        return _find_prompt(named.answers, wanted, (named.content.classifier or {}).get("input")), whose
 
     def present(self, session: Session, job: Job) -> dict[str, Any]:
         return present(session, job, None).model_dump(mode="json")
@@ -104,13 +107,13 @@ class _Found(NamedTuple):
     use: Use | None = None  #: of a prompt
 
 
-def _find_prompt(answers: Answers, use: Use | None, usual: Any) -> _Found:
-    """The prompt for a use as a classifier.
+def _find_prompt(answers: Answers, wanted: PredictionRequest, usual: Any) -> _Found:
+    """The prompt that is wanted, as a classifier.
 
     Args:
         usual: how the file of the selection was written, as it is stored; None if that is not known.
     """
-    asked = answers.make_classifier(use)
+    asked = answers.make_classifier(wanted.use, is_fixed=wanted.fixed)
     known = None if usual is None else InputFormat.model_validate(usual)
     return _Found(asked.classifier.model_copy(update={"input": known}), asked.use)
 

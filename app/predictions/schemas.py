@@ -26,10 +26,20 @@ class PredictionRequest(Incoming):
         default=None, description="Use for which the support examples are the best; default: that of the selection."
     )
 
+    fixed: bool = Field(
+        default=False,
+        description="Whether the prompt of fixed demonstrations is asked, also where another form is the best.",
+    )
+
     @model_validator(mode="after")
-    def has_a_use_of_support_examples(self) -> "PredictionRequest":
-        if self.use is not None and self.prompts == "classifier":
-            raise ValueError("a classifier has one use; leave `use` out, or ask for `prompts` support_examples")
+    def has_wishes_of_support_examples(self) -> "PredictionRequest":
+        if self.prompts == "classifier":
+            if self.use is not None:
+                raise ValueError("a classifier has one use; leave `use` out, or ask for `prompts` support_examples")
+            if self.fixed:
+                raise ValueError(
+                    "a classifier has no other form; leave `fixed` out, or ask for `prompts` support_examples"
+                )
         return self
 
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.lifecycle.pools import delete_pool, join_pool
 from app.lifecycle.spec import JobSpec
 from app.models import Dataset, Job
 from lens_engine.classifier.classifier import Classifier
@@ -19,7 +20,7 @@ class PredictionSpec(JobSpec):
     VERSION: ClassVar[int] = 2  # a release with specs of version 1 alone knows no prediction
 
     model: str | None  #: name of the model that is asked; None for a bag of words
-    classifier: Classifier
+    classifier: Classifier  #: without the rows of its pool, which are stored beside the job
     use: Use | None = None  #: of the prompt of the support examples; None for the classifier of a result
     columns: tuple[str, ...]  #: of the input, in the order of the cells of its rows
     text_place: int | None = None  #: index of the column of texts, whose cells are left out
@@ -31,7 +32,7 @@ class PredictionSpec(JobSpec):
 class PredictionWork:
     """What a worker needs for a prediction. It reads the texts batch by batch."""
 
-    spec: PredictionSpec
+    spec: PredictionSpec  #: with the rows of the pool
     dataset_id: str
     num_rows: int
 
@@ -43,8 +44,10 @@ def load_prediction(session: Session, job_id: str) -> PredictionWork:
         SpecOfNewerRelease, SpecRefused: see `JobSpec.read`.
     """
     query = select(Job.spec, Job.spec_version, Dataset.id, Dataset.num_rows).join(Dataset, Dataset.id == Job.dataset_id)
-    spec, version, dataset_id, num_rows = session.execute(query.where(Job.id == job_id)).one()
-    return PredictionWork(PredictionSpec.read(spec, version), dataset_id, num_rows)
+    stored, version, dataset_id, num_rows = session.execute(query.where(Job.id == job_id)).one()
+    spec = PredictionSpec.read(stored, version)
+    whole = spec.model_copy(update={"classifier": join_pool(session, job_id, spec.classifier)})
+    return PredictionWork(whole, dataset_id, num_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,5 +58,6 @@ class PredictionOutcome:
     dtype: str | None
     stop_reason: StopReason = StopReason.COMPLETED
 
-    def store(self, session: Session, job_id: str) -> dict[str, Any]:  # noqa: ARG002
+    def store(self, session: Session, job_id: str) -> dict[str, Any]:
+        delete_pool(session, job_id)  # nobody asks again
         return {"partial": False, "digest": self.digest, "dtype": self.dtype}

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from app.errors import NoClassifier, NoResult
 from app.selections.exporting import Export
 from app.selections.indexes import Indexes, PoolSource
-from app.selections.prompts_of_inputs import ShownExample, StoredPrompt, read_form
+from app.selections.prompts_of_inputs import ShownExample, find_renderer, list_shown, read_form
 from app.selections.rendering import RenderBody, Rendered, RenderedPrompt
 from app.selections.schemas import Advice, BestOut, Demonstration, ShownDemonstration, SupportExamplesOut
 from lens_engine.classifier.classifier import Classifier
@@ -24,9 +24,8 @@ from lens_engine.result import Provenance, SupportExamples
 from lens_engine.result.of_prompt import PromptOfAnswer
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.pool import Pool
-from lens_engine.task.chat import ChatTask, read_turns
+from lens_engine.retrieval.prompts import RenderedPrompt as PromptOfInput
 from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task
 
 READ_BY_PRODUCTION = (
     *("task", "support_examples", "partial", "verdict"),
@@ -75,9 +74,9 @@ class Answers:
         shown = {name: answer.get(name) for name in _OF_ANSWER}
         prompt, demonstrations = answer.get("prompt"), None
         if text is not None:
-            stored = StoredPrompt.of(self._read_task().task(), answer)
-            (found,) = stored.demonstrations([text], pool)
-            prompt = stored.begin(found)
+            (beginning,) = find_renderer(self._read_task().task(), answer, pool).begin([text])
+            prompt = "".join(beginning.segments)
+            found = list_shown(answer, beginning.found)
             demonstrations = [ShownDemonstration(**_describe(one), text=one.example.text) for one in found]
         return SupportExamplesOut(
             **shown,
@@ -105,15 +104,19 @@ class Answers:
             raise NoResult(OTHER_RELEASE) from error
         return Export(Source.of_answer(self._read_task(), answer, self.model), self._load_pool)
 
-    def make_classifier(self, use: Use | None) -> AskedPrompt:
+    def make_classifier(self, use: Use | None, *, is_fixed: bool = False) -> AskedPrompt:
         """The prompt for a use as a classifier, of any form.
+
+        Args:
+            is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
 
         Raises:
             NoResult: another release stored the result.
         """
         record, stored = self._read_task(), self.result
         try:
-            answer = SupportExamples.model_validate(self._pick(use))
+            best = SupportExamples.model_validate(self._pick(use))
+            answer = best.plain if is_fixed else best
             origin = Provenance.model_validate(stored.get("provenance"))
             pool = self._load_pool() if answer.form.nearest else None
             prompt = PromptOfAnswer(
@@ -137,25 +140,21 @@ class Answers:
         if classifier is not None:
             return self._render_classifier(classifier, inputs)
         record, answer = self._read_task(), self._pick(body.use)
-        stored = StoredPrompt.of(record.task(), answer)
-        shown = stored.demonstrations(inputs, pool)
+        rendered = find_renderer(record.task(), answer, pool).render(inputs)
         return Rendered(
             **dict(self._advise(answer)),
             **self._about_form(answer),
             **self._about(record),
             running=self.is_running,
             label_biases=answer["label_biases"],
-            prompts=[
-                _render(stored.task, number, stored.begin(found), text, found)
-                for number, (text, found) in enumerate(zip(inputs, shown, strict=True))
-            ],
+            prompts=[_present(number, one, list_shown(answer, one.found)) for number, one in enumerate(rendered)],
             accuracy=read_accuracy(answer, answer["use"]),
             judged=answer.get("judged"),
         )
 
     def _render_classifier(self, classifier: Classifier, inputs: Sequence[str]) -> Rendered:
         _check_head(classifier)
-        task = classifier.task.task()
+        rendered = [renderer.render(inputs) for renderer in classifier.list_renderers()]  # [prompts][inputs]
         return Rendered(
             **dict(self._advise_classifier(classifier)),
             **self._about(classifier.task),
@@ -164,9 +163,9 @@ class Answers:
             pool_rows=None,
             label_biases=(),
             prompts=[
-                _render(task, number, one.text, text)
-                for number, text in enumerate(inputs)
-                for one in classifier.prompts
+                _present(number, one, ())
+                for number, of_input in enumerate(zip(*rendered, strict=True))
+                for one in of_input
             ],
             accuracy=None if classifier.test is None else classifier.test.accuracy,
             judged=None,
@@ -218,14 +217,13 @@ def read_accuracy(answer: Mapping[str, Any], use: Use) -> float | None:
     return None if figure is None else figure["accuracy"]
 
 
-def _render(task: Task, number: int, beginning: str, text: str, shown: Sequence[ShownExample] = ()) -> RenderedPrompt:
-    """The prompt of an input, as it was evaluated."""
-    prompt = task.join_prompt(beginning, text)
+def _present(number: int, rendered: PromptOfInput, shown: Sequence[ShownExample]) -> RenderedPrompt:
+    """Build the API's view of the prompt of an input."""
     return RenderedPrompt(
         input=number,
-        prompt=prompt,
-        characters=len(prompt),
-        turns=read_turns(prompt) if isinstance(task, ChatTask) else None,
+        prompt=rendered.text,
+        characters=len(rendered.text),
+        turns=None if rendered.turns is None else list(rendered.turns),
         demonstrations=[Demonstration(**_describe(one)) for one in shown],
     )
 

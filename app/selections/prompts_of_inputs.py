@@ -1,11 +1,11 @@
-"""The prompt of an input: fixed demonstrations, those found for it, and the input, as the run evaluated them."""
+"""The prompt of stored support examples, of any form, and the demonstrations that it shows for an input."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lens_engine.retrieval.form import PromptForm
-from lens_engine.retrieval.pool import Pool, Retrieval
+from lens_engine.retrieval.pool import Found, Pool, Retrieval
+from lens_engine.retrieval.prompts import PromptRenderer
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 
@@ -17,37 +17,26 @@ class ShownExample(NamedTuple):
     similarity: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPrompt:
-    """Support examples as they are stored, for a task."""
+def find_renderer(task: Task, answer: Mapping[str, Any], pool: Pool | None) -> PromptRenderer:
+    """The prompt of support examples as they are stored.
 
-    task: Task
-    fixed: tuple[Example, ...]
-    form: PromptForm
+    Args:
+        pool: None for a fixed form.
+    """
+    retrieval = None if pool is None else Retrieval(form=read_form(answer), pool=pool)
+    return PromptRenderer.of(task, _list_fixed(answer), retrieval)
 
-    @classmethod
-    def of(cls, task: Task, answer: Mapping[str, Any]) -> "StoredPrompt":
-        fixed = tuple(Example(one["row"], one["text"], one["label"]) for one in answer["examples"])
-        return cls(task, fixed, read_form(answer))
 
-    def demonstrations(self, texts: Sequence[str], pool: Pool | None) -> list[list[ShownExample]]:
-        """The demonstrations of each text, in the order of its prompt.
-
-        Args:
-            pool: None for a fixed form.
-        """
-        fixed = [ShownExample(one, None) for one in self.fixed]
-        if pool is None:
-            return [fixed for _ in texts]
-        retrieval = Retrieval.model_construct(form=self.form, pool=pool)  # the pool was checked when it was made
-        found = retrieval.demonstrations(texts, [one.row for one in self.fixed])
-        return [[*fixed, *(ShownExample(*one) for one in own)] for own in found]
-
-    def begin(self, shown: Sequence[ShownExample]) -> str:
-        """The prompt up to the input."""
-        return "".join(self.task.render_prefix([one.example for one in shown]))
+def list_shown(answer: Mapping[str, Any], found: Sequence[Found]) -> list[ShownExample]:
+    """The demonstrations of an input, in the order of its prompt: the fixed ones, then those that were found for it."""
+    fixed = (ShownExample(one, None) for one in _list_fixed(answer))
+    return [*fixed, *(ShownExample(*one) for one in found)]
 
 
 def read_form(answer: Mapping[str, Any]) -> PromptForm:
     """The form of stored support examples; those of an earlier release are fixed."""
     return PromptForm.model_validate(answer.get("form") or {})
+
+
+def _list_fixed(answer: Mapping[str, Any]) -> list[Example]:
+    return [Example(one["row"], one["text"], one["label"]) for one in answer["examples"]]

@@ -30,7 +30,7 @@ _WHOLE: dict[str, Any] = {"classifier": {"kind": "auto"}, "comparisons": "usual"
 """Both answers with their comparisons, over a scale whose selections are single prompts."""
 
 CONTENDERS: tuple[MethodName, ...] = ("lens", "random_and_validation", "zero_shot")
-"""The single prompts that are compared; random-and-validation takes as many pairs as LENS, filtering included."""
+"""The single prompts that are compared; random-and-validation costs what LENS does, filtering included."""
 
 _CHOSEN = "chosen by cross-validation"
 
@@ -72,7 +72,7 @@ class ClassifierAnalysis(Analysis[Results]):
     def describe(self, _found: Results) -> str:
         return (
             f"Single prompts and classifiers, found with {describe_cells(self.selections)}. Random-and-validation has "
-            "the same rows and the same number of pairs, filtering included."
+            "the same rows and at the same cost, filtering included."
         )
 
 

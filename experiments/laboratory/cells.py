@@ -81,7 +81,7 @@ class SelectionCell(_Cell):
         if config.method == "lens":
             return config.model_dump(mode="json", exclude={"random_search"})
         if config.method == "random_and_validation" and not config.random_search.permutations:
-            return config.model_dump(mode="json")  # it takes as many pairs as LENS
+            return config.model_dump(mode="json")  # it costs what LENS does
         unused = {"search"} if config.method == "random_and_validation" else {"search", "random_search"}
         options = config.model_dump(mode="json", exclude=unused)
         options["filtering"] = config.filtering.model_dump(mode="json", exclude={"contribution"})

@@ -11,7 +11,7 @@ from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
 from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
-from lens_cli.subject_file import SubjectFile, UseOfPrompt, WhatIsAsked
+from lens_cli.subject_file import FixedForm, SubjectFile, UseOfPrompt, WhatIsAsked
 
 
 @takes_endpoint
@@ -34,6 +34,7 @@ def classify(
         ),
     ] = None,
     use: UseOfPrompt = None,
+    fixed: FixedForm = False,
     text_column: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Name of the column of texts; default: that of the classifier's file."),
@@ -69,7 +70,7 @@ def classify(
     """Classify the texts of a file with a classifier that `lens select --classifier` wrote, or with a prompt.
 
     `--prompts support_examples` asks the prompt of a result. Where it finds demonstrations for each input, it finds
-    them in the result.
+    them in the result; with `--fixed`, the best prompt of fixed demonstrations is asked.
 
     OUTPUT has one row for each row of INPUT, in order: `row` (counted from 0), the columns of INPUT, `label`,
     `probability` (of that label), `p_LABEL` for each label (JSONL: an object `probabilities`), and `error`. A column of
@@ -93,7 +94,7 @@ def classify(
         with refusing(), ExitStack() as exits:
             paths = Paths(texts, classifier, output)
             paths.check(overwrite=overwrite)
-            asked = SubjectFile(classifier, prompts, use, usual="classifier", where="--classifier")
+            asked = SubjectFile(classifier, prompts, use, is_fixed=fixed, usual="classifier", where="--classifier")
             run = ClassificationRun.prepare(
                 paths, asked, text_column=text_column, dialect=Dialect(encoding, delimiter), dtype=dtype
             )

@@ -11,7 +11,7 @@ from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
 from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
-from lens_cli.subject_file import SubjectFile, UseOfPrompt, WhatIsAsked
+from lens_cli.subject_file import FixedForm, SubjectFile, UseOfPrompt, WhatIsAsked
 
 
 @takes_endpoint
@@ -37,14 +37,7 @@ def evaluate(
         ),
     ] = None,
     use: UseOfPrompt = None,
-    fixed: Annotated[
-        bool,
-        typer.Option(
-            "--fixed",
-            metavar="",
-            help="Judge the prompt of fixed demonstrations, also where another form is the best.",
-        ),
-    ] = False,
+    fixed: FixedForm = False,
     form: Annotated[
         str | None,
         typer.Option(

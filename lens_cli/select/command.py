@@ -148,7 +148,7 @@ def select(
         ComparisonsOption | None,
         typer.Option(
             metavar="NAME",
-            help="Comparisons of the support examples. usual: zero-shot, and random-and-validation for as many pairs. "
+            help="Comparisons of the support examples. usual: zero-shot, and random-and-validation at the same cost. "
             "all: other orders too. none: zero-shot only, if the splits have confirmation rows. Default: usual.",
         ),
     ] = None,

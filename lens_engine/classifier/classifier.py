@@ -206,9 +206,12 @@ class Classifier(Record):
 
     def find_prefixes(self, texts: Sequence[str]) -> list[Prefix]:
         """What the first prompt has before each text: its demonstrations, then those found for the text, if any are."""
-        prompt = self.prompts[0]
-        renderer = PromptRenderer(self.task.task(), prompt.demonstrations, prompt.rows, self.retrieval)
-        return [one.segments for one in renderer.begin(texts)]
+        return [one.segments for one in self.list_renderers()[0].begin(texts)]
+
+    def list_renderers(self) -> list[PromptRenderer]:
+        """The prompts, ready to render inputs."""
+        task = self.task.task()
+        return [PromptRenderer(task, one.demonstrations, one.rows, self.retrieval) for one in self.prompts]
 
     def check_model(self, scorer: LabelScorer | None) -> None:
         """

@@ -9,7 +9,6 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.exports.contract import Source
 from lens_engine.exports.retrieval_code import write_retrieval
 from lens_engine.retrieval.pool import Pool, Retrieval
-from lens_engine.types import Example
 
 FOLDER: Final = "folder"
 ZIP_TYPE = "application/zip"
@@ -31,7 +30,7 @@ def write_folder(source: Source, pool: Pool | None) -> dict[str, bytes]:
     if answer.form.nearest and pool is None:
         raise InvalidConfig(f"the prompt has the form {answer.form.name}, and its pool is missing", field="format")
     found = Retrieval(form=answer.form, pool=Pool(rows=()) if pool is None or not answer.form.nearest else pool)
-    return write_retrieval(source.task, [Example(one.row, one.text, one.label) for one in answer.examples], found)
+    return write_retrieval(source.task, [one.example for one in answer.examples], found)
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:

@@ -30,57 +30,50 @@ def count_label_tokens(label_spans: Sequence[str], count_tokens: Callable[[str],
     return sum(max(count_tokens(span) - 1, 0) for span in label_spans)
 
 
-def cut_chunks(
-    prefixes: Sequence[Prefix],
-    queries: Sequence[str],
-    count_tokens: Callable[[str], int],
-    device: str,
-    label_tokens: int = 0,
-) -> Iterator[Chunk]:
-    """Chunks of whole prefixes. A prefix whose queries exceed a chunk is cut along its queries.
+@dataclass(frozen=True, slots=True)
+class ChunkCutter:
+    """Cuts what is scored into chunks."""
 
-    Args:
-        label_tokens: as `count_label_tokens` counts them. They decide where chunks are cut, and are not in the cost.
-    """
-    chunk_tokens = CHUNK_TOKENS.get(device, CHUNK_TOKENS["cpu"])
-    prefix_tokens = [sum(map(count_tokens, prefix)) for prefix in prefixes]
-    query_tokens = [count_tokens(query) for query in queries]
-    fed_tokens = [tokens + label_tokens for tokens in query_tokens]
-    all_queries = sum(fed_tokens)
-    for rows in _runs([tokens + all_queries for tokens in prefix_tokens], chunk_tokens):
-        spans = [slice(0, len(queries))]
-        if rows.stop - rows.start == 1:
-            # Each cut feeds the prefix again. Chunks of long prefixes are longer, so at most an eighth is repeated.
-            spans = list(_runs(fed_tokens, max(chunk_tokens, 8 * prefix_tokens[rows.start])))
-        for columns in spans:
-            block = Block(tuple(prefixes[rows]), tuple(queries[columns]))
-            held, asked = sum(prefix_tokens[rows]), len(block.prefixes) * sum(query_tokens[columns])
-            num_prefixes, num_queries = len(block.prefixes), len(block.queries)
-            cost = Cost(num_prefixes * num_queries, held + asked, num_queries * held + asked, num_prefixes)
-            yield Chunk(rows, columns, block, cost)
+    count_tokens: Callable[[str], int]
+    device: str
+    label_tokens: int = 0
+    """As `count_label_tokens` counts them. They decide where chunks are cut, and are not in the cost."""
 
+    def cut(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator[Chunk]:
+        """Chunks of whole prefixes. A prefix whose queries exceed a chunk is cut along its queries."""
+        prefix_tokens = [sum(map(self.count_tokens, prefix)) for prefix in prefixes]
+        query_tokens = [self.count_tokens(query) for query in queries]
+        fed_tokens = [tokens + self.label_tokens for tokens in query_tokens]
+        all_queries = sum(fed_tokens)
+        for rows in _runs([tokens + all_queries for tokens in prefix_tokens], self._most_tokens):
+            spans = [slice(0, len(queries))]
+            if rows.stop - rows.start == 1:
+                # Each cut feeds the prefix again. Chunks of long prefixes are longer, so at most an eighth is repeated.
+                spans = list(_runs(fed_tokens, max(self._most_tokens, 8 * prefix_tokens[rows.start])))
+            for columns in spans:
+                block = Block(tuple(prefixes[rows]), tuple(queries[columns]))
+                held, asked = sum(prefix_tokens[rows]), len(block.prefixes) * sum(query_tokens[columns])
+                num_prefixes, num_queries = len(block.prefixes), len(block.queries)
+                cost = Cost(num_prefixes * num_queries, held + asked, num_queries * held + asked, num_prefixes)
+                yield Chunk(rows, columns, block, cost)
 
-def cut_pair_chunks(
-    prefixes: Sequence[Prefix],
-    queries: Sequence[str],
-    count_tokens: Callable[[str], int],
-    device: str,
-    label_tokens: int = 0,
-) -> Iterator[Chunk]:
-    """Paired chunks: query i after prefix i alone. The whole prompt of each pair counts.
+    def cut_pairs(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator[Chunk]:
+        """Paired chunks: query i after prefix i alone. The whole prompt of each pair counts.
 
-    Args:
-        label_tokens: as `cut_chunks`.
+        Raises:
+            ValueError: there are not as many prefixes as queries.
+        """
+        prompt_tokens = [
+            sum(map(self.count_tokens, (*prefix, query))) for prefix, query in zip(prefixes, queries, strict=True)
+        ]
+        for columns in _runs([tokens + self.label_tokens for tokens in prompt_tokens], self._most_tokens):
+            block = Block(tuple(prefixes[columns]), tuple(queries[columns]), is_paired=True)
+            tokens = sum(prompt_tokens[columns])
+            yield Chunk(slice(0, 1), columns, block, Cost(block.num_pairs, tokens, tokens, block.num_pairs))
 
-    Raises:
-        ValueError: there are not as many prefixes as queries.
-    """
-    prompt_tokens = [sum(map(count_tokens, (*prefix, query))) for prefix, query in zip(prefixes, queries, strict=True)]
-    most = CHUNK_TOKENS.get(device, CHUNK_TOKENS["cpu"])
-    for columns in _runs([tokens + label_tokens for tokens in prompt_tokens], most):
-        block = Block(tuple(prefixes[columns]), tuple(queries[columns]), is_paired=True)
-        tokens = sum(prompt_tokens[columns])
-        yield Chunk(slice(0, 1), columns, block, Cost(block.num_pairs, tokens, tokens, block.num_pairs))
+    @property
+    def _most_tokens(self) -> int:
+        return CHUNK_TOKENS.get(self.device, CHUNK_TOKENS["cpu"])
 
 
 def _runs(costs: Sequence[int], most: int) -> Iterator[slice]:

@@ -25,6 +25,14 @@ class Cost:
             self.prefixes + other.prefixes,
         )
 
+    def __sub__(self, other: "Cost") -> "Cost":
+        return Cost(
+            self.pairs - other.pairs,
+            self.tokens - other.tokens,
+            self.prompt_tokens - other.prompt_tokens,
+            self.prefixes - other.prefixes,
+        )
+
     def within(self, max_pairs: int | None, unpaired: int = 0) -> "Cost":
         """The cost cut to a number of pairs, with tokens in proportion; None for no limit.
 

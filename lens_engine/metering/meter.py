@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import BudgetSpent, ModelError
-from lens_engine.metering.chunks import Chunk, count_label_tokens, cut_chunks, cut_pair_chunks
+from lens_engine.metering.chunks import Chunk, ChunkCutter, count_label_tokens
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.journal import Journal
 from lens_engine.metering.money import Money
@@ -109,7 +109,7 @@ class Meter:
         Raises:
             Stopped: before a chunk or a request that the budget does not cover, or when the listener asks for a stop.
         """
-        result = self._score(cut_chunks, prefixes, queries, len(prefixes))
+        result = self._score(ChunkCutter.cut, prefixes, queries, len(prefixes))
         check_finite(result, self.label_spans)
         return result
 
@@ -122,18 +122,23 @@ class Meter:
             ValueError: there are not as many prefixes as queries.
             Stopped: as `score`.
         """
-        (result,) = self._score(cut_pair_chunks, prefixes, queries, 1)
+        (result,) = self._score(ChunkCutter.cut_pairs, prefixes, queries, 1)
         check_finite(result, self.label_spans)
         return np.asarray(result)
 
     def _score(
-        self, cut: Callable[..., Iterable[Chunk]], prefixes: Sequence[Prefix], queries: Sequence[str], num_rows: int
+        self,
+        cut: Callable[[ChunkCutter, Sequence[Prefix], Sequence[str]], Iterator[Chunk]],
+        prefixes: Sequence[Prefix],
+        queries: Sequence[str],
+        num_rows: int,
     ) -> LabelLogProbs:
-        """`label_log_probs  # [rows, queries, labels]`, in the chunks that `cut` makes as `cut_chunks` does."""
+        """`label_log_probs  # [rows, queries, labels]`, in the chunks of this method of `ChunkCutter`."""
         result = np.empty((num_rows, len(queries), len(self.label_spans)), dtype=np.float32)
         self.learn_lengths([*queries, *(segment for prefix in prefixes for segment in prefix)])
         label_tokens = count_label_tokens(self.label_spans, self.count_tokens)
-        chunks = deque(cut(prefixes, queries, self.count_tokens, self.scorer.identity.device, label_tokens))
+        cutter = ChunkCutter(self.count_tokens, self.scorer.identity.device, label_tokens)
+        chunks = deque(cut(cutter, prefixes, queries))
         while chunks and (entry := self.journal.replay(chunks[0].block, self.label_spans)) is not None:
             self._check(chunks[0].cost)
             chunk = chunks.popleft()

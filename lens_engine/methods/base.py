@@ -127,7 +127,7 @@ class Method(ABC, Generic[S]):
 
     @property
     def is_search(self) -> bool:
-        """Whether the method is compared with random-and-validation for the same number of pairs."""
+        """Whether the method is compared with random-and-validation at the same cost."""
         return False
 
     @abstractmethod

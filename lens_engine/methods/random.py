@@ -133,10 +133,9 @@ class RandomAndValidation(Method[RandomTally]):
 
     @property
     def num_permutations(self) -> int:
-        """`random_search.permutations`, or as many as take the pairs of LENS, filtering and confirmation included."""
-        return self.run.config.random_search.permutations or self.run.prices.rival_permutations(
-            self.run.prices.lens_pairs
-        )
+        """`random_search.permutations`, or as many as the cost of LENS pays for, all of its steps included."""
+        prices = self.run.prices
+        return self.run.config.random_search.permutations or prices.rival_permutations(prices.lens)
 
     @property
     def num_finalists(self) -> int:

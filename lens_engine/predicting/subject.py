@@ -21,7 +21,7 @@ from lens_engine.retrieval.form import PromptForm
 from lens_engine.scoring.asking import fit_task, takes_turns
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Example, Permutation, Record
+from lens_engine.types import Permutation, Record
 
 OPTIMISTIC = (
     "these are the rows of the selection, and most of them chose or fitted what is judged; the figures are optimistic"
@@ -79,10 +79,9 @@ class PromptSubject(Record):
 
     def _ordered(self, order: Permutation) -> "PromptSubject":
         examples = tuple(self.answer.examples[place] for place in order)
-        demonstrations = [Example(one.row, one.text, one.label) for one in examples]
         shuffled = Prompt(
             rows=tuple(one.row for one in examples),
-            demonstrations=self.asked.task.task().render_prefix(demonstrations),
+            demonstrations=self.asked.task.task().render_prefix([one.example for one in examples]),
         )
         answer = self.answer.model_copy(update={"examples": examples})
         return self.model_copy(
@@ -123,10 +122,9 @@ def known_answers(result: SelectionResult, subject: Subject) -> dict[int, str]:
         return {}
     found = answers.classifier
     if isinstance(subject, PromptSubject):
-        if subject.in_place_of is not None:
-            return {}
-        uses = [one.use for one in result.support_examples]
-        found = answers.support_examples[uses.index(subject.answer.use)]
+        kept = answers.support_examples if subject.in_place_of is None else answers.fixed
+        place = [one.use for one in result.support_examples].index(subject.answer.use)
+        found = kept[place] if kept else None
     labels = classifier_of(subject).labels
     return {} if found is None else {row: labels[place] for row, place in zip(answers.rows, found, strict=True)}
 

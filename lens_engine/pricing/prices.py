@@ -9,8 +9,11 @@ from functools import partial
 
 from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.metering.cost import Cost
+from lens_engine.plan.forms import count_demonstrations, list_forms, plan_form_rungs
 from lens_engine.plan.rounds import FilterRound, plan_rounds
 from lens_engine.plan.rungs import Rung, plan_rungs
+from lens_engine.retrieval.form import PromptForm
+from lens_engine.retrieval.pool import MOST_POOL_ROWS
 from lens_engine.rows.fit_rows import count_fit_rows
 from lens_engine.rows.splits import SplitRows
 
@@ -60,8 +63,8 @@ class Prices:
 
     def judging_pairs(self, num_forms: int, num_rows: int, demonstrations: int) -> Cost:
         """`num_forms` forms of a prompt on `num_rows` rows each, where every row has its own demonstrations."""
-        pairs = num_forms * num_rows
-        tokens = round(pairs * (demonstrations * self.lengths.demonstration + self.lengths.query))
+        pairs, lengths = num_forms * num_rows, self.lengths
+        tokens = round(pairs * (lengths.opening + demonstrations * lengths.demonstration + lengths.query))
         return Cost(pairs, tokens, tokens, pairs)
 
     def validating(self, permutations: int) -> Cost:
@@ -92,9 +95,36 @@ class Prices:
         return self.judging(1, len(self.rows.test), demonstrations)
 
     @property
-    def lens_pairs(self) -> int:
-        """Number of pairs that LENS takes: filtering, a full search, and the confirmation of its finalists."""
-        return (self.filtering() + self.searching() + self.confirming(self.config.search.num_finalists)).pairs
+    def forms(self) -> tuple[PromptForm, ...]:
+        """The forms that the options ask for and the pool can fill, the plainest first; `fixed` is not among them."""
+        rows = self.rows
+        num_pool_rows = min(len(rows.candidates) + len(rows.score_set) + len(rows.spare), MOST_POOL_ROWS)
+        return list_forms(self.config.search.forms, num_pool_rows, self.config.num_demonstrations)
+
+    def choosing_form(self) -> Cost:
+        """The most that judging forms costs, and confirming the best of them."""
+        sizes = self._form_sizes
+        rungs = plan_form_rungs(len(sizes), len(self.rows.validation))
+        judged = (
+            self.judging_pairs(1, rung.end - rung.start, size) for rung in rungs for size in sizes[: rung.permutations]
+        )
+        return sum(judged, self.judging_pairs(1, len(self.rows.confirmation), sizes[0]) if sizes else Cost())
+
+    def testing_form(self) -> Cost:
+        """The most that a form costs on the test rows."""
+        return self.judging_pairs(1, len(self.rows.test), max(self._form_sizes, default=0))
+
+    @property
+    def _form_sizes(self) -> list[int]:
+        """Number of demonstrations in the prompt of each form, the largest first."""
+        n = self.config.num_demonstrations
+        return sorted((count_demonstrations(form, n) for form in self.forms), reverse=True)
+
+    @property
+    def lens(self) -> Cost:
+        """What LENS takes to choose a prompt: filtering, a full search, the confirmation of its finalists, forms."""
+        fixed = self.filtering() + self.searching() + self.confirming(self.config.search.num_finalists)
+        return fixed + self.choosing_form()
 
     def fit_rows(self, num_demonstrations: int) -> int:
         """Number of rows on which a head is fitted, after prompts with this many different demonstrations."""
@@ -104,9 +134,14 @@ class Prices:
         """Other orders of the support examples on the test rows."""
         return self.judging(permutations, len(self.rows.test))
 
-    def rival_permutations(self, pairs: int) -> int:
-        """Number of random permutations for this many pairs, the confirmation of the best included, rounded up."""
-        return max(-(-(pairs - len(self.rows.confirmation)) // len(self.rows.validation)), 1)
+    def rival_permutations(self, cost: Cost) -> int:
+        """Number of random permutations that this cost pays for, the confirmation of the best included, rounded up.
+
+        By pairs or by tokens, whichever gives more: a row with demonstrations of its own shares no prefix, so its pair
+        has many times the tokens of one of a random permutation.
+        """
+        left, one = cost - self.confirming(1), self.validating(1)
+        return max(-(-left.pairs // one.pairs), -(-left.tokens // one.tokens), 1)
 
 
 def plan_judging(search: SearchOptions, num_rows: int) -> list[Rung]:

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from lens_engine.types import Record
+from lens_engine.types import Example, Record
 
 
 class LabelEffect(Record):
@@ -31,3 +31,8 @@ class SupportExample(Record):
         description="`info_score` by label of the input, for the labels of the score set; null where it is null, and "
         "in results of earlier releases.",
     )
+
+    @property
+    def example(self) -> Example:
+        """The labelled text alone."""
+        return Example(self.row, self.text, self.label)

@@ -66,7 +66,8 @@ class Comparison(Record):
     only_rival_right: int = Field(description="Number of test rows that only random-and-validation has right.")
     p_value: float = Field(description="p-value, two-sided.")
     permutations: int = Field(
-        description="Number of random permutations. They take as many pairs as the method, filtering included."
+        description="Number of random permutations. They take at least as many pairs and as many tokens as the method, "
+        "all of its steps included."
     )
 
 
@@ -151,6 +152,11 @@ class TestAnswers(Record):
     gold: tuple[int, ...] = Field(description="Labels of the rows.")
     support_examples: tuple[tuple[int, ...] | None, ...] = Field(
         description="Answers of each of `support_examples`, for its use; null if it was not tested."
+    )
+    fixed: tuple[tuple[int, ...] | None, ...] = Field(
+        (),
+        description="Answers of the `fixed` prompt of each of `support_examples`, for its use; null if there is none, "
+        "or if it was not tested.",
     )
     classifier: tuple[int, ...] | None = Field(description="Answers of the classifier to use; null without one.")
     support_examples_probabilities: tuple[tuple[float, ...] | None, ...] | None = Field(

@@ -5,7 +5,6 @@ from lens_engine.result.parts import SupportExamples
 from lens_engine.retrieval.pool import Pool, Retrieval
 from lens_engine.retrieval.prompts import PromptRenderer
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Example
 
 
 def find_renderer(record: TaskRecord, answer: SupportExamples, pool: Pool | None) -> PromptRenderer:
@@ -17,7 +16,7 @@ def find_renderer(record: TaskRecord, answer: SupportExamples, pool: Pool | None
     Raises:
         InvalidConfig: the prompt finds demonstrations for each input, and the pool is missing.
     """
-    examples = [Example(one.row, one.text, one.label) for one in answer.examples]
+    examples = [one.example for one in answer.examples]
     if not answer.form.nearest:
         return PromptRenderer.of(record.task(), examples, None)
     if pool is None:

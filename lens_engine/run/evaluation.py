@@ -19,7 +19,7 @@ from lens_engine.methods.permutations import shuffle
 from lens_engine.methods.random import RandomSearch, find_best
 from lens_engine.randomness import make_generator
 from lens_engine.run.classifying import Classifying
-from lens_engine.run.evaluation_plan import FORMS, NUM_ORDERS, OWED, TESTED, WORDS, plan_evaluation
+from lens_engine.run.evaluation_plan import CONFIRMED, FORMS, NUM_ORDERS, OWED, TESTED, WORDS, plan_evaluation
 from lens_engine.run.forms import FormJudge
 from lens_engine.run.single_prompts import SinglePrompts
 from lens_engine.run.state import Evaluation, JudgedPrompt
@@ -48,12 +48,13 @@ class Evaluator:
         Raises:
             Stopped: the run was cancelled; the evaluation saved last stays valid.
         """
-        steps = plan_evaluation(self.run, self.method, evaluation.search_pairs, evaluation.tally.drawn)
-        for number, (name, cost) in enumerate(steps.items(), start=1):
+        names = list(plan_evaluation(self.run, self.method, evaluation))
+        for number, name in enumerate(names, start=1):
             if name not in evaluation.done:
+                steps = plan_evaluation(self.run, self.method, evaluation)  # by what the choice has cost by now
                 self.meter.enter(Phase.EVALUATE, number, len(steps))
                 self.meter.reserve = Cost() if TESTED in evaluation.done or name == TESTED else steps[TESTED]
-                evaluation = self._take(name, cost, evaluation, partial(_save_within, save, number))
+                evaluation = self._take(name, steps[name], evaluation, partial(_save_within, save, number))
                 save(evaluation, number)
 
     def _take(self, name: str, cost: Cost, evaluation: Evaluation, save: Save) -> Evaluation:
@@ -75,7 +76,7 @@ class Evaluator:
     @cached_property
     def _steps(self) -> dict[str, Callable[[Evaluation, Save], Evaluation]]:
         return {
-            "confirmation": self._confirm,
+            CONFIRMED: self._confirm,
             TESTED: self._test,
             FORMS: self._judge_forms,
             "zero_shot": self._judge_zero_shot,
@@ -91,11 +92,12 @@ class Evaluator:
 
     def _confirm(self, evaluation: Evaluation, _: Save) -> Evaluation:
         """Judge the finalists, or the method's choice, on the confirmation rows."""
-        found = self.findings.log_probs
+        found, before = self.findings.log_probs, self.meter.spent
         known: dict[Permutation, LabelLogProbs | None] = {self.chosen: None}
         if found is not None:
             known = dict(zip(self.findings.finalists, found, strict=True))
-        return evaluation.model_copy(update={"judged": self._complete(known)})
+        judged = self._complete(known)
+        return evaluation.model_copy(update={"judged": judged}).paying(self.meter.spent - before)
 
     def _complete(self, known: dict[Permutation, LabelLogProbs | None]) -> tuple[JudgedPrompt, ...]:
         """Permutations on validation and confirmation rows, of which the validation rows may be known."""
@@ -115,8 +117,8 @@ class Evaluator:
     def _judge_forms(self, evaluation: Evaluation, _: Save) -> Evaluation:
         """Judge other forms of the prompt, and test the best of them if it leads the support examples for any use."""
         judge = FormJudge(self.run, self.meter, self._prompts(evaluation).own(self.run.config.use))
-        forms = judge.judge()
-        evaluation = evaluation.model_copy(update={"forms": forms})
+        before, forms = self.meter.spent, judge.judge()
+        evaluation = evaluation.model_copy(update={"forms": forms}).paying(self.meter.spent - before)
         prompts = self._prompts(evaluation)
         if any(prompts.form_leads(use) for use in self.run.uses):
             evaluation = evaluation.model_copy(update={"forms": (judge.test(forms[0]), *forms[1:])})
@@ -127,9 +129,8 @@ class Evaluator:
         return self._with_tested(evaluation.model_copy(update={"zero_shot": judged}), [()])
 
     def _search_at_random(self, evaluation: Evaluation, save: Save) -> Evaluation:
-        """Random-and-validation, with as many pairs as the method and the confirmation of its finalists."""
-        pairs = evaluation.search_pairs + len(evaluation.judged) * len(self.run.rows.confirmation)
-        total = self.run.prices.rival_permutations(pairs)
+        """Random-and-validation, at the cost of the method's choice: its search, the confirmation and the forms."""
+        total = self.run.prices.rival_permutations(evaluation.choice)
         for tally in RandomSearch(self.run, self.meter).steps(evaluation.tally, total):
             evaluation = evaluation.model_copy(update={"tally": tally})
             save(evaluation)

@@ -4,7 +4,10 @@ from typing import Any
 
 from lens_engine.metering.cost import Cost
 from lens_engine.methods.base import Method, Run
-from lens_engine.run.forms import list_forms, price_forms
+from lens_engine.run.state import Evaluation
+
+CONFIRMED = "confirmation"
+"""The step that judges the finalists on the confirmation rows."""
 
 TESTED = "test"
 """The step that judges the support examples on the test rows."""
@@ -22,29 +25,32 @@ NUM_ORDERS = 8
 """Number of other orders of the support examples."""
 
 
-def plan_evaluation(run: Run, method: Method[Any], search_pairs: int, drawn: int = 0) -> dict[str, Cost]:
+def plan_evaluation(run: Run, method: Method[Any], evaluation: Evaluation) -> dict[str, Cost]:
     """The steps that the options ask for, by name.
 
     Args:
-        search_pairs: pairs spent before the evaluation, or planned; random-and-validation gets as many.
-        drawn: random permutations that were judged already.
+        evaluation: what is done, and what the choice of a prompt cost so far. Random-and-validation may cost as much,
+            with the steps of the choice that are not done yet.
     """
     prices, rows, comparisons = run.prices, run.rows, run.config.comparisons
     n = method.num_demonstrations
     steps = {}
+    choice = {}
     if rows.confirmation and n:
         known = 0 if method.judges_finalists else len(rows.validation)
-        steps["confirmation"] = prices.judging(method.num_finalists, known + len(rows.confirmation))
+        choice[CONFIRMED] = steps[CONFIRMED] = prices.judging(method.num_finalists, known + len(rows.confirmation))
     steps[TESTED] = reserve_for_test(run, method)
-    if method.is_search and list_forms(run):
-        steps[FORMS] = price_forms(run)
+    if method.is_search and prices.forms:
+        choice[FORMS] = prices.choosing_form()
+        steps[FORMS] = choice[FORMS] + prices.testing_form()
     if comparisons != "none" or rows.confirmation:
         steps["zero_shot"] = prices.judging(1, len(rows.validation) + len(rows.confirmation), 0) + prices.testing(0)
     steps |= _plan_classifier(run)
     if comparisons != "none" and method.is_search:
-        number = prices.rival_permutations(search_pairs + steps.get("confirmation", Cost()).pairs)
+        ahead = (cost for name, cost in choice.items() if name not in evaluation.done)
+        number = prices.rival_permutations(sum(ahead, evaluation.choice))
         best = prices.confirming(len(run.uses)) + prices.judging(len(run.uses), len(rows.test))
-        steps["random_and_validation"] = prices.validating(max(number - drawn, 0)) + best
+        steps["random_and_validation"] = prices.validating(max(number - evaluation.tally.drawn, 0)) + best
     if comparisons == "all" and n:
         steps["order"] = prices.comparing(NUM_ORDERS)
     return steps
@@ -52,7 +58,7 @@ def plan_evaluation(run: Run, method: Method[Any], search_pairs: int, drawn: int
 
 def price_evaluation(run: Run, method: Method[Any]) -> Cost:
     """The price of the whole phase, after a search that judges as many permutations as it may."""
-    planned = sum((cost.pairs for cost in method.price().values()), 0)
+    planned = Evaluation().paying(sum(method.price().values(), Cost()))
     return sum(plan_evaluation(run, method, planned).values(), Cost())
 
 

@@ -13,57 +13,18 @@ import numpy as np
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge_pairs
 from lens_engine.judging.objective import make_objective
 from lens_engine.judging.score import rank_key
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Run
-from lens_engine.plan.rungs import Rung, plan_rungs
+from lens_engine.plan.forms import plan_form_rungs
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.pool import Pool, Retrieval
+from lens_engine.retrieval.prompts import PromptRenderer
 from lens_engine.run.state import JudgedForm
 from lens_engine.scoring.base import Prefix
 from lens_engine.types import Example, LabelLogProbs, Permutation, StoredLogProbs
 
-NEAREST = (4, 8, 16)
-"""Numbers of nearest rows that are tried alone."""
-
-NEAREST_AFTER_FIXED = (4, 8)
-"""Numbers of nearest rows that are tried after the fixed demonstrations."""
-
-_HALVINGS = 3
 _ROOM = 8
 """Tokens kept free in the context."""
-
-
-def list_forms(run: Run) -> tuple[PromptForm, ...]:
-    """The forms that the options ask for and the pool can fill, the plainest first; `fixed` is not among them."""
-    kinds, most = run.config.search.forms, len(run.pool.rows) - run.config.num_demonstrations
-    found = [PromptForm(kind="nearest", nearest=k) for k in NEAREST if "nearest" in kinds and k <= most]
-    both = [PromptForm(kind="fixed+nearest", nearest=k) for k in NEAREST_AFTER_FIXED if "fixed+nearest" in kinds]
-    return (*found, *(form for form in both if form.nearest <= most))
-
-
-def price_forms(run: Run) -> Cost:
-    """The most that judging, confirming and testing the forms costs."""
-    sizes = sorted((count_demonstrations(run, form) for form in list_forms(run)), reverse=True)
-    if not sizes:
-        return Cost()
-    rungs = _plan(len(sizes), len(run.rows.validation))
-    judged = [
-        run.prices.judging_pairs(1, rung.end - rung.start, size)
-        for rung in rungs
-        for size in sizes[: rung.permutations]
-    ]
-    rest = len(run.rows.confirmation) + len(run.rows.test)
-    return sum(judged, run.prices.judging_pairs(1, rest, sizes[0]))
-
-
-def count_demonstrations(run: Run, form: PromptForm) -> int:
-    """Number of demonstrations in a prompt of this form."""
-    return form.nearest + run.config.num_demonstrations * (form.kind != "nearest")
-
-
-def _plan(num_forms: int, num_rows: int) -> list[Rung]:
-    return plan_rungs(num_forms, num_rows, _HALVINGS, 1)
 
 
 @dataclass(frozen=True)
@@ -83,7 +44,7 @@ class FormJudge:
         forms, rows = self._list_fitting(), EvaluationRows(self.run.task, self.run.rows.validation)
         order, objective = rows.spread_order, make_objective(self.run.config, rows, self.run.dtype)
         seen, left = dict[PromptForm, Judgement](), list(forms)
-        for rung in _plan(len(forms), len(rows)) if forms else []:
+        for rung in plan_form_rungs(len(forms), len(rows)):
             if seen:
                 scores = objective.scores([seen[form] for form in left], is_final=False)
                 ranks = {
@@ -133,8 +94,8 @@ class FormJudge:
 
     def _render(self, form: PromptForm, texts: Sequence[str]) -> list[Prefix]:
         fixed = [] if form.kind == "nearest" else self._fixed
-        found = Retrieval(form=form, pool=self._pool).demonstrations(texts, [one.row for one in fixed])
-        return [self.run.task.render_prefix([*fixed, *(one.example for one in own)]) for own in found]
+        prompt = PromptRenderer.of(self.run.task, fixed, Retrieval(form=form, pool=self._pool))
+        return [one.segments for one in prompt.begin(texts)]
 
     def _list_fitting(self) -> tuple[PromptForm, ...]:
         """The forms whose longest possible prompt fits the context."""
@@ -149,7 +110,7 @@ class FormJudge:
         def needs(form: PromptForm) -> int:
             return sum(lengths[: form.nearest]) + fixed * (form.kind != "nearest")
 
-        return tuple(form for form in list_forms(self.run) if needs(form) <= room)
+        return tuple(form for form in self.run.prices.forms if needs(form) <= room)
 
     def _count(self, segments: Sequence[str]) -> list[int]:
         self.meter.learn_lengths(segments)

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import InvalidConfig
+from lens_engine.errors import InvalidConfig, InvalidInput
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
@@ -29,7 +29,7 @@ from lens_engine.rows.problem import Problem, check_problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.budget_checks import check_budget, check_prices
 from lens_engine.run.evaluation_plan import price_evaluation, reserve_for_test
-from lens_engine.run.wordings import price_wordings
+from lens_engine.run.wordings import price_wordings, refuse_wordings
 from lens_engine.scoring.asking import fit_task, gives_answers_only
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.paid import find_paid_scorer
@@ -139,12 +139,18 @@ def _make_runs(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -
     splits, shows_states = split_examples(problem, config), find_states_scorer(scorer) is not None
     known = splits.task.verbalizer  # without the labels that are too rare
     others = (Task(one.template, known, one.separator, instruction=one.instruction) for one in problem.alternatives)
-    runs = []
-    for task in (splits.task, *others):
-        rows = fit_to_context(replace(splits, task=fit_task(scorer, task)), scorer, config)
+    runs, tasks, refused = [], (splits.task, *others), dict[int, InvalidInput]()
+    for place, task in enumerate(tasks):
+        try:
+            rows = fit_to_context(replace(splits, task=fit_task(scorer, task)), scorer, config)
+        except InvalidInput as error:
+            refused[place] = error
+            continue
         prices = Prices(rows, config, measure_lengths(rows, rows.task, scorer), has_probabilities)
         dtype = scorer.identity.dtype
         runs.append(Run(rows.task, config, rows, prices, dtype, shows_states, has_probabilities))
+    if refused:
+        raise refuse_wordings(tasks, refused)
     return tuple(runs)
 
 

@@ -27,13 +27,13 @@ from lens_engine.run.asking import describe_asking
 from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.provenance import describe_provenance
 from lens_engine.run.shown_examples import show_examples
-from lens_engine.run.single_prompts import Contender, SinglePrompts, pick_answer
+from lens_engine.run.single_prompts import Contender, SinglePrompts
 from lens_engine.run.state import JudgedWording, RunState
 from lens_engine.run.wording import describe_noisy_lead, name_step, say_prompt, say_verdict
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import show_count
-from lens_engine.types import Permutation, StopReason
+from lens_engine.types import FloatArray, Permutation, StopReason
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ def _say_verdict(ending: Ending, chosen: Candidate | None) -> str:
 def _answer(ending: Ending, use: Use, classifier: Candidate | None) -> SupportExamples:
     """The best single prompt for one use, beside the classifier to use."""
     prompts = ending.prompts
-    chosen, contenders = prompts.pick(use), prompts.contenders(use)
+    chosen = prompts.pick(use)
     answer = _describe(ending, use, classifier, chosen)
     if chosen.form.kind == "fixed":
         return answer
-    fixed = pick_answer([one for one in contenders if one.form.kind == "fixed"])
+    fixed = prompts.pick_fixed(use)
     return answer.model_copy(update={"fixed": _describe(ending, use, classifier, fixed)})
 
 
@@ -152,12 +152,17 @@ def _describe(ending: Ending, use: Use, classifier: Candidate | None, chosen: Co
 
 def _test_answers(ending: Ending, uses: Sequence[Use], classifier: Candidate | None) -> TestAnswers:
     prompts = ending.prompts
-    picked = [(prompts.pick(use), use) for use in uses]
-    found = [one.class_log_probs(use) for one, use in picked]
+    picked = [prompts.pick(use) for use in uses]
+    found = [one.class_log_probs(use) for one, use in zip(picked, uses, strict=True)]
+    fixed = [
+        None if one.form.kind == "fixed" else prompts.pick_fixed(use).class_log_probs(use)
+        for one, use in zip(picked, uses, strict=True)
+    ]
     return TestAnswers(
         rows=tuple(example.row for example in prompts.test_rows.examples),
         gold=tuple(prompts.test_rows.gold.tolist()),
-        support_examples=tuple(None if one is None else tuple(one.argmax(axis=1).tolist()) for one in found),
+        support_examples=_list_answers(found),
+        fixed=_list_answers(fixed),
         classifier=None if classifier is None else classifier.tested,
         support_examples_probabilities=tuple(
             None if one is None or not ending.prepared.run.has_probabilities else list_probabilities(one)
@@ -165,6 +170,10 @@ def _test_answers(ending: Ending, uses: Sequence[Use], classifier: Candidate | N
         ),
         classifier_probabilities=None if classifier is None else classifier.tested_probabilities,
     )
+
+
+def _list_answers(found: Sequence[FloatArray | None]) -> tuple[tuple[int, ...] | None, ...]:
+    return tuple(None if one is None else tuple(one.argmax(axis=1).tolist()) for one in found)
 
 
 def _list_ahead(

@@ -90,8 +90,7 @@ class Session:
         if self.is_empty_handed:
             self._save_within()
         spent = self._spent(self.state)
-        searched = spent.spent.pairs - spent.worded.pairs  # every prompt that is compared has the chosen wording
-        evaluation = spent.evaluation.model_copy(update={"search_pairs": searched})
+        evaluation = spent.evaluation.paying(spent.spent - spent.worded)
         self.state = replace(spent, chosen=chosen, ended=reason, evaluation=evaluation)
         self.meter.journal.clear()
         return reason

@@ -76,11 +76,13 @@ class SinglePrompts:
 
         Where the options do not try the fixed form, a form needs no lead.
         """
-        contenders = self.contenders(use)
-        fixed = pick_answer([one for one in contenders if one.form.kind == "fixed"])
-        is_fixed_tried = "fixed" in self.run.config.search.forms
-        forms = [one for one in contenders if one.form.kind != "fixed" and one.tested is not None]
+        fixed, is_fixed_tried = self.pick_fixed(use), "fixed" in self.run.config.search.forms
+        forms = [one for one in self._form_contenders(use) if one.tested is not None]
         return next((one for one in forms if not is_fixed_tried or leads(one, fixed)), fixed)
+
+    def pick_fixed(self, use: Use) -> Contender:
+        """The best of the prompts of fixed demonstrations."""
+        return pick_answer([one for one in self.contenders(use) if one.form.kind == "fixed"])
 
     def form_leads(self, use: Use) -> bool:
         """Whether a form leads the best fixed prompt that is known by now, or needs no lead."""

@@ -50,7 +50,8 @@ class Evaluation(Record):
 
     done: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()  #: steps the budget did not cover
-    search_pairs: int = 0  #: pairs spent before the evaluation; random-and-validation gets as many
+    choice_pairs: int = 0  #: spent on the choice of a prompt so far; random-and-validation gets as many
+    choice_tokens: int = 0  #: likewise
     judged: tuple[JudgedPrompt, ...] = ()  #: the finalists on validation and confirmation rows
     zero_shot: JudgedPrompt | None = None  #: on the same rows
     forms: tuple[JudgedForm, ...] = ()  #: other forms of the prompt, the finalist first
@@ -59,6 +60,16 @@ class Evaluation(Record):
     tally: RandomTally = RandomTally()  #: random-and-validation, so far
     candidates: tuple[Candidate, ...] = ()  #: for the classifier
     order: Spread | None = None
+
+    @property
+    def choice(self) -> Cost:
+        """What the choice of a prompt cost so far, without that among wordings: every prompt has the chosen one."""
+        return Cost(self.choice_pairs, self.choice_tokens)
+
+    def paying(self, cost: Cost) -> "Evaluation":
+        """The evaluation after more was spent on the choice of a prompt."""
+        paid = self.choice + cost
+        return self.model_copy(update={"choice_pairs": paid.pairs, "choice_tokens": paid.tokens})
 
     def after(self, step: str, *, is_skipped: bool = False) -> "Evaluation":
         """The evaluation after a step, or without it if the budget did not cover it."""

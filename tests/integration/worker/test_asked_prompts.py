@@ -13,7 +13,7 @@ from app.lifecycle.results import SelectionOutcome
 from app.settings import Settings
 from lens_engine.config import FormKind
 from lens_engine.predicting.rows import BATCH_ROWS
-from lens_engine.result import SelectionResult
+from lens_engine.result import SelectionResult, TestAnswers
 from lens_engine.result.of_prompt import classifier_of_prompt
 from tests.formed import take_form
 from tests.integration.conftest import Selections, run_sql
@@ -29,10 +29,10 @@ Finish = Callable[..., tuple[str, SelectionResult]]
 def finish(database: Database, selections: Selections, settings: Settings) -> Finish:
     """Ends a selection with a prompt of a form; its path, and its result."""
 
-    def end(kind: FormKind = "nearest") -> tuple[str, SelectionResult]:
+    def end(kind: FormKind = "nearest", **changes: Any) -> tuple[str, SelectionResult]:
         claim, plain = selections.running(), make_result(classifier=make_bag_of_words())
         made_of = plain.provenance.model_copy(update={"model": settings.default_model, "revision": "0" * 64})
-        result = take_form(plain.model_copy(update={"provenance": made_of}), kind)
+        result = take_form(plain.model_copy(update={"provenance": made_of, **changes}), kind)
         with database.session_scope() as session:
             endings.finish(session, claim, SelectionOutcome(result))
         return f"/selections/{claim.job_id}", result
@@ -81,6 +81,40 @@ def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(
     assert found["prompt_form"] == {"kind": "fixed", "nearest": 0}
     assert "its fixed form is judged here" in found["warnings"][0]
     assert found["matches"] is None
+
+
+@pytest.mark.parametrize("form", [None, "openai-chat"])
+def test_fixed_form_is_compared_with_what_the_selection_answered_by_it(
+    client: TestClient, settings: Settings, finish: Finish, form: str | None
+) -> None:
+    rows = (5, 9, 14)
+    answers = TestAnswers(rows=rows, gold=(1, 1, 0), support_examples=((0,) * 3,) * 2, classifier=None)
+    fixed = classifier_of_prompt(finish()[1], is_fixed=True)
+    labels = fixed.predict([make_rows()[row]["text"] for row in rows], doubles.sound()).labels
+    known = tuple(fixed.labels.index(label) for label in labels)
+    selection, _ = finish(test_answers=answers.model_copy(update={"fixed": (known, None)}))
+    path = submit(client, f"{selection}/evaluations", spec={"fixed": True, "form": form})
+    run(settings, path)
+    found = succeeded(client, path)["result"]
+
+    assert found["comparison"]["n"] == 3
+    assert found["matches"] is (found["comparison"]["same_answers"] == 3)
+    assert form is not None or found["matches"] is True
+    exported = client.get(f"{selection}/export?format=openai-chat").headers
+    assert exported["x-format-matches-evaluation"] == ("null" if form is None else json.dumps(found["matches"]))
+
+
+def test_fixed_form_predicts_where_it_is_asked_for(client: TestClient, settings: Settings, finish: Finish) -> None:
+    selection, result = finish()
+    body = {"selection_id": selection.rpartition("/")[2]}
+    client.put("/prompts/triage", json=body, headers={"If-None-Match": "*"})
+    asked = classifier_of_prompt(result, is_fixed=True)
+    spec = {"prompts": "support_examples", "fixed": True}
+    for source in (selection, "/prompts/triage"):
+        path = submit(client, f"{source}/predictions", texts=TEXTS[:20], spec=spec)
+        run(settings, path)
+        assert succeeded(client, path)["spec"]["prompt_form"] == {"kind": "fixed", "nearest": 0}
+        assert read_labels(client, path) == list(asked.predict(TEXTS[:20], doubles.sound()).labels)
 
 
 def test_selection_and_name_predict_by_the_prompt(client: TestClient, settings: Settings, finish: Finish) -> None:
@@ -136,6 +170,53 @@ def test_attempt_that_died_goes_on_with_the_same_bytes(
     assert sum(doubles.COUNTED) == len(TEXTS) - BATCH_ROWS
 
 
+@pytest.mark.parametrize("what", ["evaluations", "predictions"])
+def test_rows_of_the_pool_are_beside_the_spec_until_they_were_asked(
+    client: TestClient, settings: Settings, database: Database, finish: Finish, what: str
+) -> None:
+    selection, result = finish()
+    assert result.pool is not None
+    body = {"examples": make_rows()[:30]} if what == "evaluations" else {"texts": TEXTS[:20]}
+    path = submit(client, f"{selection}/{what}", **body, spec={"prompts": "support_examples"})
+    own = {"id": path.rpartition("/")[2]}
+    pooled = next(row.text for row in result.pool.rows)
+    assert pooled not in json.dumps(run_sql(database, "SELECT spec FROM selections WHERE id = :id", **own))
+    count = "SELECT num_rows FROM pools WHERE selection_id = :id"
+    assert run_sql(database, count, **own) == len(result.pool.rows)
+    used = client.get("/usage").json()["bytes"]["results"]
+    run(settings, path)
+    succeeded(client, path)
+    assert run_sql(database, f"SELECT count(*) FROM ({count}) AS own", **own) == 0
+    assert what == "evaluations" or client.get("/usage").json()["bytes"]["results"] < used
+
+
+@pytest.mark.parametrize("end", ["fails", "is cancelled"])
+def test_another_attempt_asks_the_pool_of_the_submission(
+    client: TestClient, settings: Settings, database: Database, selections: Selections, finish: Finish, end: str
+) -> None:
+    selection, result = finish()
+    body = {"selection_id": selection.rpartition("/")[2]}
+    client.put("/prompts/triage", json=body, headers={"If-None-Match": "*"})
+    path = submit(client, "/prompts/triage/predictions", texts=TEXTS[:20], spec={"prompts": "support_examples"})
+    added = {"examples": [{"text": one, "label": "negative"} for one in TEXTS[20:40]]}
+    assert client.post("/prompts/triage/examples", json=added, headers={"If-Match": "*"}).status_code == 200
+    if end == "fails":
+        claim = selections.claim(path.rpartition("/")[2])
+        with database.session_scope() as session:
+            assert endings.fail(session, claim, {"code": "non-finite", "detail": "NaN"})
+        assert client.post(f"{path}/retry").status_code == 202
+    else:
+        assert client.post(f"{path}/cancel").status_code == 202
+        assert client.post(f"{path}/resume").status_code == 202
+    assert client.delete(selection).status_code == 204
+    assert client.delete("/prompts/triage", headers={"If-Match": "*"}).status_code == 204
+
+    run(settings, path)
+
+    succeeded(client, path)
+    assert read_labels(client, path) == predict(result, TEXTS[:20])
+
+
 def test_wishes_that_a_classifier_has_not_are_refused(client: TestClient, finish: Finish) -> None:
     selection, _ = finish()
     refusal = problem_of(
@@ -143,5 +224,5 @@ def test_wishes_that_a_classifier_has_not_are_refused(client: TestClient, finish
         *(422, "invalid-request"),
     )
     assert refusal["errors"][0]["pointer"] == "/spec/fixed"
-    for spec in ({"use": "prompt"}, {"prompts": "both"}):
+    for spec in ({"use": "prompt"}, {"fixed": True}, {"prompts": "both"}):
         problem_of(client.post(f"{selection}/predictions", json={"texts": ["a"], "spec": spec}), 422, "invalid-request")

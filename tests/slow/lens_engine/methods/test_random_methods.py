@@ -66,7 +66,7 @@ def test_random_and_validation_keeps_the_best_on_the_validation_rows(
     assert result.answer.judged.n == 20 + 16
 
 
-def test_random_and_validation_has_the_pairs_of_lens_by_default(
+def test_random_and_validation_costs_what_lens_does_by_default(
     select: Callable[..., SelectionResult],
 ) -> None:
     """Filtering; a beam of 4 and three iterations of 16 children on 20 rows; six finalists on 16 confirmation rows."""
@@ -102,7 +102,7 @@ def test_budget_ends_random_and_validation_with_the_best_so_far(
     assert result.partial
     assert result.stop_reason is StopReason.BUDGET
     assert result.rows == find_best_by_hand(problem, make_config(), make_meter(make_planted_scorer()), 16)
-    assert "the search ended after 16 of 114 random permutations" in result.warnings
+    assert "the search ended after 16 of 115 random permutations" in result.warnings
 
 
 def test_higher_budget_finishes_only_an_unevaluated_search(

@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lens_engine.config import USES
 from lens_engine.errors import InvalidConfig
 from lens_engine.pipeline import select_support_examples
+from lens_engine.predicting.subject import PromptSubject, known_answers
 from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.rows.problem import Problem
-from lens_engine.run.forms import list_forms
+from lens_engine.run.checkpoint import MemoryCheckpointStore
 from lens_engine.run.preparation import prepare_run, price_run
+from lens_engine.run.session import Session
 from lens_engine.scoring.base import Prefix
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer, hashed_log_prob
@@ -130,6 +133,21 @@ def test_prompt_as_a_classifier_answers_the_test_rows_as_the_report_says(
         assert [*labels] == [TASK.labels[place] for place in said]
 
 
+def test_fixed_form_has_its_answers_too(
+    found: SelectionResult, problem: Problem, select: Callable[..., SelectionResult]
+) -> None:
+    assert found.test_answers is not None
+    texts = [problem.examples[row].text for row in found.test_answers.rows]
+    for use in USES:
+        subject = PromptSubject.of_result(found, use, is_fixed=True)
+        labels = subject.asked.predict(texts, TableScorer(copying)).labels
+        assert subject.in_place_of is not None
+        assert known_answers(found, subject) == dict(zip(found.test_answers.rows, labels, strict=True))
+    plain = select(deaf).test_answers
+    assert plain is not None
+    assert plain.fixed == (None, None)
+
+
 def test_result_with_a_pool_survives_json(found: SelectionResult) -> None:
     assert SelectionResult.model_validate_json(found.model_dump_json()) == found
 
@@ -145,6 +163,29 @@ def test_price_is_no_less_than_what_is_spent(make_config: Make, problem: Problem
 
     without = select_support_examples(problem, TableScorer(copying), fixed).cost.pairs
     assert 0 < spent - without <= planned.pairs - less.pairs
+
+
+def test_random_and_validation_is_paid_for_the_tokens_of_the_forms(make_config: Make, problem: Problem) -> None:
+    prepared = prepare_run(problem, TableScorer(copying), make_config(search={"forms": ALL}))
+    session = Session(prepared, MemoryCheckpointStore())
+    session.evaluate(session.choose())
+
+    evaluation, prices = session.state.evaluation, prepared.run.prices
+    choice, one = evaluation.choice, prices.validating(1)
+    rival = prices.validating(evaluation.tally.drawn) + prices.confirming(1)
+    assert choice.tokens <= rival.tokens < choice.tokens + 2 * one.tokens
+    assert rival.pairs > choice.pairs
+    assert sum(one.rows for one in evaluation.forms) == prices.choosing_form().pairs
+    assert prices.choosing_form().tokens < choice.tokens <= prices.lens.tokens * 1.1  # of rows as long as the mean
+
+
+def test_run_with_forms_resumed_from_any_checkpoint_has_the_same_digest(
+    select: Callable[..., SelectionResult], make_store: Make, found: SelectionResult
+) -> None:
+    store = make_store()
+    select(store=store)
+    for data in store.saved[:: max(len(store.saved) // 8, 1)]:
+        assert select(store=make_store(data)).digest == found.digest
 
 
 def test_forms_that_do_not_fit_the_context_are_not_tried(make_config: Make, problem: Problem) -> None:
@@ -180,5 +221,5 @@ def test_small_pool_has_fewer_forms(make_config: Make) -> None:
     )
     run = prepare_run(Problem(TASK, rows), TableScorer(), config).run
 
-    assert {form.nearest for form in list_forms(run)} <= {4, 8, 16}
-    assert all(form.nearest + 4 <= len(run.pool.rows) for form in list_forms(run))
+    assert {form.nearest for form in run.prices.forms} <= {4, 8, 16}
+    assert all(form.nearest + 4 <= len(run.pool.rows) for form in run.prices.forms)

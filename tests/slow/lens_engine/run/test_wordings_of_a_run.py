@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lens_engine.errors import CheckpointForeign, InvalidConfig, InvalidVerbalizer
+from lens_engine.errors import CheckpointForeign, InvalidConfig, InvalidVerbalizer, PromptTooLong
 from lens_engine.metering import chunks, journal
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
@@ -121,3 +121,32 @@ def test_budget_covers_the_choice_or_is_refused(select: Callable[..., SelectionR
 def test_alternatives_have_the_label_words_of_the_task(rows: list[Example]) -> None:
     with pytest.raises(InvalidVerbalizer, match="alternatives differ in template and instruction alone"):
         Problem(TASK, rows, alternatives=[Task("{text} {label}", {"odd": "strange", "even": "even"})])
+
+
+def test_wording_that_does_not_fit_is_refused_by_its_name(select: Callable[..., SelectionResult]) -> None:
+    wordy = Task("{text} It was {label}.", WORDS, instruction="Say odd or even. " * 20)
+
+    with pytest.raises(PromptTooLong) as refusal:
+        select(TOLD, wordy, scorer=TableScorer(understanding, max_prompt_tokens=70))
+
+    said = str(refusal.value)
+    assert said.startswith("wording 3 of 3, with the template '{text} It was {label}.' and the instruction 'Say odd or")
+    assert "the instruction has 80 tokens" in said
+    assert said.endswith("shorten the instruction; or leave this wording out")
+    assert refusal.value.field == "instruction.2"
+    assert [one.detail for one in refusal.value.faults] == [said]
+
+
+def test_every_wording_that_does_not_fit_is_listed(select: Callable[..., SelectionResult]) -> None:
+    scorer = TableScorer(understanding, max_prompt_tokens=20)
+
+    with pytest.raises(PromptTooLong, match=r"^2 of 2 wordings are refused; the first: wording 1 of 2, ") as refusal:
+        select(TOLD, scorer=scorer, too_long="reject")
+
+    first, second, row = (one.detail for one in refusal.value.faults)
+    assert "and no instruction: the longest prompt would have" in first
+    assert "and the instruction 'Say odd or even.': the longest prompt would have" in second
+    assert row.endswith("has the longest text")
+    assert "leave this wording out" not in first + second
+    with pytest.raises(PromptTooLong, match=r"^the longest prompt would have"):
+        select(scorer=scorer, too_long="reject")

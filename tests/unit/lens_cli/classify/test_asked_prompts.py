@@ -44,6 +44,18 @@ def test_prompt_of_any_form_classifies(bench: Workbench, formed: SelectionResult
     assert asked.retrieval is not None
 
 
+def test_fixed_form_classifies_where_it_is_asked_for(bench: Workbench, formed: SelectionResult) -> None:
+    paths = save(bench, formed)
+    bench.run(paths, what="support_examples", is_fixed=True)
+
+    asked = classifier_of_prompt(formed, is_fixed=True)
+    expected = predict_rows(asked, [TextRow(text) for text in make_texts(300)], TableScorer())
+    assert labels_of(paths.output) == [one.label for one in expected]
+    assert asked.retrieval is None
+    with pytest.raises(RefusedInput, match="leave --fixed out, or ask for --prompts support_examples"):
+        bench.run(paths, what="classifier", is_fixed=True)
+
+
 def test_classifier_of_a_result_classifies_by_default(bench: Workbench, formed: SelectionResult) -> None:
     paths = save(bench, formed)
     bench.run(paths)

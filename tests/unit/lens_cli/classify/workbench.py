@@ -59,6 +59,7 @@ class Workbench:
         text_column: str | None = "text",
         dtype: str | None = None,
         what: WhatIsAsked | None = None,
+        is_fixed: bool = False,
     ) -> str:
         """Run the command's work, and return what it shows on the console."""
 
@@ -67,7 +68,7 @@ class Workbench:
             return self.scorers[-1]
 
         console = Console(file=StringIO(), width=200)
-        asked = SubjectFile(paths.classifier, what, usual="classifier", where="--classifier")
+        asked = SubjectFile(paths.classifier, what, is_fixed=is_fixed, usual="classifier", where="--classifier")
         run = ClassificationRun.prepare(paths, asked, text_column=text_column, dtype=dtype)
         run.execute(open_scorer, console, restart=restart)
         assert isinstance(console.file, StringIO)

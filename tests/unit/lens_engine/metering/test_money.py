@@ -6,7 +6,7 @@ import pytest
 
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import BudgetSpent
-from lens_engine.metering.chunks import cut_chunks
+from lens_engine.metering.chunks import ChunkCutter
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.scoring.base import Prefix
@@ -161,6 +161,6 @@ def test_pace_leaves_out_the_pairs_that_were_found_alone(make_meter: MakeMeter) 
 
 
 def test_chunk_counts_each_prefix_with_each_query() -> None:
-    chunks = cut_chunks(make_prefixes(3), QUERIES, lambda segment: len(segment.split()), "endpoint")
+    chunks = ChunkCutter(lambda segment: len(segment.split()), "endpoint").cut(make_prefixes(3), QUERIES)
     cost = sum((chunk.cost for chunk in chunks), Cost())
     assert (cost.prompt_tokens, cost.prefixes) == (3 * 10 * PROMPT_TOKENS, 3)

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -107,16 +108,36 @@ def test_row_with_demonstrations_of_its_own_pays_for_all_of_them(
     assert cost == Cost(20, 20 * (8 * 6 + 5))
     assert (cost.prompt_tokens, cost.prefixes) == (cost.tokens, 20)
     assert prices.judging_pairs(2, 10, demonstrations=0) == Cost(20, 100)
+    told = replace(prices, lengths=TokenLengths(demonstration=6.0, query=5.0, opening=3))
+    assert told.judging_pairs(2, 10, demonstrations=8) == cost + Cost(0, 20 * 3)
 
 
-def test_rival_gets_equal_pairs_rounded_up_to_a_permutation(
+def test_rival_gets_equal_pairs_or_tokens_rounded_up_to_a_permutation(
     make_planted_problem: Callable[..., Problem], make_config: MakeConfig
 ) -> None:
     prices = make_prices(make_planted_problem(), make_config())  # 20 validation and 16 confirmation rows
 
-    assert prices.rival_permutations(50 * 20 + 16) == 50  # the best is judged on the confirmation rows too
-    assert prices.rival_permutations(50 * 20 + 17) == 51
-    assert prices.rival_permutations(3) == 1
+    assert prices.rival_permutations(Cost(50 * 20 + 16)) == 50  # the best is judged on the confirmation rows too
+    assert prices.rival_permutations(Cost(50 * 20 + 17)) == 51
+    assert prices.rival_permutations(Cost(3)) == 1
+    tokens = 50 * (4 * 6 + 20 * 5) + 4 * 6 + 16 * 5
+    assert prices.rival_permutations(Cost(1_000, tokens)) == 50
+    assert prices.rival_permutations(Cost(50 * 20 + 17, tokens + 1)) == 51
+    assert prices.rival_permutations(Cost(1_000, tokens + 1)) == 51
+
+
+def test_lens_is_charged_with_the_forms(make_planted_problem: Callable[..., Problem], make_config: MakeConfig) -> None:
+    problem, kinds = make_planted_problem(), ["fixed", "nearest", "fixed+nearest"]
+    fixed = make_prices(problem, make_config(search={"forms": ["fixed"]}))
+    tried = make_prices(problem, make_config(search={"forms": kinds}))
+
+    assert (fixed.forms, fixed.choosing_form(), fixed.testing_form()) == ((), Cost(), Cost(60, 300))
+    assert tried.lens == fixed.lens + tried.choosing_form()
+    # Three of five forms, on 3 of 20 rows, then two on 2 more, and one on the rest and on 16 confirmation rows.
+    sizes = [one.nearest + 4 * (one.kind != "nearest") for one in tried.forms]
+    assert sorted(sizes) == [4, 8, 8, 12, 16]
+    assert tried.choosing_form().pairs == 5 * 3 + 3 * 2 + 2 * 5 + 10 + 16
+    assert tried.rival_permutations(tried.lens) > fixed.rival_permutations(fixed.lens)
 
 
 def test_confirmation_not_asked_for_costs_nothing(

@@ -54,7 +54,7 @@ def evaluate(
         findings = Findings((FIRST, SECOND), np.array(known, dtype=np.float32))
         saved = list[Evaluation]()
         evaluator = Evaluator(run, meter, make_method(run), findings, FIRST)
-        evaluator.evaluate(Evaluation(search_pairs=2_000), lambda evaluation, _: saved.append(evaluation))
+        evaluator.evaluate(Evaluation(choice_pairs=2_000), lambda evaluation, _: saved.append(evaluation))
         return saved
 
     return run

@@ -73,7 +73,8 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
         Evaluation(
             done=("confirmation", "test"),
             skipped=("zero_shot",),
-            search_pairs=77,
+            choice_pairs=77,
+            choice_tokens=7_700,
             judged=(judged,),
             zero_shot=judged.model_copy(update={"permutation": ()}),
             tested=(judged,),
