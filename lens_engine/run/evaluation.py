@@ -116,7 +116,10 @@ class Evaluator:
 
     def _judge_forms(self, evaluation: Evaluation, _: Save) -> Evaluation:
         """Judge other forms of the prompt, and test the best of them if it leads the support examples for any use."""
-        judge = FormJudge(self.run, self.meter, self._prompts(evaluation).own(self.run.config.use))
+        use, known = self.run.config.use, self._prompts(evaluation)
+        is_fixed_tried = "fixed" in self.run.config.search.forms
+        fixed = known.own_on_validation(use) if is_fixed_tried else None
+        judge = FormJudge(self.run, self.meter, known.own(use), fixed)
         before, forms = self.meter.spent, judge.judge()
         evaluation = evaluation.model_copy(update={"forms": forms}).paying(self.meter.spent - before)
         prompts = self._prompts(evaluation)

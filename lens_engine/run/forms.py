@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from lens_engine.judging.hits import find_hits, lead_by_an_error
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge_pairs
 from lens_engine.judging.objective import make_objective
 from lens_engine.judging.score import rank_key
@@ -33,18 +34,27 @@ class FormJudge:
 
     Args:
         permutation: the fixed demonstrations, as indices of the candidates.
+        fixed: what the model said of the validation rows after them; None if a form need not lead them.
     """
 
     run: Run
     meter: Meter
     permutation: Permutation
+    fixed: Judgement | None = None
 
     def judge(self) -> tuple[JudgedForm, ...]:
-        """Every form that fits the context, the finalist first: it was judged on validation and confirmation rows."""
+        """Every form that fits the context, the finalist first: it was judged on validation and confirmation rows.
+
+        There is no finalist if half of the validation rows, or all, show that every form trails the fixed
+        demonstrations by more than a standard error, for each use: it could hardly lead by one at the end.
+        """
         forms, rows = self._list_fitting(), EvaluationRows(self.run.task, self.run.rows.validation)
         order, objective = rows.spread_order, make_objective(self.run.config, rows, self.run.dtype)
         seen, left = dict[PromptForm, Judgement](), list(forms)
         for rung in plan_form_rungs(len(forms), len(rows)):
+            left = [form for form in left if form not in seen or not self._trails(seen[form], rows)]
+            if not left:
+                break
             if seen:
                 scores = objective.scores([seen[form] for form in left], is_final=False)
                 ranks = {
@@ -56,8 +66,10 @@ class FormJudge:
             part = rows.take(order[rung.start : rung.end])
             for form, judgement in zip(left, self._score(left, part), strict=True):
                 seen[form] = seen[form].extend(judgement) if form in seen else judgement
+        left = [form for form in left if not self._trails(seen[form], rows)]
         return tuple(
-            self._describe(form, seen[form], rows) for form in sorted(forms, key=lambda form: form not in left)
+            self._describe(form, seen[form], rows, is_finalist=form in left)
+            for form in sorted(forms, key=lambda form: form not in left)
         )
 
     def test(self, judged: JudgedForm) -> JudgedForm:
@@ -65,9 +77,18 @@ class FormJudge:
         (tested,) = self._score([judged.form], EvaluationRows(self.run.task, self.run.rows.test))
         return judged.model_copy(update={"tested": StoredLogProbs.of(tested.label_log_probs)})
 
-    def _describe(self, form: PromptForm, judgement: Judgement, rows: EvaluationRows) -> JudgedForm:
+    def _trails(self, judged: Judgement, rows: EvaluationRows) -> bool:
+        """Whether the fixed demonstrations lead a form by more than a standard error, for each use."""
+        if self.fixed is None or 2 * len(judged.gold) < len(rows):
+            return False
+        fixed = self.fixed.take(rows.spread_order[: len(judged.gold)])
+        return all(lead_by_an_error(find_hits(fixed, use), find_hits(judged, use)) for use in self.run.uses)
+
+    def _describe(
+        self, form: PromptForm, judgement: Judgement, rows: EvaluationRows, *, is_finalist: bool
+    ) -> JudgedForm:
         permutation = () if form.kind == "nearest" else self.permutation
-        if len(judgement.gold) < len(rows):
+        if not is_finalist:
             return JudgedForm(
                 form=form, permutation=permutation, accuracy=float(judgement.correct.mean()), rows=len(judgement.gold)
             )

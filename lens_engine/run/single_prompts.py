@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lens_engine.classifier.log_probs import normalise
 from lens_engine.classifier.quality import Accuracy, Quality, compare_hits, interval, measure_quality
 from lens_engine.config import Use
+from lens_engine.judging.hits import lead_by_an_error
 from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.judging.objective import find_label_biases, make_objective
 from lens_engine.judging.rounding import rounding_nats
@@ -98,6 +99,11 @@ class SinglePrompts:
                 tested = None if one.tested is None else one.tested.array
                 found.append(self._make(one.form.kind, one.permutation, one.log_probs.array, tested, use, one.form))
         return found
+
+    def own_on_validation(self, use: Use) -> Judgement | None:
+        """The validation rows after the best of the method's finalists for this use; None if it was not judged."""
+        log_probs = self._own_log_probs.get(self.own(use))
+        return None if log_probs is None else self._judgement(log_probs[: len(self.run.rows.validation)])
 
     def lead(self) -> Lead | None:
         """The lead of the method's best over its runner-up, for the use of the run."""
@@ -203,9 +209,7 @@ def leads(one: Contender, other: Contender) -> bool:
     """Whether a prompt has more rows right than another by more than a standard error, paired by row."""
     if one.hits is None or other.hits is None or len(one.hits) != len(other.hits):
         return False
-    difference = one.hits.astype(np.float64) - other.hits
-    error = float(difference.std(ddof=1)) / len(difference) ** 0.5 if len(difference) > 1 else 0.0
-    return bool(difference.mean() > error)
+    return lead_by_an_error(one.hits, other.hits)
 
 
 def pick_answer(contenders: list[Contender]) -> Contender:

@@ -42,12 +42,24 @@ def deaf(_: Prefix, query: str, span: str) -> float:
     return hashed_log_prob((), query, span)
 
 
+def confused(prefix: Prefix, query: str, span: str) -> float:
+    """The model knows the answer unless a demonstration has the topic of the query."""
+    topic, is_odd = query.split()[0], is_odd_by_topic()[query.split()[0]]
+    right = (span.strip() == "odd") == is_odd
+    said_before = any(demonstration.split()[0] == topic for demonstration in prefix)
+    return (-0.1 if right != said_before else -4.0) + hashed_log_prob(prefix, query, span) / 100
+
+
+def is_odd_by_topic() -> dict[str, bool]:
+    topics = [first + second for first in "bcdfg" for second in "aeiouy"]
+    odd = np.random.default_rng(0).permutation(len(topics)) % 2
+    return dict(zip(topics, map(bool, odd), strict=True))
+
+
 @pytest.fixture(scope="module")
 def problem() -> Problem:
-    topics = [first + second for first in "bcdfg" for second in "aeiouy"]
-    rng = np.random.default_rng(0)
-    is_odd = dict(zip(topics, rng.permutation(len(topics)) % 2, strict=True))
-    rows = []
+    is_odd, rows = is_odd_by_topic(), []
+    topics = [*is_odd]
     for row in range(420):
         topic = topics[row % len(topics)]
         rows.append(Example(row, f"{topic} {topic} {spell(row)}", "odd" if is_odd[topic] else "even"))
@@ -107,6 +119,18 @@ def test_plain_form_wins_where_no_other_leads(select: Callable[..., SelectionRes
     assert result.answer.fixed is None
     assert result.pool is None
     assert len(result.forms) == 5
+
+
+def test_form_that_trails_on_half_of_the_validation_rows_is_judged_no_further(
+    select: Callable[..., SelectionResult],
+) -> None:
+    result = select(confused)
+
+    assert result.answer.form.kind == "fixed"
+    assert len(result.forms) == 5
+    assert max(one.n for one in result.forms) == result.splits.validation // 2
+    judged = select(confused, forms=["nearest"])  # nothing that it could trail is tried
+    assert judged.forms[0].n == result.splits.validation + result.splits.confirmation
 
 
 def test_form_needs_no_lead_where_the_fixed_one_is_not_tried(select: Callable[..., SelectionResult]) -> None:
