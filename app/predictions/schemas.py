@@ -25,7 +25,6 @@ class PredictionRequest(Incoming):
     use: Use | None = Field(
         default=None, description="Use for which the support examples are the best; default: that of the selection."
     )
-
     fixed: bool = Field(
         default=False,
         description="Whether the prompt of fixed demonstrations is asked, also where another form is the best.",

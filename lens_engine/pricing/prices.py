@@ -141,7 +141,8 @@ class Prices:
         has many times the tokens of one of a random permutation.
         """
         left, one = cost - self.confirming(1), self.validating(1)
-        return max(-(-left.pairs // one.pairs), -(-left.tokens // one.tokens), 1)
+        by_tokens = -(-left.tokens // one.tokens) if one.tokens else 0  # lengths are not known before there is a model
+        return max(-(-left.pairs // one.pairs), by_tokens, 1)
 
 
 def plan_judging(search: SearchOptions, num_rows: int) -> list[Rung]:

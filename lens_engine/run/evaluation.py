@@ -19,7 +19,16 @@ from lens_engine.methods.permutations import shuffle
 from lens_engine.methods.random import RandomSearch, find_best
 from lens_engine.randomness import make_generator
 from lens_engine.run.classifying import Classifying
-from lens_engine.run.evaluation_plan import CONFIRMED, FORMS, NUM_ORDERS, OWED, TESTED, WORDS, plan_evaluation
+from lens_engine.run.evaluation_plan import (
+    CONFIRMED,
+    FORMS,
+    NUM_ORDERS,
+    OWED,
+    TESTED,
+    WORDS,
+    count_rivals,
+    plan_evaluation,
+)
 from lens_engine.run.forms import FormJudge
 from lens_engine.run.single_prompts import SinglePrompts
 from lens_engine.run.state import Evaluation, JudgedPrompt
@@ -133,7 +142,7 @@ class Evaluator:
 
     def _search_at_random(self, evaluation: Evaluation, save: Save) -> Evaluation:
         """Random-and-validation, at the cost of the method's choice: its search, the confirmation and the forms."""
-        total = self.run.prices.rival_permutations(evaluation.choice)
+        total = count_rivals(self.run, self.method, evaluation)
         for tally in RandomSearch(self.run, self.meter).steps(evaluation.tally, total):
             evaluation = evaluation.model_copy(update={"tally": tally})
             save(evaluation)

@@ -34,26 +34,45 @@ def plan_evaluation(run: Run, method: Method[Any], evaluation: Evaluation) -> di
     """
     prices, rows, comparisons = run.prices, run.rows, run.config.comparisons
     n = method.num_demonstrations
-    steps = {}
-    choice = {}
-    if rows.confirmation and n:
-        known = 0 if method.judges_finalists else len(rows.validation)
-        choice[CONFIRMED] = steps[CONFIRMED] = prices.judging(method.num_finalists, known + len(rows.confirmation))
+    steps, choice = dict[str, Cost](), _price_choice(run, method)
+    if CONFIRMED in choice:
+        steps[CONFIRMED] = choice[CONFIRMED]
     steps[TESTED] = reserve_for_test(run, method)
-    if method.is_search and prices.forms:
-        choice[FORMS] = prices.choosing_form()
+    if FORMS in choice:
         steps[FORMS] = choice[FORMS] + prices.testing_form()
     if comparisons != "none" or rows.confirmation:
         steps["zero_shot"] = prices.judging(1, len(rows.validation) + len(rows.confirmation), 0) + prices.testing(0)
     steps |= _plan_classifier(run)
     if comparisons != "none" and method.is_search:
-        ahead = (cost for name, cost in choice.items() if name not in evaluation.done)
-        number = prices.rival_permutations(sum(ahead, evaluation.choice))
+        number = count_rivals(run, method, evaluation)
         best = prices.confirming(len(run.uses)) + prices.judging(len(run.uses), len(rows.test))
         steps["random_and_validation"] = prices.validating(max(number - evaluation.tally.drawn, 0)) + best
     if comparisons == "all" and n:
         steps["order"] = prices.comparing(NUM_ORDERS)
     return steps
+
+
+def count_rivals(run: Run, method: Method[Any], evaluation: Evaluation) -> int:
+    """Number of permutations of random-and-validation: as many as the choice of the prompt pays for.
+
+    Never more than its plan pays for, because an estimate says the most that a run costs; demonstrations that are
+    longer than the mean would exceed it in tokens.
+    """
+    prices, choice = run.prices, _price_choice(run, method)
+    ahead = (cost for name, cost in choice.items() if name not in evaluation.done)
+    planned = sum((*method.price().values(), *choice.values()), Cost())
+    return min(prices.rival_permutations(cost) for cost in (sum(ahead, evaluation.choice), planned))
+
+
+def _price_choice(run: Run, method: Method[Any]) -> dict[str, Cost]:
+    """The steps of the evaluation that have a part in the choice of the prompt, and what that part costs at most."""
+    prices, rows, found = run.prices, run.rows, dict[str, Cost]()
+    if rows.confirmation and method.num_demonstrations:
+        known = 0 if method.judges_finalists else len(rows.validation)
+        found[CONFIRMED] = prices.judging(method.num_finalists, known + len(rows.confirmation))
+    if method.is_search and prices.forms:
+        found[FORMS] = prices.choosing_form()
+    return found
 
 
 def price_evaluation(run: Run, method: Method[Any]) -> Cost:

@@ -13,7 +13,9 @@ from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.pricing.prices import Prices, TokenLengths
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
+from lens_engine.run.evaluation_plan import CONFIRMED, FORMS, count_rivals
 from lens_engine.run.preparation import price_run
+from lens_engine.run.state import Evaluation
 from lens_engine.types import Phase
 
 MakeConfig = Callable[..., SelectionConfig]
@@ -124,6 +126,8 @@ def test_rival_gets_equal_pairs_or_tokens_rounded_up_to_a_permutation(
     assert prices.rival_permutations(Cost(1_000, tokens)) == 50
     assert prices.rival_permutations(Cost(50 * 20 + 17, tokens + 1)) == 51
     assert prices.rival_permutations(Cost(1_000, tokens + 1)) == 51
+    unmeasured = replace(prices, lengths=TokenLengths(0.0, 0.0))
+    assert unmeasured.rival_permutations(Cost(50 * 20 + 16)) == 50
 
 
 def test_lens_is_charged_with_the_forms(make_planted_problem: Callable[..., Problem], make_config: MakeConfig) -> None:
@@ -138,6 +142,22 @@ def test_lens_is_charged_with_the_forms(make_planted_problem: Callable[..., Prob
     assert sorted(sizes) == [4, 8, 8, 12, 16]
     assert tried.choosing_form().pairs == 5 * 3 + 3 * 2 + 2 * 5 + 10 + 16
     assert tried.rival_permutations(tried.lens) > fixed.rival_permutations(fixed.lens)
+
+
+def test_rival_costs_what_the_choice_did_and_no_more_than_is_planned(
+    make_planted_problem: Callable[..., Problem], make_config: MakeConfig
+) -> None:
+    problem, config = make_planted_problem(), make_config(search={"forms": ["fixed", "nearest"]})
+    prices = make_prices(problem, config)
+    run = Run(problem.task, config, prices.rows, prices)
+    method = make_method(run)
+    planned = prices.rival_permutations(prices.lens)
+
+    before = Evaluation().paying(sum(method.price().values(), Cost()))
+    assert count_rivals(run, method, before) == planned
+    assert count_rivals(run, method, Evaluation(choice_tokens=10**9)) == planned
+    assert count_rivals(run, method, Evaluation(done=(CONFIRMED, FORMS), choice_pairs=7 * 20 + 16)) == 7
+    assert count_rivals(run, method, Evaluation(done=(CONFIRMED,), choice_pairs=7 * 20 + 16)) > 7
 
 
 def test_confirmation_not_asked_for_costs_nothing(
