@@ -83,6 +83,7 @@ def suggest_for_rows(
         InvalidVerbalizer: a label gives no label word, or two labels give the same word.
     """
     problem = Problem(TaskRequest().complete(examples).task, examples, test)
+    language = find_language(examples)  # takes 100 MiB for a moment, so it comes before what leaves memory behind
     rare = _find_rare(problem)
     labels = LabelOptions(rare="drop") if rare else LabelOptions()
     words = problem.task.verbalizer
@@ -104,7 +105,7 @@ def suggest_for_rows(
         words_accuracy=of_words.accuracy,
         words_rows=of_words.rows,
         largest_class=of_words.largest_class,
-        language=find_language(examples),
+        language=language,
         warnings=(),
     )
 
