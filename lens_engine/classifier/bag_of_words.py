@@ -132,9 +132,9 @@ def fit_bag_of_words(texts: Sequence[str], gold: IndexArray, num_labels: int) ->
     own_texts, own_gold = [texts[place] for place in places], gold[places]
     regression = WordRegression.of(*_fit(own_texts, own_gold, num_labels, best))
     held_out = _hold_out(own_texts, own_gold, num_labels, best)
-    if len(places) < len(texts):
-        held_out = _fill_up(held_out, places, regression, texts)
-    return FittedWords(regression, held_out, len(places))
+    if len(places) == len(texts):
+        return FittedWords(regression, held_out, len(places))
+    return FittedWords(regression, _fill_up(held_out, places, regression, texts), len(places))
 
 
 def _fill_up(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from lens_engine.classifier.largest_class import share_of_largest_class
-from lens_engine.types import FloatArray, IndexArray, Record
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 _BINS = 10
 """Bins of the expected calibration error."""
@@ -153,9 +153,9 @@ def place_in_bins(confidences: FloatArray) -> IndexArray:
     return np.minimum((confidences * _BINS).astype(np.intp), _BINS - 1)
 
 
-def gold_losses(class_log_probs: FloatArray, gold: IndexArray) -> FloatArray:
+def gold_losses(class_log_probs: FloatArray | LabelLogProbs, gold: IndexArray) -> FloatArray:
     """`[rows]`, negative log-probability of the gold label (nats)."""
-    return np.asarray(-np.take_along_axis(class_log_probs, gold[:, None], axis=1)[:, 0])
+    return np.asarray(-class_log_probs[np.arange(len(gold)), gold])
 
 
 def measure_macro_f1(predictions: IndexArray, gold: IndexArray) -> float:
@@ -181,7 +181,7 @@ def interval(hits: int, n: int) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
-def _calibration_error(confidences: FloatArray, hits: IndexArray) -> float:
+def _calibration_error(confidences: FloatArray, hits: NDArray[np.bool_]) -> float:
     """Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning" (AAAI 2015), with equal bins."""
     bins = place_in_bins(confidences)
     gaps = [abs(float(confidences[own].sum() - hits[own].sum())) for own in (bins == one for one in np.unique(bins))]

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from lens_engine.classifier.log_probs import list_blocks
 from lens_engine.classifier.quality import gold_losses
-from lens_engine.types import FloatArray, IndexArray, Record
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 MOST_SUSPICIOUS = 200
 """Largest number of rows that a result lists."""
@@ -28,7 +28,7 @@ class SuspiciousLabel(Record):
 
 
 def find_suspicious(
-    class_log_probs: FloatArray, gold: IndexArray, rows: Sequence[int], labels: Sequence[str]
+    class_log_probs: FloatArray | LabelLogProbs, gold: IndexArray, rows: Sequence[int], labels: Sequence[str]
 ) -> tuple[SuspiciousLabel, ...]:
     """The most suspicious rows, at most `MOST_SUSPICIOUS`, the most suspicious first.
 

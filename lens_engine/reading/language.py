@@ -65,7 +65,7 @@ def count_languages(texts: Sequence[str]) -> Counter[str]:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     # Its own functions keep it: 75 MiB. Reading it takes half a second, and 30 MiB more.
-    identifier: Any = LanguageIdentifier.from_model_file(MODEL_FILE)
+    identifier: Any = LanguageIdentifier.from_model_file(MODEL_FILE)  # type: ignore[no-untyped-call]
     sample = texts[:: max(len(texts) // _SAMPLE, 1)][:_SAMPLE]
     return Counter(identifier.classify(text[:_CHARACTERS])[0] for text in sample)
 
