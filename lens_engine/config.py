@@ -184,7 +184,8 @@ class ClassifierOptions(Options):
         ge=0,
         le=100_000,
         description="Number of rows on which a head is fitted: all validation and confirmation rows, then other rows "
-        "that are no demonstration of a prompt. A bag of words is fitted on all rows.",
+        "that are no demonstration of a prompt. A bag of words is fitted on all rows; where rows times labels are more "
+        "than four million, on as many as make four million.",
     )
 
 

@@ -27,8 +27,9 @@ from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.errors import BudgetSpent
 from lens_engine.metering.meter import Stopped
 from lens_engine.metering.progress import Progress
-from lens_engine.predicting.evaluation import join_labels, measure, measure_orders
-from lens_engine.predicting.rows import BATCH_ROWS, Prediction, Predictions, predict_rows
+from lens_engine.predicting.answers import Answers
+from lens_engine.predicting.evaluation import measure, measure_orders
+from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
 from lens_engine.predicting.subject import PromptSubject, classifier_of, make_classifier
 from lens_engine.reading import TextRow
 from lens_engine.result import Spread
@@ -84,20 +85,20 @@ def run_evaluation(run: Running) -> Outcome | None:
     others = [make_classifier(one, spec.changes, scorer) for one in orders]
     rows = [TextRow(example.text) for example in work.examples]
     done = _take_up(run, scorer)
-    predictions = Predictions()
+    own_answers = Answers(classifier.labels, work.examples)
     for earlier in _read_kept(run, done.num_rows):
-        predictions.extend(earlier)
+        own_answers.extend(earlier)
     asking = _Asking.of(run, scorer, classifier, len(rows) * (1 + len(others)), done)
     try:
         for answers in asking.predict(classifier, _batches_of(rows), len(rows), done.num_rows):
-            predictions.extend(answers)
+            own_answers.extend(answers)
         order = _measure_orders(asking, others, work.examples, rows)
     except Stopped:
         return None
     known = dict(spec.known) or None
     notes = subject.notes if isinstance(subject, PromptSubject) else ()
     return EvaluationOutcome(
-        measure(classifier, spec.changes, work.examples, predictions, known=known, order=order, notes=notes)
+        measure(classifier, spec.changes, work.examples, own_answers, known=known, order=order, notes=notes)
     )
 
 
@@ -105,13 +106,12 @@ def _measure_orders(
     asking: "_Asking", others: Sequence[Classifier], examples: Sequence[Example], rows: Sequence[TextRow]
 ) -> Spread | None:
     """The accuracies of the other orders. Their answers are not kept: an attempt that is lost asks them again."""
-    found = [
-        Predictions(
-            one for answers in asking.predict(other, _batches_of(rows), len(rows), keeps=False) for one in answers
-        )
-        for other in others
-    ]
-    return measure_orders(join_labels(others[0].labels, examples), found) if found else None
+    found = list[Answers]()
+    for other in others:
+        found.append(Answers(other.labels, examples))
+        for answers in asking.predict(other, _batches_of(rows), len(rows), keeps=False):
+            found[-1].extend(answers)
+    return measure_orders(found) if found else None
 
 
 def _batches_of(rows: Sequence[TextRow]) -> ReadRows:

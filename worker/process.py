@@ -31,6 +31,7 @@ from rq.job import Job
 from rq.worker import HerokuWorker
 from rq.worker_registration import register
 
+from app.lean_imports import leave_pandas_out
 from app.logs.failures import describe
 from app.queue import RUN_SELECTION, SERIALIZER
 from app.settings import Settings
@@ -223,6 +224,7 @@ class SelectionWorker(HerokuWorker):
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid)
+        leave_pandas_out()
         self._own_job = job
         super().main_work_horse(job, queue)
 

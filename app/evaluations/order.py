@@ -23,7 +23,7 @@ from app.selections import service
 from app.selections.answers import OTHER_RELEASE
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.predicting.evaluation import join_labels
+from lens_engine.predicting.answers import join_labels
 from lens_engine.predicting.subject import (
     OPTIMISTIC,
     Changes,

@@ -21,6 +21,7 @@ from app.database import POSTGRES_AWAY, create_database
 from app.errors import NO_SPACE, AppError, make_internal_error
 from app.intake.order import Work
 from app.intake.submissions import AnySubmission
+from app.lean_imports import leave_pandas_out
 from app.logs import context
 from app.logs.failures import summarize
 from app.logs.setup import configure_logging
@@ -140,6 +141,7 @@ def _serve(pipe: Connection, settings: Settings) -> None:
         signal.signal(number, signal.SIG_IGN)
     os.nice(_NICENESS)
     threading.Thread(target=_end_with_parent, name="lens-parent", daemon=True).start()
+    leave_pandas_out()
     configure_logging(settings.log_level, settings.log_format)
     services = Services(settings, create_database(settings, pool_size=1), JobQueue(settings))
     try:

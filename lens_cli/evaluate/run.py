@@ -16,13 +16,15 @@ from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.errors import Faults
 from lens_engine.exports import FormatName
-from lens_engine.predicting.evaluation import EvaluationResult, join_labels, measure, measure_orders
-from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
+from lens_engine.predicting.answers import Answers, join_labels
+from lens_engine.predicting.evaluation import EvaluationResult, measure, measure_orders
+from lens_engine.predicting.rows import BATCH_ROWS, predict_rows
 from lens_engine.predicting.subject import Changes, PromptSubject, check_changes, make_classifier
 from lens_engine.reading import TextRow
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.task.wording import show_count
+from lens_engine.types import Example
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +86,14 @@ class EvaluationRun:
             changes = self.wishes.changes(is_other_model=self._is_other(scorer))
             classifier = make_classifier(subject, changes, scorer)
             others = [make_classifier(one, changes, scorer) for one in self._reorder(console)]
-            asking = _Asking(scorer, [TextRow(example.text) for example in examples], bar, request)
+            asking = _Asking(scorer, examples, bar, request)
             answers, *reordered = asking.predict([classifier, *others])
         if changes.is_other_model and scorer is not None:
             show_note(f"{scorer.identity.model} is another model than that of the selection", console)
-        if num_cut := sum(one.is_cut for one in answers):
-            show_note(f"{show_count(num_cut, 'text', 'was')} too long and cut, as in the report", console)
+        if answers.num_cut:
+            show_note(f"{show_count(answers.num_cut, 'text', 'was')} too long and cut, as in the report", console)
         notes = subject.notes if isinstance(subject, PromptSubject) else ()
-        order = measure_orders(join_labels(classifier.labels, examples), reordered) if reordered else None
+        order = measure_orders(reordered) if reordered else None
         return measure(classifier, changes, examples, answers, known=self.rows.known, order=order, notes=notes)
 
     def _load(self, open_scorer: Callable[[str, str], LabelScorer], bar: RowBar) -> LabelScorer | None:
@@ -123,25 +125,26 @@ class _Asking:
     """Asks classifiers for all rows, and shows how far it is."""
 
     scorer: LabelScorer | None
-    rows: Sequence[TextRow]
+    examples: Sequence[Example]
     bar: RowBar
     request: StopRequest
 
-    def predict(self, classifiers: Sequence[Classifier]) -> list[list[Prediction]]:
+    def predict(self, classifiers: Sequence[Classifier]) -> list[Answers]:
         """The answers of each classifier, one for each row.
 
         Raises:
             Refusal: the user asked for a stop.
         """
-        self.bar.start(0, len(self.rows) * len(classifiers))
-        found = list[list[Prediction]]()
+        rows = [TextRow(example.text) for example in self.examples]
+        self.bar.start(0, len(rows) * len(classifiers))
+        found = list[Answers]()
         for classifier in classifiers:
-            answers = list[Prediction]()
-            for start in range(0, len(self.rows), BATCH_ROWS):
+            answers = Answers(classifier.labels, self.examples)
+            for start in range(0, len(rows), BATCH_ROWS):
                 self._hear()
                 with interrupted_by(self._hear):
-                    answers += predict_rows(classifier, self.rows[start : start + BATCH_ROWS], self.scorer)
-                self.bar.show(len(self.rows) * len(found) + len(answers))
+                    answers.extend(predict_rows(classifier, rows[start : start + BATCH_ROWS], self.scorer))
+                self.bar.show(len(rows) * len(found) + len(answers))
             found.append(answers)
         return found
 

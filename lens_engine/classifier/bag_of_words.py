@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from pydantic import Field
 
-from lens_engine.classifier.log_probs import round_numbers
-from lens_engine.classifier.quality import gold_losses
+from lens_engine.classifier.log_probs import list_blocks, round_numbers
+from lens_engine.classifier.quality import RowFigures, gold_losses
 from lens_engine.classifier.regression import Regression, fit_regression, hold_out
 from lens_engine.task.terms import NUMBER, list_terms
-from lens_engine.types import FloatArray, IndexArray, Record
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 _INVERSE_L2 = (1.0, 10.0, 30.0, 100.0)
 """Grid of the inverse strength of L2; TF-IDF rows have length 1, so it is larger than for standardised features."""
@@ -26,8 +26,12 @@ _INVERSE_L2 = (1.0, 10.0, 30.0, 100.0)
 _MOST_TERMS, _MOST_WEIGHTS = 50_000, 400_000
 """Largest size of a bag of words: some 50 bytes a term, 15 bytes a weight."""
 
+_MOST_SCORES, _MOST_ESTIMATE_SCORES = 4_000_000, 1_000_000
+"""Largest number of rows times labels of a fit, and of an estimate. A fit holds five arrays of so many numbers, 32 MiB
+each, and takes some 25 seconds."""
+
 _MOST_GRID_ROWS = 3_000
-"""Largest number of rows on which the strength of L2 is chosen; the regression itself is fitted on all rows."""
+"""Largest number of rows on which the strength of L2 is chosen; the regression itself is fitted on more."""
 
 _FEW_CHARACTERS = 1_000_000
 """Largest size of texts whose terms are all counted: some 100 bytes of memory a character."""
@@ -69,9 +73,15 @@ class WordRegression(Record):
 
     def class_log_probs(self, texts: Sequence[str]) -> FloatArray:
         """`[texts, labels]`, natural log."""
-        if not len(texts):
-            return np.empty((0, len(self.intercepts)))
-        return self._regression.predict(self._vectorizer.transform(texts))
+        found = np.empty((len(texts), len(self.intercepts)))
+        for block in list_blocks(len(texts)):
+            found[block] = self._regression.predict(self._vectorizer.transform(texts[block]))
+        return found
+
+    def judge(self, texts: Sequence[str], gold: IndexArray) -> RowFigures:
+        """What is measured of the answers to one text or more; `gold`: index of each text's label."""
+        blocks = list_blocks(len(texts))
+        return RowFigures.join([RowFigures.of(self.class_log_probs(texts[one]), gold[one]) for one in blocks])
 
     def fits_shape(self, num_labels: int) -> bool:
         """Whether the numbers are for these terms and this many labels."""
@@ -92,10 +102,13 @@ class WordRegression(Record):
 
 
 class FittedWords(NamedTuple):
-    """A bag of words, and what it says of the rows that it was fitted on, each without its fold."""
+    """A bag of words, and what it says of labelled rows that it has not seen."""
 
     regression: WordRegression
-    held_out: FloatArray  #: class_log_probs  # [rows, labels]
+    held_out: FloatArray | LabelLogProbs
+    """class_log_probs  # [rows, labels]. Of a row on which it was fitted, they are of a fit without the row's fold. As
+    32-bit numbers if it was not fitted on all rows."""
+    num_rows: int  #: number of rows on which it was fitted
 
 
 def fit_bag_of_words(texts: Sequence[str], gold: IndexArray, num_labels: int) -> FittedWords:
@@ -105,6 +118,9 @@ def fit_bag_of_words(texts: Sequence[str], gold: IndexArray, num_labels: int) ->
     chosen by cross-validated log-loss. Texts without words count as one word each. Where no two rows have a word in
     common, the labels have their shares of the rows.
 
+    Where rows times labels are more than four million, it is fitted on so many rows that they are not, with each
+    label's share of them.
+
     Args:
         texts: labelled texts.
         gold: `[texts]`, index of each text's label.
@@ -112,15 +128,56 @@ def fit_bag_of_words(texts: Sequence[str], gold: IndexArray, num_labels: int) ->
     few = slice(0, _MOST_GRID_ROWS)
     losses = {c: gold_losses(_hold_out(texts[few], gold[few], num_labels, c), gold[few]) for c in _INVERSE_L2}
     best = min(_INVERSE_L2, key=lambda c: float(losses[c].sum()))
-    vectorizer, regression = _fit(texts, gold, num_labels, best)
-    held_out = _hold_out(texts, gold, num_labels, best)
-    return FittedWords(WordRegression.of(vectorizer, regression), held_out)
+    places = pick_rows(gold, _MOST_SCORES // num_labels)
+    own_texts, own_gold = [texts[place] for place in places], gold[places]
+    regression = WordRegression.of(*_fit(own_texts, own_gold, num_labels, best))
+    held_out = _hold_out(own_texts, own_gold, num_labels, best)
+    if len(places) == len(texts):
+        return FittedWords(regression, held_out, len(places))
+    return FittedWords(regression, _fill_up(held_out, places, regression, texts), len(places))
 
 
-def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -> float:
-    """Cross-validated accuracy of a bag of words on labelled texts, with one strength of L2."""
-    found = _hold_out(texts, gold, num_labels, _INVERSE_L2[1])
-    return float((found.argmax(axis=1) == gold).mean())
+def _fill_up(
+    held_out: FloatArray, places: IndexArray, regression: WordRegression, texts: Sequence[str]
+) -> LabelLogProbs:
+    """What is said of every row  # [rows, labels]: the rows at other places had no part in the regression."""
+    found = np.empty((len(texts), held_out.shape[1]), dtype=np.float32)
+    found[places] = held_out
+    others = np.setdiff1d(np.arange(len(texts)), places)
+    for block in list_blocks(len(others)):
+        found[others[block]] = regression.class_log_probs([texts[place] for place in others[block]])
+    return found
+
+
+class WordsEstimate(NamedTuple):
+    """What a bag of words reaches on labelled rows."""
+
+    accuracy: float  #: cross-validated
+    num_rows: int  #: number of rows on which it was fitted and judged
+
+    def rows_if_fewer(self, available: int) -> int | None:
+        """The number of rows if it is smaller than that of the rows there are; else None."""
+        return self.num_rows if self.num_rows < available else None
+
+
+def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -> WordsEstimate:
+    """Cross-validated accuracy of a bag of words on labelled texts, with one strength of L2.
+
+    Where rows times labels are more than a million, so many rows are taken that they are not.
+    """
+    places = pick_rows(gold, _MOST_ESTIMATE_SCORES // num_labels)
+    own_gold = gold[places]
+    found = _hold_out([texts[place] for place in places], own_gold, num_labels, _INVERSE_L2[1])
+    return WordsEstimate(float((found.argmax(axis=1) == own_gold).mean()), len(places))
+
+
+def pick_rows(gold: IndexArray, most: int) -> IndexArray:
+    """Places of at most so many rows, ascending: the first rows of each label, with each label's share of all rows."""
+    ranks = np.empty(len(gold))
+    for label in np.unique(gold):
+        own = np.flatnonzero(gold == label)
+        ranks[own] = (np.arange(len(own)) + 0.5) / len(own)
+    return np.sort(np.argsort(ranks, kind="stable")[:most])
 
 
 def _make_vectorizer(terms: list[str]) -> Any:

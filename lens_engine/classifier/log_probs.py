@@ -9,6 +9,14 @@ from lens_engine.types import FloatArray
 LEAST_LOG_PROB = float(np.log(1e-6))
 """Floor of a class log-probability: a regression gives a label that no fit row has the probability 0."""
 
+BLOCK_ROWS = 4_096
+"""Number of rows whose log-probabilities are worked out at a time: 6 MiB for 200 labels."""
+
+
+def list_blocks(num_rows: int) -> list[slice]:
+    """The rows of each block, in order."""
+    return [slice(start, start + BLOCK_ROWS) for start in range(0, num_rows, BLOCK_ROWS)]
+
 
 def normalise(scores: FloatArray) -> FloatArray:
     """Scores of labels -> class log-probabilities (natural log): `[rows, labels]`."""

@@ -1,13 +1,14 @@
 """How good predictions are: accuracy with its interval, macro-F1, log-loss and calibration error."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from lens_engine.classifier.largest_class import share_of_largest_class
-from lens_engine.types import FloatArray, IndexArray, Record
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 _BINS = 10
 """Bins of the expected calibration error."""
@@ -61,6 +62,40 @@ class PairedHits(NamedTuple):
     p_value: float
 
 
+class RowFigures(NamedTuple):
+    """What is measured of the answers to rows, in as much memory for many labels as for two."""
+
+    gold: IndexArray  #: `[rows]`, index of each row's label
+    answers: IndexArray  #: `[rows]`, index of the most probable label
+    confidences: FloatArray  #: `[rows]`, probability of the answer
+    losses: FloatArray  #: `[rows]`, negative log-probability of the gold label (nats)
+
+    @classmethod
+    def of(cls, class_log_probs: FloatArray, gold: IndexArray) -> Self:
+        """
+        Args:
+            class_log_probs: `[rows, labels]`, natural log; each row sums to one as probabilities.
+            gold: `[rows]`, index of each row's label.
+        """
+        answers, confidences = np.asarray(class_log_probs.argmax(axis=1)), np.exp(class_log_probs.max(axis=1))
+        return cls(gold, answers, confidences, gold_losses(class_log_probs, gold))
+
+    @classmethod
+    def join(cls, parts: "Sequence[RowFigures]") -> Self:
+        """The figures of all rows of one part or more, in order."""
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+
+    @property
+    def hits(self) -> NDArray[np.bool_]:
+        """`[rows]`, whether the answer is the gold label."""
+        return np.asarray(self.answers == self.gold)
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """Probability of each answer, to four decimals."""
+        return tuple(self.confidences.round(4).tolist())
+
+
 def measure_quality(class_log_probs: FloatArray, gold: IndexArray) -> Quality:
     """The quality of class probabilities.
 
@@ -68,37 +103,39 @@ def measure_quality(class_log_probs: FloatArray, gold: IndexArray) -> Quality:
         class_log_probs: `[rows, labels]`, natural log; each row sums to one as probabilities.
         gold: `[rows]`, index of each row's label.
     """
-    predictions = np.asarray(class_log_probs.argmax(axis=1))
-    hits, n = int((predictions == gold).sum()), len(gold)
+    return measure_figures(RowFigures.of(class_log_probs, gold))
+
+
+def measure_figures(figures: RowFigures) -> Quality:
+    """As `measure_quality`."""
+    hits, n = int(figures.hits.sum()), len(figures.gold)
     return Quality(
         accuracy=hits / n,
         n=n,
         ci95=interval(hits, n),
-        macro_f1=measure_macro_f1(predictions, gold),
-        log_loss=float(gold_losses(class_log_probs, gold).mean()),
-        ece=_calibration_error(np.exp(class_log_probs.max(axis=1)), predictions == gold),
-        largest_class=share_of_largest_class(gold),
+        macro_f1=measure_macro_f1(figures.answers, figures.gold),
+        log_loss=float(figures.losses.mean()),
+        ece=_calibration_error(figures.confidences, figures.hits),
+        largest_class=share_of_largest_class(figures.gold),
     )
 
 
-def measure_with_intervals(class_log_probs: FloatArray, gold: IndexArray) -> MeasuredQuality:
+def measure_with_intervals(figures: RowFigures) -> MeasuredQuality:
     """As `measure_quality`. The intervals are percentiles over samples of the rows, drawn with a fixed seed.
 
     Macro-F1 of a sample is over the labels that occur among all rows.
     """
-    labels, predictions = np.unique(gold), np.asarray(class_log_probs.argmax(axis=1))
-    losses, confidences = gold_losses(class_log_probs, gold), np.exp(class_log_probs.max(axis=1))
-    generator, n, found = np.random.default_rng(0), len(gold), []
+    gold, answers, confidences, losses = figures
+    labels, generator, n, found = np.unique(gold), np.random.default_rng(0), len(gold), []
     for _ in range(_SAMPLES):
         rows = generator.integers(n, size=n)
-        hits = predictions[rows] == gold[rows]
-        f1 = _macro_f1(predictions[rows], gold[rows], labels)
+        hits = answers[rows] == gold[rows]
+        f1 = _macro_f1(answers[rows], gold[rows], labels)
         found.append((f1, losses[rows].mean(), _calibration_error(confidences[rows], hits)))
     low, high = np.percentile(np.array(found), (2.5, 97.5), axis=0)
     intervals = [(float(one), float(other)) for one, other in zip(low, high, strict=True)]
     names = ("macro_f1_ci95", "log_loss_ci95", "ece_ci95")
-    measured = measure_quality(class_log_probs, gold)
-    return MeasuredQuality(**dict(measured), **dict(zip(names, intervals, strict=True)))
+    return MeasuredQuality(**dict(measure_figures(figures)), **dict(zip(names, intervals, strict=True)))
 
 
 def compare_hits(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> PairedHits:
@@ -116,14 +153,9 @@ def place_in_bins(confidences: FloatArray) -> IndexArray:
     return np.minimum((confidences * _BINS).astype(np.intp), _BINS - 1)
 
 
-def list_probabilities(class_log_probs: FloatArray) -> tuple[float, ...]:
-    """Probability of each row's most probable label, to four decimals."""
-    return tuple(np.exp(class_log_probs.max(axis=1)).round(4).tolist())
-
-
-def gold_losses(class_log_probs: FloatArray, gold: IndexArray) -> FloatArray:
+def gold_losses(class_log_probs: FloatArray | LabelLogProbs, gold: IndexArray) -> FloatArray:
     """`[rows]`, negative log-probability of the gold label (nats)."""
-    return np.asarray(-np.take_along_axis(class_log_probs, gold[:, None], axis=1)[:, 0])
+    return np.asarray(-class_log_probs[np.arange(len(gold)), gold])
 
 
 def measure_macro_f1(predictions: IndexArray, gold: IndexArray) -> float:
@@ -149,7 +181,7 @@ def interval(hits: int, n: int) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
-def _calibration_error(confidences: FloatArray, hits: IndexArray) -> float:
+def _calibration_error(confidences: FloatArray, hits: NDArray[np.bool_]) -> float:
     """Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning" (AAAI 2015), with equal bins."""
     bins = place_in_bins(confidences)
     gaps = [abs(float(confidences[own].sum() - hits[own].sum())) for own in (bins == one for one in np.unique(bins))]

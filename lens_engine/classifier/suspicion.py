@@ -9,7 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
-from lens_engine.types import FloatArray, IndexArray, Record
+from lens_engine.classifier.log_probs import list_blocks
+from lens_engine.classifier.quality import gold_losses
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 MOST_SUSPICIOUS = 200
 """Largest number of rows that a result lists."""
@@ -26,7 +28,7 @@ class SuspiciousLabel(Record):
 
 
 def find_suspicious(
-    class_log_probs: FloatArray, gold: IndexArray, rows: Sequence[int], labels: Sequence[str]
+    class_log_probs: FloatArray | LabelLogProbs, gold: IndexArray, rows: Sequence[int], labels: Sequence[str]
 ) -> tuple[SuspiciousLabel, ...]:
     """The most suspicious rows, at most `MOST_SUSPICIOUS`, the most suspicious first.
 
@@ -37,15 +39,17 @@ def find_suspicious(
         gold: `[rows]`, index of each row's label.
         rows: number of each row in the dataset.
     """
-    probabilities = np.exp(class_log_probs)
+    own = np.exp(-gold_losses(class_log_probs, gold)).astype(np.float64)
     thresholds = np.full(len(labels), np.inf)  # nothing counts as a label that no row has
     for index in np.unique(gold):
-        thresholds[index] = probabilities[gold == index, index].mean()
-    confident = np.where(probabilities >= thresholds, probabilities, -1.0)
-    found = confident.argmax(axis=1)
-    every = np.arange(len(gold))
-    gaps = probabilities[every, found] - probabilities[every, gold]
-    is_suspicious = (confident.max(axis=1) > 0.0) & (found != gold) & (gaps > 0.0)
+        thresholds[index] = own[gold == index].mean()
+    found, highest = np.empty(len(gold), dtype=np.intp), np.empty(len(gold))
+    for block in list_blocks(len(gold)):
+        probabilities = np.exp(class_log_probs[block])
+        confident = np.where(probabilities >= thresholds, probabilities, -1.0)
+        found[block], highest[block] = confident.argmax(axis=1), confident.max(axis=1)
+    gaps = highest - own
+    is_suspicious = (highest > 0.0) & (found != gold) & (gaps > 0.0)
     ranked: list[int] = np.flatnonzero(is_suspicious).tolist()
     ranked.sort(key=lambda place: (-gaps[place], rows[place]))
     return tuple(
@@ -53,8 +57,8 @@ def find_suspicious(
             row=rows[place],
             label=labels[gold[place]],
             likelier=labels[found[place]],
-            probability=float(probabilities[place, gold[place]]),
-            probability_of_likelier=float(probabilities[place, found[place]]),
+            probability=float(own[place]),
+            probability_of_likelier=float(highest[place]),
         )
         for place in ranked[:MOST_SUSPICIOUS]
     )

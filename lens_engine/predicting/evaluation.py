@@ -1,25 +1,21 @@
 """How often a classifier is right on labelled rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from pydantic import Field
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.largest_class import warn_of_largest_class
-from lens_engine.classifier.log_probs import LEAST_LOG_PROB
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.classifier.quality import MeasuredQuality, compare_hits, measure_with_intervals
-from lens_engine.errors import InvalidDataset
 from lens_engine.exports import FormatName
 from lens_engine.judging.judgement import summarise
-from lens_engine.predicting.rows import Prediction
+from lens_engine.predicting.answers import Answers, every_row_is_too_long
 from lens_engine.predicting.subject import Changes
 from lens_engine.result import Spread
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.rows.problem import digest_examples
-from lens_engine.task.unicode_form import fold_label
 from lens_engine.task.wording import show_count
 from lens_engine.types import Example, Record
 
@@ -61,32 +57,11 @@ class EvaluationResult(Record):
     warnings: tuple[str, ...] = Field((), description="What may surprise.")
 
 
-def join_labels(labels: Sequence[str], examples: Sequence[Example]) -> list[Example]:
-    """The rows with the classifier's own labels, where theirs differ in case, spaces or Unicode form.
-
-    Raises:
-        InvalidDataset: a row has a label that the classifier does not know.
-    """
-    label_of = {fold_label(label): label for label in reversed(labels)} | {label: label for label in labels}
-    joined = list[Example]()
-    for example in examples:
-        label = label_of.get(example.label) or label_of.get(fold_label(example.label))
-        if label is None:
-            raise InvalidDataset(
-                f"{example.place} has the label {example.label!r}, which the selection did not have; its labels are "
-                f"{', '.join(labels[:10])}{', …' * (len(labels) > 10)}; leave the row out, or select with this label",
-                field="dataset.label",
-                row=example.row,
-            )
-        joined.append(replace(example, label=label))
-    return joined
-
-
 def measure(
     classifier: Classifier,
     changes: Changes,
     examples: Sequence[Example],
-    predictions: Sequence[Prediction],
+    answers: Answers,
     *,
     known: Mapping[int, str] | None = None,
     order: Spread | None = None,
@@ -95,40 +70,27 @@ def measure(
     """The figures of an evaluation.
 
     Args:
-        predictions: one for each example.
+        answers: of the classifier to the examples.
         known: what the selection answered, by row number; None if it judged none of the rows.
         order: accuracies of other orders.
         notes: warnings on what is judged.
 
     Raises:
-        InvalidDataset: no row has an answer, or one has a label that the classifier does not know.
+        InvalidDataset: no row has an answer.
     """
-    known = known or {}
-    place_of = {label: place for place, label in enumerate(classifier.labels)}
-    probabilities = np.empty((len(predictions), len(place_of)))  # [rows, labels]
-    rows = list[tuple[Example, str | None]]()
-    answered = list[tuple[Example, str]]()
-    for example, one in zip(join_labels(classifier.labels, examples), predictions, strict=True):
-        rows.append((example, one.label))
-        if one.label is not None:
-            probabilities[len(answered)] = one.probabilities
-            answered.append((example, one.label))
-    if not answered:
-        raise InvalidDataset("every row exceeds the context of the model; shorten the texts", field="dataset")
-    gold = np.array([place_of[example.label] for example, _ in answered], dtype=np.intp)
-    log_probs = probabilities[: len(answered)]
-    np.log(log_probs.clip(min=np.exp(LEAST_LOG_PROB), out=log_probs), out=log_probs)  # may have 160 MB: no copies
-    confusion = np.zeros((len(place_of), len(place_of)), dtype=np.intp)
-    np.add.at(confusion, (gold, log_probs.argmax(axis=1)), 1)
-    unanswered, quality = len(examples) - len(answered), measure_with_intervals(log_probs, gold)
+    known, figures = known or {}, answers.figures()
+    confusion = np.zeros((len(answers.classes), len(answers.classes)), dtype=np.intp)
+    np.add.at(confusion, (figures.gold, figures.answers), 1)
+    unanswered, quality = len(examples) - len(figures.gold), measure_with_intervals(figures)
     too_long = [f"{show_count(unanswered, 'row', 'was')} too long and not judged"] if unanswered else []
-    same = [label == known[example.row] for example, label in rows if example.row in known]
+    answered = list(zip(answers.examples, answers.labels(), strict=True))
+    same = [label == known[example.row] for example, label in answered if example.row in known]
     return EvaluationResult(
         quality=quality,
         unanswered=unanswered,
         labels=classifier.labels,
         confusion=tuple(tuple(row) for row in confusion.tolist()),
-        comparison=_compare(known, answered),
+        comparison=_compare(known, [(example, label) for example, label in answered if label is not None]),
         matches=all(same) if same else None,
         order=order,
         form=changes.form,
@@ -146,21 +108,19 @@ def _form_of(classifier: Classifier) -> PromptForm | None:
     return PromptForm() if classifier.retrieval is None else classifier.retrieval.form
 
 
-def measure_orders(examples: Sequence[Example], answers: Sequence[Sequence[Prediction]]) -> Spread:
+def measure_orders(answers: Sequence[Answers]) -> Spread:
     """The accuracies of other orders, on the rows that every order answers.
 
     Args:
-        examples: with the classifier's own labels, of `join_labels`.
-        answers: predictions of each order, one for each example.
+        answers: of each order, to the same rows.
 
     Raises:
         InvalidDataset: no row is answered by all.
     """
-    columns = [column for column in zip(examples, *answers, strict=True) if all(one.label for one in column[1:])]
-    if not columns:
-        raise InvalidDataset("every row exceeds the context of the model; shorten the texts", field="dataset")
-    hits = np.array([[one.label == example.label for one in own] for example, *own in columns])
-    return summarise(hits.mean(axis=0).tolist(), len(columns))
+    by_all = np.all([one.is_answer for one in answers], axis=0)
+    if not by_all.any():
+        raise every_row_is_too_long()
+    return summarise([float(one.hits[by_all].mean()) for one in answers], int(by_all.sum()))
 
 
 def _compare(known: Mapping[int, str], answered: Sequence[tuple[Example, str]]) -> PairedComparison | None:

@@ -1,9 +1,7 @@
 """Predictions for one batch of rows; a bad row gets its error in place of a label."""
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import overload
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -40,42 +38,6 @@ def pack_probabilities(probabilities: Sequence[float]) -> bytes:
 
 def unpack_probabilities(packed: bytes) -> tuple[float, ...]:
     return struct.unpack(f">{len(packed) // 4}f", packed)
-
-
-@dataclass(frozen=True, slots=True)
-class _Packed:
-    label: str | None
-    probabilities: bytes
-    error: str | None
-    is_cut: bool
-
-
-class Predictions(Sequence[Prediction]):
-    """Many predictions in little memory: a row of 200 labels takes a kilobyte, and not seven."""
-
-    def __init__(self, predictions: Iterable[Prediction] = ()) -> None:
-        self._rows: list[_Packed] = []
-        self.extend(predictions)
-
-    def extend(self, predictions: Iterable[Prediction]) -> None:
-        self._rows += [
-            _Packed(one.label, pack_probabilities(one.probabilities), one.error, one.is_cut) for one in predictions
-        ]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, place: int) -> Prediction: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Prediction]: ...
-    def __getitem__(self, place: int | slice) -> Prediction | list[Prediction]:
-        if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
-        row = self._rows[place]
-        return Prediction(
-            label=row.label, probabilities=unpack_probabilities(row.probabilities), error=row.error, is_cut=row.is_cut
-        )
 
 
 def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelScorer | None) -> list[Prediction]:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lens_engine.classifier.bag_of_words import estimate_accuracy
+from lens_engine.classifier.bag_of_words import WordsEstimate, estimate_accuracy
 from lens_engine.classifier.largest_class import share_of_largest_class
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.cost import Cost
@@ -50,6 +50,7 @@ class CostEstimate:
     phases: dict[Phase, Cost]
     seconds: float | None = None  #: None if the pace is unknown
     words_accuracy: float | None = None  #: cross-validated accuracy of a bag of words on the same labelled rows
+    words_rows: int | None = None  #: number of these rows that it was judged on; None for all
     largest_class: float | None = None  #: share of the largest class among these rows
     splits: Splits | None = None  #: number of rows in each split
     fit_rows: int | None = None  #: number of rows on which the head of the largest classifier is fitted
@@ -86,7 +87,7 @@ class CostEstimate:
         return None if self.seconds is None else self.seconds * self.phases[phase].tokens / max(self.total.tokens, 1)
 
 
-def estimate_by_words(labelled: Sequence[Example], task: Task) -> float:
+def estimate_by_words(labelled: Sequence[Example], task: Task) -> WordsEstimate:
     """Cross-validated accuracy of a bag of words on labelled rows; see `list_labelled_rows`."""
     return estimate_accuracy([one.text for one in labelled], task.index_labels(labelled), len(task.labels))
 

@@ -65,7 +65,8 @@ def describe_estimate(estimate: "CostEstimate") -> list[str]:
     if estimate.sample is not None and estimate.sample.requests:
         sentences.append(describe_sample(estimate.sample, has_prices=estimate.usd is not None))
     if estimate.words_accuracy is not None:
-        rows = "the labelled rows of this run"
+        some = estimate.words_rows
+        rows = f"{'' if some is None else f'{some:,} of '}the labelled rows of this run"
         sentences.append(advise_by_words(estimate.words_accuracy, estimate.largest_class, rows))
     return sentences
 

@@ -6,6 +6,7 @@ Their prompts are random permutations of the candidates, so that no row of the f
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.fitting import can_fit, fit_prompts_head, fit_states_head, fit_words_weight
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead
 from lens_engine.classifier.prompt import ModelRecord, Prompt
-from lens_engine.classifier.quality import gold_losses, list_probabilities, measure_quality
+from lens_engine.classifier.quality import RowFigures, gold_losses, measure_figures, measure_quality
 from lens_engine.classifier.suspicion import find_suspicious
 from lens_engine.judging.judgement import EvaluationRows
 from lens_engine.metering.meter import Meter
@@ -24,13 +25,21 @@ from lens_engine.methods.random import draw_random
 from lens_engine.rows.fit_rows import list_labelled_rows, pick_fit_rows
 from lens_engine.rows.splits import SplitRows
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import POOLINGS, Example, FloatArray
+from lens_engine.types import POOLINGS, Example, FloatArray, LabelLogProbs
 
 _LAYER_SHARES = (0.53, 0.67)
 """Layers whose states are candidates, as shares of the model's layers."""
 
 _ROOM = 8
 """Tokens kept free in the context."""
+
+
+class _Judged(NamedTuple):
+    """Rows of which a candidate says something without having seen them."""
+
+    log_probs: FloatArray | LabelLogProbs  #: class_log_probs  # [rows, labels]
+    examples: Sequence[Example]
+    num_fitted: int  #: number of these rows on which the head was fitted
 
 
 @dataclass(frozen=True)
@@ -41,11 +50,11 @@ class Classifying:
     meter: Meter
 
     def bag_of_words(self) -> list[Candidate]:
-        """The words of every labelled row. It asks the model nothing."""
+        """The words of the labelled rows. It asks the model nothing."""
         words = self._words
         head = BagOfWordsHead(bag_of_words=words.regression)
-        tested = words.regression.class_log_probs(self._test_rows.texts)
-        judged = (words.held_out, list_labelled_rows(self.run.rows))
+        tested = words.regression.judge(self._test_rows.texts, self._test_rows.gold)
+        judged = _Judged(words.held_out, list_labelled_rows(self.run.rows), words.num_rows)
         return [self._candidate("bag_of_words", (), head, self._held_out_of_words, tested, judged)]
 
     def states(self, demonstrations: Sequence[Example]) -> list[Candidate]:
@@ -63,13 +72,13 @@ class Classifying:
         head = fitted.head
         assert head.kind == "states"
         found = self.meter.states(prefix, self._test_rows.queries, (head.layer,))[0, POOLINGS.index(head.pooling)]
-        tested = head.class_log_probs(found.astype(np.float64))
+        tested = self._judge_tests(head.class_log_probs(found.astype(np.float64)))
         alone = self._candidate("states", (demonstrations,), head, fitted.held_out, tested)
         if self.run.config.classifier.kind != "auto":
             return [alone]
         weight, held_out = fit_words_weight(fitted.held_out, self._held_out_of_words, self._fit_rows.gold)
         pool = StatesAndWordsHead(states=head, bag_of_words=self._words.regression, words_weight=weight)
-        tested = pool.class_log_probs(found.astype(np.float64), self._test_rows.texts)
+        tested = self._judge_tests(pool.class_log_probs(found.astype(np.float64), self._test_rows.texts))
         return [alone, self._candidate("states_and_words", (demonstrations,), pool, held_out, tested)]
 
     def label_probabilities(self) -> list[Candidate]:
@@ -82,7 +91,7 @@ class Classifying:
         for size in range(1, len(prompts) + 1):
             head, held_out = fit_prompts_head(known[:size], self._fit_rows.gold)
             assert head.kind != "states"
-            found = head.class_log_probs(tested[:size])
+            found = self._judge_tests(head.class_log_probs(tested[:size]))
             candidates.append(self._candidate("label_probabilities", prompts[:size], head, held_out, found))
         return candidates
 
@@ -94,7 +103,7 @@ class Classifying:
 
     @cached_property
     def _words(self) -> FittedWords:
-        """The bag of words of every labelled row."""
+        """The bag of words of the labelled rows."""
         task, labelled = self.run.task, list_labelled_rows(self.run.rows)
         return fit_bag_of_words([example.text for example in labelled], task.index_labels(labelled), len(task.labels))
 
@@ -102,7 +111,8 @@ class Classifying:
     def _held_out_of_words(self) -> FloatArray:
         """What the bag of words says of the fit rows without having seen them  # [fit_rows, labels]."""
         place_of = {example.row: place for place, example in enumerate(list_labelled_rows(self.run.rows))}
-        return self._words.held_out[[place_of[example.row] for example in self._fit_rows.examples]]
+        own = self._words.held_out[[place_of[example.row] for example in self._fit_rows.examples]]
+        return own.astype(np.float64, copy=False)
 
     @cached_property
     def _fit_rows(self) -> EvaluationRows:
@@ -132,24 +142,27 @@ class Classifying:
     def _test_rows(self) -> EvaluationRows:
         return EvaluationRows(self.run.task, self.run.rows.test)
 
+    def _judge_tests(self, class_log_probs: FloatArray) -> RowFigures:
+        """What is measured of the answers to the test rows  # [test_rows, labels]."""
+        return RowFigures.of(class_log_probs, self._test_rows.gold)
+
     def _candidate(
         self,
         name: CandidateName,
         prompts: Sequence[Sequence[Example]],
         head: Head,
         held_out: FloatArray,
-        tested: FloatArray,
-        judged: tuple[FloatArray, Sequence[Example]] | None = None,
+        tested: RowFigures,
+        judged: "_Judged | None" = None,
     ) -> Candidate:
         """A candidate.
 
         Args:
             held_out: `[fit_rows, labels]`, of heads that were fitted without the row.
-            tested: `[test_rows, labels]`.
-            judged: the same as `held_out` of more rows, and these rows; None for the fit rows.
+            judged: the rows on which the head was fitted or held out; None for the fit rows.
         """
         task, gold = self.run.task, self._fit_rows.gold
-        log_probs, examples = (held_out, self._fit_rows.examples) if judged is None else judged
+        judged = judged or _Judged(held_out, self._fit_rows.examples, len(gold))
         rendered = [task.render_prefix(prompt) for prompt in prompts]
         classifier = Classifier(
             task=TaskRecord.of(task),
@@ -158,12 +171,12 @@ class Classifying:
                 for prompt, prefix in zip(prompts, rendered, strict=True)
             ),
             head=head,
-            fit_rows=len(examples),
+            fit_rows=judged.num_fitted,
             model=ModelRecord.of(self.meter.scorer.identity) if prompts else None,
             tokens_per_input=len(prompts) * self._mean_query_tokens if prompts else 0.0,
             most_tokens=self.run.rows.most_tokens if prompts else None,
             tokens_held=sum(self.meter.count_tokens(one) for prefix in rendered for one in prefix),
-            test=measure_quality(tested, self._test_rows.gold),
+            test=measure_figures(tested),
         )
         losses = tuple(gold_losses(held_out, gold).tolist())
         return Candidate(
@@ -171,10 +184,13 @@ class Classifying:
             classifier=classifier,
             cross_validated=measure_quality(held_out, gold),
             suspicious_labels=find_suspicious(
-                log_probs, task.index_labels(examples), [example.row for example in examples], task.labels
+                judged.log_probs,
+                task.index_labels(judged.examples),
+                [example.row for example in judged.examples],
+                task.labels,
             ),
-            tested=tuple(tested.argmax(axis=1).tolist()),
-            tested_probabilities=list_probabilities(tested),
+            tested=tuple(tested.answers.tolist()),
+            tested_probabilities=tested.probabilities,
             losses=losses,
         )
 

@@ -183,8 +183,11 @@ def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: Sel
     run = prepared.run
     labelled = list_labelled_rows(run.rows)
     words, largest = estimate_by_words(labelled, run.task), share_of_largest(labelled, run.task)
+    fewer = words.rows_if_fewer(len(labelled))
     pace = measure_pace(run.rows, run.task, scorer)
-    found = replace(_estimate(prepared), words_accuracy=words, largest_class=largest).at_pace(pace)
+    found = replace(
+        _estimate(prepared), words_accuracy=words.accuracy, words_rows=fewer, largest_class=largest
+    ).at_pace(pace)
     paid, label_spans = find_paid_scorer(scorer), run.task.label_spans
     if paid is None:
         return found

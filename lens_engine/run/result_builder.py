@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lens_engine.classifier.candidates import Candidate, TestedClassifier, choose_candidate
 from lens_engine.classifier.largest_class import warn_of_largest_class
-from lens_engine.classifier.quality import Quality, list_probabilities
+from lens_engine.classifier.quality import Quality, RowFigures
 from lens_engine.config import Use
 from lens_engine.judging.judgement import summarise
 from lens_engine.methods.base import Findings
@@ -23,6 +23,7 @@ from lens_engine.result import (
     TriedWording,
     Verdict,
 )
+from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.run.asking import describe_asking
 from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.provenance import describe_provenance
@@ -153,27 +154,24 @@ def _describe(ending: Ending, use: Use, classifier: Candidate | None, chosen: Co
 def _test_answers(ending: Ending, uses: Sequence[Use], classifier: Candidate | None) -> TestAnswers:
     prompts = ending.prompts
     picked = [prompts.pick(use) for use in uses]
+    gold = prompts.test_rows.gold
     found = [one.class_log_probs(use) for one, use in zip(picked, uses, strict=True)]
+    figures = [None if one is None else RowFigures.of(one, gold) for one in found]
     fixed = [
         None if one.form.kind == "fixed" else prompts.pick_fixed(use).class_log_probs(use)
         for one, use in zip(picked, uses, strict=True)
     ]
     return TestAnswers(
         rows=tuple(example.row for example in prompts.test_rows.examples),
-        gold=tuple(prompts.test_rows.gold.tolist()),
-        support_examples=_list_answers(found),
-        fixed=_list_answers(fixed),
+        gold=tuple(gold.tolist()),
+        support_examples=tuple(None if one is None else tuple(one.answers.tolist()) for one in figures),
+        fixed=tuple(None if one is None else tuple(one.argmax(axis=1).tolist()) for one in fixed),
         classifier=None if classifier is None else classifier.tested,
         support_examples_probabilities=tuple(
-            None if one is None or not ending.prepared.run.has_probabilities else list_probabilities(one)
-            for one in found
+            None if one is None or not ending.prepared.run.has_probabilities else one.probabilities for one in figures
         ),
         classifier_probabilities=None if classifier is None else classifier.tested_probabilities,
     )
-
-
-def _list_answers(found: Sequence[FloatArray | None]) -> tuple[tuple[int, ...] | None, ...]:
-    return tuple(None if one is None else tuple(one.argmax(axis=1).tolist()) for one in found)
 
 
 def _list_ahead(
@@ -232,10 +230,21 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
             "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
             "best found until then"
         )
-    warnings += warn_of_largest_class(_list_tested(ending))
+    warnings += [*warn_of_largest_class(_list_tested(ending)), *_warn_of_fewer_rows(ending)]
     if evaluation.skipped:
         warnings.append("the budget did not cover: " + ", ".join(map(name_step, evaluation.skipped)))
     return tuple(warnings)
+
+
+def _warn_of_fewer_rows(ending: Ending) -> list[str]:
+    """That the bag of words was not fitted on every labelled row, if it was not."""
+    available = len(list_labelled_rows(ending.prepared.run.rows))
+    fitted = [one.classifier.fit_rows for one in ending.state.evaluation.candidates if one.name == "bag_of_words"]
+    return [
+        f"the bag of words was fitted on {number:,} of {available:,} labelled rows, because there are many labels"
+        for number in fitted
+        if number < available
+    ]
 
 
 def _list_tested(ending: Ending) -> list[Quality | None]:

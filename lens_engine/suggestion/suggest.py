@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from lens_engine.config import LabelOptions, PresetName, SelectionConfig
 from lens_engine.errors import InvalidInput
@@ -82,6 +83,7 @@ def suggest_for_rows(
         InvalidVerbalizer: a label gives no label word, or two labels give the same word.
     """
     problem = Problem(TaskRequest().complete(examples).task, examples, test)
+    language = find_language(examples)  # takes 100 MiB for a moment, so it comes before what leaves memory behind
     rare = _find_rare(problem)
     labels = LabelOptions(rare="drop") if rare else LabelOptions()
     words = problem.task.verbalizer
@@ -90,7 +92,7 @@ def suggest_for_rows(
     if with_choice:
         wordings = combine_wordings(words, read_templates(templates), read_instructions(("", *instructions)))
         problem = replace(problem, alternatives=wordings.alternatives)
-    plans, words_accuracy, largest_class = _plan_presets(problem, labels)
+    plans, of_words = _plan_presets(problem, labels)
     return Suggestion(
         problem=problem,
         columns=None,
@@ -100,9 +102,10 @@ def suggest_for_rows(
         instructions=instructions,
         label_options=labels,
         plans=plans,
-        words_accuracy=words_accuracy,
-        largest_class=largest_class,
-        language=find_language(examples),
+        words_accuracy=of_words.accuracy,
+        words_rows=of_words.rows,
+        largest_class=of_words.largest_class,
+        language=language,
         warnings=(),
     )
 
@@ -170,10 +173,17 @@ def _with_labels(preset: PresetName, labels: LabelOptions) -> SelectionConfig:
     return PRESETS[preset].model_copy(update={"labels": labels})
 
 
-def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetPlan, ...], float | None, float | None]:
-    """A plan for each preset; then, as in an estimate of `quick`, the cross-validated accuracy of a bag of words, and
-    the share of the largest class."""
-    plans, words_accuracy, largest_class = list[PresetPlan](), None, None
+class _OfWords(NamedTuple):
+    """What a bag of words reaches, as `Suggestion` has it."""
+
+    accuracy: float | None = None
+    rows: int | None = None
+    largest_class: float | None = None
+
+
+def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetPlan, ...], _OfWords]:
+    """A plan for each preset; then what a bag of words reaches, as in an estimate of `quick`."""
+    plans, of_words = list[PresetPlan](), _OfWords()
     for preset in PRESETS:
         config = _with_labels(preset, labels)
         try:
@@ -184,9 +194,9 @@ def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetP
         plans.append(PresetPlan(preset, _count_rows(rows), warnings=rows.warnings))
         if preset == "quick":
             labelled = list_labelled_rows(rows)
-            words_accuracy = estimate_by_words(labelled, rows.task)
-            largest_class = share_of_largest(labelled, rows.task)
-    return tuple(plans), words_accuracy, largest_class
+            found, largest = estimate_by_words(labelled, rows.task), share_of_largest(labelled, rows.task)
+            of_words = _OfWords(found.accuracy, found.rows_if_fewer(len(labelled)), largest)
+    return tuple(plans), of_words
 
 
 def _count_rows(rows: SplitRows) -> dict[str, int]:

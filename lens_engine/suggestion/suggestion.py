@@ -49,6 +49,7 @@ class Suggestion:
     label_options: LabelOptions  #: options of the selection: whether rare labels are left out
     plans: tuple[PresetPlan, ...]
     words_accuracy: float | None  #: cross-validated accuracy of a bag of words; None if the rows do not suffice
+    words_rows: int | None  #: number of labelled rows that it was judged on; None for all
     largest_class: float | None  #: share of the largest class among the same rows
     language: Language | None
     warnings: tuple[str, ...]  #: of the reading of the file
@@ -65,7 +66,8 @@ class Suggestion:
         """What a bag of words reaches beside the largest class, in two sentences; None if the rows do not suffice."""
         if self.words_accuracy is None:
             return None
-        return advise_by_words(self.words_accuracy, self.largest_class, "all labelled rows")
+        rows = "all labelled rows" if self.words_rows is None else f"{self.words_rows:,} of the labelled rows"
+        return advise_by_words(self.words_accuracy, self.largest_class, rows)
 
     def __repr__(self) -> str:
         where = ""

@@ -1,8 +1,9 @@
-"""The reader keeps no memory of work that is done."""
+"""The reader keeps no memory of work that is done, and imports nothing in vain."""
 
 import platform
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -25,3 +26,26 @@ print(resident() - before)
 def test_memory_below_a_block_in_use_is_given_back() -> None:
     shown = subprocess.run([sys.executable, "-c", _FILL_AND_GIVE_BACK], capture_output=True, check=True, text=True)
     assert int(shown.stdout) < 20
+
+
+_FIT = """
+from app.lean_imports import leave_pandas_out
+leave_pandas_out()
+import sys
+import numpy as np
+from lens_engine.classifier.bag_of_words import estimate_accuracy
+from lens_engine.classifier.quality import measure_macro_f1
+from lens_engine.rows.near_duplicates import find_near_duplicates
+from lens_engine.types import Example
+gold = np.arange(20) % 2
+texts = [("good film", "bad play")[label] for label in gold]
+assert estimate_accuracy(texts, gold, 2).accuracy == measure_macro_f1(gold, gold) == 1.0
+find_near_duplicates([Example(row, text, str(row)) for row, text in enumerate(dict.fromkeys(texts))])
+print([name for name in ("pandas", "pyarrow") if name in sys.modules])
+"""
+
+
+@pytest.mark.skipif(find_spec("pandas") is None, reason="pandas is not installed, so nothing imports it")
+def test_scikit_learn_works_without_the_pandas_that_is_installed() -> None:
+    shown = subprocess.run([sys.executable, "-c", _FIT], capture_output=True, check=True, text=True)
+    assert shown.stdout.strip() == "[]"

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from lens_engine.classifier import bag_of_words
-from lens_engine.classifier.bag_of_words import WordRegression, estimate_accuracy, fit_bag_of_words
+from lens_engine.classifier import bag_of_words, log_probs
+from lens_engine.classifier.bag_of_words import WordRegression, estimate_accuracy, fit_bag_of_words, pick_rows
+from lens_engine.classifier.quality import RowFigures
 from lens_engine.types import FloatArray, IndexArray
 
 WORDS = ("rain", "sun", "snow")
@@ -121,6 +122,65 @@ def test_estimate_for_many_labels_is_as_small_as_the_fit() -> None:
     texts = [" ".join(spell(row % 300 * 20 + word) for word in range(20)) for row in range(600)]
 
     assert peak_of(lambda: estimate_accuracy(texts, np.arange(600) % 200, 200)) < 80
+
+
+def test_many_rows_of_many_labels_are_fitted_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bag_of_words, "_MOST_SCORES", 60)
+
+    found = fit_bag_of_words(TEXTS, GOLD, 3)
+
+    alone = fit_bag_of_words(TEXTS[:20], GOLD[:20], 3)  # the labels take turns, so each has its share of the first rows
+    assert found.num_rows == 20
+    assert (found.regression, found.held_out.dtype) == (alone.regression, np.float32)
+    np.testing.assert_array_equal(found.held_out[:20], alone.held_out.astype(np.float32))
+    np.testing.assert_array_equal(found.held_out[20:], alone.regression.class_log_probs(TEXTS[20:]).astype(np.float32))
+
+
+def test_memory_of_a_fit_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, labels = 20_000, 200
+    texts, gold = [spell(row % labels) for row in range(rows)], np.arange(rows) % labels
+    monkeypatch.setattr(bag_of_words, "_MOST_GRID_ROWS", 200)
+    monkeypatch.setattr(bag_of_words, "_MOST_SCORES", 200_000)
+    held_out = 4 * rows * labels / 2**20
+
+    assert peak_of(lambda: fit_bag_of_words(texts, gold, labels)) < held_out + 40  # the fit of all takes 180 MiB
+
+
+def test_estimate_is_of_as_many_rows_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = estimate_accuracy(TEXTS[:15], GOLD[:15], 3)
+    monkeypatch.setattr(bag_of_words, "_MOST_ESTIMATE_SCORES", 45)
+
+    found = estimate_accuracy(TEXTS, GOLD, 3)
+
+    assert (found, found.num_rows) == (whole, 15)
+    assert (found.rows_if_fewer(30), found.rows_if_fewer(15)) == (15, None)
+
+
+def test_each_label_has_its_share_of_the_rows_of_a_fit() -> None:
+    gold = np.array([0] * 60 + [1] * 30 + [2] * 10)
+
+    found = pick_rows(gold, 20)
+
+    assert found.tolist() == [*range(12), *range(60, 66), 90, 91]
+    assert pick_rows(gold, 500).tolist() == list(range(100))
+
+
+def test_texts_are_classified_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels, rows = 200, 20_000
+    texts, gold = [spell(row % labels) for row in range(rows)], np.arange(rows) % labels
+    weights = tuple(tuple(row) for row in np.eye(labels).tolist())
+    terms = tuple(sorted(map(spell, range(labels))))
+    words = WordRegression(terms=terms, idf=(1.0,) * labels, weights=weights, intercepts=(0.0,) * labels)
+    found = words.class_log_probs(texts)
+    whole = found.nbytes / 2**20
+
+    assert peak_of(lambda: words.class_log_probs(texts)) < 2.2 * whole  # at once it takes three times as much
+    assert peak_of(lambda: words.judge(texts, gold)) < 1.2 * whole
+    for one, other in zip(words.judge(texts, gold), RowFigures.of(found, gold), strict=True):
+        np.testing.assert_array_equal(one, other)
+    monkeypatch.setattr(log_probs, "BLOCK_ROWS", rows)
+    np.testing.assert_array_equal(found, words.class_log_probs(texts))
+    assert peak_of(lambda: words.class_log_probs(texts)) > 2.2 * whole
 
 
 def test_terms_of_single_rows_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:

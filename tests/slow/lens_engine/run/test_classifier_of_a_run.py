@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lens_engine.classifier import bag_of_words
 from lens_engine.classifier.candidates import Candidate, choose_candidate
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
@@ -81,6 +82,21 @@ def test_every_candidate_is_tested_the_cheapest_first(whole: SelectionResult) ->
     assert {one.test.n for one in whole.tested if one.test} == {60}
     assert {one.cross_validated.n for one in whole.tested} == {80}
     assert [one.tokens_per_input for one in whole.tested] == sorted(one.tokens_per_input for one in whole.tested)
+
+
+def test_bag_of_words_of_some_rows_says_so(
+    whole: SelectionResult, select: Callable[..., SelectionResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    available = next(one.fit_rows for one in whole.tested if one.name == "bag_of_words")
+    monkeypatch.setattr(bag_of_words, "_MOST_SCORES", 200)
+
+    result = select(classifier={"kind": "bag_of_words", "fit_rows": 80})
+
+    (tested,) = result.tested
+    assert (tested.fit_rows, tested.cross_validated.n) == (100, 80)
+    told = f"the bag of words was fitted on 100 of {available} labelled rows, because there are many labels"
+    assert told in result.warnings
+    assert not any("the bag of words was fitted on" in one for one in whole.warnings)
 
 
 def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[..., SelectionResult]) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from lens_engine.classifier.candidates import Candidate
 from lens_engine.classifier.largest_class import advise_by_words, warn_of_largest_class
-from lens_engine.classifier.quality import Quality, measure_quality, measure_with_intervals
+from lens_engine.classifier.quality import Quality, RowFigures, measure_quality, measure_with_intervals
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import resolve_config
 from lens_engine.pricing.tables import describe_estimate
@@ -47,7 +47,7 @@ def quality(right: int) -> Quality:
 def test_share_is_that_of_the_most_frequent_label_of_the_rows() -> None:
     assert quality(9).largest_class == 0.6
     gold = np.array([0, 1, 1, 2])
-    assert measure_with_intervals(np.log(np.full((4, 3), 1 / 3)), gold).largest_class == 0.5
+    assert measure_with_intervals(RowFigures.of(np.log(np.full((4, 3), 1 / 3)), gold)).largest_class == 0.5
 
 
 @pytest.mark.parametrize(("right", "number"), [((7, 3), 0), ((6, 3), 1), ((), 0)])

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -46,6 +47,17 @@ def test_list_has_an_end_and_equal_rows_keep_their_order() -> None:
     gold = np.array([0] * 1000 + [1] * 1000 + [0] * number)
     found = find_suspicious(log_probs(*rows), gold, range(len(rows)), LABELS)
     assert [one.row for one in found] == list(range(2000, 2000 + MOST_SUSPICIOUS))
+
+
+def test_probabilities_of_many_rows_are_not_copied() -> None:
+    rows, labels = 20_000, 200
+    given = np.full((rows, labels), np.log(1 / labels))
+    find_suspicious(given[:1], np.array([0]), range(1), [str(n) for n in range(labels)])
+    tracemalloc.start()
+    find_suspicious(given, np.arange(rows) % labels, range(rows), [str(n) for n in range(labels)])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.8 * given.nbytes
 
 
 def test_csv_has_the_texts_and_no_formula() -> None:

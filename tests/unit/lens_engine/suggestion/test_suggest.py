@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from lens_engine import estimate_cost, read_examples, resolve_config, suggest
+from lens_engine.classifier import bag_of_words
 from lens_engine.config import LabelOptions
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.presets import PRESETS
 from lens_engine.pricing.estimate import measure_pace
+from lens_engine.pricing.tables import describe_estimate
 from lens_engine.rows.splits import split_examples
 from lens_engine.suggestion.suggest import suggest_for_rows
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
@@ -150,6 +152,17 @@ def test_figures_are_those_of_an_estimate_with_the_same_options(write: Any) -> N
 
     assert len(found.problem.alternatives) == 11
     assert (found.words_accuracy, found.plans[0].cost) == (estimate.words_accuracy, estimate.total)
+
+
+def test_advice_from_some_of_the_rows_says_so(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bag_of_words, "_MOST_ESTIMATE_SCORES", 40)
+    found = suggest(write(make_rows()))
+
+    estimate = estimate_cost(found.problem, TableScorer(), resolve_config("quick"))
+
+    assert (found.words_rows, estimate.words_rows) == (20, 20)
+    assert str(found.advice).startswith("A bag of words on 20 of the labelled rows has an accuracy of ")
+    assert describe_estimate(estimate)[-1].startswith("A bag of words on 20 of the labelled rows of this run has ")
 
 
 def test_rows_are_suggested_for_as_their_file_is(write: Any) -> None:
