@@ -62,6 +62,15 @@ def count_demonstrations(run: Run, form: PromptForm) -> int:
     return form.nearest + run.config.num_demonstrations * (form.kind != "nearest")
 
 
+def describe_sample(run: Run) -> list[str]:
+    """A warning where the pool is a sample."""
+    pool, left_out = run.drawn_pool
+    if not left_out:
+        return []
+    rows = len(pool.rows)
+    return [f"examples of an input are found among {rows:,} rows, a random sample of {rows + left_out:,}"]
+
+
 def _plan(num_forms: int, num_rows: int) -> list[Rung]:
     return plan_rungs(num_forms, num_rows, _HALVINGS, 1)
 

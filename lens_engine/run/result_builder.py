@@ -24,6 +24,7 @@ from lens_engine.result import (
     Verdict,
 )
 from lens_engine.run.asking import describe_asking
+from lens_engine.run.forms import describe_sample
 from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.provenance import describe_provenance
 from lens_engine.run.shown_examples import show_examples
@@ -223,6 +224,8 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
             "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
             "best found until then"
         )
+    if evaluation.forms:
+        warnings += describe_sample(ending.prepared.run)
     warnings += warn_of_largest_class(_list_tested(ending))
     if evaluation.skipped:
         warnings.append("the budget did not cover: " + ", ".join(map(name_step, evaluation.skipped)))
