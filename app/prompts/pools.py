@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, delete, func, insert, literal, or_, select, update
@@ -26,13 +27,14 @@ class VersionedPool:
     owner_id: str
     name: str
     version: int
+    created_at: datetime
     digest: str  #: of the copy
     num_rows: int
 
     @property
     def source(self) -> PoolSource:
-        # A version never changes, so its pool does not either.
-        key = ("prompt", self.owner_id, self.name, str(self.version))
+        # A version never changes, so its pool does not either; but after a restore another one may have its number.
+        key = ("prompt", self.owner_id, self.name, str(self.version), self.created_at.isoformat())
         return PoolSource(key, self.num_rows, self.load)
 
     def load(self) -> Pool:
@@ -73,8 +75,8 @@ def find_pool(services: Services, content: PromptContent, version: PromptVersion
     """The pool of a version with this content; None where no prompt finds examples for an input."""
     if content.pool_digest is None:
         return None
-    num_rows = version.summary["pool_rows"]
-    return VersionedPool(services, version.owner_id, version.name, version.version, content.pool_digest, num_rows)
+    own = (version.owner_id, version.name, version.version, version.created_at)
+    return VersionedPool(services, *own, content.pool_digest, version.summary["pool_rows"])
 
 
 class CopiedPool(NamedTuple):

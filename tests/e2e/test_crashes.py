@@ -24,7 +24,7 @@ WORDINGS: dict[str, Any] = {
 }
 AFTER_THE_CHOICE = 8
 """A call of the scorer in the filter: the choice among these four wordings has seven."""
-PHASES: dict[str, tuple[int, str, int | None]] = {"wording": (3, "wording", None), "forms": (20, "evaluate", 3)}
+PHASES = {"wording": (3, "wording", 1), "forms": (20, "evaluate", 3)}
 """A call of the scorer in each phase of a selection with these wordings, the phase, and its step."""
 
 _RESUMED = re.compile(r"resumes after step \d of search")
@@ -50,24 +50,22 @@ def test_a_killed_worker_s_selection_is_finished_by_the_next(lens: Stack) -> Non
     lens.check_invariants()
 
 
-@pytest.mark.parametrize("who", ["worker", "work-horse"])
 @pytest.mark.parametrize(("call", "phase", "step"), PHASES.values(), ids=PHASES)
-def test_a_selection_killed_in_a_phase_ends_with_the_same_digest(
-    lens: Stack, call: int, phase: str, step: int | None, who: str
+def test_a_worker_killed_in_a_phase_leaves_a_selection_that_ends_with_the_same_digest(
+    lens: Stack, call: int, phase: str, step: int
 ) -> None:
     lens.hold_from(call)
-    worker = lens.start_worker(LENS_LEASE_SECONDS="3600" if who == "work-horse" else "3")
+    worker = lens.start_worker()
     selection_id = lens.submit(**WORDINGS)
 
     def is_there() -> bool:
         progress = lens.get(selection_id)["progress"] or {}
-        return (progress.get("phase"), progress.get("step")) == (phase, step or progress.get("step"))
+        return (progress.get("phase"), progress.get("step")) == (phase, step)
 
     until(is_there, f"{phase} is under way")
-    (worker if who == "worker" else worker.wait_for_horse()).kill()
+    worker.kill()
     lens.let_go()
-    if who == "worker":
-        lens.start_worker()
+    lens.start_worker()
     selection = lens.wait_until_done(selection_id, seconds=150)
 
     assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 2)

@@ -124,6 +124,23 @@ def test_earlier_version_has_its_pool_again(client: TestClient, triage: str) -> 
 
 
 @pytest.mark.usefixtures("triage")
+def test_version_that_has_its_number_after_a_restore_has_a_pool_of_its_own(
+    client: TestClient, database: Database
+) -> None:
+    add(client, 1, ADDED)
+    assert rendered_rows(client)[-1] == 60
+    for statement in (  # as a backup has it that was made before the change
+        "DELETE FROM prompt_examples",
+        "UPDATE prompts SET version = 1",
+        "DELETE FROM prompt_versions WHERE version = 2",
+    ):
+        run_sql(database, statement)
+    add(client, 1, {"text": "quite another thing", "label": "positive"})
+    prompt = client.post("/prompts/triage/render", json={"input": TEXT}).json()["prompts"][0]["prompt"]
+    assert ADDED["text"] not in prompt
+
+
+@pytest.mark.usefixtures("triage")
 def test_one_of_several_changes_at_once_is_made(client: TestClient) -> None:
     with ThreadPoolExecutor(6) as threads:
         adding = [threads.submit(add, client, 1, {**ADDED, "text": f"late {number}"}) for number in range(3)]

@@ -79,9 +79,7 @@ def test_full_pool_says_its_limit_and_the_way_out(lens: Stack, mail: str) -> Non
     refused, version = None, 1
     while refused is None:
         examples = [{"text": f"letter {version} {'i' * number}", "label": "good"} for number in range(1, 201)]
-        answer = lens.client.post(
-            f"{mail}/examples", json={"examples": examples}, headers={"If-Match": f'"{version}"'}
-        )
+        answer = lens.client.post(f"{mail}/examples", json={"examples": examples}, headers={"If-Match": f'"{version}"'})
         version += 1
         refused = None if answer.status_code == 200 else answer
     assert (refused.status_code, refused.json()["code"]) == (413, "pool-full")
