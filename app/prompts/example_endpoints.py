@@ -55,7 +55,7 @@ async def list_prompt_examples(asked: AskedDep, indexes: IndexesDep, page: PageD
     found = await run_in_threadpool(asked.read)
     if isinstance(found, Response):
         return found
-    listed = found.pool and await run_in_threadpool(_read_rows, indexes, found.pool)
+    listed = None if found.pool is None else await run_in_threadpool(_read_rows, indexes, found.pool)
     return asked.answer_with(found, _show_page(found, listed, page, last))
 
 

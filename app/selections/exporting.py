@@ -34,7 +34,7 @@ class Export:
     def answer(self, format: ExportName, measured: MeasuredForm | None) -> Response:
         """The file, or an archive of files, with what an evaluation found of its form."""
         if format == FOLDER:
-            content = pack(write_folder(self.source, self.pool and self.pool.load()))
+            content = pack(write_folder(self.source, None if self.pool is None else self.pool.load()))
             headers = {
                 "Content-Disposition": 'attachment; filename="prompt.zip"',
                 "X-Format-Matches-Evaluation": "true",
