@@ -179,7 +179,8 @@ class Settings(ModelSettings):
         256,
         ge=1,
         description="Size of the pools that an API process holds in memory, with the indexes in which it finds the "
-        "examples of an input; those that nobody asked for the longest time are read anew (MiB).",
+        "examples of an input; those that nobody asked for the longest time are read anew (MiB). The newest is held "
+        "whatever its size.",
     )
 
     # HTTP.

@@ -1,6 +1,6 @@
 """Routes of the examples of a name: rows are added to its pool and taken out. Decisions are in `examples.py`."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response, status
 from starlette.concurrency import run_in_threadpool
@@ -15,9 +15,10 @@ from app.models import PromptVersion
 from app.prompts.asking import READ, AskedDep, ChangeDep, NameDep, present
 from app.prompts.dataset import CopyingExamples
 from app.prompts.examples import Learning
+from app.prompts.pools import VersionedPool
 from app.prompts.schemas import MOST_ADDED, ExamplesBody, Note, PromptExampleOut, PromptExamplePage, PromptVersionOut
 from app.prompts.service import NamedAnswers
-from app.selections.indexes import IndexesDep
+from app.selections.indexes import Indexes, IndexesDep
 from app.web.etag import version_etag
 from app.web.openapi import named, refusals, sends
 from app.web.parameters import read_last_number
@@ -54,21 +55,34 @@ async def list_prompt_examples(asked: AskedDep, indexes: IndexesDep, page: PageD
     found = await run_in_threadpool(asked.read)
     if isinstance(found, Response):
         return found
-    pool = None
-    if found.pool is not None:
-        pool = indexes.held(found.pool.source.key) or await run_in_threadpool(found.pool.load)
-    return asked.answer_with(found, _show_page(found, pool, page, last))
+    listed = None if found.pool is None else await run_in_threadpool(_read_rows, indexes, found.pool)
+    return asked.answer_with(found, _show_page(found, listed, page, last))
 
 
-def _show_page(found: NamedAnswers, pool: Pool | None, page: Page, last: int | None) -> PromptExamplePage:
-    rows = [] if pool is None else [row for row in pool.rows if last is None or row.row > last]
-    first_added = 0 if found.pool is None else found.pool.first_added
+class _Listed(NamedTuple):
+    """The rows of a pool, and the number from which added ones are counted."""
+
+    pool: Pool
+    first_added: int
+
+
+def _read_rows(indexes: Indexes, versioned: VersionedPool) -> _Listed:
+    with versioned.services.database.session_scope() as session:
+        first_added = versioned.find_first_added(session)
+    return _Listed(indexes.held(versioned.source.key) or versioned.load(), first_added)
+
+
+def _show_page(found: NamedAnswers, listed: _Listed | None, page: Page, last: int | None) -> PromptExamplePage:
+    if listed is None:
+        return PromptExamplePage(**found.about, pool_rows=None, items=[], next=None)
+    pool, first_added = listed
+    rows = [row for row in pool.rows if last is None or row.row > last]
     items = [
         PromptExampleOut(row=one.row, text=one.text, label=one.label, added=one.row >= first_added)
         for one in rows[: page.limit]
     ]
     follow = encode_cursor(str(items[-1].row)) if len(rows) > page.limit else None
-    return PromptExamplePage(**found.about, pool_rows=pool and len(pool.rows), items=items, next=follow)
+    return PromptExamplePage(**found.about, pool_rows=len(pool.rows), items=items, next=follow)
 
 
 @router.post(

@@ -4,9 +4,11 @@ Each change is a version of the name. The rows are checked before the name is lo
 of a second.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from sqlalchemy.orm import Session
 
 from app.errors import ExampleInUse, NoPool, NotFound, PoolFull, PreconditionFailed
 from app.lifecycle.quota import lock_owner
@@ -18,6 +20,12 @@ from app.prompts.schemas import ExamplesBody
 from app.prompts.service import Change, NamedAnswers, Said
 from app.selections.indexes import Indexes
 from lens_engine.retrieval.pool import MOST_POOL_ROWS, Pool, PoolRow
+
+MOST_ROWS = MOST_POOL_ROWS + 5_000
+"""Number of rows that the pool of a name may have: more than a run takes, so that it can learn from the first day."""
+
+_Alter = Callable[[Session, VersionedPool, Changes], Changes]
+"""From the changes of the pool in the version before to those in the next one."""
 
 _NO_POOL = (
     "every prompt of this name shows the same support examples, so added rows would change none; start a new selection "
@@ -42,24 +50,26 @@ class Learning:
             PreconditionRequired, PreconditionFailed, NotFound: as `Condition.check`.
             OwnerFull: as `Change.add`.
         """
-        found, versioned, pool = self._read()
+        found, pool = self._read()
         new = len(body.examples)
-        if len(pool.rows) + new > MOST_POOL_ROWS:
+        if len(pool.rows) + new > MOST_ROWS:
             raise PoolFull(
-                f"the pool has {len(pool.rows):,} rows, and with {new:,} more it would have more than "
-                f"{MOST_POOL_ROWS:,}; take rows out, or start a new selection from a dataset of them"
+                f"the pool has {len(pool.rows):,} rows, and with {new:,} more it would have more than {MOST_ROWS:,}; "
+                f"take rows out (DELETE /prompts/{self.change.name}/examples/{{row}}), or start a new selection from "
+                f"all of them (POST /prompts/{self.change.name}/dataset), which takes {MOST_POOL_ROWS:,} at most"
             )
         check_examples(body.examples, Known.of(found, pool), self.change.services.settings)
 
-        def alter(first_row: int) -> Changes:
+        def alter(session: Session, versioned: VersionedPool, before: Changes) -> Changes:
+            first_row = pools.find_next_row(session, versioned)
             added = {
                 row: PoolRow(row=row, text=one.text, label=one.label)
                 for row, one in enumerate(body.examples, first_row)
             }
-            return {**versioned.changes, **added}
+            return {**before, **added}
 
         about = {"pool_rows": len(pool.rows) + new, "added": new, "taken_out": 0}
-        return self._write(found, versioned, alter, about, body.note)
+        return self._write(found, alter, about, body.note)
 
     def take_out(self, row: int, note: str | None) -> PromptVersion:
         """Take a row out of the pool.
@@ -70,7 +80,7 @@ class Learning:
             NoPool: there is no pool.
             PreconditionRequired, PreconditionFailed, OwnerFull: as `add`.
         """
-        found, versioned, pool = self._read()
+        found, pool = self._read()
         if row not in pool.places:
             raise NotFound(f"the pool of this name has no row {row}")
         if row in Known.of(found, pool).shown:
@@ -80,13 +90,15 @@ class Learning:
             )
         if len(pool.rows) == 1:
             raise ExampleInUse(f"row {row} is the last one of the pool; add another one first")
-        after = {number: one for number, one in versioned.changes.items() if number != row}
-        if row < versioned.first_added:
-            after[row] = None
-        about = {"pool_rows": len(pool.rows) - 1, "added": 0, "taken_out": 1}
-        return self._write(found, versioned, lambda _: after, about, note)
 
-    def _read(self) -> tuple[NamedAnswers, VersionedPool, Pool]:
+        def alter(session: Session, versioned: VersionedPool, before: Changes) -> Changes:
+            after = {number: one for number, one in before.items() if number != row}
+            return {**after, row: None} if row < versioned.find_first_added(session) else after
+
+        about = {"pool_rows": len(pool.rows) - 1, "added": 0, "taken_out": 1}
+        return self._write(found, alter, about, note)
+
+    def _read(self) -> tuple[NamedAnswers, Pool]:
         """What the name says now, if the client may change it."""
         change = self.change
         with change.services.database.session_scope() as session:
@@ -95,18 +107,12 @@ class Learning:
             found = service.read(change.services, session, change.owner_id, change.name)
         if found.pool is None:
             raise NoPool(_NO_POOL)
-        return found, found.pool, self.indexes.held(found.pool.source.key) or found.pool.load()
+        return found, self.indexes.held(found.pool.source.key) or found.pool.load()
 
-    def _write(
-        self,
-        found: NamedAnswers,
-        versioned: VersionedPool,
-        alter: Callable[[int], Changes],
-        about: dict[str, Any],
-        note: str | None,
-    ) -> PromptVersion:
-        """Make the next version. `alter`: from the number of the next row that is added to the changes of the pool."""
-        change, version = self.change, found.version
+    def _write(self, found: NamedAnswers, alter: _Alter, about: Mapping[str, Any], note: str | None) -> PromptVersion:
+        """Make the next version."""
+        change, version, versioned = self.change, found.version, found.pool
+        assert versioned is not None
         with change.services.database.session_scope() as session:
             lock_owner(session, change.owner_id, change.services.settings)
             prompt = repository.lock_name(session, change.owner_id, change.name)
@@ -116,6 +122,7 @@ class Learning:
                     f"the name has version {prompt.version} by now; look at it, and send its `ETag`"
                 )
             assert version.selection_id is not None
-            after = alter(pools.find_next_row(session, versioned))
+            before = versioned.list_changes(session)
+            after = alter(session, versioned, before)
             said = Said(version.selection_id, {**version.summary, **about}, found.content, after)
-            return change.add(session, prompt, said, versioned.changes, note)
+            return change.add(session, prompt, said, before, note)

@@ -1,7 +1,8 @@
 """The pool of a version of a name: the copy of that of a selection, with the rows that were added or taken out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, delete, func, insert, literal, or_, select, update
@@ -9,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import NotFound
 from app.lifecycle.pools import unpack_pool
-from app.models import Prompt, PromptContent, PromptExample, PromptPool, StoredPool
+from app.models import Prompt, PromptContent, PromptExample, PromptPool, PromptVersion, StoredPool
 from app.selections.indexes import PoolSource
 from app.services import Services
 from lens_engine.retrieval.pool import Pool, PoolRow
@@ -20,26 +21,20 @@ Changes = Mapping[int, PoolRow | None]
 
 @dataclass(frozen=True, slots=True)
 class VersionedPool:
-    """The pool of a version, before its rows are read."""
+    """The pool of a version, before its rows are read. Most requests find them in memory."""
 
     services: Services
     owner_id: str
     name: str
     version: int
+    created_at: datetime
     digest: str  #: of the copy
-    num_copied: int
-    first_added: int  #: number from which added rows are counted
-    changes: Changes = field(default_factory=dict)
-
-    @property
-    def num_rows(self) -> int:
-        added = sum(row is not None for row in self.changes.values())
-        return self.num_copied + 2 * added - len(self.changes)
+    num_rows: int
 
     @property
     def source(self) -> PoolSource:
-        # A version never changes, so its pool does not either.
-        key = ("prompt", self.owner_id, self.name, str(self.version))
+        # A version never changes, so its pool does not either; but after a restore another one may have its number.
+        key = ("prompt", self.owner_id, self.name, str(self.version), self.created_at.isoformat())
         return PoolSource(key, self.num_rows, self.load)
 
     def load(self) -> Pool:
@@ -49,9 +44,25 @@ class VersionedPool:
         """
         with self.services.database.session_scope() as session:
             data = session.scalar(select(PromptPool.data).where(*_is(self.owner_id, self.name, self.digest)))
+            changes = self.list_changes(session)
         if data is None:
             raise NotFound("the prompt with this name was deleted meanwhile")
-        return apply_changes(unpack_pool(data), self.changes)
+        return apply_changes(unpack_pool(data), changes)
+
+    def list_changes(self, session: Session) -> dict[int, PoolRow | None]:
+        return list_changes(session, self.owner_id, self.name, self.version)
+
+    def find_first_added(self, session: Session) -> int:
+        """The number from which added rows are counted.
+
+        Raises:
+            NotFound: the name was deleted meanwhile.
+        """
+        own = _is(self.owner_id, self.name, self.digest)
+        first = session.scalar(select(PromptPool.first_added).where(*own))
+        if first is None:
+            raise NotFound("the prompt with this name was deleted meanwhile")
+        return first
 
 
 def apply_changes(pool: Pool, changes: Changes) -> Pool:
@@ -60,16 +71,12 @@ def apply_changes(pool: Pool, changes: Changes) -> Pool:
     return Pool(rows=tuple(row for _, row in sorted(rows.items()) if row is not None))
 
 
-def find_pool(services: Services, session: Session, content: PromptContent, version: int) -> VersionedPool | None:
+def find_pool(services: Services, content: PromptContent, version: PromptVersion) -> VersionedPool | None:
     """The pool of a version with this content; None where no prompt finds examples for an input."""
     if content.pool_digest is None:
         return None
-    own = _is(content.owner_id, content.name, content.pool_digest)
-    num_copied, first = session.execute(select(PromptPool.num_rows, PromptPool.first_added).where(*own)).one()
-    changes = list_changes(session, content.owner_id, content.name, version)
-    return VersionedPool(
-        services, content.owner_id, content.name, version, content.pool_digest, num_copied, first, changes
-    )
+    own = (version.owner_id, version.name, version.version, version.created_at)
+    return VersionedPool(services, *own, content.pool_digest, version.summary["pool_rows"])
 
 
 class CopiedPool(NamedTuple):
@@ -140,7 +147,7 @@ def find_next_row(session: Session, pool: VersionedPool) -> int:
     """The number of the next row that is added to a name: one that none of its versions had."""
     own = _of_name(pool.owner_id, pool.name)
     last = session.scalar(select(func.max(PromptExample.row)).where(*own))
-    return max(pool.first_added, -1 if last is None else last + 1)
+    return max(pool.find_first_added(session), -1 if last is None else last + 1)
 
 
 def delete_pools(session: Session, owner_id: str, name: str) -> None:

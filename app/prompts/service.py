@@ -180,7 +180,7 @@ def read(services: Services, session: Session, owner_id: str, name: str) -> Name
         NotFound: there is no such name.
     """
     version, content = _found(repository.read_current(session, owner_id, name))
-    pool = pools.find_pool(services, session, content, version.version)
+    pool = pools.find_pool(services, content, version)
     model, path = version.summary.get("model"), f"/prompts/{name}"
     source = None if pool is None else pool.source
     answers = Answers(version.selection_id or "", path, content.result, model, source)

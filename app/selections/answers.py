@@ -102,7 +102,8 @@ class Answers:
             answer = SupportExamples.model_validate(self._pick(use))
         except ValidationError as error:
             raise NoResult(OTHER_RELEASE) from error
-        return Export(Source.of_answer(self._read_task(), answer, self.model), self._load_pool)
+        pool = self.pool if answer.form.nearest else None
+        return Export(Source.of_answer(self._read_task(), answer, self.model), pool)
 
     def make_classifier(self, use: Use | None, *, is_fixed: bool = False) -> AskedPrompt:
         """The prompt for a use as a classifier, of any form.
@@ -118,7 +119,7 @@ class Answers:
             best = SupportExamples.model_validate(self._pick(use))
             answer = best.plain if is_fixed else best
             origin = Provenance.model_validate(stored.get("provenance"))
-            pool = self._load_pool() if answer.form.nearest else None
+            pool = self.pool.load() if answer.form.nearest and self.pool is not None else None
             prompt = PromptOfAnswer(
                 record, answer, origin, pool, stored.get("most_tokens"), stored.get("opening_tokens") or 0
             )
@@ -181,9 +182,6 @@ class Answers:
     def _about_form(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         form = read_form(answer)
         return {"form": form, "pool_rows": self.pool.num_rows if form.nearest and self.pool is not None else None}
-
-    def _load_pool(self) -> Pool | None:
-        return None if self.pool is None else self.pool.load()
 
     def _read_task(self) -> TaskRecord:
         try:

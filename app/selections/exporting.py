@@ -1,17 +1,16 @@
 """Support examples as a file that another tool loads."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from app.selections.indexes import PoolSource
 from app.selections.measured_forms import MeasuredForm
 from lens_engine.exports import FORMATS, ExportName, Source, write_export
-from lens_engine.exports.folder import ZIP_TYPE, pack, write_folder
+from lens_engine.exports.folder import FOLDER, ZIP_TYPE, pack, write_folder
 from lens_engine.predicting.subject import digest_prompt
 from lens_engine.result import SupportExamples
-from lens_engine.retrieval.pool import Pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,23 +18,23 @@ class Export:
     """Support examples that are exported."""
 
     source: Source
-    load_pool: Callable[[], Pool | None]
+    pool: PoolSource | None  #: None where the prompt finds no examples
 
     @property
     def digest(self) -> str:
         """Of the prompt, as evaluations name it."""
         return digest_prompt(self.source.task, self.source.answer)
 
-    @property
-    def version(self) -> str:
-        """Text that differs whenever a file differs."""
-        source = self.source
-        return f"{source.task.model_dump_json()}{source.answer.model_dump_json()}{source.model}{source.best}"
+    def version(self, format: ExportName) -> str:
+        """Text that differs whenever a file of this format differs."""
+        source, pool = self.source, self.pool if format == FOLDER else None
+        rows = "" if pool is None else " ".join(pool.key)
+        return f"{source.task.model_dump_json()}{source.answer.model_dump_json()}{source.model}{source.best}{rows}"
 
     def answer(self, format: ExportName, measured: MeasuredForm | None) -> Response:
         """The file, or an archive of files, with what an evaluation found of its form."""
-        if format == "folder":
-            content = pack(write_folder(self.source, self.load_pool()))
+        if format == FOLDER:
+            content = pack(write_folder(self.source, None if self.pool is None else self.pool.load()))
             headers = {
                 "Content-Disposition": 'attachment; filename="prompt.zip"',
                 "X-Format-Matches-Evaluation": "true",

@@ -35,9 +35,10 @@ class PoolSource:
 
 
 class Indexes:
-    """The pools that were asked for last, as many as fit into a number of bytes. Threads may share it.
+    """The pools that were asked for last: all that fit into a number of bytes, and at least one. Threads may share it.
 
-    One thread makes an index after another, so that many new ones at once take neither all threads nor all memory.
+    A pool that is too large by itself is held until another one is made: each request would make it anew otherwise. One
+    thread makes an index after another, so that many new ones at once take neither all threads nor all memory.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -91,13 +92,13 @@ class Indexes:
             raise
         with self._lock:
             self._sizes[source.key] = size
-            self._make_room()
+            self._make_room(source.key)
         return pool
 
-    def _make_room(self) -> None:
-        """Forget the pools that nobody asked for the longest time; one that is too large by itself too."""
+    def _make_room(self, newest: PoolKey) -> None:
+        """Forget the pools that nobody asked for the longest time, but not the newest."""
         taken = sum(self._sizes.values())
-        for key in [key for key in self._held if key in self._sizes]:
+        for key in [key for key in self._held if key in self._sizes and key != newest]:
             if taken <= self._most_bytes:
                 return
             taken -= self._sizes.pop(key)

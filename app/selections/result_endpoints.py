@@ -141,7 +141,7 @@ def answer_export(
     export: Export, format: ExportName, if_none_match: str | None, measured: MeasuredForm | None
 ) -> Response:
     """The file, or 304. The same prompt in the same format is the same file until an evaluation says more of it."""
-    etag = make_etag(f"export-{format}", export.version, str(measured and measured.id))
+    etag = make_etag(f"export-{format}", export.version(format), str(measured and measured.id))
     if is_known(if_none_match, etag):
         return answer_unchanged(etag, REVALIDATED)
     return answer_with_etag(etag, export.answer(format, measured), REVALIDATED)

@@ -14,6 +14,7 @@ from benchmarks.load.client import Connection
 from benchmarks.load.floods import FLOODS, probe
 from benchmarks.load.measures import Peak, Times, ratios
 from benchmarks.load.names import finish_selections, read_bare, switch_and_read
+from benchmarks.load.renders import name_prompts, render_both
 from benchmarks.load.scenarios import Submitted, poll, submit_at_rate, upload_at_once, uploading
 from benchmarks.load.servers import Server, Servers, running_servers
 
@@ -73,6 +74,18 @@ async def measure_names(servers: Servers, readers: int, seconds: float) -> None:
     _say(f"{readers} readers of a name: {found.times.describe()}")
     _say(f"  {len(found.versions)} versions read, {found.mixtures} mixtures; lens / bare: {ratios(found.times, bare)}")
     _say("goals: no mixture, no 5xx, p99 at most x3")
+
+
+async def measure_renders(servers: Servers, readers: int, seconds: float, pool_rows: int) -> None:
+    """Readers of a prompt that finds examples for each input, and as many of a fixed one at the same time."""
+    ids = (await _submit_some(servers.lens))[:2]
+    name_prompts(servers, ids, pool_rows)
+    found = await render_both(servers.lens, ids, readers, seconds)
+    for form, times in found.items():
+        _say(f"{readers // 2} readers of a {form} prompt: {times.describe()}")
+    peak = servers.lens.peak_bytes() / _MIB
+    _say(f"  nearest / fixed: {ratios(found['nearest'], found['fixed'])}; memory at most {peak:.0f} MiB")
+    _say("goals: no 5xx, p99 at most x3, memory at most 600 MiB")
 
 
 async def _measure_polls(servers: Servers, ids: list[str], options: Options) -> None:
@@ -135,12 +148,16 @@ def main() -> None:
     parser.add_argument("--upload-mb", type=float, default=10.0, help="size of an upload (MB)")
     parser.add_argument("--floods", action="store_true", help="only what a hostile client sends")
     parser.add_argument("--names", action="store_true", help="only a name that is switched under 200 readers")
+    parser.add_argument("--renders", action="store_true", help="only a prompt that finds examples, beside a fixed one")
+    parser.add_argument("--pool-rows", type=int, default=10_000, help="rows of the pool of that prompt")
     given = parser.parse_args()
     options = Options(given.pollers, given.seconds, given.rate, given.uploads, int(given.upload_mb * 1e6))
     with tempfile.TemporaryDirectory(prefix="load-") as folder:
         Path(folder).chmod(0o711)  # Postgres runs as another account under root
         with running_servers(Path(folder)) as servers:
-            if given.names:
+            if given.renders:
+                asyncio.run(measure_renders(servers, _READERS, given.seconds, given.pool_rows))
+            elif given.names:
                 asyncio.run(measure_names(servers, _READERS, given.seconds))
             else:
                 asyncio.run(measure_floods(servers, given.seconds) if given.floods else measure(servers, options))

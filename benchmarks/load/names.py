@@ -4,14 +4,16 @@ import asyncio
 import json
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.lifecycle import claims, endings
 from app.lifecycle.results import SelectionOutcome
 from benchmarks.load.client import Connection, write_request
 from benchmarks.load.measures import Times
 from benchmarks.load.servers import Server, Servers
-from lens_engine import Problem, Task, resolve_config, select_support_examples
+from lens_engine import Problem, SelectionResult, Task, resolve_config, select_support_examples
 from lens_engine.testing import TableScorer
 
 _LEASE_SECONDS = 60.0
@@ -37,18 +39,26 @@ class Reads:
 
 def finish_selections(servers: Servers, ids: list[str]) -> dict[str, list[int]]:
     """Give two queued selections results of their own; the rows of the support examples of each."""
-    rows = dict[str, list[int]]()
-    for seed, selection_id in enumerate(ids[:2]):
-        examples = [(f"a {label} day, number {row}", label) for row in range(30) for label in _LABELS]
-        problem = Problem(Task("{text} It was {label}.", _LABELS), examples)
-        config = resolve_config("quick", {**_OPTIONS, "seed": seed})
-        result = select_support_examples(problem, TableScorer(), config, progress=False)
-        with servers.database.session_scope() as session:
-            claim = claims.claim_job(session, selection_id, _LEASE_SECONDS)
-            if claim is None or not endings.finish(session, claim, SelectionOutcome(result)):
-                raise RuntimeError(f"{selection_id} was not to be finished")
-        rows[selection_id] = list(result.rows)
-    return rows
+    examples = [(f"a {label} day, number {row}", label) for row in range(30) for label in _LABELS]
+    problem = Problem(Task("{text} It was {label}.", _LABELS), examples)
+    return {
+        selection_id: list(finish_selection(servers, selection_id, problem, {"seed": seed}).rows)
+        for seed, selection_id in enumerate(ids[:2])
+    }
+
+
+def finish_selection(
+    servers: Servers, selection_id: str, problem: Problem, options: Mapping[str, Any]
+) -> SelectionResult:
+    """Give a queued selection the result of a small run without a model."""
+    result = select_support_examples(
+        problem, TableScorer(), resolve_config("quick", {**_OPTIONS, **options}), progress=False
+    )
+    with servers.database.session_scope() as session:
+        claim = claims.claim_job(session, selection_id, _LEASE_SECONDS)
+        if claim is None or not endings.finish(session, claim, SelectionOutcome(result)):
+            raise RuntimeError(f"{selection_id} was not to be finished")
+    return result
 
 
 async def switch_and_read(server: Server, rows: dict[str, list[int]], readers: int, seconds: float) -> Reads:

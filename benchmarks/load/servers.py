@@ -39,6 +39,11 @@ class Server:
                     total += one.memory_info().rss
         return total
 
+    def peak_bytes(self) -> int:
+        """Largest memory that the process itself ever had (bytes)."""
+        words = Path(f"/proc/{self.pid}/status").read_text().split()
+        return int(words[words.index("VmHWM:") + 1]) * 1024
+
 
 @dataclass(frozen=True)
 class Servers:

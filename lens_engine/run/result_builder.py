@@ -25,6 +25,7 @@ from lens_engine.result import (
 )
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.run.asking import describe_asking
+from lens_engine.run.forms import describe_sample
 from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.provenance import describe_provenance
 from lens_engine.run.shown_examples import show_examples
@@ -34,7 +35,7 @@ from lens_engine.run.wording import describe_noisy_lead, name_step, say_prompt, 
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import show_count
-from lens_engine.types import FloatArray, Permutation, StopReason
+from lens_engine.types import Permutation, StopReason
 
 
 @dataclass(frozen=True)
@@ -230,6 +231,8 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
             "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
             "best found until then"
         )
+    if evaluation.forms:
+        warnings += describe_sample(ending.prepared.run)
     warnings += [*warn_of_largest_class(_list_tested(ending)), *_warn_of_fewer_rows(ending)]
     if evaluation.skipped:
         warnings.append("the budget did not cover: " + ", ".join(map(name_step, evaluation.skipped)))

@@ -34,7 +34,9 @@ OPTIONS: dict[str, Any] = {
     "search": {"beam_width": 2, "children": 3, "iterations": 3, "first_permutations": None, "halvings": 0},
     "classifier": {"kind": "label_probabilities", "max_prompts": 1},
 }
-"""A selection of 23 calls of the scorer, the search being calls 5 to 7."""
+"""A selection of 28 calls of the scorer, the search being calls 5 to 7."""
+NEAREST: dict[str, Any] = {**OPTIONS, "search": {**OPTIONS["search"], "forms": ["nearest"]}}
+"""A selection whose prompt finds examples for each input."""
 
 EXAMPLES = [
     {"text": f"message {row} about {'joy' if row % 2 else 'grief'}", "label": "good" if row % 2 else "bad"}

@@ -2,8 +2,10 @@
 
 import re
 import signal
+from typing import Any
 
 import psutil
+import pytest
 
 from app.lifecycle.states import Status
 from tests.e2e.processes import is_gone
@@ -16,8 +18,14 @@ IN_THE_FILTER = 2
 IN_THE_SEARCH = 6
 """A call of the scorer in the second iteration of the search: the checkpoint of the first exists before it."""
 
-IN_THE_CHOICE, AFTER_THE_CHOICE = 3, 8
-"""Calls of the scorer in the choice among four wordings, which has seven, and in the filter after it."""
+WORDINGS: dict[str, Any] = {
+    "template": ["{text} It was {label}.", "{text} Mood: {label}."],
+    "instruction": ["", "Say it."],
+}
+AFTER_THE_CHOICE = 8
+"""A call of the scorer in the filter: the choice among these four wordings has seven."""
+PHASES = {"wording": (3, "wording", 1), "forms": (20, "evaluate", 3)}
+"""A call of the scorer in each phase of a selection with these wordings, the phase, and its step."""
 
 _RESUMED = re.compile(r"resumes after step \d of search")
 
@@ -42,26 +50,46 @@ def test_a_killed_worker_s_selection_is_finished_by_the_next(lens: Stack) -> Non
     lens.check_invariants()
 
 
-def test_a_selection_killed_after_the_choice_of_its_wording_ends_with_the_same_digest(lens: Stack) -> None:
-    lens.hold_from(IN_THE_CHOICE)
-    worker = lens.start_worker(LENS_LEASE_SECONDS="3600")
-    selection_id = lens.submit(
-        template=["{text} It was {label}.", "{text} Mood: {label}."], instruction=["", "Say it."]
-    )
+@pytest.mark.parametrize(("call", "phase", "step"), PHASES.values(), ids=PHASES)
+def test_a_worker_killed_in_a_phase_leaves_a_selection_that_ends_with_the_same_digest(
+    lens: Stack, call: int, phase: str, step: int
+) -> None:
+    lens.hold_from(call)
+    worker = lens.start_worker()
+    selection_id = lens.submit(**WORDINGS)
 
-    until(lambda: (lens.get(selection_id)["progress"] or {}).get("phase") == "wording", "the choice is under way")
-    worker.wait_for_horse().kill()
+    def is_there() -> bool:
+        progress = lens.get(selection_id)["progress"] or {}
+        return (progress.get("phase"), progress.get("step")) == (phase, step)
+
+    until(is_there, f"{phase} is under way")
+    worker.kill()
+    lens.let_go()
+    lens.start_worker()
+    selection = lens.wait_until_done(selection_id, seconds=150)
+
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 2)
+    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    result = lens.client.get(f"/selections/{selection_id}/result").json()
+    assert len(result["wordings"]) == 4
+    assert {one["form"]["kind"] for one in result["forms"]} == {"nearest", "fixed+nearest"}
+    lens.check_invariants()
+
+
+def test_a_selection_killed_after_the_choice_of_its_wording_keeps_the_wording(lens: Stack) -> None:
     lens.hold_from(AFTER_THE_CHOICE)
+    worker = lens.start_worker(LENS_LEASE_SECONDS="3600")
+    selection_id = lens.submit(**WORDINGS)
+
     lens.wait_for_checkpoint(selection_id, "wording")
     worker.wait_for_horse().kill()
     lens.let_go()
     selection = lens.wait_until_done(selection_id, seconds=150)
 
-    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 3)
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 2)
     assert selection["digest"] == lens.undisturbed_digest(selection_id)
     result = lens.client.get(f"/selections/{selection_id}/result").json()
-    chosen, *others = result["wordings"]
-    assert len(others) == 3
+    chosen = result["wordings"][0]
     assert (result["task"]["template"], result["task"].get("instruction", "")) == (
         chosen["template"],
         chosen["instruction"],

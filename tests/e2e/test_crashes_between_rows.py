@@ -3,6 +3,7 @@
 An attempt keeps each batch of rows, and the next attempt goes on after the last batch.
 """
 
+import itertools
 import json
 import signal
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from app.lifecycle.states import Status
 from lens_engine.predicting.rows import BATCH_ROWS
 from tests.e2e.processes import Worker, is_gone
 from tests.e2e.scorers import asked_path
-from tests.e2e.stack import Stack
+from tests.e2e.stack import NEAREST, Stack
 from tests.e2e.waiting import until
 
 SECOND_BATCH = 1
@@ -26,26 +27,27 @@ FORMATS = ("csv", "jsonl", "parquet")
 
 @pytest.fixture
 def selection(lens: Stack) -> str:
-    """A selection whose classifier asks the model; no worker is left."""
+    """A selection whose classifier asks the model, and whose prompt finds examples; no worker is left."""
     worker = lens.start_worker()
-    selection_id = lens.submit()
+    selection_id = lens.submit(options=NEAREST)
     assert lens.wait_until_done(selection_id)["status"] == Status.SUCCEEDED
     assert worker.terminate(20) == 0
     asked_path(lens.hold_path).unlink()
     return selection_id
 
 
-def predict(lens: Stack, selection_id: str) -> str:
+def predict(lens: Stack, selection_id: str, prompts: str = "classifier") -> str:
     """POST a prediction of texts, one of which is bad; its id."""
     lines = ["id,text", *(f"{row},{text}" for row, text in enumerate(TEXTS)), "bad,"]
     files = {"texts": ("texts.csv", "\n".join(lines).encode())}
-    return accepted(lens, f"/selections/{selection_id}/predictions", files=files)
+    data = {"spec": json.dumps({"prompts": prompts})}
+    return accepted(lens, f"/selections/{selection_id}/predictions", files=files, data=data)
 
 
-def evaluate(lens: Stack, selection_id: str) -> str:
-    """POST an evaluation of the classifier on other rows; its id."""
+def evaluate(lens: Stack, selection_id: str, prompts: str = "classifier") -> str:
+    """POST an evaluation on other rows; its id."""
     examples = [{"text": text, "label": "good" if "joy" in text else "bad"} for text in TEXTS]
-    body = {"spec": {"prompts": "classifier"}, "examples": examples}
+    body = {"spec": {"prompts": prompts}, "examples": examples}
     return accepted(lens, f"/selections/{selection_id}/evaluations", json=body)
 
 
@@ -88,14 +90,24 @@ def kill_horse(_: Stack, worker: Worker) -> None:
     worker.wait_for_horse().kill()
 
 
-@pytest.mark.parametrize("harm", [kill_worker, kill_horse])
-@pytest.mark.parametrize("submit", [predict, evaluate])
+@pytest.mark.parametrize(
+    ("submit", "prompts", "harm"),
+    [
+        *itertools.product([predict, evaluate], ["classifier"], [kill_worker, kill_horse]),
+        (predict, "support_examples", kill_worker),
+        (evaluate, "support_examples", kill_horse),
+    ],
+)
 def test_next_attempt_computes_the_rows_that_are_left(
-    lens: Stack, selection: str, submit: Callable[[Stack, str], str], harm: Callable[[Stack, Worker], None]
+    lens: Stack,
+    selection: str,
+    submit: Callable[[Stack, str, str], str],
+    prompts: str,
+    harm: Callable[[Stack, Worker], None],
 ) -> None:
     lens.hold_from(SECOND_BATCH)
     worker = lens.start_worker()
-    job_id = submit(lens, selection)
+    job_id = submit(lens, selection, prompts)
     wait_for_batches(lens, job_id, 1)
 
     harm(lens, worker)
@@ -105,7 +117,7 @@ def test_next_attempt_computes_the_rows_that_are_left(
 
     assert lens.attempt(job_id) == 2
     assert asked(lens) == TEXTS
-    assert found == found_by(lens, submit(lens, selection))  # undisturbed
+    assert found == found_by(lens, submit(lens, selection, prompts))  # undisturbed
     lens.check_invariants()
 
 

@@ -1,47 +1,78 @@
 """A prompt in production that finds examples for each input, and learns; a selection that answers while it runs."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.e2e.stack import EXAMPLES, OPTIONS, Stack
+import httpx
+import pytest
+
+from tests.e2e.stack import EXAMPLES, NEAREST, Stack
 from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.waiting import until
 
 TEXT = "the parcel of my mother came late"
 ADDED = {"text": "my parcel came too late", "label": "bad"}
-NEAREST: dict[str, Any] = {**OPTIONS, "search": {**OPTIONS["search"], "forms": ["nearest"]}}
 
 
-def render(lens: Stack) -> dict[str, Any]:
-    answer = lens.client.post("/prompts/mail/render", json={"input": TEXT})
-    assert answer.status_code == 200, answer.text
-    prompt: dict[str, Any] = answer.json()["prompts"][0]
-    return prompt
-
-
-def test_added_example_is_used_by_the_next_prompt(lens: Stack) -> None:
+@pytest.fixture
+def mail(lens: Stack) -> str:
+    """The path of a name whose prompt finds examples for each input."""
     lens.warm_worker()
     selection_id = lens.submit(options=NEAREST)
     lens.wait_until_done(selection_id)
     put = lens.client.put("/prompts/mail", json={"selection_id": selection_id}, headers={"If-None-Match": "*"})
     assert put.status_code == 201, put.text
-    before = render(lens)
+    return "/prompts/mail"
+
+
+def render(client: httpx.Client, text: str = TEXT) -> dict[str, Any]:
+    answer = client.post("/prompts/mail/render", json={"input": text})
+    assert answer.status_code == 200, answer.text
+    prompt: dict[str, Any] = answer.json()["prompts"][0]
+    return prompt
+
+
+def add(client: httpx.Client, version: int, text: str) -> httpx.Response:
+    body = {"examples": [{**ADDED, "text": text}]}
+    return client.post("/prompts/mail/examples", json=body, headers={"If-Match": f'"{version}"'})
+
+
+@pytest.mark.usefixtures("second_api")
+def test_of_two_writers_at_two_processes_one_wins_and_both_processes_show_it(lens: Stack, mail: str, port: int) -> None:
+    clients = (lens.client, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10))
+    for version in range(1, 11):
+        round_ = f"round {'i' * version} of the letters"
+        texts = [f"{round_} by {writer}" for writer in ("ada", "ben")]
+        with ThreadPoolExecutor(2) as threads:
+            answers = list(threads.map(add, clients, (version, version), texts))
+        assert sorted(answer.status_code for answer in answers) == [200, 412]
+        (won,) = (text for text, answer in zip(texts, answers, strict=True) if answer.status_code == 200)
+        (shown,) = {render(client, round_)["prompt"] for client in clients}
+        assert [text in shown for text in texts] == [text == won for text in texts]
+    assert lens.client.get(mail).json()["version"] == 11
+    clients[1].close()
+
+
+@pytest.mark.usefixtures("mail")
+def test_added_example_is_used_by_the_next_prompt(lens: Stack) -> None:
+    before = render(lens.client)
     shown = [EXAMPLES[one["row"]] for one in before["demonstrations"]]
     words = {"good": "great", "bad": "terrible"}
     lines = [f"{one['text']} It was {words[one['label']]}." for one in shown]
     assert before["prompt"] == "\n".join([*lines, f"{TEXT} It was"])
 
-    added = lens.client.post("/prompts/mail/examples", json={"examples": [ADDED]}, headers={"If-Match": '"1"'})
+    added = add(lens.client, 1, ADDED["text"])
     assert added.status_code == 200, added.text
-    after = render(lens)
+    after = render(lens.client)
     assert after["demonstrations"][-1]["row"] == len(EXAMPLES)
     assert after["prompt"].endswith(f"{ADDED['text']} It was terrible.\n{TEXT} It was")
 
     lens.stop_api()
     lens.start_api()
-    assert render(lens) == after
+    assert render(lens.client) == after
     taken = lens.client.delete(f"/prompts/mail/examples/{len(EXAMPLES)}", headers={"If-Match": '"2"'})
     assert taken.status_code == 200, taken.text
-    assert render(lens) == before
+    assert render(lens.client) == before
 
 
 def test_running_selection_answers_with_its_best_so_far(lens: Stack) -> None:

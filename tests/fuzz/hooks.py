@@ -21,15 +21,20 @@ _GOOD: dict[str, dict[str, Any]] = {
     "POST /selections/{selection_id}/evaluations": {},
     "POST /selections/{selection_id}/predictions": {"texts": ["a warm film"]},
     "POST /prompts/{name}/predictions": {"texts": ["a warm film"]},
+    "POST /selections/{selection_id}/render": {"input": "a warm film"},
+    "POST /prompts/{name}/render": {"inputs": ["a warm film", "\r\n\u202e{label}"]},
 }
+_EXAMPLES = "/prompts/{name}/examples"
 _draw = Random((_folder / "seed").read_text())
 
 
 @schemathesis.hook
 def before_call(_: HookContext, case: Case, kwargs: dict[str, Any]) -> None:  # noqa: ARG001
     """Put ids and a good submission into some requests: random ones are refused at the door."""
+    is_about_rows = case.operation.path.startswith(_EXAMPLES)
+    takes_away = case.method == "DELETE" and not is_about_rows
     for parameter in (case.path_parameters or {}).keys() & _ids["ada"].keys():
-        lasting = [] if case.method == "DELETE" else _ids["ada"][parameter]  # the seeded ones are there for all reads
+        lasting = [] if takes_away else _ids["ada"][parameter]  # the seeded ones are there for all reads
         made = _own.get(PREFIXES.get(parameter, ""), [])
         if (known := [*lasting, *made[-5:], *_ids["ben"][parameter]]) and _draw.random() < 0.75:
             case.path_parameters[parameter] = _draw.choice(known)
@@ -37,6 +42,13 @@ def before_call(_: HookContext, case: Case, kwargs: dict[str, Any]) -> None:  # 
         case.body = _make_submission(case.body, str(case.media_type))
         if _draw.random() < 0.2:
             case.headers["Idempotency-Key"] = f"{KEY}{_draw.randrange(3)}"
+    if is_about_rows and _draw.random() < 0.6:
+        case.headers["If-Match"] = "*"
+        if case.method == "DELETE":
+            case.path_parameters["row"] = _draw.randrange(70)
+        elif case.method == "POST" and _is_dict(case.body):
+            label = _draw.choice(["positive", "negative"])
+            case.body = {"examples": [{"text": f"a film {_draw.random()}", "label": label}]}
     is_json = str(case.media_type) == "application/json" and _is_dict(case.body)
     if is_json and case.operation.label in _GOOD and _draw.random() < 0.4:
         case.body = _GOOD[case.operation.label]

@@ -120,8 +120,9 @@ def _wait_for_success(client: httpx.Client, path: str) -> None:
 
 
 def _submit(client: httpx.Client, owner: str, number: int) -> dict[str, Any]:
-    """Ben's have a known text and known keys, which ada's requests use too."""
-    body = make_submission(options={**SMALL_OPTIONS, "classifier": {"kind": "label_probabilities"}})
+    """Its prompt finds examples. Ben's have a known text and known keys, which ada's requests use too."""
+    options = {"classifier": {"kind": "label_probabilities"}, "search": {"forms": ["nearest"]}}
+    body = make_submission(options={**SMALL_OPTIONS, **options})
     headers = {}
     if owner == "ben":
         body["examples"] = [{**row, "text": f"{row['text']} {SECRET}"} for row in body["examples"]]

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from lens_engine.config import Use
-from lens_engine.result import SelectionResult
+from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.pool import Pool
 from lens_engine.scoring.base import Prefix
+from lens_engine.task.record import TaskRecord
+from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 from tests.integration.samples import make_answer, make_result, make_rows
@@ -30,6 +32,33 @@ def make_finding_result(pool: Pool | None = None, *, nearest: int = 2) -> Select
     )
     changes = {"support_examples": answers, "pool": pool or make_pool_of_rows()}
     return make_result(has_classifier=False).model_copy(update=changes).with_digest()
+
+
+def take_task(result: SelectionResult, task: Task, fixed: Sequence[Example]) -> SelectionResult:
+    """The result as if its prompts were made for this task, with these fixed demonstrations."""
+    words, prefix = task.verbalizer.words, "".join(task.render_prefix(fixed))
+
+    def change(answer: SupportExamples) -> SupportExamples:
+        shown = answer.examples[0] if answer.examples else make_answer("prompt", "lens", 3).examples[0]
+        examples = tuple(
+            shown.model_copy(
+                update={
+                    "position": position,
+                    "row": one.row,
+                    "text": one.text,
+                    "label": one.label,
+                    "label_word": words[one.label],
+                }
+            )
+            for position, one in enumerate(fixed)
+        )
+        plain = answer.plain.model_copy(update={"examples": examples, "prompt": prefix})
+        if answer.form.kind == "fixed+nearest":
+            return answer.model_copy(update={"examples": examples, "prompt": prefix, "fixed": plain})
+        return answer.model_copy(update={"prompt": "".join(task.render_prefix(())), "fixed": plain})
+
+    answers = tuple(map(change, result.support_examples))
+    return result.model_copy(update={"task": TaskRecord.of(task), "support_examples": answers}).with_digest()
 
 
 def list_asked(result: SelectionResult, use: Use, texts: Sequence[str]) -> list[str]:

@@ -12,8 +12,9 @@ from app.lifecycle import claims, endings
 from app.lifecycle.results import SelectionOutcome
 from app.main import create_app
 from app.settings import Settings
+from lens_engine.retrieval.pool import Pool
 from tests.integration.conftest import SHORT
-from tests.integration.prompts_with_pools import make_finding_result
+from tests.integration.prompts_with_pools import make_finding_result, make_pool_of_rows
 from tests.integration.samples import (
     make_bag_of_words,
     make_csv,
@@ -25,10 +26,13 @@ from tests.integration.samples import (
 from worker.execution import execute_job
 
 _INPUTS = ({"json": {"input": "x"}}, {"json": {"input": "x", "prompts": "support_examples"}})
+_SHOWN: tuple[dict[str, Any], ...] = ({}, {"params": {"input": "x"}})
 _TEXTS = ({"json": {"texts": ["x"]}}, {"files": {"texts": b"text\nx\n"}})
 BODIES: dict[str, tuple[dict[str, Any], ...]] = {
     "/selections/{selection_id}/render": _INPUTS,
     "/prompts/{name}/render": _INPUTS,
+    "/selections/{selection_id}/support-examples": _SHOWN,
+    "/prompts/{name}/support-examples": _SHOWN,
     "/prompts/{name}": ({"json": {"version": 1}}, {"json": {"selection_id": "sel_01jd0000000000000000000000"}}),
     "/selections/{selection_id}/evaluations": (
         {"json": {}},
@@ -59,13 +63,13 @@ def as_(owner: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {KEYS[owner]}"}
 
 
-def finish_selection(guarded: TestClient, database: Database, owner: str) -> dict[str, Any]:
+def finish_selection(guarded: TestClient, database: Database, owner: str, pool: Pool | None = None) -> dict[str, Any]:
     """A selection whose classifier asks no model."""
     made: dict[str, Any] = guarded.post("/selections", json=make_submission(), headers=as_(owner)).json()
     with database.session_scope() as session:
         claim = claims.claim_job(session, made["id"], 60)
         assert claim is not None
-        result = make_finding_result().model_copy(update={"classifier": make_bag_of_words()})
+        result = make_finding_result(pool).model_copy(update={"classifier": make_bag_of_words()})
         endings.finish(session, claim, SelectionOutcome(result))
     return made
 
@@ -205,6 +209,20 @@ def test_evaluation_on_a_dataset_of_another_owner_is_refused(
     refused = guarded.post(path, json={"dataset_id": alices["dataset_id"]}, headers=as_("bob"))
     problem_of(refused, 422, "unknown-dataset")
     assert guarded.get("/evaluations", headers=as_("bob")).json()["items"] == []
+
+
+def test_name_that_two_owners_have_is_rendered_from_the_pool_of_each(guarded: TestClient, database: Database) -> None:
+    pools = {"alice": range(20), "bob": range(20, 40)}
+    for owner, rows in pools.items():
+        made = finish_selection(guarded, database, owner, make_pool_of_rows(rows))
+        body, headers = {"selection_id": made["id"]}, {**as_(owner), "If-None-Match": "*"}
+        assert guarded.put("/prompts/both", json=body, headers=headers).status_code == 201
+    for owner, rows in [*pools.items()] * 2:
+        answer = guarded.post("/prompts/both/render", json={"input": "a warm film"}, headers=as_(owner)).json()
+        shown = [one["row"] for one in answer["prompts"][0]["demonstrations"]]
+        listed = guarded.get("/prompts/both/examples", headers=as_(owner)).json()["items"]
+        assert {*shown, *(one["row"] for one in listed)} <= {*rows}
+        assert shown
 
 
 def test_two_owners_may_use_the_same_idempotency_key(guarded: TestClient) -> None:

@@ -1,8 +1,12 @@
 """Prompts that find examples for each input: rendered as the library asks them, from a pool that no poll reads."""
 
+import io
+import runpy
 import threading
+import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,18 +19,31 @@ from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.lifecycle.pools import PackedPool, unpack_pool
 from app.lifecycle.results import SelectionOutcome
-from lens_engine.config import Use
+from app.selections.rendering import MAX_INPUTS
+from lens_engine.config import USES, Use
 from lens_engine.result import SelectionResult
 from lens_engine.retrieval.pool import Pool
 from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.task.chat import ask_for_letters, ask_for_words
+from lens_engine.task.template import Task
+from lens_engine.task.text_checks import is_blank
 from lens_engine.types import Example, Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows
-from tests.integration.samples import make_result, make_rows, problem_of
+from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows, take_task
+from tests.integration.samples import TASK, make_result, make_rows, problem_of
 from tests.unit.lens_engine.retrieval.odd_texts import TEXTS
+from tests.unit.lens_engine.retrieval.test_retrieval_code import join
 
 TEXT = "a warm film on the hill by night"
 NEW = {"If-None-Match": "*"}
+ODD = Task(
+    "{{{text}}}\u2028 {label}!",
+    {"positive": "ß \u2028\"'", "negative": "{text}"},
+    "\r\n\r\n",
+    instruction="Praise {text},\r\nor \u202eblame {label}?",
+)
+CHATS = {"words": ask_for_words(ODD, ["ß", "{"]), "letters": ask_for_letters(ODD)}
+TASKS: dict[str, Task] = {"plain": TASK, "odd": ODD, **CHATS}
 
 
 def read_shown(prompt: dict[str, Any]) -> list[tuple[int, str]]:
@@ -55,22 +72,36 @@ def test_prompt_is_what_the_library_asks(client: TestClient, selections: Selecti
 
 
 @given(
+    task=st.sampled_from(sorted(TASKS)),
     rows=st.lists(st.tuples(TEXTS, st.sampled_from(["positive", "negative"])), min_size=3, max_size=30),
-    texts=st.lists(TEXTS.filter(lambda text: any(one.isalnum() for one in text)), min_size=1, max_size=20),
+    texts=st.lists(TEXTS.filter(lambda text: not is_blank(text)), min_size=1, max_size=20),
 )
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_text_is_rendered_as_the_library_asks_it(
-    client: TestClient, selections: Selections, rows: list[tuple[str, str]], texts: list[str]
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_service_library_and_exported_module_render_the_same_bytes(
+    client: TestClient,
+    selections: Selections,
+    tmp_path: Path,
+    task: str,
+    rows: list[tuple[str, str]],
+    texts: list[str],
 ) -> None:
-    pool = Pool.of([Example(row + 5, text, label) for row, (text, label) in enumerate(rows)])
-    result = make_finding_result(pool, nearest=3)
-    path = f"/selections/{selections.succeeded(result)}/render"
-    for use in ("prompt", "probabilities"):
-        rendered = client.post(path, json={"inputs": texts, "use": use})
-        assert rendered.status_code == 200, rendered.text
-        assert [one["prompt"] for one in rendered.json()["prompts"]] == [
-            prompt for text in texts for prompt in list_asked(result, use, [text])
-        ]
+    """And the model is asked with them. The last texts are those of rows, which are not found for themselves."""
+    examples = [Example(row + 5, text, label) for row, (text, label) in enumerate(rows)]
+    result = take_task(make_finding_result(Pool.of(examples), nearest=3), TASKS[task], examples[:2])
+    texts = [*texts, *(text for text, _ in rows if not is_blank(text))][:MAX_INPUTS]
+    path = f"/selections/{selections.succeeded(result)}"
+    for use in USES:
+        answer = client.post(f"{path}/render", json={"inputs": texts, "use": use})
+        assert answer.status_code == 200, answer.text
+        rendered = [one["prompt"] for one in answer.json()["prompts"]]
+        folder = client.get(f"{path}/export", params={"format": "folder", "use": use})
+        with zipfile.ZipFile(io.BytesIO(folder.content)) as archive:
+            archive.extractall(tmp_path)
+        module = runpy.run_path(str(tmp_path / "prompt.py"))
+        assert rendered == [result.render(text, use).text for text in texts]
+        assert rendered == [join(module["render"](text)) for text in texts]
+        if task not in CHATS:  # for which the double would need a template
+            assert rendered == [prompt for text in texts for prompt in list_asked(result, use, [text])]
 
 
 @given(rows=st.lists(TEXTS, max_size=20))

@@ -1,5 +1,7 @@
 """A prompt that learns: rows are added to its pool and taken out, each time by a version of the name."""
 
+import io
+import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -122,6 +124,23 @@ def test_earlier_version_has_its_pool_again(client: TestClient, triage: str) -> 
 
 
 @pytest.mark.usefixtures("triage")
+def test_version_that_has_its_number_after_a_restore_has_a_pool_of_its_own(
+    client: TestClient, database: Database
+) -> None:
+    add(client, 1, ADDED)
+    assert rendered_rows(client)[-1] == 60
+    for statement in (  # as a backup has it that was made before the change
+        "DELETE FROM prompt_examples",
+        "UPDATE prompts SET version = 1",
+        "DELETE FROM prompt_versions WHERE version = 2",
+    ):
+        run_sql(database, statement)
+    add(client, 1, {"text": "quite another thing", "label": "positive"})
+    prompt = client.post("/prompts/triage/render", json={"input": TEXT}).json()["prompts"][0]["prompt"]
+    assert ADDED["text"] not in prompt
+
+
+@pytest.mark.usefixtures("triage")
 def test_one_of_several_changes_at_once_is_made(client: TestClient) -> None:
     with ThreadPoolExecutor(6) as threads:
         adding = [threads.submit(add, client, 1, {**ADDED, "text": f"late {number}"}) for number in range(3)]
@@ -204,9 +223,28 @@ def test_fixed_prompt_learns_nothing_and_says_why(client: TestClient, selections
 
 @pytest.mark.usefixtures("triage")
 def test_pool_has_a_largest_size(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decisions, "MOST_POOL_ROWS", 41)
+    monkeypatch.setattr(decisions, "MOST_ROWS", 41)
     assert add(client, 1, ADDED).status_code == 200
-    assert "more than 41" in problem_of(add(client, 2, {**ADDED, "text": "so"}), 413, "pool-full")["detail"]
+    detail = problem_of(add(client, 2, {**ADDED, "text": "so"}), 413, "pool-full")["detail"]
+    for part in ("more than 41", "DELETE /prompts/triage/examples/{row}", "POST /prompts/triage/dataset"):
+        assert part in detail
+    assert take_out(client, 2, 7).status_code == 200
+    assert add(client, 3, {**ADDED, "text": "so"}).json()["pool_rows"] == 41
+
+
+@pytest.mark.usefixtures("triage")
+def test_file_of_the_prompt_changes_with_its_pool(client: TestClient) -> None:
+    def get(format: str, **headers: str) -> Any:
+        return client.get("/prompts/triage/export", params={"format": format}, headers=headers)
+
+    before = {format: get(format).headers["etag"] for format in ("folder", "text")}
+    assert get("folder", **{"If-None-Match": before["folder"]}).status_code == 304
+    add(client, 1, ADDED)
+    after = get("folder", **{"If-None-Match": before["folder"]})
+    assert after.status_code == 200
+    with zipfile.ZipFile(io.BytesIO(after.content)) as archive:
+        assert ADDED["text"] in archive.read("pool.json").decode()
+    assert get("text").headers["etag"] == before["text"]
 
 
 @pytest.mark.usefixtures("triage")

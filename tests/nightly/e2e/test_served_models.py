@@ -11,12 +11,13 @@ import psutil
 import pytest
 from redis import Redis
 from sqlalchemy import text
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from app.lifecycle.states import Status
 from app.models.base import Base
 from tests.e2e.processes import ROOT, Worker
-from tests.e2e.stack import Stack, make_submission
+from tests.e2e.stack import OPTIONS, Stack, make_submission
+from tests.e2e.test_crashes import WORDINGS
 from tests.e2e.waiting import until
 from tests.endpoints.double import Double, HashBehind, serving
 
@@ -25,6 +26,9 @@ UNDER_WAY = 2 * 16
 """Prompts whose answers a killed worker cannot have kept: of two requests. It keeps an answer before it asks again."""
 _SHORT_WORDS = {"good": "G", "bad": "B"}
 """Label words of two tokens, the first in common: of 13 requests for longer words, two are left."""
+_MORE_ROWS = {**OPTIONS, "splits": {"validation": 16, "confirmation": 8, "test": 8}}
+_UNTIL_THE_SEARCH = 600
+"""Prompts after which a selection of so many rows searches: 456 are asked before, and 352 in the search."""
 _BUSY_SECONDS = 180.0
 """Longest wait for a selection on a busy machine."""
 _NOTE_NAMES = """
@@ -86,19 +90,41 @@ def test_evaluation_and_prediction_ask_the_server(lens: Stack, double: Double) -
     assert double.num_prompts
 
 
+def has_begun(phase: str, asked: Counter[tuple[int, ...]]) -> bool:
+    """Whether the prompts that were asked are those of a phase: `wording` comes first, `forms` has long prompts."""
+    if phase == "forms":
+        return sum(bytes(prompt[1:]).count(b"\n") > OPTIONS["num_demonstrations"] + 1 for prompt in asked) > UNDER_WAY
+    return len(asked) > {"wording": UNDER_WAY, "search": _UNTIL_THE_SEARCH}[phase]
+
+
 @pytest.mark.parametrize("who", ["worker", "work-horse"])
-def test_killed_worker_pays_for_no_answer_twice(lens: Stack, double: Double, who: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("phase", ["wording", "search", "forms"])
+def test_killed_worker_pays_for_no_answer_twice(
+    lens: Stack, double: Double, phase: str, who: str, tmp_path: Path
+) -> None:
+    spec = {**WORDINGS, "verbalizer": _SHORT_WORDS, "options": _MORE_ROWS}
     start_worker(lens, LENS_CACHE_DIR=str(tmp_path / "whole"))
-    whole = lens.wait_until_done(lens.submit("served", verbalizer=_SHORT_WORDS), _BUSY_SECONDS)
+    whole = lens.wait_until_done(lens.submit("served", **spec), _BUSY_SECONDS)
     lens.workers.pop().stop()
     of_whole = count_asked(double)
     double.prompts.clear()
-    double.seconds = 0.03
+    refused = []
+
+    def refuse(number: int) -> Response | None:
+        """Keep the worker in the phase: a server that is busy only delays it."""
+        if not has_begun(phase, count_asked(double)):
+            return None
+        refused.append(number)
+        return JSONResponse({"error": {"message": "busy"}}, 503)
+
+    double.refuse = refuse
     worker = start_worker(lens, LENS_CACHE_DIR=str(tmp_path / "cut"))
-    selection_id = lens.submit("served", verbalizer=_SHORT_WORDS)
-    until(lambda: len(count_asked(double)) > len(of_whole) / 2, "half of the prompts are asked", _BUSY_SECONDS)
+    selection_id = lens.submit("served", **spec)
+    until(lambda: refused, f"{phase} is under way", _BUSY_SECONDS)
+    named = "evaluate" if phase == "forms" else phase
+    until(lambda: lens.get(selection_id)["progress"]["phase"] == named, f"the service says {named}")
     (worker if who == "worker" else worker.wait_for_horse()).kill()
-    double.seconds = 0.0
+    double.refuse = None
     if who == "worker":
         start_worker(lens, LENS_CACHE_DIR=str(tmp_path / "cut"))
     cut = lens.wait_until_done(selection_id, _BUSY_SECONDS)

@@ -70,10 +70,13 @@ def test_pool_that_nobody_asked_for_the_longest_time_is_forgotten(indexes: Index
     assert indexes.held(("test", "b")) is not None
 
 
-def test_pool_that_is_too_large_is_answered_and_not_held() -> None:
+def test_pool_that_is_too_large_is_held_until_another_one_is_asked_for() -> None:
     indexes, loads = Indexes(SIZE // 2), Loads()
-    assert asyncio.run(indexes.find(loads.source("a"))).rows == make_pool("a").rows
-    assert (indexes.num_bytes, indexes.held(("test", "a"))) == (0, None)
+    for mark in ("a", "a", "b", "b", "a"):
+        assert asyncio.run(indexes.find(loads.source(mark))).rows == make_pool(mark).rows
+        assert indexes.num_bytes <= 1.1 * SIZE
+    assert loads.made == ["a", "b", "a"]
+    assert [indexes.held(("test", mark)) is None for mark in "ab"] == [False, True]
     indexes.close()
 
 

@@ -145,6 +145,18 @@ def test_pool_has_no_row_that_judges(found: SelectionResult, problem: Problem) -
     assert len(pool) == len(problem.examples) - 20 - 16 - 60
 
 
+def test_pool_of_a_large_dataset_is_a_sample_and_says_so(
+    select: Callable[..., SelectionResult], make_config: Make
+) -> None:
+    rows = [Example(row, f"word {spell(row)}", "odd" if row % 2 else "even") for row in range(20_300)]
+    result = select_support_examples(Problem(TASK, rows), TableScorer(deaf), make_config(search={"forms": ["nearest"]}))
+    assert result.pool is not None
+    assert len(result.pool.rows) == 20_000
+    said = f"among 20,000 rows, a random sample of {20_300 - 20 - 16 - 60:,}"
+    assert [said in warning for warning in result.warnings].count(True) == 1
+    assert not any("random sample" in warning for warning in select().warnings)
+
+
 def test_prompt_as_a_classifier_answers_the_test_rows_as_the_report_says(
     found: SelectionResult, problem: Problem
 ) -> None:
