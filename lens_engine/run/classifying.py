@@ -15,6 +15,7 @@ from lens_engine.classifier.candidates import Candidate, CandidateName
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.fitting import can_fit, fit_prompts_head, fit_states_head, fit_words_weight
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead
+from lens_engine.classifier.log_probs import list_blocks
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import RowFigures, gold_losses, measure_figures, measure_quality
 from lens_engine.classifier.suspicion import find_suspicious
@@ -132,9 +133,12 @@ class Classifying:
         room = self.meter.scorer.max_prompt_tokens - span - _ROOM - longest
 
         def keep(examples: tuple[Example, ...]) -> tuple[Example, ...]:
-            queries = [task.render_query(example.text) for example in examples]
-            self.meter.learn_lengths(queries)
-            return tuple(one for one, query in zip(examples, queries, strict=True) if count(query) <= room)
+            kept = list[Example]()
+            for block in list_blocks(len(examples)):  # the meter would remember each query, and most are never asked
+                queries = [task.render_query(example.text) for example in examples[block]]
+                lengths = self.meter.scorer.count_tokens(queries)
+                kept += [one for one, length in zip(examples[block], lengths, strict=True) if length <= room]
+            return tuple(kept)
 
         return replace(rows, spare=keep(rows.spare), candidates=keep(rows.candidates), score_set=keep(rows.score_set))
 

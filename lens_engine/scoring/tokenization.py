@@ -72,9 +72,17 @@ class SegmentTokenizer:
         return [encoded[span] for span in label_spans]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Number of tokens of each text as a later segment of a prompt."""
-        self._remember(dict.fromkeys(texts), is_first=False)
-        return [len(self._cached[False, text]) for text in texts]
+        """Number of tokens of each text as a later segment of a prompt.
+
+        The texts are remembered as far as there is room: most rows of a large dataset are counted and never asked.
+        """
+        missing = [text for text in dict.fromkeys(texts) if (False, text) not in self._cached]
+        counts = dict[str, int]()
+        for text, tokens in zip(missing, self._tokenise(missing, is_first=False), strict=True):
+            counts[text] = len(tokens)
+            if self.num_cached_tokens <= self._max_cached_tokens:
+                self._keep(text, tokens, is_first=False)
+        return [counts[text] if text in counts else len(self._cached[False, text]) for text in texts]
 
     def count_once(self, texts: Sequence[str]) -> list[int]:
         """As `count`, but nothing is remembered, and several threads may call it."""
@@ -98,8 +106,11 @@ class SegmentTokenizer:
             self.num_cached_tokens = 0
         missing = [text for text in texts if (is_first, text) not in self._cached]
         for text, tokens in zip(missing, self._tokenise(missing, is_first=is_first), strict=True):
-            self._cached[is_first, text] = array("I", tokens)
-            self.num_cached_tokens += max(len(tokens), 1)  # an empty text takes memory too
+            self._keep(text, tokens, is_first=is_first)
+
+    def _keep(self, text: str, tokens: list[int], *, is_first: bool) -> None:
+        self._cached[is_first, text] = array("I", tokens)
+        self.num_cached_tokens += max(len(tokens), 1)  # an empty text takes memory too
 
     def _tokenise(self, texts: Sequence[str], *, is_first: bool) -> Iterator[list[int]]:
         tokenizer = self._first if is_first else self._continuing

@@ -1,11 +1,16 @@
 """The reader keeps no memory of work that is done, and imports nothing in vain."""
 
+import importlib
 import platform
 import subprocess
 import sys
 from importlib.util import find_spec
 
 import pytest
+
+from app.intake.reader import Reader
+from app.intake.submissions import NoSubmission
+from app.settings import Settings
 
 _FILL_AND_GIVE_BACK = """
 from app.intake.reader import give_back_memory
@@ -44,8 +49,50 @@ find_near_duplicates([Example(row, text, str(row)) for row, text in enumerate(di
 print([name for name in ("pandas", "pyarrow") if name in sys.modules])
 """
 
+needs_pandas = pytest.mark.skipif(find_spec("pandas") is None, reason="without pandas nothing imports it")
 
-@pytest.mark.skipif(find_spec("pandas") is None, reason="pandas is not installed, so nothing imports it")
+_BEGIN_CHILD = """
+import os, sys
+from rq.worker import HerokuWorker
+from worker.process import SelectionWorker
+
+class Waiting(SelectionWorker):
+    pid = os.getppid()
+
+    def __init__(self):
+        pass
+
+HerokuWorker.main_work_horse = lambda self, job, queue: None
+Waiting().main_work_horse(None, None)
+import sklearn.linear_model
+print([name for name in ("pandas", "pyarrow") if name in sys.modules])
+"""
+
+
+def list_heavy(*_: object) -> list[str]:
+    """Work of the reader."""
+    importlib.import_module("sklearn.linear_model")
+    return [name for name in ("pandas", "pyarrow") if name in sys.modules]
+
+
+@needs_pandas
+def test_reader_imports_no_pandas() -> None:
+    reader = Reader(
+        Settings(database_url="postgresql+psycopg://nobody@127.0.0.1:1/no", redis_url="redis://127.0.0.1:1")
+    )
+    try:
+        assert reader.do("owner", list_heavy, NoSubmission(), None) == []
+    finally:
+        reader.stop()
+
+
+@needs_pandas
+def test_child_of_a_worker_imports_no_pandas() -> None:
+    shown = subprocess.run([sys.executable, "-c", _BEGIN_CHILD], capture_output=True, check=True, text=True)
+    assert shown.stdout.strip() == "[]"
+
+
+@needs_pandas
 def test_scikit_learn_works_without_the_pandas_that_is_installed() -> None:
     shown = subprocess.run([sys.executable, "-c", _FIT], capture_output=True, check=True, text=True)
     assert shown.stdout.strip() == "[]"

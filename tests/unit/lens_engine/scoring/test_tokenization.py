@@ -161,6 +161,14 @@ def test_cache_is_emptied_when_it_holds_too_many_tokens() -> None:
     assert unbounded.num_cached_tokens > 100
 
 
+def test_counted_texts_are_remembered_as_far_as_there_is_room() -> None:
+    bounded, unbounded = SegmentTokenizer(byte_level(), max_cached_tokens=30), SegmentTokenizer(byte_level())
+    texts = [f"the film number {index} was great" for index in range(40)]
+
+    assert bounded.count(texts) == bounded.count(texts[::-1])[::-1] == unbounded.count(texts)
+    assert bounded.num_cached_tokens <= 30 + max(unbounded.count(texts))
+
+
 @pytest.mark.parametrize("legacy", [True, False])
 def test_counts_are_those_of_segments_that_follow_others(legacy: bool) -> None:
     segments = SegmentTokenizer(llama_like(legacy=legacy))
