@@ -42,6 +42,8 @@ ODD = Task(
     "\r\n\r\n",
     instruction="Praise {text},\r\nor \u202eblame {label}?",
 )
+ALWAYS = ("two\r\nlines\r\r\n\n", "\u202ertl مرحبا\u202c \ufdd0", "👍🏽 {label} It was great.\n", " e\u0301t\u00e9 ")
+"""Texts that are asked in each round, whatever is drawn: lines, directions, marks, and what looks like a prompt."""
 CHATS = {"words": ask_for_words(ODD, ["ß", "{"]), "letters": ask_for_letters(ODD)}
 TASKS: dict[str, Task] = {"plain": TASK, "odd": ODD, **CHATS}
 
@@ -86,9 +88,10 @@ def test_service_library_and_exported_module_render_the_same_bytes(
     texts: list[str],
 ) -> None:
     """And the model is asked with them. The last texts are those of rows, which are not found for themselves."""
+    rows = [*rows, *((text.upper(), "positive") for text in ALWAYS)]
     examples = [Example(row + 5, text, label) for row, (text, label) in enumerate(rows)]
     result = take_task(make_finding_result(Pool.of(examples), nearest=3), TASKS[task], examples[:2])
-    texts = [*texts, *(text for text, _ in rows if not is_blank(text))][:MAX_INPUTS]
+    texts = [*ALWAYS, *texts, *(text for text, _ in rows if not is_blank(text))][:MAX_INPUTS]
     path = f"/selections/{selections.succeeded(result)}"
     for use in USES:
         answer = client.post(f"{path}/render", json={"inputs": texts, "use": use})
