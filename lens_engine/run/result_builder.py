@@ -87,7 +87,7 @@ def build_result(ending: Ending) -> SelectionResult:
         most_tokens=run.rows.most_tokens,
         opening_tokens=sum(map(ending.prepared.meter.count_tokens, run.task.opening)),
         truncated_prompts=run.rows.trimmed_too_long,
-        splits=count_splits(run.rows),
+        splits=count_splits(run.rows).model_copy(update={"near_test_rows": run.near_test_rows}),
         cost=_cost_figures(ending),
         warnings=_warnings(ending, lead),
         provenance=describe_provenance(ending.prepared),
@@ -212,6 +212,11 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
         warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} too long and left out")
     if rows.trimmed_too_long:
         warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
+    if near := ending.prepared.run.near_test_rows:
+        warnings.append(
+            f"{near:,} of {show_count(len(rows.test), 'test row')} {'is' if near == 1 else 'are'} nearly equal to rows "
+            "of other splits, so that figures on the test rows may be too high"
+        )
     warnings += filter(None, [ending.prepared.foreign_texts])
     if ending.is_empty_handed:
         warnings.append("the budget ended before any examples were chosen: those of the prompt are random")

@@ -29,6 +29,7 @@ from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.instructions import suggest_instructions
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.request import TaskRequest
+from lens_engine.task.silent_words import warn_of_silent
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 
@@ -66,7 +67,7 @@ def suggest(
     dataset = _parse(Path(path), columns, "dataset", written)
     test_rows = None if test is None else _parse(Path(test), columns, "test", dialect).examples
     found = suggest_for_rows(dataset.examples, test_rows, with_choice=True)
-    found = replace(found, columns=columns, warnings=dataset.warnings)
+    found = replace(found, columns=columns, warnings=(*dataset.warnings, *found.warnings))
     return found if scorer is None else price_suggestion(found, find_scorer(scorer))
 
 
@@ -103,7 +104,7 @@ def suggest_for_rows(
         words_accuracy=words_accuracy,
         largest_class=largest_class,
         language=find_language(examples),
-        warnings=(),
+        warnings=tuple(warn_of_silent(words)),
     )
 
 
