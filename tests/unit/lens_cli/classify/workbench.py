@@ -59,6 +59,7 @@ class Workbench:
         text_column: str | None = "text",
         dtype: str | None = None,
         what: WhatIsAsked | None = None,
+        answer_above: float | None = None,
     ) -> str:
         """Run the command's work, and return what it shows on the console."""
 
@@ -68,7 +69,7 @@ class Workbench:
 
         console = Console(file=StringIO(), width=200)
         asked = SubjectFile(paths.classifier, what, usual="classifier", where="--classifier")
-        run = ClassificationRun.prepare(paths, asked, text_column=text_column, dtype=dtype)
+        run = ClassificationRun.prepare(paths, asked, text_column=text_column, dtype=dtype, answer_above=answer_above)
         run.execute(open_scorer, console, restart=restart)
         assert isinstance(console.file, StringIO)
         return console.file.getvalue()
