@@ -7,6 +7,7 @@ demonstrations. That is why the halving begins with few rows.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -107,9 +108,7 @@ class FormJudge:
     def _describe(self, form: PromptForm, judgement: Judgement, rows: EvaluationRows) -> JudgedForm:
         permutation = () if form.kind == "nearest" else self.permutation
         if len(judgement.gold) < len(rows):
-            return JudgedForm(
-                form=form, permutation=permutation, accuracy=float(judgement.correct.mean()), rows=len(judgement.gold)
-            )
+            return JudgedForm(form=form, permutation=permutation, **_measure(judgement))
         whole = judgement.take(np.argsort(rows.spread_order))
         confirmation = EvaluationRows(self.run.task, self.run.rows.confirmation)
         if len(confirmation):
@@ -118,8 +117,7 @@ class FormJudge:
         return JudgedForm(
             form=form,
             permutation=permutation,
-            accuracy=float(whole.correct.mean()),
-            rows=len(whole.gold),
+            **_measure(whole),
             log_probs=StoredLogProbs.of(whole.label_log_probs),
         )
 
@@ -162,3 +160,11 @@ class FormJudge:
     @cached_property
     def _fixed(self) -> list[Example]:
         return [self.run.rows.candidates[index] for index in self.permutation]
+
+
+def _measure(judgement: Judgement) -> dict[str, Any]:
+    return {
+        "accuracy": float(judgement.correct.mean()),
+        "macro_f1": judgement.macro_f1,
+        "rows": len(judgement.gold),
+    }
