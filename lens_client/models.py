@@ -138,6 +138,8 @@ class Accuracy(Answer):
 
     accuracy: float
     n: int
+    macro_f1: float | None = None
+    largest_class: float | None = None  #: accuracy of always answering the most frequent label
 
 
 class Demonstration(Answer):
@@ -222,6 +224,7 @@ class PromptVersion(Answer):
     recommended: bool | None = None
     head: str | None = None
     classifier_accuracy: float | None = None
+    largest_class: float | None = None  #: accuracy of always answering the most frequent label
     form: str | None = None
     pool_rows: int | None = None
     added: int = 0

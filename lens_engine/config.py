@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 Contribution = Literal["label", "vocabulary", "loss_ratio"]
 Use = Literal["prompt", "probabilities"]
 USES: tuple[Use, ...] = get_args(Use)
+Objective = Literal["accuracy", "macro_f1"]
 FormKind = Literal["fixed", "nearest", "fixed+nearest"]
 FORM_KINDS: tuple[FormKind, ...] = get_args(FormKind)
 ClassifierKind = Literal["auto", "none", "bag_of_words", "states", "label_probabilities"]
@@ -229,6 +230,12 @@ class SelectionConfig(Options):
         "prompt",
         description="How production reads the prompt, which is how the search ranks. prompt: the likeliest label word "
         "is the answer. probabilities: label biases are added to the log-probabilities first.",
+    )
+    objective: Objective = Field(
+        "accuracy",
+        description="Figure by which prompts, wordings, forms and the classifier are chosen. accuracy: the share of "
+        "right rows, and for the classifier the log-loss. macro_f1: the mean F1 of the labels that have rows, so that "
+        "a rare label counts as much as a frequent one.",
     )
     num_demonstrations: int = Field(8, ge=1, le=256, description="Number of demonstrations in the prompt (n).")
     balanced: bool = Field(True, description="Equal number of demonstrations for each label.")

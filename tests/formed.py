@@ -27,7 +27,10 @@ def take_form(result: SelectionResult, kind: FormKind = "nearest", nearest: int 
     """The result as if this form was the best for each use, over `POOL`, without digest."""
     form = PromptForm(kind=kind, nearest=nearest)
     answers = tuple(_take_form(answer, form, result) for answer in result.support_examples)
-    tried = (TriedForm(form=form, accuracy=0.95, n=116), TriedForm(form=_double(form), accuracy=0.75, n=25))
+    tried = (
+        TriedForm(form=form, accuracy=0.95, macro_f1=0.94, n=116),
+        TriedForm(form=_double(form), accuracy=0.75, macro_f1=0.7, n=25),
+    )
     return result.model_copy(update={"support_examples": answers, "pool": POOL, "forms": tried})
 
 

@@ -46,6 +46,9 @@ class ProgressOut(Outgoing):
     best_random_accuracy: float | None = Field(
         None, description="Best accuracy so far of random-and-validation, on validation rows."
     )
+    largest_class: float | None = Field(
+        None, description="Share of the largest class among the validation rows: the accuracy of always answering it."
+    )
 
 
 class QueueOut(Outgoing):

@@ -98,6 +98,7 @@ def _ask_for_words(num_rows: Mapping[str, int], refusal: str) -> dict[str, Any]:
         "preset": "quick",
         "advice": None,
         "language": None,
+        "notes": (),
     }
 
 
@@ -121,6 +122,7 @@ def _show(found: Suggestion, num_rows: Mapping[str, int], model: str) -> dict[st
         "plans": [_show_plan(plan) for plan in found.plans],
         "preset": found.preset,
         "advice": found.advice,
+        "notes": found.warnings,
         "language": language and describe_language(language, is_bundled=model == BUNDLED_MODEL),
     }
 

@@ -25,8 +25,11 @@ from app.selections.rendering import RenderBody
 from app.services import Services
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
+from lens_engine.classifier.largest_class import say_largest_class
+from lens_engine.classifier.quality import Quality
 from lens_engine.exports import FORMATS
 from lens_engine.report.charts import draw_accuracies
+from lens_engine.result.figures import show_macro_f1
 from lens_engine.result.view import ResultView, list_bars
 from lens_engine.views.table import NOTHING, Table, describe_seconds
 
@@ -142,10 +145,18 @@ def _list_facts(job: Job, view: ResultView | None) -> dict[str, str]:
     return facts | {
         "what to use": result.verdict.sentence,
         "support examples": ", ".join(map(str, result.rows)),
-        "accuracy of the prompt": NOTHING if test is None else f"{test.accuracy:.3f} on {test.n} test rows",
-        "accuracy of the classifier": NOTHING if made is None else f"{made.accuracy:.3f} on {made.n} test rows",
+        "accuracy of the prompt": _show(test),
+        "accuracy of the classifier": _show(made),
         "test rows": "a file of their own" if result.provenance.test_sha256 else "held out of the dataset",
         "dataset": result.provenance.dataset_sha256[:12],
         "pairs": f"{result.cost.pairs:,}",
         "time": describe_seconds(result.cost.seconds),
     }
+
+
+def _show(figure: Quality | None) -> str:
+    """An accuracy beside that of the largest class, and macro-F1."""
+    if figure is None:
+        return NOTHING
+    told = f"{figure.accuracy:.3f} on {figure.n} test rows, macro-F1 {show_macro_f1(figure.macro_f1)}"
+    return "; ".join([told, *say_largest_class(figure)])

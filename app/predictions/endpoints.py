@@ -98,7 +98,10 @@ def get_output(
     format: Annotated[TableFormat, Query(description="Form of the file.")] = "csv",
     if_none_match: KnownEtag = None,
 ) -> Response:
-    """Return the columns of the input with `label`, `probability`, the probability of each label, and `error`."""
+    """Return the columns of the input with `label`, `probability`, the probability of each label, and `error`.
+
+    With `answer_above`, a column `answered` tells which rows have a label.
+    """
     with services.database.session_scope() as session:
         job = service.get(session, owner, "prediction", job_id)
         if job.status != Status.SUCCEEDED:
@@ -115,6 +118,7 @@ def get_output(
         spec["delimiter"],
         has_mark=spec["has_mark"],
         spool_dir=services.settings.spool_dir,
+        answer_above=spec.get("answer_above"),
     )
     pieces = write_table(table, format)
     first = next(pieces)  # so that an error of the first page, or of a whole Parquet file, is an answer of its own

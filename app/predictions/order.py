@@ -68,6 +68,7 @@ class PredictionOrder:
             text_place=texts.text_place,
             delimiter=texts.dialect.delimiter,
             has_mark=texts.dialect.encoding != UTF8,
+            answer_above=wanted.answer_above,
         )
         return ValidJob(
             spec.model_dump(mode="json"),

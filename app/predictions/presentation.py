@@ -21,6 +21,7 @@ def present(_: Session, job: Job, queue: QueueOut | None) -> PredictionOut:
         "head": classifier["head"]["kind"],
         "labels": [one["label"] for one in classifier["task"]["label_words"]],
         "columns": job.spec["columns"],
+        "answer_above": job.spec.get("answer_above"),
     }
     output = f"/predictions/{job.id}/output" if job.status == Status.SUCCEEDED else None
     values = read_columns(job, PredictionOut.model_fields, queue)

@@ -1,6 +1,6 @@
 """Wire types of predictions."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -10,6 +10,8 @@ from app.jobs.schemas import AsStored, JobOut, JobSummary, Outgoing
 from app.web.validation import Incoming
 from lens_engine.config import Use
 from lens_engine.retrieval.form import PromptForm
+
+AnswerAbove = Annotated[float, Field(ge=0, le=1)]
 
 
 class PredictionRequest(Incoming):
@@ -28,6 +30,13 @@ class PredictionRequest(Incoming):
     fixed: bool = Field(
         default=False,
         description="Whether the prompt of fixed demonstrations is asked, also where another form is the best.",
+    )
+
+    answer_above: AnswerAbove | None = Field(
+        default=None,
+        description="Least probability of a label that is given. In the output, a row below it has no label and "
+        "`false` in the column `answered`, so that a person can take it. Null: every label is given.",
+        examples=[0.9],
     )
 
     @model_validator(mode="after")
@@ -70,6 +79,7 @@ class PredictionView(Outgoing):
     head: str = Field(description="Kind of the head.")
     labels: list[str] = Field(description="Labels, in the order of the probabilities.")
     columns: list[str] = Field(description="Columns of the input, which the output has too.")
+    answer_above: float | None = Field(description="Least probability of a label that is given; null for every label.")
 
 
 class PredictionOut(PredictionSummary, JobOut):

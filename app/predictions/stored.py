@@ -26,6 +26,7 @@ class PredictionSpec(JobSpec):
     text_place: int | None = None  #: index of the column of texts, whose cells are left out
     delimiter: str | None
     has_mark: bool  #: whether CSV begins with a byte order mark
+    answer_above: float | None = None  #: least probability of a label that is given
 
 
 @dataclass(frozen=True, slots=True)

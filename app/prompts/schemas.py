@@ -85,6 +85,9 @@ class PromptSummary(Outgoing):
     taken_out: int = Field(0, description="Number of rows that this version took out.")
     head: str | None = Field(None, description="Kind of the classifier's head; null without a classifier.")
     classifier_accuracy: float | None = Field(None, description="Accuracy of the classifier on the test rows.")
+    largest_class: float | None = Field(
+        None, description="Share of the largest class among the test rows: the accuracy of always answering it."
+    )
 
 
 class PromptVersionOut(PromptSummary):

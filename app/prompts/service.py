@@ -24,7 +24,7 @@ from app.prompts.condition import Condition
 from app.prompts.pools import Changes, VersionedPool
 from app.prompts.schemas import PromptBody, PromptSummary
 from app.selections import service as selection_service
-from app.selections.answers import READ_BY_PRODUCTION, Answers, read_accuracy
+from app.selections.answers import READ_BY_PRODUCTION, Answers, read_accuracy, read_quality
 from app.selections.prompts_of_inputs import read_form
 from app.services import Services
 from lens_engine.classifier.classifier import Classifier
@@ -221,6 +221,7 @@ def _summarise(
 ) -> dict[str, Any]:
     answer = (result.get("support_examples") or [{}])[0]
     head, test = (None, None) if classifier is None else (classifier["head"]["kind"], classifier["test"])
+    tested = test or read_quality(answer, answer.get("use", "prompt")) or {}
     return PromptSummary(
         model=(result.get("provenance") or {}).get("model"),
         accuracy=read_accuracy(answer, answer.get("use", "prompt")),
@@ -229,4 +230,5 @@ def _summarise(
         pool_rows=pool_rows,
         head=head,
         classifier_accuracy=None if test is None else test["accuracy"],
+        largest_class=tested.get("largest_class"),
     ).model_dump()

@@ -211,8 +211,12 @@ class Answers:
 
 def read_accuracy(answer: Mapping[str, Any], use: Use) -> float | None:
     """Accuracy of stored support examples on the test rows, as this use reads them."""
-    figure = answer.get("without_biases" if use == "prompt" else "with_biases")
-    return None if figure is None else figure["accuracy"]
+    return (read_quality(answer, use) or {}).get("accuracy")
+
+
+def read_quality(answer: Mapping[str, Any], use: Use) -> Mapping[str, Any] | None:
+    """Quality of stored support examples on the test rows, as this use reads them."""
+    return answer.get("without_biases" if use == "prompt" else "with_biases")
 
 
 def _present(number: int, rendered: PromptOfInput, shown: Sequence[ShownExample]) -> RenderedPrompt:

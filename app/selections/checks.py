@@ -22,6 +22,7 @@ from lens_engine.run.budget_checks import refuse_unpriced
 from lens_engine.run.preparation import split_within_budget
 from lens_engine.task.combinations import NO_INSTRUCTION, read_instructions, read_templates
 from lens_engine.task.request import TaskRequest
+from lens_engine.task.silent_words import warn_of_silent
 from lens_engine.task.verbalizer import Verbalizer
 
 _MOST_SPEC_BYTES = 64 * 1024
@@ -55,7 +56,9 @@ class CheckedSpec:
             split = split_within_budget(problem, self.config)
         stored = StoredSpec.of(self.model, wordings, self.preset, self.config)
         _check_size(stored)
-        defaults = (f"spec: {default}" for default in (*self.task.list_defaults(wordings.task), *self.warnings))
+        words = (f"{one} in `verbalizer`" for one in warn_of_silent(wordings.task.verbalizer))
+        told = (*self.task.list_defaults(wordings.task), *words, *self.warnings)
+        defaults = (f"spec: {default}" for default in told)
         return ValidJob(
             stored.model_dump(mode="json"), SPEC_VERSION, dataset, test, self.name, warnings=(*defaults, *split.notes)
         )

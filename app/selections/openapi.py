@@ -64,6 +64,10 @@ EXAMPLE_CLASSIFIER: dict[str, Any] = {
         "macro_f1": 0.873,
         "log_loss": 0.412,
         "ece": 0.093,
+        "shares_answered": [
+            {"threshold": 0.5134, "share": 1.0, "accuracy": 0.875},
+            {"threshold": 0.8051, "share": 0.75, "accuracy": 1.0},
+        ],
     },
     "holds_words": False,
 }

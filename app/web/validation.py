@@ -16,6 +16,7 @@ _MAX_SHOWN_CHARACTERS = 40
 _KINDS = {
     "bool_type": "true or false",
     "dict_type": "an object",
+    "float_type": "a number",
     "int_parsing": "a whole number",
     "int_type": "a whole number",
     "list_type": "a list",

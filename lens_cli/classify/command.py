@@ -57,6 +57,17 @@ def classify(
         ),
     ] = None,
     device: Device = "auto",
+    answer_above: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            min=0.0,
+            max=1.0,
+            help="Least probability of a label that is given. A row below it has an empty label and false in the "
+            "column `answered`, so that a person can take it. Default: every label is given.",
+            show_default=False,
+        ),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", metavar="", help="Replace OUTPUT if it exists; otherwise it is refused.")
     ] = False,
@@ -73,9 +84,9 @@ def classify(
     them in the result; with `--fixed`, the best prompt of fixed demonstrations is asked.
 
     OUTPUT has one row for each row of INPUT, in order: `row` (counted from 0), the columns of INPUT, `label`,
-    `probability` (of that label), `p_LABEL` for each label (JSONL: an object `probabilities`), and `error`. A column of
-    INPUT that has the name of a prediction is called `input_NAME`. A row that cannot be classified has an empty label
-    and its `error`; the command then ends with exit code 2.
+    `probability` (of that label), `p_LABEL` for each label (JSONL: an object `probabilities`), with --answer-above
+    `answered`, and `error`. A column of INPUT that has the name of a prediction is called `input_NAME`. A row that
+    cannot be classified has an empty label and its `error`; the command then ends with exit code 2.
 
     Ctrl-C stops the run. The batches of 256 rows that are done are in OUTPUT.partial.jsonl. The same command resumes
     from this file and removes it at the end.
@@ -85,6 +96,8 @@ def classify(
         lens classify new.csv --classifier classifier.json --output predictions.csv
 
         lens classify new.csv --classifier result.json --prompts support_examples --output predictions.csv
+
+        lens classify new.csv --classifier classifier.json --answer-above 0.9 --output predictions.csv
     """
     from lens_cli.classify.run import ClassificationRun, Paths
     from lens_engine.reading import Dialect
@@ -96,7 +109,12 @@ def classify(
             paths.check(overwrite=overwrite)
             asked = SubjectFile(classifier, prompts, use, is_fixed=fixed, usual="classifier", where="--classifier")
             run = ClassificationRun.prepare(
-                paths, asked, text_column=text_column, dialect=Dialect(encoding, delimiter), dtype=dtype
+                paths,
+                asked,
+                text_column=text_column,
+                dialect=Dialect(encoding, delimiter),
+                dtype=dtype,
+                answer_above=answer_above,
             )
             chosen = served.choose_again(model, run.classifier.model, dtype=dtype, device=device)
 

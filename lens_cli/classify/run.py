@@ -20,7 +20,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
 from lens_engine.predicting.subject import classifier_of
-from lens_engine.predicting.table import PredictedTable, write_table
+from lens_engine.predicting.table import PredictedTable, is_answered, write_table
 from lens_engine.reading import Dialect, ParsingLimits, ReadTexts, TextRow, read_texts
 from lens_engine.reading.column_choice import find_text_column
 from lens_engine.reading.dialect import ANY_DIALECT, UTF8
@@ -72,6 +72,7 @@ class ClassificationRun:
     texts: ReadTexts
     origin: Origin
     notes: tuple[str, ...] = ()  #: what was taken from the input but may surprise
+    answer_above: float | None = None  #: least probability of a label that is given; None for every label
 
     @classmethod
     def prepare(
@@ -82,6 +83,7 @@ class ClassificationRun:
         text_column: str | None = None,
         dialect: Dialect = ANY_DIALECT,
         dtype: str | None = None,
+        answer_above: float | None = None,
     ) -> "ClassificationRun":
         """Read the files, before any model is loaded.
 
@@ -90,6 +92,7 @@ class ClassificationRun:
             text_column: name of the column of texts; None for that of the classifier's file, or to find it.
             dialect: how the file of texts is written; what it leaves open is found.
             dtype: precision of the model; None for that of the classifier.
+            answer_above: least probability of a label that is given; None for every label.
 
         Raises:
             Refusal, InvalidInput: the classifier cannot be read, or the file of texts as a whole.
@@ -112,7 +115,7 @@ class ClassificationRun:
             encoding=texts.dialect.encoding,
             dtype=dtype or ("float32" if classifier.model is None else classifier.model.dtype),
         )
-        return cls(paths, classifier, texts, origin, (*column.notes("texts"), *texts.warnings))
+        return cls(paths, classifier, texts, origin, (*column.notes("texts"), *texts.warnings), answer_above)
 
     @property
     def rows(self) -> tuple[TextRow, ...]:
@@ -162,6 +165,10 @@ class ClassificationRun:
             self._write(partial.predictions)
             partial.remove()
         console.print(Text(f"{num_rows:,} rows in {self.paths.output}"), soft_wrap=True)
+        if (least := self.answer_above) is not None:
+            answered = sum(is_answered(one.probability, least) for one in partial.predictions)
+            left = f"{num_rows - answered:,} below {least:g} have no label and are left to a person"
+            console.print(Text(f"{answered:,} rows are answered; {left}"), soft_wrap=True)
         if num_cut := sum(one.is_cut for one in partial.predictions):
             show_note(f"{show_count(num_cut, 'text', 'was')} too long and cut, as in the report", console)
         self._refuse_bad_rows(partial.predictions)
@@ -175,6 +182,7 @@ class ClassificationRun:
             self.texts.text_place,
             dialect.delimiter,
             has_mark=dialect.encoding != UTF8,
+            answer_above=self.answer_above,
         )
         replace_file(self.paths.output, b"".join(write_table(table, find_format(self.paths.output))))
 

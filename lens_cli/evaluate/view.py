@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lens_cli.views.table import NARROW, draw_table
+from lens_engine.classifier.abstaining import tabulate_shares
 from lens_engine.classifier.largest_class import ALWAYS_THE_LARGEST
 from lens_engine.predicting.evaluation import EvaluationResult, PairedComparison
 from lens_engine.task.wording import show_count
@@ -19,7 +20,8 @@ _MOST_CHARACTERS = 16
 
 
 def show_evaluation(result: EvaluationResult, name: str, output: Path | None, console: Console) -> None:
-    """Print the figures, the confusions of few labels, the comparison with the selection, and other orders.
+    """Print the figures, the confusions of few labels, what is right above a threshold, and two comparisons: with the
+    selection, and with other orders.
 
     Args:
         name: what was judged.
@@ -31,6 +33,9 @@ def show_evaluation(result: EvaluationResult, name: str, output: Path | None, co
     tables = [_tabulate_quality(result)]
     if len(result.labels) <= _MOST_LABELS:
         tables.append(_tabulate_confusions(result))
+    of = "classifier" if result.model is None else "model"
+    shares = tabulate_shares(of, result.quality, show_count(result.quality.n, "row"))
+    tables += [] if shares is None else [shares]
     for table in tables:
         console.print(draw_table(table, **NARROW))
         console.print()
@@ -51,8 +56,9 @@ def _tabulate_quality(result: EvaluationResult) -> Table:
         ("ECE", found.ece, found.ece_ci95),
     )
     rows = [(what, f"{figure:.3f}", f"{low:.3f}–{high:.3f}") for what, figure, (low, high) in figures]
-    if found.largest_class is not None:
+    if found.largest_class is not None and found.largest_class_macro_f1 is not None:
         rows.insert(1, (ALWAYS_THE_LARGEST, f"{found.largest_class:.3f}", NOTHING))
+        rows.insert(3, (ALWAYS_THE_LARGEST, f"{found.largest_class_macro_f1:.3f}", NOTHING))
     return Table(
         title=f"{show_count(found.n, 'row')}, {result.unanswered:,} unanswered",
         header=("", "figure", "95 % interval"),
@@ -90,5 +96,6 @@ def _describe_comparison(found: PairedComparison) -> str:
     return (
         f"On {show_count(found.n, 'row')} that the selection judged too, {found.same_answers:,} answers are the same; "
         f"this evaluation alone is right on {found.only_evaluation_right:,}, the selection alone was on "
-        f"{found.only_selection_right:,} (exact McNemar test: p = {found.p_value:.2g})."
+        f"{found.only_selection_right:,} (exact McNemar test: p = {found.p_value:.2g}). Macro-F1 differs by "
+        f"{found.macro_f1:+.3f} (standard error {found.macro_f1_error:.3f})."
     )

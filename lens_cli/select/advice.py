@@ -1,5 +1,6 @@
 """The last line of a refusal: the command that would be taken."""
 
+import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,10 +11,14 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.reading import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 from lens_engine.reading.language import warn_of_language
+from lens_engine.task.silent_words import find_silent, warn_of_silent
+from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
 _UNREADABLE = (BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat)
 _KEPT = ("--output", "--classifier")
+_MOST_OPTIONS = 20
+"""Largest number of label words that a note writes as options."""
 
 
 def note_language(examples: Sequence[Example], model: str) -> list[str]:
@@ -22,6 +27,18 @@ def note_language(examples: Sequence[Example], model: str) -> list[str]:
         return []
     warning = warn_of_language(examples)
     return [] if warning is None else [warning]
+
+
+def note_silent_words(verbalizer: Verbalizer) -> list[str]:
+    """A note if label words say nothing, with options to fill in; of many labels, with a file for them."""
+    labels, silent = list(verbalizer.words), find_silent(verbalizer)
+    if len(labels) <= _MOST_OPTIONS:
+        options = [f"{label}={'…' if label in silent else verbalizer.words[label]}" for label in labels]
+        flags = " ".join(f"--verbalizer {shlex.quote(one)}" for one in options)
+    else:
+        first = json.dumps({labels[0]: "…", labels[1]: "…"}, ensure_ascii=False)
+        flags = f"--verbalizer words.json, a file with a word for each label: {first[:-1]}, …}}"
+    return [f"{sentence}: {flags}" for sentence in warn_of_silent(verbalizer)]
 
 
 def advise(error: InvalidDataset, train: Path) -> str | None:

@@ -1,5 +1,6 @@
 """`lens select`: one selection on this machine, without the service."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -37,8 +38,8 @@ def select(
         list[str] | None,
         typer.Option(
             metavar="LABEL=WORD",
-            help="Label word of one label; repeat for each label. LABEL alone: the label is its own word. Default: "
-            "each label of TRAIN is its own word.",
+            help="Label word of one label; repeat for each label. LABEL alone: the label is its own word. Or a JSON "
+            "file, with an object of labels and words. Default: each label of TRAIN is its own word.",
         ),
     ] = None,
     test: Annotated[
@@ -199,13 +200,13 @@ def select(
             check_output(checkpoint, "--checkpoint")
             check_output(suspicious, "--suspicious")
             check_output(report, "--report")
-            faults = Faults()
+            faults, sources = Faults(), Sources(train, test, text_column, label_column)
             with faults.noting():
-                asked = read_task_request(template, verbalizer, separator, instruction)
+                sources = replace(sources, dialect=Dialect(encoding, delimiter))
+            with faults.noting():
+                asked = read_task_request(template, verbalizer, separator, instruction, sources.list_labels)
             with faults.noting():
                 config = read_config(preset, seed, method, option or [], comparisons=compare, max_cost=served.max_cost)
-            with faults.noting():
-                sources = Sources(train, test, text_column, label_column, Dialect(encoding, delimiter))
             faults.refuse()
             chosen = served.choose(model, dtype=dtype, device=device, actors=actors, ray_address=ray_address)
             run = SelectionRun.prepare(sources, asked, config)

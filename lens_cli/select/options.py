@@ -1,7 +1,8 @@
 """Turns words of the command line into a task and a configuration."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 from lens_engine.config import ComparisonsOption, MethodName, PresetName, SelectionConfig
@@ -17,8 +18,12 @@ def read_task_request(
     verbalizer: Sequence[str] | None,
     separator: str,
     instructions: Sequence[str] | None = None,
+    list_labels: Callable[[], Collection[str]] = frozenset,
 ) -> TaskRequest:
     """Read the parts of a task that were given; None or nothing for a part that was not.
+
+    Args:
+        list_labels: the labels of the dataset. It is asked where a label word could be cut at several "=".
 
     Raises:
         InvalidTemplate, InvalidVerbalizer, InvalidInstruction: the message says how to correct the input; the error
@@ -28,27 +33,34 @@ def read_task_request(
     with faults.noting():
         patterns = read_templates(templates or None)
     with faults.noting():
-        words = Verbalizer(read_words(verbalizer)) if verbalizer else None
+        words = Verbalizer(read_words(verbalizer, list_labels)) if verbalizer else None
     with faults.noting():
         asked = read_instructions(instructions or "")
     faults.refuse()
     return TaskRequest(patterns, words, separator, asked)
 
 
-def read_words(pairs: Sequence[str]) -> dict[str, str]:
-    """Read `label=word` pairs, or labels that are their own words, in order. JSON is needed for labels with "=".
+def read_words(pairs: Sequence[str], list_labels: Callable[[], Collection[str]] = frozenset) -> dict[str, str]:
+    """Read `label=word` pairs, labels that are their own words, JSON, or the name of a JSON file; in order.
+
+    Args:
+        list_labels: the labels of the dataset; the longest that begins a pair with several "=" is its label.
 
     Raises:
-        InvalidVerbalizer: some have a word and others none, a label is repeated or gives no word, or the JSON is
-            neither an object of labels and words nor a list of labels.
+        InvalidVerbalizer: some have a word and others none, a label is repeated or gives no word, there is no such
+            file, or the JSON is neither an object of labels and words nor a list of labels.
     """
-    if len(pairs) == 1 and pairs[0].lstrip().startswith(("{", "[")):
-        return _read_words_json(pairs[0])
+    first = pairs[0]
+    if len(pairs) == 1 and first.lstrip().startswith(("{", "[")):
+        return _read_words_json(first)
+    if len(pairs) == 1 and "=" not in first and first.lower().endswith(".json"):
+        return _read_words_json(_read_file(Path(first)))
     if not any("=" in pair for pair in pairs):
         return dict(Verbalizer.of_labels(pairs).words)
+    labels = list_labels() if any(pair.count("=") > 1 for pair in pairs) else frozenset[str]()
     words: dict[str, str] = {}
     for pair in pairs:
-        label, equals, word = pair.partition("=")
+        label, equals, word = _cut(pair, labels)
         if not equals:
             message = f"{pair!r} is not label=word, e.g. positive=great; give a word for each label or for none"
             raise InvalidVerbalizer(message, field="verbalizer")
@@ -56,6 +68,23 @@ def read_words(pairs: Sequence[str]) -> dict[str, str]:
             raise InvalidVerbalizer(f"label {label!r} is given twice; give it one word", field=f"verbalizer.{label}")
         words[label] = word
     return words
+
+
+def _cut(pair: str, labels: Collection[str]) -> tuple[str, str, str]:
+    """Label, "=" and word: cut after the longest known label, or else at the first "="."""
+    known = [label for label in labels if pair.startswith(f"{label}=")]
+    if not known:
+        return pair.partition("=")
+    label = max(known, key=len)
+    return label, "=", pair[len(label) + 1 :]
+
+
+def _read_file(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = "it is not UTF-8" if isinstance(error, ValueError) else error.strerror
+        raise InvalidVerbalizer(f"the label words of {path} cannot be read: {why}", field="verbalizer") from error
 
 
 def read_config(

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from lens_cli.endpoint_options import ChosenModel, describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
+from lens_cli.select.advice import note_silent_words
 from lens_cli.select.sources import Sources
 from lens_cli.signals import StopRequest, interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
@@ -78,7 +79,8 @@ class SelectionRun:
             else:
                 split = split_examples(problem, config)
         faults.refuse()
-        notes = (*read.notes, *asked.list_defaults(split.task), *split.notes)
+        words = note_silent_words(split.task.verbalizer)
+        notes = (*read.notes, *asked.list_defaults(split.task), *words, *split.notes)
         return cls(problem, config, notes, split.warnings, read.input)
 
     def execute(

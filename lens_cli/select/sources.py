@@ -66,6 +66,13 @@ class Sources:
             InputFormat(text_column=text, delimiter=found.delimiter, encoding=found.encoding),
         )
 
+    def list_labels(self) -> frozenset[str]:
+        """The labels of the dataset.
+
+        Raises: as `read`; rows that are bad are left out.
+        """
+        return frozenset(example.label for example in self.read(Faults()).dataset)
+
     def _text_column(self, dialect: FoundDialect) -> str | None:
         """The column of texts that the caller knows, from an earlier file too."""
         if self.text_column is not None or self.usual is None:

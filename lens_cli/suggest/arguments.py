@@ -34,7 +34,7 @@ def write_command(suggestion: Suggestion, sources: Sources, model: ChosenModel =
         columns += ["--encoding", sources.dialect.encoding]
     lines = list[list[str]]()
     has_rare = any(count.is_rare for count in suggestion.labels)
-    if not has_rare and len(words) <= _MAX_WORDS and not any("=" in label for label in words):
+    if not has_rare and len(words) <= _MAX_WORDS:
         lines += [["--verbalizer", f"{label}={word}"] for label, word in words.items()]
     if suggestion.label_options.rare == "drop":
         lines.append(["--option", "labels.rare=drop"])

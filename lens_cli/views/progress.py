@@ -162,6 +162,4 @@ def describe_facts(progress: Progress) -> str:
         facts.append(f"{progress.tokens_per_second:,.0f} tokens/s")
     if progress.eta_seconds:
         facts.append(f"{describe_seconds(progress.eta_seconds)} left")
-    if progress.best_validation_accuracy is not None:
-        facts.append(f"validation {progress.best_validation_accuracy:.3f}")
-    return " · ".join(facts)
+    return " · ".join([*facts, *filter(None, [progress.best_accuracy])])

@@ -8,16 +8,17 @@ from rich.text import Text
 
 from lens_cli.views.table import NARROW, draw_table
 from lens_engine.result import SelectionResult
-from lens_engine.result.forms import describe_retrieval, list_shown, tabulate_forms, tabulate_wordings
+from lens_engine.result.forms import describe_retrieval, list_shown
 from lens_engine.result.summary import (
     describe_choice,
     describe_cost,
     describe_form,
     describe_ranking_rows,
     describe_suspicious_labels,
+    list_figures,
     warn_of_examples,
 )
-from lens_engine.result.tables import tabulate_classifiers, tabulate_examples, tabulate_prompts
+from lens_engine.result.tables import tabulate_examples
 from lens_engine.types import Example
 
 _MOST_SUSPICIOUS = 5
@@ -29,10 +30,7 @@ def show_result(result: SelectionResult, console: Console, shown: Collection[str
     if warning := warn_of_examples(result):
         console.print(warning, style="yellow")
         console.print()
-    classifiers = tabulate_classifiers(result)
-    tried = (tabulate_forms(result), tabulate_wordings(result))
-    figures = filter(None, (tabulate_prompts(result), *tried, classifiers))
-    for table in (*draw_examples(result), *(draw_table(one, **NARROW) for one in figures)):
+    for table in (*draw_examples(result), *(draw_table(one, **NARROW) for one in list_figures(result))):
         console.print(table)
         console.print()
     console.print(describe_choice(result), style="bold")

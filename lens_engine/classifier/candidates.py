@@ -11,6 +11,7 @@ from lens_engine.classifier.fitting import first_within_an_error
 from lens_engine.classifier.heads import HeadKind, find_states_head
 from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.config import Objective
 from lens_engine.types import FloatArray, Pooling, Record
 
 CandidateName = Literal["bag_of_words", "states", "states_and_words", "label_probabilities"]
@@ -26,16 +27,16 @@ class Candidate(Record):
     tested: tuple[int, ...] = ()  #: index of the predicted label of each test row
     tested_probabilities: tuple[float, ...] | None = None  #: of these; None in an earlier checkpoint
     losses: tuple[float, ...]  #: loss of each fit row (nats), under a head that was fitted without the row's fold
+    macro_f1_values: tuple[float, ...] = ()  #: macro-F1 of the same answers as values of the fit rows; see `value_rows`
 
     @property
     def price(self) -> tuple[float, int]:
         """Tokens an input, then tokens held."""
         return self.classifier.tokens_per_input, self.classifier.tokens_held
 
-    @property
-    def loss_array(self) -> FloatArray:
-        """`[fit_rows]`."""
-        return np.array(self.losses)
+    def list_losses(self, objective: Objective) -> FloatArray:
+        """`[fit_rows]`, values whose mean is the less, the better the candidate."""
+        return np.array(self.losses) if objective == "accuracy" else -np.array(self.macro_f1_values)
 
 
 class TestedClassifier(Record):
@@ -80,8 +81,10 @@ class TestedClassifier(Record):
         )
 
 
-def choose_candidate(candidates: Sequence[Candidate]) -> Candidate | None:
-    """The cheapest within one standard error of the best cross-validated log-loss, paired by row; None without any.
+def choose_candidate(candidates: Sequence[Candidate], objective: Objective = "accuracy") -> Candidate | None:
+    """The cheapest within one standard error of the best, paired by row; None without any.
+
+    The best has the lowest cross-validated log-loss, or for the objective `macro_f1` the highest macro-F1.
 
     Args:
         candidates: judged on the same fit rows.
@@ -89,4 +92,4 @@ def choose_candidate(candidates: Sequence[Candidate]) -> Candidate | None:
     if not candidates:
         return None
     by_price = sorted(candidates, key=lambda one: one.price)
-    return by_price[first_within_an_error([one.loss_array for one in by_price])]
+    return by_price[first_within_an_error([one.list_losses(objective) for one in by_price])]

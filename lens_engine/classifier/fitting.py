@@ -21,6 +21,7 @@ from lens_engine.classifier.heads import (
     side_by_side,
 )
 from lens_engine.classifier.log_probs import round_numbers
+from lens_engine.classifier.macro_f1 import standard_error
 from lens_engine.classifier.quality import gold_losses
 from lens_engine.classifier.regression import (
     INVERSE_L2,
@@ -80,8 +81,7 @@ def first_within_an_error(losses: Sequence[FloatArray]) -> int:
 
 def _is_within_an_error(losses: FloatArray, best: FloatArray) -> bool:
     differences = losses - best
-    error = float(differences.std(ddof=1)) / np.sqrt(len(differences)) if len(differences) > 1 else 0.0
-    return bool(differences.mean() <= error)
+    return bool(differences.mean() <= standard_error(differences))
 
 
 def fit_head(kind: PromptsHeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FittedHead:

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lens_engine.classifier.macro_f1 import measure_macro_f1
+from lens_engine.config import Objective
 from lens_engine.types import IndexArray
 
 if TYPE_CHECKING:
-    from lens_engine.classifier.quality import Quality  # has this share
+    from lens_engine.classifier.quality import Accuracy  # has this share
 
 ALWAYS_THE_LARGEST = "always the largest class"
 
@@ -22,9 +24,28 @@ def share_of_largest_class(gold: IndexArray) -> float:
     return float(np.bincount(gold).max() / len(gold))
 
 
-def describe_largest_class(share: float) -> str:
+def macro_f1_of_largest_class(gold: IndexArray) -> float:
+    """Macro-F1 of always answering the most frequent label."""
+    return measure_macro_f1(np.full(len(gold), np.bincount(gold).argmax()), gold)
+
+
+def describe_figure(accuracy: float, macro_f1: float | None, objective: Objective) -> str:
+    """An accuracy; or macro-F1, with the accuracy beside it."""
+    if objective == "accuracy" or macro_f1 is None:
+        return f"{accuracy:.3f}"
+    return f"a macro-F1 of {macro_f1:.3f} (accuracy {accuracy:.3f})"
+
+
+def describe_largest_class(share: float, macro_f1: float | None = None, objective: Objective = "accuracy") -> str:
     """How often the label of the largest class is right."""
-    return f"{ALWAYS_THE_LARGEST} has {share:.3f}"
+    return f"{ALWAYS_THE_LARGEST} has {describe_figure(share, macro_f1, objective)}"
+
+
+def say_largest_class(figure: "Accuracy | None", objective: Objective = "accuracy") -> list[str]:
+    """How often the label of the largest class is right on the rows of a figure; nothing if it is not known."""
+    if figure is None or figure.largest_class is None:
+        return []
+    return [describe_largest_class(figure.largest_class, figure.largest_class_macro_f1, objective)]
 
 
 def advise_by_words(accuracy: float, share: float | None, rows: str) -> str:
@@ -49,17 +70,17 @@ def advise_by_words(accuracy: float, share: float | None, rows: str) -> str:
     )
 
 
-def warn_of_largest_class(tested: Iterable["Quality | None"]) -> list[str]:
-    """A warning if nothing that was tested is more often right than the label of the largest class.
+def warn_of_largest_class(tested: Iterable["Accuracy | None"], objective: Objective = "accuracy") -> list[str]:
+    """A warning if nothing that was tested is better than always the label of the largest class.
 
     Args:
         tested: on the same rows; None for what was not tested.
     """
     found = [one for one in tested if one is not None]
-    share = found[0].largest_class if found else None
-    if share is None or any(one.beats_largest_class for one in found):
+    if not found or any(one.beats_largest_class(objective) for one in found):
         return []
+    (largest,) = say_largest_class(found[0], objective)
     return [
-        f"nothing here beats the largest class: {describe_largest_class(share)} on the same rows; look whether a "
-        "reader could tell the labels by the texts, and whether labels are wrong"
+        f"nothing here beats the largest class: {largest} on the same rows; look whether a reader could tell the "
+        "labels by the texts, and whether labels are wrong"
     ]

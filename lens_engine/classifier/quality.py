@@ -7,7 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from lens_engine.classifier.largest_class import share_of_largest_class
+from lens_engine.classifier.abstaining import AnsweredShare, measure_shares
+from lens_engine.classifier.largest_class import macro_f1_of_largest_class, share_of_largest_class
+from lens_engine.classifier.macro_f1 import measure_macro_f1, standard_error, value_rows
+from lens_engine.config import Objective
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 _BINS = 10
@@ -23,7 +26,30 @@ class Accuracy(Record):
     accuracy: float = Field(description="Accuracy, between 0 and 1.")
     n: int = Field(description="Number of rows judged.")
     ci95: tuple[float, float] = Field(description="Wilson interval at 95 %: lower and upper bound.")
-    macro_f1: float | None = Field(None, description="Macro-averaged F1; null for validation and confirmation rows.")
+    macro_f1: float | None = Field(
+        None,
+        description="Macro-averaged F1 over the labels that have rows; a label without a row is left out of the mean.",
+    )
+    macro_f1_error: float | None = Field(None, description="Standard error of macro-F1, by the jackknife.")
+    largest_class: float | None = Field(
+        None, description="Share of the rows that have the most frequent label: the accuracy of always answering it."
+    )
+    largest_class_macro_f1: float | None = Field(None, description="Macro-F1 of always answering this label.")
+
+    def figure(self, objective: Objective) -> float:
+        """Accuracy or macro-F1."""
+        return self.accuracy if objective == "accuracy" or self.macro_f1 is None else self.macro_f1
+
+    def error(self, objective: Objective) -> float:
+        """Standard error of the figure: of a share, or by the jackknife."""
+        if objective == "accuracy" or self.macro_f1_error is None:
+            return float((self.accuracy * (1 - self.accuracy) / self.n) ** 0.5)
+        return self.macro_f1_error
+
+    def beats_largest_class(self, objective: Objective = "accuracy") -> bool:
+        """Whether the figure exceeds that of always answering the most frequent label, if that is known."""
+        largest = self.largest_class if objective == "accuracy" else self.largest_class_macro_f1
+        return largest is None or self.figure(objective) > largest
 
 
 class Quality(Accuracy):
@@ -34,16 +60,11 @@ class Quality(Accuracy):
         description="Expected calibration error: mean distance between the probability of the predicted label and the "
         "accuracy, over ten bins of equal width."
     )
-    largest_class: float | None = Field(
-        None,
-        description="Share of the rows that have the most frequent label: the accuracy of always answering it; null in "
-        "results of earlier releases.",
+    shares_answered: tuple[AnsweredShare, ...] = Field(
+        (),
+        description="Accuracy against the share of rows that are answered, where answers of a low probability are left "
+        "to a person; from all rows to a tenth of them.",
     )
-
-    @property
-    def beats_largest_class(self) -> bool:
-        """Whether the accuracy exceeds that of always answering the most frequent label, if that is known."""
-        return self.largest_class is None or self.accuracy > self.largest_class
 
 
 class MeasuredQuality(Quality):
@@ -108,15 +129,25 @@ def measure_quality(class_log_probs: FloatArray, gold: IndexArray) -> Quality:
 
 def measure_figures(figures: RowFigures) -> Quality:
     """As `measure_quality`."""
-    hits, n = int(figures.hits.sum()), len(figures.gold)
     return Quality(
+        **dict(measure_accuracy(figures.answers, figures.gold)),
+        log_loss=float(figures.losses.mean()),
+        ece=_calibration_error(figures.confidences, figures.hits),
+        shares_answered=measure_shares(figures.confidences, figures.hits),
+    )
+
+
+def measure_accuracy(predictions: IndexArray, gold: IndexArray) -> Accuracy:
+    """How often predictions `[rows]` are right, with macro-F1, beside always answering the most frequent label."""
+    hits, n = int((predictions == gold).sum()), len(gold)
+    return Accuracy(
         accuracy=hits / n,
         n=n,
         ci95=interval(hits, n),
-        macro_f1=measure_macro_f1(figures.answers, figures.gold),
-        log_loss=float(figures.losses.mean()),
-        ece=_calibration_error(figures.confidences, figures.hits),
-        largest_class=share_of_largest_class(figures.gold),
+        macro_f1=measure_macro_f1(predictions, gold),
+        macro_f1_error=standard_error(value_rows(predictions, gold, "macro_f1")),
+        largest_class=share_of_largest_class(gold),
+        largest_class_macro_f1=macro_f1_of_largest_class(gold),
     )
 
 
@@ -130,7 +161,7 @@ def measure_with_intervals(figures: RowFigures) -> MeasuredQuality:
     for _ in range(_SAMPLES):
         rows = generator.integers(n, size=n)
         hits = answers[rows] == gold[rows]
-        f1 = _macro_f1(answers[rows], gold[rows], labels)
+        f1 = measure_macro_f1(answers[rows], gold[rows], labels)
         found.append((f1, losses[rows].mean(), _calibration_error(confidences[rows], hits)))
     low, high = np.percentile(np.array(found), (2.5, 97.5), axis=0)
     intervals = [(float(one), float(other)) for one, other in zip(low, high, strict=True)]
@@ -156,21 +187,6 @@ def place_in_bins(confidences: FloatArray) -> IndexArray:
 def gold_losses(class_log_probs: FloatArray | LabelLogProbs, gold: IndexArray) -> FloatArray:
     """`[rows]`, negative log-probability of the gold label (nats)."""
     return np.asarray(-class_log_probs[np.arange(len(gold)), gold])
-
-
-def measure_macro_f1(predictions: IndexArray, gold: IndexArray) -> float:
-    """F1, averaged over the labels that occur among the rows."""
-    from sklearn.metrics import f1_score  # slow to import; a run needs it only at its end
-
-    return float(f1_score(gold, predictions, labels=np.unique(gold), average="macro", zero_division=0.0))
-
-
-def _macro_f1(predictions: IndexArray, gold: IndexArray, labels: IndexArray) -> float:
-    """As `measure_macro_f1`, over these labels. scikit-learn takes a hundred times as long for one of many samples."""
-    size = int(max(labels.max(), predictions.max())) + 1
-    hits = np.bincount(gold[predictions == gold], minlength=size)
-    sums = np.bincount(gold, minlength=size) + np.bincount(predictions, minlength=size)
-    return float((2 * hits[labels] / np.maximum(sums[labels], 1)).mean())
 
 
 def interval(hits: int, n: int) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from lens_engine.classifier.largest_class import say_largest_class
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.result import SelectionResult, SupportExamples
@@ -106,7 +107,10 @@ class Source:
 
 
 def _show_accuracy(answer: SupportExamples) -> str:
-    return "" if answer.test is None else f" (accuracy {answer.test.accuracy:.3f} on {answer.test.n:,} test rows)"
+    if answer.test is None:
+        return ""
+    told = f"accuracy {answer.test.accuracy:.3f} on {answer.test.n:,} test rows"
+    return f" ({', where '.join([told, *say_largest_class(answer.test)])})"
 
 
 @dataclass(frozen=True, slots=True)

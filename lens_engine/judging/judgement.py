@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lens_engine.classifier.quality import Accuracy, interval, measure_macro_f1
+from lens_engine.classifier.macro_f1 import measure_macro_f1
+from lens_engine.classifier.quality import Accuracy, measure_accuracy
 from lens_engine.metering.meter import Meter
 from lens_engine.result import Spread
 from lens_engine.rows.quotas import spread_evenly
@@ -73,6 +74,13 @@ class Judgement:
         np.put_along_axis(others, gold, -np.inf, axis=1)
         return np.asarray(np.take_along_axis(values, gold, axis=1)[:, 0] - others.max(axis=1))
 
+    @property
+    def seconds(self) -> IndexArray:
+        """`[rows]`, the second likeliest label."""
+        others = self.label_log_probs.copy()
+        np.put_along_axis(others, self.predictions[:, None], -np.inf, axis=1)
+        return np.asarray(others.argmax(axis=1))
+
     def extend(self, more: "Judgement") -> "Judgement":
         """The judgement on these rows and then those of `more` (same prefix)."""
         log_probs = np.concatenate([self.label_log_probs, more.label_log_probs])
@@ -82,15 +90,14 @@ class Judgement:
         """The rows at these places, in their order."""
         return Judgement(self.label_log_probs[places], self.gold[places])
 
+    @property
+    def macro_f1(self) -> float:
+        """Over the labels of the rows."""
+        return measure_macro_f1(self.predictions, self.gold)
+
     def figure(self) -> Accuracy:
-        """The accuracy with its Wilson interval and macro-F1 (over the labels of the rows)."""
-        hits, n = int(self.correct.sum()), len(self.gold)
-        return Accuracy(
-            accuracy=hits / n,
-            n=n,
-            ci95=interval(hits, n),
-            macro_f1=measure_macro_f1(self.predictions, self.gold),
-        )
+        """The accuracy with its Wilson interval, and macro-F1."""
+        return measure_accuracy(self.predictions, self.gold)
 
 
 def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) -> list[Judgement]:

@@ -1,4 +1,5 @@
-"""Objectives: what a permutation is ranked by. They follow the use of the prompt in production.
+"""Objectives: what a permutation is ranked by. They follow the use of the prompt in production and the option
+`objective`, accuracy or macro-F1.
 
 prompt: the likeliest label word is the answer. probabilities: label biases are added first. At eight demonstrations
 most of the spread between permutations is a bias towards some labels, which label biases take out.
@@ -12,7 +13,7 @@ import numpy as np
 
 from lens_engine.classifier.heads import log_label_shares
 from lens_engine.classifier.quality import gold_losses
-from lens_engine.config import SelectionConfig, Use
+from lens_engine.config import Objective, SelectionConfig, Use
 from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.judging.score import Score
 from lens_engine.types import FloatArray, IndexArray
@@ -35,13 +36,14 @@ class RankingObjective(Protocol):
 
 @dataclass(frozen=True)
 class PromptObjective:
-    """By the accuracy of the likeliest label word, then by log-loss within the labels; the paper: by the margin."""
+    """By the figure of the likeliest label word, then by log-loss within the labels; the paper: by the margin."""
 
     dtype: str = "float32"  #: number format of the log-probabilities
     ties_by_margin: bool = False
+    figure: Objective = "accuracy"
 
     def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:  # noqa: ARG002
-        scores = [Score.of(judgement, self.dtype) for judgement in judgements]
+        scores = [Score.of(judgement, self.dtype, self.figure) for judgement in judgements]
         if self.ties_by_margin:
             return scores
         return [
@@ -52,7 +54,7 @@ class PromptObjective:
 
 @dataclass(frozen=True)
 class ProbabilitiesObjective:
-    """By accuracy after label biases, then by log-loss.
+    """By the figure after label biases, then by log-loss.
 
     On few rows the mean of a permutation's label log-probabilities is shrunk towards the mean over all permutations
     judged on these rows.
@@ -60,10 +62,13 @@ class ProbabilitiesObjective:
 
     log_shares: FloatArray  #: `[labels]`, log of each label's share of all rows
     dtype: str = "float32"  #: number format of the log-probabilities
+    figure: Objective = "accuracy"
 
     @classmethod
-    def of(cls, gold: IndexArray, num_labels: int, dtype: str = "float32") -> "ProbabilitiesObjective":
-        return cls(log_label_shares(gold, num_labels), dtype)
+    def of(
+        cls, gold: IndexArray, num_labels: int, dtype: str = "float32", figure: Objective = "accuracy"
+    ) -> "ProbabilitiesObjective":
+        return cls(log_label_shares(gold, num_labels), dtype, figure)
 
     def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:
         if not judgements:
@@ -80,9 +85,8 @@ class ProbabilitiesObjective:
 
         corrected = np.asarray(log_softmax(_within_labels(judgement) - mean + self.log_shares, axis=1))
         seen_through = Judgement(corrected.astype(np.float32), judgement.gold)
-        return replace(
-            Score.of(seen_through, self.dtype), log_loss=float(gold_losses(corrected, judgement.gold).mean())
-        )
+        score = Score.of(seen_through, self.dtype, self.figure)
+        return replace(score, log_loss=float(gold_losses(corrected, judgement.gold).mean()))
 
 
 def make_objective(
@@ -90,8 +94,8 @@ def make_objective(
 ) -> RankingObjective:
     """The objective of a use on these rows; of the use of the run, if none is given."""
     if (use or config.use) == "probabilities":
-        return ProbabilitiesObjective.of(rows.gold, len(rows.task.labels), dtype)
-    return PromptObjective(dtype, ties_by_margin=config.search.starts_narrow)
+        return ProbabilitiesObjective.of(rows.gold, len(rows.task.labels), dtype, config.objective)
+    return PromptObjective(dtype, ties_by_margin=config.search.starts_narrow, figure=config.objective)
 
 
 def find_label_biases(judgement: Judgement) -> FloatArray:

@@ -45,8 +45,7 @@ class TerminalBar:
     def on_progress(self, progress: Progress) -> None:
         steps = f" {progress.step}/{progress.steps}" if progress.steps > 1 else ""
         self._bar.set_description(f"{progress.phase.value}{steps}", refresh=False)
-        if progress.best_validation_accuracy is not None:
-            self._bar.set_postfix_str(f"validation {progress.best_validation_accuracy:.3f}", refresh=False)
+        self._bar.set_postfix_str(progress.best_accuracy, refresh=False)
         self._bar.total = max(progress.tokens_total, 1)
         if not self._is_begun:
             self._is_begun = True

@@ -60,6 +60,7 @@ class Meter:
     best_validation_accuracy: float | None = None
     survivors: int | None = None
     best_random_accuracy: float | None = None
+    largest_class: float | None = None  #: share of the largest class among the validation rows
     pairs_from_cache: int = 0  #: part of `spent`; includes earlier attempts
     deadline: float | None = None  #: value of `clock`; ends the run as a budget does, and is no option of the run
     last_moment: float | None = None  #: value of `clock`; ends also the work that no budget leaves out
@@ -395,6 +396,7 @@ class Meter:
                 best_validation_accuracy=self.best_validation_accuracy,
                 survivors=self.survivors,
                 best_random_accuracy=self.best_random_accuracy,
+                largest_class=self.largest_class,
             )
         )
 

@@ -24,6 +24,15 @@ class Progress:
     best_validation_accuracy: float | None
     survivors: int | None = None  #: candidates that the rounds of filtering so far have kept
     best_random_accuracy: float | None = None  #: of random-and-validation so far, on the validation rows
+    largest_class: float | None = None  #: share of the largest class among the validation rows
+
+    @property
+    def best_accuracy(self) -> str:
+        """The best validation accuracy beside the share of the largest class; nothing before it is known."""
+        if self.best_validation_accuracy is None:
+            return ""
+        largest = "" if self.largest_class is None else f" (largest class {self.largest_class:.3f})"
+        return f"validation {self.best_validation_accuracy:.3f}{largest}"
 
     def at_end(self) -> Self:
         """The progress when the run has done all its work: what was scored is the total, and no time is left."""

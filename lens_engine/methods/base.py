@@ -17,6 +17,7 @@ from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.pricing.prices import Prices
 from lens_engine.retrieval.pool import Pool
+from lens_engine.rows.near_duplicates import count_near
 from lens_engine.rows.pool_rows import DrawnPool, draw_pool
 from lens_engine.rows.splits import SplitRows
 from lens_engine.task.template import Task
@@ -50,6 +51,13 @@ class Run:
     def drawn_pool(self) -> DrawnPool:
         rows = self.rows
         return draw_pool((*rows.candidates, *rows.score_set, *rows.spare), self.config.seed)
+
+    @cached_property
+    def near_test_rows(self) -> int:
+        """How many test rows have a text that is nearly equal to that of a row of another split."""
+        rows = self.rows
+        others = (*rows.candidates, *rows.score_set, *rows.validation, *rows.confirmation, *rows.spare)
+        return count_near(rows.test, others)
 
     @property
     def uses(self) -> tuple[Use, ...]:

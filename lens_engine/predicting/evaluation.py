@@ -7,6 +7,7 @@ from pydantic import Field
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.largest_class import warn_of_largest_class
+from lens_engine.classifier.macro_f1 import compare_macro_f1
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.classifier.quality import MeasuredQuality, compare_hits, measure_with_intervals
 from lens_engine.exports import FormatName
@@ -28,6 +29,8 @@ class PairedComparison(Record):
     only_selection_right: int = Field(description="Number of rows that only the selection had right.")
     p_value: float = Field(description="p-value of the exact McNemar test, two-sided.")
     same_answers: int = Field(description="Number of rows with the same answer.")
+    macro_f1: float = Field(description="Macro-F1 of the evaluation minus that of the selection on these rows.")
+    macro_f1_error: float = Field(description="Standard error of this difference, by the jackknife, paired by row.")
 
 
 class EvaluationResult(Record):
@@ -90,7 +93,7 @@ def measure(
         unanswered=unanswered,
         labels=classifier.labels,
         confusion=tuple(tuple(row) for row in confusion.tolist()),
-        comparison=_compare(known, [(example, label) for example, label in answered if label is not None]),
+        comparison=_compare(known, [(one, label) for one, label in answered if label is not None], answers.classes),
         matches=all(same) if same else None,
         order=order,
         form=changes.form,
@@ -123,17 +126,21 @@ def measure_orders(answers: Sequence[Answers]) -> Spread:
     return summarise([float(one.hits[by_all].mean()) for one in answers], int(by_all.sum()))
 
 
-def _compare(known: Mapping[int, str], answered: Sequence[tuple[Example, str]]) -> PairedComparison | None:
+def _compare(
+    known: Mapping[int, str], answered: Sequence[tuple[Example, str]], labels: Sequence[str]
+) -> PairedComparison | None:
     both = [(example, label) for example, label in answered if example.row in known]
     if not both:
         return None
-    own = np.array([label == example.label for example, label in both])
-    theirs = np.array([known[example.row] == example.label for example, _ in both])
-    hits = compare_hits(own, theirs)
+    place_of = {label: place for place, label in enumerate(labels)}
+    places = [(place_of[label], place_of[known[one.row]], place_of[one.label]) for one, label in both]
+    own, theirs, gold = np.array(places, dtype=np.intp).T
+    hits = compare_hits(own == gold, theirs == gold)
     return PairedComparison(
         n=len(both),
         only_evaluation_right=hits.only_first,
         only_selection_right=hits.only_second,
         p_value=hits.p_value,
-        same_answers=sum(label == known[example.row] for example, label in both),
+        same_answers=int((own == theirs).sum()),
+        **compare_macro_f1(own, theirs, gold),
     )

@@ -43,11 +43,14 @@ class PredictedTable:
         True  #: whether a CSV file begins with a byte order mark, which tells a spreadsheet that it is UTF-8
     )
     spool_dir: Path | None = None  #: folder in which a Parquet file is made; None for that of the system
+    answer_above: float | None = None
+    """Least probability of a label that is given; None for every label. With it, a row below has no label, and a column
+    `answered` tells which rows have one."""
 
     @cached_property
     def kept(self) -> list[str]:
         """The columns of the input, by their names in the output."""
-        own = {"row", "label", "probability", "probabilities", "error", *self._shares}
+        own = {"row", "label", "probability", "probabilities", "error", *self._shares, *self.marks}
         kept = list[str]()
         for name in self.input_columns:
             shown = SURROGATE.sub("\ufffd", name)
@@ -59,7 +62,12 @@ class PredictedTable:
 
     @property
     def columns(self) -> list[str]:
-        return ["row", *self.kept, "label", "probability", *self._shares, "error"]
+        return ["row", *self.kept, "label", "probability", *self._shares, *self.marks, "error"]
+
+    @property
+    def marks(self) -> list[str]:
+        """The column that tells whether a row has a label, if some may have none."""
+        return [] if self.answer_above is None else ["answered"]
 
     @property
     def _shares(self) -> list[str]:
@@ -70,11 +78,21 @@ class PredictedTable:
         for number, (row, one) in enumerate(self.rows()):
             shares = _shorten(one.probabilities)
             shown = shares or (None,) * len(self.labels)
-            yield [number, *self.cells(row), one.label, max(shares, default=None), *shown, one.error]
+            probability = max(shares, default=None)
+            label, marks = one.label, list[bool]()
+            if self.answer_above is not None:
+                marks = [is_answered(probability, self.answer_above)]
+                label = label if marks[0] else None
+            yield [number, *self.cells(row), label, probability, *shown, *marks, one.error]
 
     def cells(self, row: TextRow) -> list[Any]:
         """The values of a row of the input, in the order of `kept`."""
         return unpack_cells(row.cells, row.text, len(self.input_columns), self.text_place)
+
+
+def is_answered(probability: float | None, answer_above: float) -> bool:
+    """Whether an answer of this probability is given; a bad row has none. It is compared as the file shows it."""
+    return probability is not None and _shorten([probability])[0] >= answer_above
 
 
 def _shorten(probabilities: Sequence[float]) -> list[float]:
@@ -105,12 +123,13 @@ def _write_csv(table: PredictedTable) -> Iterator[bytes]:
 
 def _write_jsonl(table: PredictedTable) -> Iterator[bytes]:
     """The probabilities of a row are one object; null for a bad row."""
-    own, piece, size = len(table.kept), list[str](), 0
+    own, num_labels, piece, size = len(table.kept), len(table.labels), list[str](), 0
     for number, *cells, error in table.lines():
         kept, (label, probability, *shares) = cells[:own], cells[own:]
         found = {"row": number, **dict(zip(table.kept, kept, strict=True))}
-        probabilities = None if label is None else dict(zip(table.labels, shares, strict=True))
-        found |= {"label": label, "probability": probability, "probabilities": probabilities, "error": error}
+        known = dict(zip(table.labels, shares[:num_labels], strict=True))
+        found |= {"label": label, "probability": probability, "probabilities": None if probability is None else known}
+        found |= {**dict(zip(table.marks, shares[num_labels:], strict=True)), "error": error}
         piece.append(json.dumps(found, ensure_ascii=False) + "\n")
         size += len(piece[-1])
         if size >= _PIECE_BYTES:
@@ -125,7 +144,7 @@ def _write_parquet(table: PredictedTable) -> Iterator[bytes]:
     from pyarrow.parquet import ParquetWriter
 
     types = {"row": pyarrow.int64(), **dict(zip(table.kept, find_types(table), strict=True))}
-    types |= dict.fromkeys(("label", "error"), pyarrow.string())
+    types |= dict.fromkeys(("label", "error"), pyarrow.string()) | dict.fromkeys(table.marks, pyarrow.bool_())
     types |= dict.fromkeys(("probability", *(f"p_{label}" for label in table.labels)), pyarrow.float64())
     schema = pyarrow.schema([(name, types[name]) for name in table.columns])
     with tempfile.TemporaryFile(dir=table.spool_dir) as file:

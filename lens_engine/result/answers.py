@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lens_engine.classifier.largest_class import say_largest_class
 from lens_engine.classifier.quality import Quality, place_in_bins
 from lens_engine.report.charts import Bin
 from lens_engine.report.section import Matrix
@@ -139,6 +140,7 @@ class Answered:
             title=f"Probabilities of the {self.title}{ece}",
             header=("mean probability", "accuracy", "rows"),
             rows=tuple((f"{one.probability:.3f}", f"{one.accuracy:.3f}", f"{one.rows:,}") for one in bins),
+            caption="; ".join(say_largest_class(self.quality)),
         )
 
 

@@ -2,12 +2,15 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from lens_engine.classifier.largest_class import say_largest_class
 from lens_engine.result.parts import SupportExamples
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.views.table import NOTHING, Table
 
 if TYPE_CHECKING:
     from lens_engine.result.selection_result import SelectionResult  # has the tables
+
+_FIGURES = ("accuracy", "macro-F1", "rows")
 
 
 class ShownExamples(NamedTuple):
@@ -51,16 +54,19 @@ def tabulate_forms(result: "SelectionResult") -> Table | None:
     if not result.forms:
         return None
     fixed = result.answer.plain
-    own = [] if fixed.judged is None else [("fixed", f"{fixed.judged.accuracy:.3f}", f"{fixed.judged.n:,}")]
-    tried = [(one.form.name, f"{one.accuracy:.3f}", f"{one.n:,}") for one in result.forms]
-    rows = (*own, *tried)
+    own = (
+        []
+        if fixed.judged is None
+        else [("fixed", *_show(fixed.judged.accuracy, fixed.judged.macro_f1, fixed.judged.n))]
+    )
+    rows = (*own, *((one.form.name, *_show(one.accuracy, one.macro_f1, one.n)) for one in result.forms))
     return Table(
         title="Forms of the prompt that were tried, on rows that are no test rows",
-        header=("form", "accuracy", "rows"),
+        header=("form", *_FIGURES),
         rows=rows,
         words=("form",),
         marked=frozenset(place for place, (name, *_) in enumerate(rows) if name == result.answer.form.name),
-        caption="fewer rows: the form was dropped",
+        caption=_caption("form", result),
     )
 
 
@@ -70,11 +76,21 @@ def tabulate_wordings(result: "SelectionResult") -> Table | None:
         return None
     return Table(
         title="Templates and instructions that were tried, by random prompts",
-        header=("template", "instruction", "accuracy", "rows"),
+        header=("template", "instruction", *_FIGURES),
         rows=tuple(
-            (one.template, one.instruction or NOTHING, f"{one.accuracy:.3f}", f"{one.n:,}") for one in result.wordings
+            (one.template, one.instruction or NOTHING, *_show(one.accuracy, one.macro_f1, one.n))
+            for one in result.wordings
         ),
         words=("template", "instruction"),
         marked=frozenset({0}),
-        caption="fewer rows: the wording was dropped",
+        caption=_caption("wording", result),
     )
+
+
+def _show(accuracy: float, macro_f1: float | None, n: int) -> tuple[str, str, str]:
+    return f"{accuracy:.3f}", NOTHING if macro_f1 is None else f"{macro_f1:.3f}", f"{n:,}"
+
+
+def _caption(what: str, result: "SelectionResult") -> str:
+    """The labels are in proportion on any number of rows, so that one share of the largest class stands for all."""
+    return "; ".join([f"fewer rows: the {what} was dropped", *say_largest_class(result.answer.plain.judged)])

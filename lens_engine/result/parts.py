@@ -32,6 +32,7 @@ class TriedForm(Record):
 
     form: PromptForm = Field(description="How the demonstrations are found.")
     accuracy: float = Field(description="Accuracy of the likeliest label word on the rows on which it was judged.")
+    macro_f1: float = Field(description="Macro-F1 on the same rows.")
     n: int = Field(description="Number of these rows; a form that was dropped has fewer.")
 
 
@@ -43,6 +44,7 @@ class TriedWording(Record):
     accuracy: float = Field(
         description="Mean accuracy of random permutations, for the use asked for, on the rows on which it was judged."
     )
+    macro_f1: float = Field(description="Mean macro-F1 of the same permutations.")
     n: int = Field(description="Number of these rows; a wording that was dropped has fewer.")
 
 
@@ -60,7 +62,7 @@ class PromptContender(Record):
 
 
 class Comparison(Record):
-    """Paired comparison of the method with random-and-validation on the test rows: exact McNemar test."""
+    """Paired comparison of the method with random-and-validation on the test rows: exact McNemar test, and macro-F1."""
 
     only_own_right: int = Field(description="Number of test rows that only the prompt of the method has right.")
     only_rival_right: int = Field(description="Number of test rows that only random-and-validation has right.")
@@ -69,6 +71,8 @@ class Comparison(Record):
         description="Number of random permutations. They take at least as many pairs and as many tokens as the method, "
         "all of its steps included."
     )
+    macro_f1: float = Field(description="Macro-F1 of the prompt of the method minus that of random-and-validation.")
+    macro_f1_error: float = Field(description="Standard error of this difference, by the jackknife, paired by row.")
 
 
 class BestAnswer(Record):
@@ -117,8 +121,9 @@ class SupportExamples(Record):
         description="The prompt of the method against random-and-validation; null if it was not compared."
     )
     recommended: bool | None = Field(
-        description="False if the classifier to use is more often right, by more than a standard error on rows that "
-        "are no test rows, or on the test rows of a prompt that was judged on no others; null if nothing was compared."
+        description="False if the classifier to use is more often right (or has the higher macro-F1, where the option "
+        "`objective` says so), by more than a standard error on rows that are no test rows, or on the test rows of a "
+        "prompt that was judged on no others; null if nothing was compared."
     )
     best: BestAnswer | None = Field(
         None,
@@ -179,9 +184,15 @@ class Verdict(Record):
 class Lead(Record):
     """Lead of the method's best permutation over its runner-up, on the rows that decided."""
 
-    rows: int = Field(description="Correct rows of the chosen permutation minus correct rows of the runner-up.")
+    rows: int = Field(
+        description="Correct rows of the chosen permutation minus correct rows of the runner-up. May be below 0 where "
+        "macro-F1 decides."
+    )
     n: int = Field(description="Number of rows that ranked the two permutations.")
     close_rows: int = Field(
         description="Number of rows whose prediction could flip through rounding, against the chosen permutation."
     )
     within_noise: bool = Field(description="True if rounding errors alone could swap the two permutations.")
+    macro_f1: float | None = Field(
+        None, description="Macro-F1 of the chosen permutation minus that of the runner-up; null where accuracy decides."
+    )

@@ -50,6 +50,11 @@ class Splits(Record):
     leaked_from_test: int = Field(
         description="Number of dataset rows dropped because the test rows contain the same text."
     )
+    near_test_rows: int = Field(
+        0,
+        description="Number of test rows whose text is nearly equal to that of a row of another split: a Jaccard "
+        "similarity of their sets of five characters of at least 0.75.",
+    )
     skipped_too_long: int = Field(0, description="Number of rows left out because of too long texts.")
     trimmed_too_long: int = Field(0, description="Number of rows whose text was cut because of its length.")
 

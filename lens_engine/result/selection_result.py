@@ -10,7 +10,7 @@ from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
-from lens_engine.config import Use
+from lens_engine.config import Objective, Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.result.examples import SupportExample
 from lens_engine.result.parts import Lead, Spread, SupportExamples, TestAnswers, TriedForm, TriedWording, Verdict
@@ -118,11 +118,21 @@ class SelectionResult(Record):
         return self.answer.test
 
     @property
+    def tested_first(self) -> Quality | None:
+        """The quality of something that was tested, for what is the same of all: the rows and their largest class."""
+        prompts = (one.test for answer in self.support_examples for one in answer.contenders)
+        return next((one for one in (*prompts, *(one.test for one in self.tested)) if one is not None), None)
+
+    @property
     def largest_class(self) -> float | None:
         """Share of the largest class among the test rows; None if nothing was tested."""
-        prompts = (one.test for answer in self.support_examples for one in answer.contenders)
-        tested = (*prompts, *(one.test for one in self.tested))
-        return next((one.largest_class for one in tested if one is not None), None)
+        return None if self.tested_first is None else self.tested_first.largest_class
+
+    @property
+    def objective(self) -> Objective:
+        """The figure by which the run chose."""
+        found: Objective = self.provenance.config.get("objective", "accuracy")
+        return found
 
     @property
     def rows(self) -> tuple[int, ...]:

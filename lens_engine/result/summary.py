@@ -2,10 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from lens_engine.classifier.largest_class import describe_figure, say_largest_class
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
+from lens_engine.result.figures import tabulate_answered, tabulate_classifiers, tabulate_prompts
 from lens_engine.result.forms import describe_retrieval, list_shown, tabulate_forms, tabulate_wordings
 from lens_engine.result.run_facts import Payment
-from lens_engine.result.tables import name_choice, tabulate_classifiers, tabulate_examples, tabulate_prompts
+from lens_engine.result.tables import name_choice, tabulate_examples
 from lens_engine.task.record import describe_asking
 from lens_engine.task.wording import show_count
 from lens_engine.views.table import Table, describe_seconds, describe_usd
@@ -13,8 +15,9 @@ from lens_engine.views.table import Table, describe_seconds, describe_usd
 if TYPE_CHECKING:
     from lens_engine.result.selection_result import SelectionResult  # has the summary
 
-_WHY_NOT = {"bag_of_words": ": a bag of words, which needs no language model, is more often right"}
-_ASK_ONLY = " where the classifier can be used: it is more often right"
+_WHY_NOT = {"bag_of_words": ": a bag of words, which needs no language model, "}
+_ASK_ONLY = " where the classifier can be used: it "
+_IS_BETTER = {"accuracy": "is more often right", "macro_f1": "has the higher macro-F1"}
 
 _MOST_ROWS = 16
 """Largest number of support examples whose rows stand on one line."""
@@ -30,7 +33,10 @@ def represent(result: "SelectionResult") -> str:
     rows, test = result.rows, result.test
     form = f"{result.answer.form.name}, " * (result.answer.form.nearest > 0)
     shown = ", ".join(map(str, rows[:_MOST_ROWS])) + (f" and {len(rows) - _MOST_ROWS} more" * (len(rows) > _MOST_ROWS))
-    figure = "not tested" if test is None else f"accuracy {test.accuracy:.3f} on {test.n} test rows"
+    figure = "not tested"
+    if test is not None:
+        told = f"accuracy {test.accuracy:.3f}, macro-F1 {test.macro_f1 or 0.0:.3f} on {test.n} test rows"
+        figure = "; ".join([told, *say_largest_class(test)])
     return "\n".join(
         [
             f"SelectionResult: {describe_choice(result)}",
@@ -43,10 +49,16 @@ def represent(result: "SelectionResult") -> str:
 
 
 def list_tables(result: "SelectionResult") -> list[Table]:
-    """Support examples, prompts, forms and wordings that were tried, and candidates for the classifier."""
+    """Support examples, prompts, forms and wordings that were tried, candidates for the classifier, and its curve."""
     examples = [tabulate_examples(one, is_other=is_other) for one, is_other in list_shown(result.answer)]
+    return [*examples, *list_figures(result)]
+
+
+def list_figures(result: "SelectionResult") -> list[Table]:
+    """The tables without support examples."""
     tried = (tabulate_forms(result), tabulate_wordings(result))
-    return [*examples, *filter(None, (tabulate_prompts(result), *tried, tabulate_classifiers(result)))]
+    made = (tabulate_classifiers(result), tabulate_answered(result))
+    return [*filter(None, (tabulate_prompts(result), *tried, *made))]
 
 
 def list_opening(result: "SelectionResult") -> list[str]:
@@ -68,7 +80,7 @@ def warn_of_examples(result: "SelectionResult") -> str:
     why = _WHY_NOT.get(result.answer.best.name, _ASK_ONLY)
     name, is_fixed = name_choice(result.answer), not result.answer.form.nearest
     verb = "are" if result.examples and is_fixed else "is"  # without demonstrations it is one prompt
-    return f"The {name}{' below' * is_fixed} {verb} not recommended{why}."
+    return f"The {name}{' below' * is_fixed} {verb} not recommended{why}{_IS_BETTER[result.objective]}."
 
 
 def describe_choice(result: "SelectionResult") -> str:
@@ -77,15 +89,19 @@ def describe_choice(result: "SelectionResult") -> str:
 
 
 def describe_ranking_rows(result: "SelectionResult") -> str:
-    """Accuracy on the rows that decided the choice. Test rows had no part in the choice."""
+    """Accuracy or macro-F1 on the rows that decided the choice. Test rows had no part in the choice."""
     judged, comparison = result.answer.judged, result.answer.comparison
     if judged is None:
         return ""
     name = name_choice(result.answer)
-    text = f"The {name} reached {judged.accuracy:.3f} on the {judged.n} rows that decided (optimistic)."
+    reached = describe_figure(judged.accuracy, judged.macro_f1, result.objective)
+    told = f"The {name} reached {reached} on the {judged.n} rows that decided (optimistic)"
+    text = "; ".join([told, *say_largest_class(judged, result.objective)]) + "."
     if comparison is None or result.answer.method == "random_and_validation":
         return text
-    return f"{text} Against random-and-validation: p = {comparison.p_value:.2g} (exact McNemar test on the test rows)."
+    differs = f"macro-F1 {comparison.macro_f1:+.3f} (standard error {comparison.macro_f1_error:.3f})"
+    test = f"p = {comparison.p_value:.2g} (exact McNemar test)"
+    return f"{text} Against random-and-validation, on the test rows: {test}, {differs}."
 
 
 def describe_suspicious_labels(result: "SelectionResult") -> str:

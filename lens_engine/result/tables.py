@@ -1,15 +1,12 @@
-"""Support examples, compared prompts and candidates for the classifier of a result, as tables."""
+"""Support examples, suspicious labels and facts of a result, as tables."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lens_engine.classifier.candidates import TestedClassifier
-from lens_engine.classifier.largest_class import ALWAYS_THE_LARGEST
-from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Use
 from lens_engine.result.examples import LabelEffect, SupportExample
 from lens_engine.result.forms import name_form
-from lens_engine.result.parts import PromptContender, Spread, SupportExamples
+from lens_engine.result.parts import PromptContender, SupportExamples
 from lens_engine.views.table import NOTHING, Table, shorten
 
 if TYPE_CHECKING:
@@ -30,7 +27,7 @@ _METHODS: dict[str, str] = {
     "random_and_validation": "random-and-validation",
 }
 _EFFECTS = "Effect of each example alone, by label of the input"
-_USES = {"prompt": "likeliest\nlabel word", "probabilities": "with label\nbiases"}
+USES = {"prompt": "likeliest\nlabel word", "probabilities": "with label\nbiases"}
 
 
 def name_choice(answer: SupportExamples) -> str:
@@ -42,15 +39,16 @@ def name_choice(answer: SupportExamples) -> str:
 
 def name_use(use: Use) -> str:
     """How a prompt is read."""
-    return " ".join(_USES[use].split())
+    return " ".join(USES[use].split())
 
 
 def name_contender(one: PromptContender, use: Use) -> str:
     """What a single prompt is, and whether label biases are added."""
-    return _name_prompt(one) + ", label biases" * (use == "probabilities")
+    return name_prompt(one) + ", label biases" * (use == "probabilities")
 
 
-def _name_prompt(one: PromptContender) -> str:
+def name_prompt(one: PromptContender) -> str:
+    """What a single prompt is."""
     return name_form(one.form) if one.form.nearest else _METHODS.get(one.method, one.method)
 
 
@@ -132,43 +130,6 @@ def tabulate_biases(answer: SupportExamples) -> Table | None:
     return Table("Label biases (nats)", ("label", "bias"), rows, words=("label",))
 
 
-def tabulate_prompts(result: "SelectionResult") -> Table:
-    """Accuracy of each single prompt on the test rows, for both uses."""
-    rows, marked = list[tuple[str, ...]](), set[int]()
-    for contenders in zip(*(answer.contenders for answer in result.support_examples), strict=True):
-        if contenders[0].method == result.answer.method:
-            marked.add(len(rows))
-        n = next((str(one.test.n) for one in contenders if one.test is not None), NOTHING)
-        rows.append((_name_prompt(contenders[0]), *(_show(one.test) for one in contenders), n))
-    if (share := result.largest_class) is not None:
-        same = [f"{share:.3f}"] * len(result.support_examples)
-        rows.append((ALWAYS_THE_LARGEST, *same, next((n for *_, n in rows if n != NOTHING), NOTHING)))
-    for title, spread in (("random, on validation rows", result.random), ("other orders", result.order)):
-        if spread is not None:
-            others = [NOTHING] * (len(result.support_examples) - 1)
-            rows.append((f"{title}, mean of {spread.permutations}", _show_spread(spread), *others, str(spread.n)))
-    return Table(
-        title="Single prompts: accuracy on the test rows (95 % interval)",
-        header=("", *(_USES[answer.use] for answer in result.support_examples), "n"),
-        rows=tuple(rows),
-        marked=frozenset(marked),
-        caption="" if result.random is None else "means have the lowest and the highest accuracy in brackets",
-    )
-
-
-def tabulate_classifiers(result: "SelectionResult") -> Table | None:
-    """The candidates for the classifier, the cheapest first; None without any."""
-    if not result.tested:
-        return None
-    return Table(
-        title="Classifiers: chosen by cross-validation, then tested on the test rows",
-        header=("", "cross-val.\nlog-loss", "accuracy", "95 %\ninterval", "log-\nloss", "ECE", "tokens"),
-        rows=(*map(_list_figures, result.tested), *_list_largest_class(result.largest_class)),
-        marked=frozenset(place for place, one in enumerate(result.tested) if one.is_chosen),
-        caption="tokens: computed for one input, demonstrations held in memory; ECE: expected calibration error",
-    )
-
-
 def tabulate_suspicious(result: "SelectionResult", texts: Mapping[int, str]) -> Table | None:
     """Rows whose label is probably wrong, the most suspicious first; None without any."""
     if not result.suspicious_labels:
@@ -207,40 +168,5 @@ def tabulate_facts(result: "SelectionResult") -> tuple[Table, ...]:
     )
 
 
-def name_classifier(one: TestedClassifier) -> str:
-    """What a candidate reads, in a few words."""
-    if one.name == "bag_of_words":
-        return f"bag of words, {one.fit_rows:,} rows"
-    if one.layer is not None:
-        where = "after one prompt" if one.demonstrations else "no examples"
-        words = " + bag of words" if one.name == "states_and_words" else ""
-        return f"hidden states, {where}, layer {one.layer}{words}"
-    return f"label probabilities, {one.prompts} prompt{'s' * (one.prompts > 1)}, {one.head}"
-
-
-def _list_figures(one: TestedClassifier) -> tuple[str, ...]:
-    test = one.test
-    figures = [NOTHING] * 4
-    if test is not None:
-        low, high = test.ci95
-        figures = [f"{test.accuracy:.3f}", f"{low:.3f}–{high:.3f}", f"{test.log_loss:.3f}", f"{test.ece:.3f}"]
-    return name_classifier(one), f"{one.cross_validated.log_loss:.3f}", *figures, f"{one.tokens_per_input:,.0f}"
-
-
-def _list_largest_class(share: float | None) -> list[tuple[str, ...]]:
-    return [] if share is None else [(ALWAYS_THE_LARGEST, NOTHING, f"{share:.3f}", *[NOTHING] * 4)]
-
-
 def _show_fact(fact: object) -> str:
     return NOTHING if fact is None else f"{fact:,}" if isinstance(fact, int) else str(fact)
-
-
-def _show(figure: Accuracy | None) -> str:
-    if figure is None:
-        return NOTHING
-    low, high = figure.ci95
-    return f"{figure.accuracy:.3f} ({low:.2f}–{high:.2f})"
-
-
-def _show_spread(spread: Spread) -> str:
-    return f"{spread.mean:.3f} ({spread.min:.2f}–{spread.max:.2f})"

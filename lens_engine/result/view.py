@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from lens_engine.classifier.abstaining import tabulate_shares
 from lens_engine.classifier.largest_class import ALWAYS_THE_LARGEST
 from lens_engine.report.charts import Bar, Point, draw_accuracies, draw_calibration, draw_frontier
 from lens_engine.report.section import Section
 from lens_engine.result.answers import Answered, list_answered
+from lens_engine.result.figures import name_classifier, tabulate_answered, tabulate_classifiers, tabulate_prompts
 from lens_engine.result.forms import describe_retrieval, list_shown, tabulate_forms, tabulate_wordings
 from lens_engine.result.parts import Spread
 from lens_engine.result.summary import (
@@ -19,15 +21,12 @@ from lens_engine.result.summary import (
     warn_of_examples,
 )
 from lens_engine.result.tables import (
-    name_classifier,
     name_contender,
     name_use,
     tabulate_biases,
-    tabulate_classifiers,
     tabulate_effects,
     tabulate_examples,
     tabulate_facts,
-    tabulate_prompts,
     tabulate_suspicious,
 )
 from lens_engine.views.table import Table
@@ -144,12 +143,18 @@ class ResultView:
 
     @property
     def calibration(self) -> Section:
-        """Whether an answer is as often right as its probability says."""
+        """Whether an answer is as often right as its probability says, and what is right above a threshold."""
         found = [(one, bins) for one in self.answered if (bins := one.list_bins())]
         charts = tuple(draw_calibration(bins, one.title, name=f"calibration-{one.name}") for one, bins in found)
         tables = tuple(one.tabulate_bins(bins) for one, bins in found)
         text = () if found else (self._why_uncalibrated,)
-        return Section("calibration", "Whether probabilities can be trusted", text, charts=charts, folded=tables)
+        shares = [tabulate_answered(self.result)]
+        for one in self.answered:
+            if one.quality is not None:
+                shares.append(tabulate_shares(one.title, one.quality, f"{one.quality.n:,} test rows"))
+        shown = tuple(filter(None, shares))
+        title = "Whether probabilities can be trusted"
+        return Section("calibration", title, text, charts=charts, tables=shown, folded=tables)
 
     @property
     def suspicious(self) -> Section:

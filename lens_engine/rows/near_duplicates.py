@@ -1,4 +1,4 @@
-"""Pairs of rows whose texts are nearly equal and whose labels differ.
+"""Pairs of rows whose texts are nearly equal and whose labels differ, and test rows that others nearly equal.
 
 Texts are compared by their sets of five characters in a row. Two sets of high similarity have one of their rarest
 members in common, so only texts with a common rare member are compared (Bayardo, Ma & Srikant, "Scaling Up All Pairs
@@ -87,24 +87,11 @@ def find_near_duplicates(examples: Sequence[Example]) -> NearDuplicates:
     Args:
         examples: rows with different texts.
     """
-    ends = accumulate(len(example.text) for example in examples)
-    examples = examples[: sum(end <= _MOST_CHARACTERS for end in ends)]
-    if not examples:
-        return NearDuplicates(total=0, compared=0, pairs=())
     labels = np.unique([example.label for example in examples], return_inverse=True)[1]
-    sets = _make_sets([fold_label(example.text) for example in examples])
-    best, total, compared, work = np.empty((3, 0)), 0, 0, 0
-    estimates = _estimate_work(sets)
-    for start, end in _cut(estimates, _WORK_AT_A_TIME):
-        first, second = _find_candidates(sets, labels, start, end)
-        sizes = sets.sizes[first] + sets.sizes[second]
-        near = [_compare(sets, first[low:high], second[low:high]) for low, high in _cut(sizes, _WORK_AT_A_TIME)]
-        best = _keep_best([best, *near])
-        total += sum(part.shape[1] for part in near)
-        compared = end
-        work += int(estimates[start:end].sum() + sizes.sum())
-        if work > _MOST_WORK:
-            break
+    best, total, compared = np.empty((3, 0)), 0, 0
+    for end, near in _find_pairs(examples, labels):
+        best = _keep_best([best, near])
+        total, compared = total + near.shape[1], end
     pairs = [
         NearDuplicate(
             similarity=similarity, first=RowText.of(examples[int(one)]), second=RowText.of(examples[int(two)])
@@ -112,6 +99,35 @@ def find_near_duplicates(examples: Sequence[Example]) -> NearDuplicates:
         for similarity, one, two in best.T.tolist()
     ]
     return NearDuplicates(total=total, compared=compared, pairs=tuple(pairs))
+
+
+def count_near(examples: Sequence[Example], others: Sequence[Example]) -> int:
+    """How many of the examples have a text that is nearly equal to one of the others, whatever the labels.
+
+    Very long texts, and very many that are similar, are compared in part, as by `find_near_duplicates`.
+    """
+    groups = np.repeat((0, 1), (len(examples), len(others)))
+    pairs = [near[1] for _, near in _find_pairs([*examples, *others], groups)]
+    return len(np.unique(np.concatenate(pairs))) if pairs else 0
+
+
+def _find_pairs(examples: Sequence[Example], groups: IndexArray) -> Iterator[tuple[int, FloatArray]]:
+    """Part by part, how many texts are compared so far, and similar pairs of different groups, as `_compare` gives
+    them."""
+    ends = accumulate(len(example.text) for example in examples)
+    examples = examples[: sum(end <= _MOST_CHARACTERS for end in ends)]
+    if not examples:
+        return
+    sets, work = _make_sets([fold_label(example.text) for example in examples]), 0
+    estimates = _estimate_work(sets)
+    for start, end in _cut(estimates, _WORK_AT_A_TIME):
+        first, second = _find_candidates(sets, groups, start, end)
+        sizes = sets.sizes[first] + sets.sizes[second]
+        near = [_compare(sets, first[low:high], second[low:high]) for low, high in _cut(sizes, _WORK_AT_A_TIME)]
+        yield end, np.concatenate([np.empty((3, 0)), *near], axis=1)
+        work += int(estimates[start:end].sum() + sizes.sum())
+        if work > _MOST_WORK:
+            return
 
 
 def _make_sets(texts: Sequence[str]) -> _Sets:
@@ -147,11 +163,11 @@ def _estimate_work(sets: _Sets) -> IndexArray:
     return np.asarray(np.add.reduceat(counts[sets.rarest.indices], sets.rarest.indptr[:-1]))
 
 
-def _find_candidates(sets: _Sets, labels: IndexArray, start: int, end: int) -> tuple[IndexArray, IndexArray]:
-    """Pairs of an earlier text and one of the texts `start` to `end` with another label, as many as may be similar."""
+def _find_candidates(sets: _Sets, groups: IndexArray, start: int, end: int) -> tuple[IndexArray, IndexArray]:
+    """Pairs of an earlier text and one of the texts `start` to `end` of another group, as many as may be similar."""
     common = (sets.rarest[start:end] @ sets.rarest[:end].T).tocoo()
     first, second = common.col, common.row + start
-    other = (first < second) & (labels[first] != labels[second])
+    other = (first < second) & (groups[first] != groups[second])
     first, second, num_common = first[other], second[other], common.data[other]
     # A common member that is among the rarest of one text alone has a higher number than the rarest of the other.
     earlier = np.where(sets.last_rarest[first] < sets.last_rarest[second], first, second)

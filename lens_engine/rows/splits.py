@@ -63,13 +63,20 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
 
     Raises:
         InvalidVerbalizer: a label has a label word but no example, or two labels are spellings of one label.
-        InvalidDataset: a label has no label word, and is not left out as too rare.
+        InvalidDataset: a label has no label word, and is not left out as too rare; or the test rows have every text
+            of the dataset.
         ClassTooSmall: labels have fewer rows than the splits need, and `labels.rare` is "reject"; the error lists the
             labels and the number that they need.
         InvalidConfig: filtering keeps fewer examples than a permutation needs, or an option makes a split too small
             for the labels.
     """
     rows = clean_problem(problem, config.labels)
+    if rows.leaked and not rows.dataset.by_text:
+        raise InvalidDataset(
+            "the test rows have every text of the dataset, as if both were the same file; give other rows as test, or "
+            f"none: then {config.splits.held_out_share:.0%} of the dataset are held out",
+            field="test",
+        )
     served = serve_labels(problem.task, rows, config)
     known, sizes = frozenset(problem.task.labels), served.sizes
     _check_keep(sizes, config)

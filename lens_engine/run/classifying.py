@@ -16,6 +16,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.fitting import can_fit, fit_prompts_head, fit_states_head, fit_words_weight
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead
 from lens_engine.classifier.log_probs import list_blocks
+from lens_engine.classifier.macro_f1 import value_rows
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import RowFigures, gold_losses, measure_figures, measure_quality
 from lens_engine.classifier.suspicion import find_suspicious
@@ -196,6 +197,7 @@ class Classifying:
             tested=tuple(tested.answers.tolist()),
             tested_probabilities=tested.probabilities,
             losses=losses,
+            macro_f1_values=tuple(value_rows(held_out.argmax(axis=1), gold, "macro_f1").tolist()),
         )
 
     @cached_property

@@ -7,11 +7,12 @@ demonstrations. That is why the halving begins with few rows.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from lens_engine.judging.hits import find_hits, lead_by_an_error
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge_pairs
+from lens_engine.judging.lead import find_answers, leads_by_an_error
 from lens_engine.judging.objective import make_objective
 from lens_engine.judging.score import rank_key
 from lens_engine.metering.meter import Meter
@@ -91,16 +92,19 @@ class FormJudge:
         if self.fixed is None or 2 * len(judged.gold) < len(rows):
             return False
         fixed = self.fixed.take(rows.spread_order[: len(judged.gold)])
-        return all(lead_by_an_error(find_hits(fixed, use), find_hits(judged, use)) for use in self.run.uses)
+        return all(
+            leads_by_an_error(
+                find_answers(fixed, use), find_answers(judged, use), judged.gold, self.run.config.objective
+            )
+            for use in self.run.uses
+        )
 
     def _describe(
         self, form: PromptForm, judgement: Judgement, rows: EvaluationRows, *, is_finalist: bool
     ) -> JudgedForm:
         permutation = () if form.kind == "nearest" else self.permutation
         if not is_finalist:
-            return JudgedForm(
-                form=form, permutation=permutation, accuracy=float(judgement.correct.mean()), rows=len(judgement.gold)
-            )
+            return JudgedForm(form=form, permutation=permutation, **_measure(judgement))
         whole = judgement.take(np.argsort(rows.spread_order))
         confirmation = EvaluationRows(self.run.task, self.run.rows.confirmation)
         if len(confirmation):
@@ -109,8 +113,7 @@ class FormJudge:
         return JudgedForm(
             form=form,
             permutation=permutation,
-            accuracy=float(whole.correct.mean()),
-            rows=len(whole.gold),
+            **_measure(whole),
             log_probs=StoredLogProbs.of(whole.label_log_probs),
         )
 
@@ -153,3 +156,11 @@ class FormJudge:
     @cached_property
     def _fixed(self) -> list[Example]:
         return [self.run.rows.candidates[index] for index in self.permutation]
+
+
+def _measure(judgement: Judgement) -> dict[str, Any]:
+    return {
+        "accuracy": float(judgement.correct.mean()),
+        "macro_f1": judgement.macro_f1,
+        "rows": len(judgement.gold),
+    }

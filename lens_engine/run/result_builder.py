@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lens_engine.classifier.candidates import Candidate, TestedClassifier, choose_candidate
 from lens_engine.classifier.largest_class import warn_of_largest_class
 from lens_engine.classifier.quality import Quality, RowFigures
-from lens_engine.config import Use
+from lens_engine.config import Objective, Use
 from lens_engine.judging.judgement import summarise
 from lens_engine.methods.base import Findings
 from lens_engine.result import (
@@ -14,7 +14,6 @@ from lens_engine.result import (
     LabelBias,
     Lead,
     Payment,
-    PromptContender,
     SelectionResult,
     Spending,
     SupportExamples,
@@ -28,9 +27,10 @@ from lens_engine.run.asking import describe_asking
 from lens_engine.run.forms import describe_sample
 from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.provenance import describe_provenance
+from lens_engine.run.recommendation import list_ahead
 from lens_engine.run.shown_examples import show_examples
 from lens_engine.run.single_prompts import Contender, SinglePrompts
-from lens_engine.run.state import JudgedWording, RunState
+from lens_engine.run.state import JudgedForm, JudgedWording, RunState
 from lens_engine.run.wording import describe_noisy_lead, name_step, say_prompt, say_verdict
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.task.record import TaskRecord
@@ -56,6 +56,10 @@ class Ending:
         )
 
     @property
+    def objective(self) -> Objective:
+        return self.prepared.run.config.objective
+
+    @property
     def identity(self) -> ScorerIdentity:
         return self.prepared.meter.scorer.identity
 
@@ -63,7 +67,7 @@ class Ending:
 def build_result(ending: Ending) -> SelectionResult:
     """The result of a run, with its digest."""
     evaluation, run = ending.state.evaluation, ending.prepared.run
-    lead, chosen = ending.prompts.lead(), choose_candidate(evaluation.candidates)
+    lead, chosen = ending.prompts.lead(), choose_candidate(evaluation.candidates, ending.objective)
     uses = sorted(run.uses, key=lambda use: use != run.config.use)
     accuracies = evaluation.tally.accuracies
     answers = tuple(_answer(ending, use, chosen) for use in uses)
@@ -73,7 +77,7 @@ def build_result(ending: Ending) -> SelectionResult:
         task=TaskRecord.of(run.task),
         support_examples=answers,
         wordings=tuple(_show_wording(ending, one) for one in ending.state.wordings),
-        forms=tuple(TriedForm(form=one.form, accuracy=one.accuracy, n=one.rows) for one in evaluation.forms),
+        forms=tuple(_show_form(one) for one in evaluation.forms),
         pool=run.pool if any(one.form.nearest for one in answers) else None,
         classifier=None if chosen is None else chosen.classifier,
         tested=tuple(
@@ -89,21 +93,31 @@ def build_result(ending: Ending) -> SelectionResult:
         most_tokens=run.rows.most_tokens,
         opening_tokens=sum(map(ending.prepared.meter.count_tokens, run.task.opening)),
         truncated_prompts=run.rows.trimmed_too_long,
-        splits=count_splits(run.rows),
+        splits=count_splits(run.rows).model_copy(update={"near_test_rows": run.near_test_rows}),
         cost=_cost_figures(ending),
         warnings=_warnings(ending, lead),
         provenance=describe_provenance(ending.prepared),
     ).with_digest()
 
 
+def _show_form(one: JudgedForm) -> TriedForm:
+    return TriedForm(form=one.form, accuracy=one.accuracy, macro_f1=one.macro_f1, n=one.rows)
+
+
 def _show_wording(ending: Ending, one: JudgedWording) -> TriedWording:
     task = ending.prepared.runs[one.place].task
-    return TriedWording(template=task.template.pattern, instruction=task.instruction, accuracy=one.accuracy, n=one.rows)
+    return TriedWording(
+        template=task.template.pattern,
+        instruction=task.instruction,
+        accuracy=one.accuracy,
+        macro_f1=one.macro_f1,
+        n=one.rows,
+    )
 
 
 def _say_verdict(ending: Ending, chosen: Candidate | None) -> str:
-    candidates = ending.state.evaluation.candidates
-    return say_verdict(ending.reason, chosen, candidates, is_empty_handed=ending.is_empty_handed)
+    candidates, is_empty_handed = ending.state.evaluation.candidates, ending.is_empty_handed
+    return say_verdict(ending.reason, chosen, candidates, ending.objective, is_empty_handed=is_empty_handed)
 
 
 def _answer(ending: Ending, use: Use, classifier: Candidate | None) -> SupportExamples:
@@ -124,7 +138,7 @@ def _describe(ending: Ending, use: Use, classifier: Candidate | None, chosen: Co
     shown = [prompts.show(one, use) for one in contenders]
     rival = next((one for one in contenders[1:] if one.method == "random_and_validation"), None)
     figures = next(one for one in shown if (one.method, one.form) == (chosen.method, chosen.form))
-    ahead = _list_ahead(figures, classifier, ending.state.evaluation.candidates)
+    ahead = list_ahead(figures, classifier, ending.state.evaluation.candidates, ending.objective)
     is_compared = figures.judged is not None or figures.test is not None
     best = None
     if classifier is not None:
@@ -148,23 +162,19 @@ def _describe(ending: Ending, use: Use, classifier: Candidate | None, chosen: Co
         comparison=None if rival is None else prompts.compare(contenders[0], rival, use),
         recommended=None if best is None or not is_compared else not ahead,
         best=best,
-        reason=say_prompt(shown, figures, ahead),
+        reason=say_prompt(shown, figures, ahead, ending.objective),
     )
 
 
 def _test_answers(ending: Ending, uses: Sequence[Use], classifier: Candidate | None) -> TestAnswers:
     prompts = ending.prompts
-    picked = [prompts.pick(use) for use in uses]
-    gold = prompts.test_rows.gold
-    found = [one.class_log_probs(use) for one, use in zip(picked, uses, strict=True)]
-    figures = [None if one is None else RowFigures.of(one, gold) for one in found]
-    fixed = [
-        None if one.form.kind == "fixed" else prompts.pick_fixed(use).class_log_probs(use)
-        for one, use in zip(picked, uses, strict=True)
-    ]
+    picked = [(prompts.pick(use), use) for use in uses]
+    found = [one.class_log_probs(use) for one, use in picked]
+    figures = [None if one is None else RowFigures.of(one, prompts.test_rows.gold) for one in found]
+    fixed = [prompts.pick_fixed(use).class_log_probs(use) if one.form.nearest else None for one, use in picked]
     return TestAnswers(
         rows=tuple(example.row for example in prompts.test_rows.examples),
-        gold=tuple(gold.tolist()),
+        gold=tuple(prompts.test_rows.gold.tolist()),
         support_examples=tuple(None if one is None else tuple(one.answers.tolist()) for one in figures),
         fixed=tuple(None if one is None else tuple(one.argmax(axis=1).tolist()) for one in fixed),
         classifier=None if classifier is None else classifier.tested,
@@ -173,30 +183,6 @@ def _test_answers(ending: Ending, uses: Sequence[Use], classifier: Candidate | N
         ),
         classifier_probabilities=None if classifier is None else classifier.tested_probabilities,
     )
-
-
-def _list_ahead(
-    prompt: PromptContender, classifier: Candidate | None, candidates: Sequence[Candidate]
-) -> list[Candidate]:
-    """The classifier to use and the bag of words, as far as they are ahead of a prompt; nothing without the first."""
-    if classifier is None or not _is_behind(prompt, classifier):
-        return []
-    words = [one for one in candidates if one.name == "bag_of_words" and one is not classifier]
-    return [classifier, *(one for one in words if _is_behind(prompt, one))]
-
-
-def _is_behind(prompt: PromptContender, candidate: Candidate) -> bool:
-    """Whether a classifier is ahead by more than a standard error.
-
-    Rows that are no test rows tell; the test rows do only if the prompt was judged on no others.
-    """
-    is_judged = prompt.judged is not None
-    own = prompt.judged if is_judged else prompt.test
-    theirs = candidate.cross_validated if is_judged else candidate.classifier.test
-    if own is None or theirs is None:
-        return False
-    variance = own.accuracy * (1 - own.accuracy) / own.n + theirs.accuracy * (1 - theirs.accuracy) / theirs.n
-    return bool(theirs.accuracy - own.accuracy > variance**0.5)
 
 
 def _cost_figures(ending: Ending) -> Spending:
@@ -220,6 +206,11 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
         warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} too long and left out")
     if rows.trimmed_too_long:
         warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
+    if near := ending.prepared.run.near_test_rows:
+        warnings.append(
+            f"{near:,} of {show_count(len(rows.test), 'test row')} {'is' if near == 1 else 'are'} nearly equal to rows "
+            "of other splits, so that figures on the test rows may be too high"
+        )
     warnings += filter(None, [ending.prepared.foreign_texts])
     if ending.is_empty_handed:
         warnings.append("the budget ended before any examples were chosen: those of the prompt are random")
@@ -233,7 +224,7 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
         )
     if evaluation.forms:
         warnings += describe_sample(ending.prepared.run)
-    warnings += [*warn_of_largest_class(_list_tested(ending)), *_warn_of_fewer_rows(ending)]
+    warnings += [*warn_of_largest_class(_list_tested(ending), ending.objective), *_warn_of_fewer_rows(ending)]
     if evaluation.skipped:
         warnings.append("the budget did not cover: " + ", ".join(map(name_step, evaluation.skipped)))
     return tuple(warnings)

@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lens_engine.classifier.largest_class import share_of_largest_class
 from lens_engine.errors import CheckpointForeign, NothingSelected
 from lens_engine.metering.journal import MOST_BYTES, Journal
 from lens_engine.metering.meter import Meter, Stopped
@@ -47,6 +48,7 @@ class Session:
         self._fingerprint = self._make_fingerprint()
         check_budget(self.prepared.runs, self.method, self.meter.money)
         self.state = RunState(self.method.start())
+        self.meter.largest_class = share_of_largest_class(self.run.task.index_labels(self.run.rows.validation))
         checkpoint = self.store.load()
         self.meter.journal = Journal(self._save_within)
         if checkpoint is not None:

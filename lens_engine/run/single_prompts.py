@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lens_engine.classifier.log_probs import normalise
-from lens_engine.classifier.quality import Accuracy, Quality, compare_hits, interval, measure_quality
-from lens_engine.config import Use
-from lens_engine.judging.hits import lead_by_an_error
+from lens_engine.classifier.macro_f1 import compare_macro_f1
+from lens_engine.classifier.quality import Quality, compare_hits, measure_accuracy, measure_quality
+from lens_engine.config import Objective, Use
 from lens_engine.judging.judgement import EvaluationRows, Judgement
+from lens_engine.judging.lead import leads_by_an_error
 from lens_engine.judging.objective import find_label_biases, make_objective
 from lens_engine.judging.rounding import rounding_nats
 from lens_engine.judging.score import Score, measure_lead, rank_key
@@ -22,7 +22,7 @@ from lens_engine.methods.random import draw_random
 from lens_engine.result import Comparison, Lead, PromptContender
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.run.state import Evaluation
-from lens_engine.types import FloatArray, LabelLogProbs, Permutation
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Permutation
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Contender:
     score: Score | None  #: on validation and confirmation rows; None if it was not judged
     biases: FloatArray | None  #: `[labels]`, from the same rows
     tested: LabelLogProbs | None  #: `[test_rows, labels]`
-    hits: NDArray[np.bool_] | None = None  #: which of the rows of `score` are right
+    answers: IndexArray | None = None  #: to the rows of `score`
     form: PromptForm = PromptForm()
 
     def class_log_probs(self, use: Use) -> FloatArray | None:
@@ -79,7 +79,7 @@ class SinglePrompts:
         """
         fixed, is_fixed_tried = self.pick_fixed(use), "fixed" in self.run.config.search.forms
         forms = [one for one in self._form_contenders(use) if one.tested is not None]
-        return next((one for one in forms if not is_fixed_tried or leads(one, fixed)), fixed)
+        return next((one for one in forms if not is_fixed_tried or self._leads(one, fixed)), fixed)
 
     def pick_fixed(self, use: Use) -> Contender:
         """The best of the prompts of fixed demonstrations."""
@@ -89,7 +89,7 @@ class SinglePrompts:
         """Whether a form leads the best fixed prompt that is known by now, or needs no lead."""
         own = self._contender(self.method, self.own(use), self._own_log_probs, use)
         is_fixed_tried = "fixed" in self.run.config.search.forms
-        return any(not is_fixed_tried or leads(one, own) for one in self._form_contenders(use))
+        return any(not is_fixed_tried or self._leads(one, own) for one in self._form_contenders(use))
 
     def _form_contenders(self, use: Use) -> list[Contender]:
         """The form that was judged on all rows, if there is one."""
@@ -105,6 +105,10 @@ class SinglePrompts:
         log_probs = self._own_log_probs.get(self.own(use))
         return None if log_probs is None else self._judgement(log_probs[: len(self.run.rows.validation)])
 
+    def _leads(self, one: Contender, other: Contender) -> bool:
+        """Whether a prompt is better than another by more than a standard error, paired by row."""
+        return leads(one, other, self._rows.gold, self.run.config.objective)
+
     def lead(self) -> Lead | None:
         """The lead of the method's best over its runner-up, for the use of the run."""
         scores = self._own_scores(self.run.config.use)
@@ -114,17 +118,18 @@ class SinglePrompts:
         return measure_lead(scores[best], scores[runner_up], rounding_nats(self.run.dtype))
 
     def compare(self, own: Contender, rival: Contender, use: Use) -> Comparison | None:
-        """Exact two-sided McNemar test on the test rows where exactly one of the two is right."""
+        """Exact two-sided McNemar test on the test rows where exactly one of the two is right, and macro-F1 on all."""
         found = [one.class_log_probs(use) for one in (own, rival)]
         if any(one is None for one in found):
             return None
-        own_hits, rival_hits = (np.asarray(one).argmax(axis=1) == self.test_rows.gold for one in found)
-        only_own, only_rival, p_value = compare_hits(own_hits, rival_hits)
+        gold, (own_answers, rival_answers) = self.test_rows.gold, (np.asarray(one).argmax(axis=1) for one in found)
+        only_own, only_rival, p_value = compare_hits(own_answers == gold, rival_answers == gold)
         return Comparison(
             only_own_right=only_own,
             only_rival_right=only_rival,
             p_value=p_value,
             permutations=self.evaluation.tally.drawn,
+            **compare_macro_f1(own_answers, rival_answers, gold),
         )
 
     def measure(self, contender: Contender, use: Use) -> Quality | None:
@@ -133,11 +138,12 @@ class SinglePrompts:
         return None if found is None else measure_quality(found, self.test_rows.gold)
 
     def show(self, contender: Contender, use: Use) -> PromptContender:
+        answers = contender.answers
         return PromptContender(
             method=contender.method,
             form=contender.form,
             rows=tuple(self.run.rows.candidates[index].row for index in contender.permutation),
-            judged=_figure(contender.score),
+            judged=None if answers is None else measure_accuracy(answers, self._rows.gold[: len(answers)]),
             test=self.measure(contender, use),
         )
 
@@ -177,8 +183,8 @@ class SinglePrompts:
         if log_probs is None:
             return Contender(method, permutation, None, biases, tested, form=form)
         added = biases if use == "probabilities" and biases is not None else np.zeros(1)
-        hits = np.asarray((log_probs.astype(np.float64) + added).argmax(axis=1) == self._rows.gold[: len(log_probs)])
-        return Contender(method, permutation, self._score(log_probs, use), biases, tested, hits, form)
+        answers = np.asarray((log_probs.astype(np.float64) + added).argmax(axis=1))
+        return Contender(method, permutation, self._score(log_probs, use), biases, tested, answers, form)
 
     def _find_biases(self, log_probs: LabelLogProbs | None) -> FloatArray | None:
         if log_probs is None or not self.run.has_probabilities:
@@ -199,24 +205,22 @@ class SinglePrompts:
         return EvaluationRows(self.run.task, (*self.run.rows.validation, *self.run.rows.confirmation))
 
 
-def _figure(score: Score | None) -> Accuracy | None:
-    if score is None:
-        return None
-    return Accuracy(accuracy=score.accuracy, n=score.n, ci95=interval(score.correct, score.n))
+def leads(one: Contender, other: Contender, gold: IndexArray, objective: Objective) -> bool:
+    """Whether a prompt is better than another by more than a standard error, paired by row.
 
-
-def leads(one: Contender, other: Contender) -> bool:
-    """Whether a prompt has more rows right than another by more than a standard error, paired by row."""
-    if one.hits is None or other.hits is None or len(one.hits) != len(other.hits):
+    Args:
+        gold: of the rows on which both were judged, first; `[rows]`.
+    """
+    if one.answers is None or other.answers is None or len(one.answers) != len(other.answers):
         return False
-    return lead_by_an_error(one.hits, other.hits)
+    return leads_by_an_error(one.answers, other.answers, gold[: len(one.answers)], objective)
 
 
 def pick_answer(contenders: list[Contender]) -> Contender:
-    """The prompt of the method, unless another has more rows right on validation and confirmation rows."""
+    """The prompt of the method, unless another is better on validation and confirmation rows."""
     own, *others = contenders
     best = own
     for one in others:
-        if one.score is not None and best.score is not None and one.score.accuracy > best.score.accuracy:
+        if one.score is not None and best.score is not None and one.score.value > best.score.value:
             best = one
     return best

@@ -32,6 +32,7 @@ class JudgedForm(Record):
     form: PromptForm
     permutation: Permutation  #: fixed demonstrations before those that are found
     accuracy: float  #: of the likeliest label word
+    macro_f1: float  #: of the same answers
     rows: int  #: number of rows on which it was judged
     log_probs: StoredLogProbs | None = None  #: `[rows, labels]` on validation and confirmation rows
     tested: StoredLogProbs | None = None  #: on the test rows
@@ -42,6 +43,7 @@ class JudgedWording(Record):
 
     place: int  #: among the runs, from 0
     accuracy: float  #: mean over the permutations, on the rows on which it was judged
+    macro_f1: float  #: the same of macro-F1
     rows: int  #: number of these rows
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from lens_engine.classifier.candidates import Candidate, CandidateName
-from lens_engine.classifier.largest_class import describe_largest_class
-from lens_engine.classifier.quality import Quality
+from lens_engine.classifier.largest_class import describe_figure, say_largest_class
+from lens_engine.classifier.quality import Accuracy, Quality
+from lens_engine.config import Objective
 from lens_engine.result import Lead, PromptContender
 from lens_engine.types import StopReason
 
@@ -39,7 +40,12 @@ _STEPS = {
 
 
 def say_verdict(
-    reason: StopReason, chosen: Candidate | None, candidates: Sequence[Candidate], *, is_empty_handed: bool = False
+    reason: StopReason,
+    chosen: Candidate | None,
+    candidates: Sequence[Candidate],
+    objective: Objective = "accuracy",
+    *,
+    is_empty_handed: bool = False,
 ) -> str:
     """Which classifier to use, or how to get one; after a run that ended early, first why it did.
 
@@ -48,7 +54,7 @@ def say_verdict(
     """
     is_partial = reason is not StopReason.COMPLETED
     if chosen is not None:
-        sentence = say_classifier(chosen, candidates)
+        sentence = say_classifier(chosen, candidates, objective)
     elif is_partial:
         sentence = "No classifier was made: a run that ends by itself makes one."
     else:
@@ -76,7 +82,12 @@ def name_step(step: str) -> str:
     return _STEPS[step]
 
 
-def say_prompt(shown: Sequence[PromptContender], chosen: PromptContender, ahead: Sequence[Candidate] = ()) -> str:
+def say_prompt(
+    shown: Sequence[PromptContender],
+    chosen: PromptContender,
+    ahead: Sequence[Candidate] = (),
+    objective: Objective = "accuracy",
+) -> str:
     """How often each prompt is right, the chosen one first, and why it is not recommended.
 
     Args:
@@ -85,31 +96,32 @@ def say_prompt(shown: Sequence[PromptContender], chosen: PromptContender, ahead:
     if chosen.test is None:
         return "The prompt was not tested."
     others = [
-        f"{_METHODS.get(one.method, one.method)} has {one.test.accuracy:.3f}"
+        f"{_METHODS.get(one.method, one.method)} has {_show(one.test, objective)}"
         for one in shown
         if one is not chosen and one.test is not None
     ]
     name = _METHODS.get(chosen.method, chosen.method)
-    opening = f"The prompt of {name} has {chosen.test.accuracy:.3f} on {chosen.test.n} test rows"
-    sentence = "; ".join([opening, *others, *_say_largest_class(chosen.test)]) + "."
+    opening = f"The prompt of {name} has {_show(chosen.test, objective)} on {chosen.test.n} test rows"
+    sentence = "; ".join([opening, *others, *say_largest_class(chosen.test, objective)]) + "."
     if not ahead:
         return sentence
     needs_model = all(one.classifier.prompts for one in ahead)
-    better = " and ".join(f"{_name(one)} has {_accuracy(one):.3f}" for one in ahead)
+    better = " and ".join(f"{_name(one)} has {_show(_figures(one), objective)}" for one in ahead)
     return f"{sentence} Not recommended{' where the classifier can be used' if needs_model else ''}: {better}."
 
 
-def say_classifier(chosen: Candidate, candidates: Sequence[Candidate]) -> str:
+def say_classifier(chosen: Candidate, candidates: Sequence[Candidate], objective: Objective = "accuracy") -> str:
     """What the classifier reads, its figures, those of a bag of words, and that of the largest class.
 
     Of a classifier that does not beat the largest class, the sentence also names the candidates that do.
     """
     test, name = chosen.classifier.test, _name(chosen, is_classifier=True)
-    is_beaten = test is not None and not test.beats_largest_class
-    ahead = [one for one in candidates if is_beaten and _beats_largest_class(one)]
+    is_beaten = test is not None and not test.beats_largest_class(objective)
+    ahead = [one for one in candidates if is_beaten and _beats_largest_class(one, objective)]
     others = [one for one in candidates if one is not chosen and (one.name == "bag_of_words" or one in ahead)]
-    figures = [f"{_name(one)} has {_accuracy(one):.3f}" for one in others]
-    told = "; ".join([f"{_say_accuracy(chosen)}, {_say_price(chosen)}", *figures, *_say_largest_class(test)])
+    figures = [f"{_name(one)} has {_show(_figures(one), objective)}" for one in others]
+    own = f"{_show(_figures(chosen), objective)} on {_figures(chosen).n} test rows"
+    told = "; ".join([f"{own}, {_say_price(chosen)}", *figures, *say_largest_class(test, objective)])
     if ahead:
         return f"The best by cross-validation, {name}, does not beat the largest class on the test rows: {told}."
     if is_beaten:
@@ -117,9 +129,9 @@ def say_classifier(chosen: Candidate, candidates: Sequence[Candidate]) -> str:
     return f"Use {name}: {told}."
 
 
-def _beats_largest_class(candidate: Candidate) -> bool:
+def _beats_largest_class(candidate: Candidate, objective: Objective) -> bool:
     test = candidate.classifier.test
-    return test is not None and test.beats_largest_class
+    return test is not None and test.beats_largest_class(objective)
 
 
 def _name(candidate: Candidate, *, is_classifier: bool = False) -> str:
@@ -137,18 +149,12 @@ def _say_prompts(candidate: Candidate) -> str:
     return " after one prompt" if prompts[0].rows else " without demonstrations"
 
 
-def _say_largest_class(test: Quality | None) -> list[str]:
-    return [] if test is None or test.largest_class is None else [describe_largest_class(test.largest_class)]
+def _show(one: Accuracy, objective: Objective) -> str:
+    return describe_figure(one.accuracy, one.macro_f1, objective)
 
 
-def _say_accuracy(candidate: Candidate) -> str:
-    test = candidate.classifier.test
-    return f"{_accuracy(candidate):.3f} on {candidate.cross_validated.n if test is None else test.n} test rows"
-
-
-def _accuracy(candidate: Candidate) -> float:
-    test = candidate.classifier.test
-    return (candidate.cross_validated if test is None else test).accuracy
+def _figures(candidate: Candidate) -> Quality:
+    return candidate.classifier.test or candidate.cross_validated
 
 
 def _say_price(candidate: Candidate) -> str:
@@ -160,7 +166,10 @@ def describe_noisy_lead(lead: Lead | None, dtype: str) -> list[str]:
     """A warning if the rounding of a 16-bit format may have decided; none for float32."""
     if lead is None or not lead.within_noise or dtype == "float32":
         return []
-    ahead = f"leads the runner-up by {lead.rows} of" if lead.rows else "and the runner-up are level on the"
+    by = f"{lead.rows} of" * bool(lead.rows)
+    if lead.macro_f1 is not None:
+        by = f"{lead.macro_f1:.3f} of macro-F1 on the" * bool(lead.macro_f1)
+    ahead = f"leads the runner-up by {by}" if by else "and the runner-up are level on the"
     return [
         f"the chosen permutation {ahead} {lead.n} rows that decided, which is within the rounding of {dtype} "
         f"({lead.close_rows} close rows): on another device, or in float32, the runner-up may be chosen"

@@ -81,7 +81,7 @@ def price_wordings(runs: Sequence[Run]) -> Cost:
 
 
 def choose_wording(runs: Sequence[Run], meter: Meter) -> tuple[JudgedWording, ...]:
-    """Each wording with its accuracy, the best first; of equally good ones, the first.
+    """Each wording with its accuracy and macro-F1, the best by the objective first; of equally good ones, the first.
 
     Args:
         runs: the same run in each wording.
@@ -98,7 +98,7 @@ def choose_wording(runs: Sequence[Run], meter: Meter) -> tuple[JudgedWording, ..
 def _halve(runs: Sequence[Run], meter: Meter) -> tuple[JudgedWording, ...]:
     judgements: list[list[Judgement]] = [[] for _ in runs]  # of each permutation, in each wording
     left = list(range(len(runs)))
-    ranks = dict[int, tuple[float, float]]()
+    ranks, figures = dict[int, tuple[float, float]](), dict[int, dict[str, float]]()
     for rung in _plan(runs):
         left = sorted(sorted(left, key=lambda one: (ranks.get(one, (0.0, 0.0)), one))[: rung.permutations])
         for place in left:
@@ -112,9 +112,12 @@ def _halve(runs: Sequence[Run], meter: Meter) -> tuple[JudgedWording, ...]:
             judgements[place] = [old.extend(new) for old, new in zip(seen, blocks, strict=True)] if seen else blocks
             scores = make_objective(run.config, rows, run.dtype).scores(judgements[place], is_final=True)
             losses = [score.log_loss if score.log_loss is not None else -score.margin for score in scores]
-            ranks[place] = (-float(np.mean([score.accuracy for score in scores])), float(np.mean(losses)))
+            ranks[place] = (-float(np.mean([score.value for score in scores])), float(np.mean(losses)))
+            figures[place] = {
+                name: float(np.mean([getattr(score, name) for score in scores])) for name in ("accuracy", "macro_f1")
+            }
     order = sorted(range(len(runs)), key=lambda one: (one not in left, ranks[one], one))
-    return tuple(JudgedWording(place=one, accuracy=-ranks[one][0], rows=len(judgements[one][0].gold)) for one in order)
+    return tuple(JudgedWording(place=one, rows=len(judgements[one][0].gold), **figures[one]) for one in order)
 
 
 def _plan(runs: Sequence[Run]) -> list[Rung]:

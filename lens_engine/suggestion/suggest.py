@@ -30,6 +30,7 @@ from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.instructions import suggest_instructions
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.request import TaskRequest
+from lens_engine.task.silent_words import warn_of_silent
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 
@@ -67,7 +68,7 @@ def suggest(
     dataset = _parse(Path(path), columns, "dataset", written)
     test_rows = None if test is None else _parse(Path(test), columns, "test", dialect).examples
     found = suggest_for_rows(dataset.examples, test_rows, with_choice=True)
-    found = replace(found, columns=columns, warnings=dataset.warnings)
+    found = replace(found, columns=columns, warnings=(*dataset.warnings, *found.warnings))
     return found if scorer is None else price_suggestion(found, find_scorer(scorer))
 
 
@@ -106,7 +107,7 @@ def suggest_for_rows(
         words_rows=of_words.rows,
         largest_class=of_words.largest_class,
         language=language,
-        warnings=(),
+        warnings=tuple(warn_of_silent(words)),
     )
 
 

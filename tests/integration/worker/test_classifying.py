@@ -68,6 +68,8 @@ def test_evaluation_on_the_test_rows_gives_the_answers_of_the_selection(
         found = succeeded(client, path)
         assert found["source"] == {"selection_id": selection, "prompt_name": None, "version": None}
         quality = found["result"]["quality"]
+        own, theirs = quality["shares_answered"], test.pop("shares_answered")
+        assert [(one["share"], one["accuracy"]) for one in own] == [(one["share"], one["accuracy"]) for one in theirs]
         for name, value in test.items():
             assert quality[name] == pytest.approx(value)
         low, high = quality["log_loss_ci95"]
@@ -175,6 +177,28 @@ def test_prediction_has_the_columns_of_its_input(client: TestClient, settings: S
     assert table.column("label").to_pylist() == [one["label"] for one in lines]
     known = client.get(f"{path}/output", headers={"If-None-Match": answer.headers["etag"]})
     assert (known.status_code, known.content) == (304, b"")
+
+
+def test_prediction_leaves_rows_below_a_threshold_to_a_person(
+    client: TestClient, settings: Settings, selection: str
+) -> None:
+    path = f"/selections/{selection}/predictions"
+
+    def predict(answer_above: float | None) -> list[dict[str, Any]]:
+        job = submit(client, path, texts=TEXTS[:40], spec={"answer_above": answer_above})
+        assert client.get(job).json()["spec"]["answer_above"] == answer_above
+        run(settings, job)
+        return [json.loads(line) for line in client.get(f"{job}/output?format=jsonl").content.splitlines()]
+
+    every = predict(None)
+    least = sorted(row["probability"] for row in every)[20]
+    assert every[0]["probability"] is not None
+    assert "answered" not in every[0]
+    for before, row in zip(every, predict(least), strict=True):
+        is_answered = before["probability"] >= least
+        assert row == before | {"label": before["label"] if is_answered else None, "answered": is_answered}
+    for wrong in (-0.1, 1.5, "0.9"):
+        problem_of(client.post(path, json={"texts": ["a"], "spec": {"answer_above": wrong}}), 422, "invalid-request")
 
 
 def test_name_predicts_with_its_version(client: TestClient, settings: Settings, selection: str) -> None:

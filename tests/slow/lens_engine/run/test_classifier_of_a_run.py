@@ -291,6 +291,17 @@ def test_cheapest_candidate_within_an_error_of_the_best_is_chosen(whole: Selecti
     assert choose_candidate([]) is None
 
 
+def test_candidate_is_chosen_by_macro_f1_if_that_is_the_objective(whole: SelectionResult) -> None:
+    by_loss = make_candidate(whole, 30.0, np.zeros(16))
+    by_macro_f1 = make_candidate(whole, 40.0, np.ones(16)).model_copy(update={"macro_f1_values": (0.9,) * 16})
+    by_loss = by_loss.model_copy(update={"macro_f1_values": (0.5,) * 16})
+
+    assert choose_candidate([by_loss, by_macro_f1]) is by_loss
+    assert choose_candidate([by_loss, by_macro_f1], "macro_f1") is by_macro_f1
+    near = by_loss.model_copy(update={"macro_f1_values": (0.2, 1.4) * 8})  # behind by 0.1, with an error of 0.155
+    assert choose_candidate([near, by_macro_f1], "macro_f1") is near
+
+
 def test_language_is_looked_for_once_however_many_results_a_run_makes(
     make_planted_problem: Make, make_config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

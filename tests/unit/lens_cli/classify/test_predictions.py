@@ -4,6 +4,7 @@ import codecs
 import io
 import json
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 from workbench import CLASSIFIER, Workbench, make_texts, read_output
@@ -220,3 +221,55 @@ def test_cut_texts_are_counted(bench: Workbench) -> None:
     paths = bench.paths(bench.write(["Sunny", "word " * 40]))
     assert "note: 1 text was too long and cut, as in the report" in bench.run(paths, max_prompt_tokens=40)
     assert [row["error"] for row in read_output(paths.output)] == ["", ""]
+
+
+@pytest.mark.parametrize("written_as", FORMATS)
+def test_rows_below_the_threshold_have_no_label_and_are_marked(written_as: str, bench: Workbench) -> None:
+    texts = [*make_texts(40), ""]
+    paths = bench.paths(bench.write(texts), f"predictions.{written_as}")
+    with pytest.raises(Refusal, match="1 of 41 rows could not be classified"):
+        bench.run(paths)
+    every = read_output(paths.output)
+    probabilities = sorted(float(row["probability"]) for row in every[:40])
+    least = probabilities[25]
+    paths.output.unlink()
+
+    with pytest.raises(Refusal):
+        bench.run(paths, answer_above=least)
+
+    rows = read_output(paths.output)
+    kept = [float(row["probability"] or 0) >= least for row in rows]
+    assert sum(kept) == 15
+    assert [str(row["answered"]) for row in rows] == list(map(str, kept))
+    assert [row["label"] or None for row in rows] == [
+        row["label"] if is_kept else None for row, is_kept in zip(every, kept, strict=True)
+    ]
+    rest = [{name: cell for name, cell in row.items() if name not in ("label", "answered")} for row in rows]
+    assert rest == [{name: cell for name, cell in row.items() if name != "label"} for row in every]
+
+
+def test_how_many_rows_are_answered_is_said(bench: Workbench) -> None:
+    told = bench.run(bench.paths(bench.write(make_texts(3))), answer_above=1.0)
+    assert "0 rows are answered; 3 below 1 have no label and are left to a person" in told
+
+
+def test_probability_counts_as_the_file_shows_it() -> None:
+    nine_tenths = float(np.float32(0.9))  # below 0.9, and shown as 0.9
+    prediction = Prediction(label="a", probabilities=(nine_tenths, 1.0 - nine_tenths))
+    table = PredictedTable(("a", "b"), (), lambda: [(TextRow("x"), prediction)], answer_above=0.9)
+    assert nine_tenths < 0.9
+    (line,) = table.lines()
+    assert dict(zip(table.columns, line, strict=True)) == {
+        "row": 0,
+        "label": "a",
+        "probability": 0.9,
+        "p_a": 0.9,
+        "p_b": 0.1,
+        "answered": True,
+        "error": None,
+    }
+
+
+def test_column_of_the_input_that_is_called_answered_is_renamed_where_there_is_another() -> None:
+    names = [PredictedTable(("a",), ("answered",), list, answer_above=least).kept for least in (None, 0.5)]
+    assert names == [["answered"], ["input_answered"]]

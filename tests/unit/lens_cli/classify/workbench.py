@@ -60,6 +60,7 @@ class Workbench:
         dtype: str | None = None,
         what: WhatIsAsked | None = None,
         is_fixed: bool = False,
+        answer_above: float | None = None,
     ) -> str:
         """Run the command's work, and return what it shows on the console."""
 
@@ -69,7 +70,7 @@ class Workbench:
 
         console = Console(file=StringIO(), width=200)
         asked = SubjectFile(paths.classifier, what, is_fixed=is_fixed, usual="classifier", where="--classifier")
-        run = ClassificationRun.prepare(paths, asked, text_column=text_column, dtype=dtype)
+        run = ClassificationRun.prepare(paths, asked, text_column=text_column, dtype=dtype, answer_above=answer_above)
         run.execute(open_scorer, console, restart=restart)
         assert isinstance(console.file, StringIO)
         return console.file.getvalue()

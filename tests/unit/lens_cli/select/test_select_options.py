@@ -1,5 +1,7 @@
 """Words of the command line become a task and a configuration."""
 
+from pathlib import Path
+
 import pytest
 
 from lens_cli.select.options import read_config, read_task_request, read_words
@@ -103,3 +105,38 @@ def test_comparisons_are_those_asked_for() -> None:
     assert read_config("quick", None, None, []).comparisons == "usual"
     assert read_config("quick", None, None, [], comparisons="none").comparisons == "none"
     assert read_config("quick", None, None, ["comparisons=all"]).comparisons == "all"
+
+
+def test_label_with_an_equals_sign_is_found_among_those_of_the_dataset() -> None:
+    labels = ["x=1", "x", "y"]
+    given = ["x=1=one", "x=two=three", "y=z=y"]
+    assert read_words(given, lambda: labels) == {"x=1": "one", "x": "two=three", "y": "z=y"}
+    assert read_words(["a=b=a=b", "c=d"], lambda: ["a=b", "c"]) == {"a=b": "a=b", "c": "d"}
+
+
+def test_dataset_is_not_read_for_words_that_are_plain() -> None:
+    def refuse() -> list[str]:
+        raise AssertionError
+
+    assert read_words(["a=b", "c=d"], refuse) == {"a": "b", "c": "d"}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [('{"a=b": "yes", "c": "no"}', {"a=b": "yes", "c": "no"}), ('["a", "b_c"]', {"a": "a", "b_c": "b c"})],
+)
+def test_words_are_read_from_a_json_file(content: str, words: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "words.json"
+    file.write_text(content, "utf-8-sig")
+    assert read_words([str(file)]) == words
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(None, "No such file"), (b"\xff\xfe\xff", "it is not UTF-8"), (b"{", "is not JSON")]
+)
+def test_unreadable_json_file_is_refused(content: bytes | None, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "words.json"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(InvalidVerbalizer, match=said):
+        read_words([str(file)])

@@ -36,6 +36,7 @@ PROGRESS = Progress(
 
 def test_facts_name_pairs_speed_time_left_and_accuracy() -> None:
     assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1:15 left · validation 0.830"
+    assert describe_facts(replace(PROGRESS, largest_class=0.6)).endswith(" · validation 0.830 (largest class 0.600)")
 
 
 def test_place_counts_steps_if_there_are_several() -> None:

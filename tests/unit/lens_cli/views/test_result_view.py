@@ -26,7 +26,10 @@ def test_result_shows_cost_digest_and_warnings() -> None:
     assert "digest feed" in text
     assert "note: 2 duplicates were dropped" in text
     assert "The support examples reached 0.910 on the 100 rows that decided (optimistic)." in text
-    assert "Against random-and-validation: p = 0.0012 (exact McNemar test on the test rows)." in text
+    assert (
+        "Against random-and-validation, on the test rows: p = 0.0012 (exact McNemar test), "
+        "macro-F1 +0.113 (standard error 0.032)."
+    ) in text
 
 
 def test_examples_that_are_not_recommended_begin_with_why() -> None:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lens_cli.views.table import NARROW, draw_table
-from lens_engine.result.tables import tabulate_classifiers, tabulate_prompts
+from lens_engine.result.figures import tabulate_classifiers, tabulate_prompts
 from tests.unit.lens_cli.results import make_result
 
 
@@ -26,7 +26,7 @@ def test_tables_fit_and_cut_no_figure(width: int) -> None:
         lines = drawn(draw_table(table, **NARROW), width)
         assert max(map(len, lines)) <= width
         assert not any("…" in line for line in lines)
-    assert any(line.split()[-6:] == ["0.500", "0.905", "0.856–0.938", "0.287", "0.031", "81"] for line in lines)
+    assert any(line.split()[-5:] == ["0.856–0.938", "0.903", "0.287", "0.031", "81"] for line in lines)
 
 
 def test_marked_row_stands_out() -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, log_loss
 
-from lens_engine.classifier.quality import measure_macro_f1, measure_quality
+from lens_engine.classifier.quality import measure_quality
 
 PROBABILITIES = np.array(
     [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.05, 0.05, 0.9], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4], [0.85, 0.1, 0.05]]
@@ -30,10 +30,6 @@ def test_log_loss_is_that_of_scikit_learn() -> None:
     by_hand = -np.log([0.7, 0.5, 0.9, 0.3, 0.4, 0.1]).mean()
     assert quality.log_loss == pytest.approx(by_hand)
     assert quality.log_loss == pytest.approx(log_loss(GOLD, PROBABILITIES, labels=[0, 1, 2]))
-
-
-def test_macro_f1_leaves_out_labels_without_rows() -> None:
-    assert measure_macro_f1(np.array([0, 2, 1]), np.array([0, 1, 1])) == pytest.approx((1 + 2 / 3) / 2)
 
 
 def test_calibrated_bins_have_no_calibration_error() -> None:

@@ -98,3 +98,31 @@ def test_error_below_the_rounding_cannot_turn_a_clear_lead(seed: int) -> None:
 
     assert worst == lead.rows - lead.close_rows
     assert lead.within_noise or worst > 0 or lead.rows == 0
+
+
+def test_macro_f1_ranks_if_it_is_the_objective() -> None:
+    gold = np.array([1] * 2 + [0] * 6)
+    finds = Judgement(np.log(np.array([[0.4, 0.6]] * 5 + [[0.6, 0.4]] * 3, np.float32)), gold)  # 5 of 8 right
+    plain = Judgement(np.log(np.array([[0.6, 0.4]] * 8, np.float32)), gold)  # 6 of 8 right
+    first, second = (Score.of(one) for one in (finds, plain))
+    assert rank_key((0,), second) < rank_key((0,), first)
+    first, second = (Score.of(one, objective="macro_f1") for one in (finds, plain))
+    assert rank_key((0,), first) < rank_key((0,), second)
+    assert first.value == pytest.approx((2 / 3 + 4 / 7) / 2)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_error_below_the_rounding_cannot_turn_a_clear_lead_of_macro_f1(seed: int) -> None:
+    rng, rounding = np.random.default_rng(seed), ROUNDING_NATS["float16"]
+    gold = np.array([0] * 9 + [1] * 3)
+    log_probs = rng.normal(size=(2, 12, 2)) / 4
+    log_probs[:, np.arange(12), gold] += 0.2
+    judgements = [Judgement(one.astype(np.float32), gold) for one in log_probs]
+    scores = [Score.of(one, "float16", "macro_f1") for one in judgements]
+    places = sorted((0, 1), key=lambda one: -scores[one].macro_f1)
+    lead = measure_lead(scores[places[0]], scores[places[1]], rounding)
+    assert lead.macro_f1 == abs(scores[0].macro_f1 - scores[1].macro_f1)
+    for _ in range(50):
+        moved = [log_probs[place] + rng.uniform(-0.49, 0.49, size=(12, 2)) * rounding for place in places]
+        first, second = (Judgement(one.astype(np.float32), gold).macro_f1 for one in moved)
+        assert lead.within_noise or first > second or lead.macro_f1 == 0

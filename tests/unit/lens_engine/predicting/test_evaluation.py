@@ -137,6 +137,10 @@ def test_answers_are_paired_by_row_with_those_of_the_selection(classifier: Class
     assert (found.n, found.only_evaluation_right, found.only_selection_right) == (40, own, theirs)
     assert found.p_value == pytest.approx(binomtest(own, own + theirs).pvalue)
     assert found.same_answers == sum(same for _, _, same in pairs)
+    gold, answers = [one.label for one in examples[20:]], [one.label for one in predictions[20:]]
+    own, theirs = (f1_score(gold, given, average="macro") for given in (answers, [LABELS[0]] * 40))
+    assert found.macro_f1 == pytest.approx(own - theirs)
+    assert 0.0 < found.macro_f1_error < 0.2
 
 
 def test_equal_answers_match(classifier: Classifier) -> None:

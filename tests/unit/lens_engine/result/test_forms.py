@@ -17,8 +17,8 @@ from tests.unit.lens_cli.results import CLASSIFIER, make_answer, make_result
 NEAREST = "For each input the prompt shows the 2 most similar of 24 rows, nearest last."
 BOTH = "The prompt shows the support examples, then for each input the 2 most similar of 24 rows, nearest last."
 WORDINGS = (
-    TriedWording(template="{text} {label}", instruction="Which mood?", accuracy=0.8, n=60),
-    TriedWording(template="{text} It was {label}.", instruction="", accuracy=0.625, n=8),
+    TriedWording(template="{text} {label}", instruction="Which mood?", accuracy=0.8, macro_f1=0.75, n=60),
+    TriedWording(template="{text} It was {label}.", instruction="", accuracy=0.625, macro_f1=0.5, n=8),
 )
 
 
@@ -79,7 +79,11 @@ def test_prompt_that_is_not_recommended_is_no_zero_shot_prompt() -> None:
 def test_forms_are_shown_beside_the_fixed_one() -> None:
     table = tabulate_forms(take_form(make_result()))
     assert table is not None
-    assert table.rows == (("fixed", "0.910", "100"), ("nearest 2", "0.950", "116"), ("nearest 4", "0.750", "25"))
+    assert table.rows == (
+        ("fixed", "0.910", "0.910", "100"),
+        ("nearest 2", "0.950", "0.940", "116"),
+        ("nearest 4", "0.750", "0.700", "25"),
+    )
     assert table.marked == {1}
     assert tabulate_forms(make_result()) is None
 
@@ -88,8 +92,8 @@ def test_wordings_are_shown_with_their_rows() -> None:
     table = tabulate_wordings(make_result(wordings=WORDINGS))
     assert table is not None
     assert table.rows == (
-        ("{text} {label}", "Which mood?", "0.800", "60"),
-        ("{text} It was {label}.", "–", "0.625", "8"),
+        ("{text} {label}", "Which mood?", "0.800", "0.750", "60"),
+        ("{text} It was {label}.", "–", "0.625", "0.500", "8"),
     )
 
 

@@ -38,7 +38,7 @@ class Tags(HTMLParser):
 def test_repr_has_five_lines() -> None:
     assert repr(make_result()).splitlines() == [
         f"SelectionResult: {VERDICT.sentence} {make_answer('prompt').reason}",
-        "support examples: rows 912; accuracy 0.905 on 200 test rows",
+        "support examples: rows 912; accuracy 0.905, macro-F1 0.903 on 200 test rows",
         "classifier: Classifier(argmax head, 2 prompts, labels 'positive', 'negative', model table)",
         "25,541 pairs, 714,216 tokens and 68 permutations in 5:12, by smollm2 (float32, cpu, seed 3)",
         "digest feed",
@@ -86,7 +86,9 @@ def test_summary_has_what_to_use_rivals_examples_in_order_and_cost() -> None:
     ]
     assert examples[2].split()[4:7] == ["a", "bore", "very"]
     assert examples[2].endswith("…")
-    assert any(line.split() == ["random-and-validation", *["0.800", "(0.74–0.85)"] * 2, "200"] for line in lines)
+    assert any(
+        line.split() == ["random-and-validation", *["0.800", "(0.74–0.85)", "0.790"] * 2, "200"] for line in lines
+    )
     assert "note: 2 duplicates were dropped" in lines
     assert max(map(len, examples[:2])) <= 130
     assert lines[-1] == "digest feed"

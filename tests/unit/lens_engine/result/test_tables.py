@@ -2,14 +2,11 @@
 
 import pytest
 
-from lens_engine.result.documents import write_fragment
-from lens_engine.result.tables import (
-    name_choice,
-    name_classifier,
-    tabulate_classifiers,
-    tabulate_examples,
-    tabulate_prompts,
-)
+from lens_engine.classifier.abstaining import AnsweredShare
+from lens_engine.result.documents import write_fragment, write_markdown
+from lens_engine.result.figures import name_classifier, tabulate_answered, tabulate_classifiers, tabulate_prompts
+from lens_engine.result.tables import name_choice, tabulate_examples
+from lens_engine.result.view import ResultView
 from lens_engine.views.table import NOTHING
 from tests.unit.lens_cli.results import QUALITY, TESTED, make_answer, make_result, make_tested
 
@@ -24,11 +21,11 @@ def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
 
 def test_prompts_are_shown_for_both_uses() -> None:
     assert tabulate_prompts(make_result()).rows == (
-        ("support examples of Lens", "0.905 (0.86–0.94)", "0.860 (0.81–0.90)", "200"),
-        ("zero-shot", "–", "–", "–"),
-        ("random-and-validation", "0.800 (0.74–0.85)", "0.800 (0.74–0.85)", "200"),
-        ("random, on validation rows, mean of 10", "0.655 (0.50–0.83)", "–", "60"),
-        ("other orders, mean of 10", "0.655 (0.50–0.83)", "–", "60"),
+        ("support examples of Lens", "0.905 (0.86–0.94)", "0.903", "0.860 (0.81–0.90)", "0.855", "200"),
+        ("zero-shot", "–", "–", "–", "–", "–"),
+        ("random-and-validation", "0.800 (0.74–0.85)", "0.790", "0.800 (0.74–0.85)", "0.790", "200"),
+        ("random, on validation rows, mean of 10", "0.655 (0.50–0.83)", "–", "–", "–", "60"),
+        ("other orders, mean of 10", "0.655 (0.50–0.83)", "–", "–", "–", "60"),
     )
 
 
@@ -39,9 +36,10 @@ def test_result_without_tested_prompts_is_shown() -> None:
         )
         for answer in make_result().support_examples
     )
-    tested = make_tested("bag_of_words", "bag_of_words", 0, test=QUALITY.model_copy(update={"largest_class": 0.5}))
+    largest = {"largest_class": 0.75, "largest_class_macro_f1": 0.429}
+    tested = make_tested("bag_of_words", "bag_of_words", 0, test=QUALITY.model_copy(update=largest))
     result = make_result(support_examples=answers, tested=(tested,))
-    assert tabulate_prompts(result).rows[3] == ("always the largest class", "0.500", "0.500", NOTHING)
+    assert tabulate_prompts(result).rows[3] == ("always the largest class", *("0.750", "0.429") * 2, NOTHING)
     assert str(result)
     assert result.summary()
     assert write_fragment(result)
@@ -66,8 +64,8 @@ def test_candidates_are_named_by_what_they_read() -> None:
 def test_candidates_have_every_figure_and_the_chosen_one_is_marked() -> None:
     table = tabulate_classifiers(make_result())
     assert table is not None
-    assert table.rows[-1][1:] == ("0.500", "0.905", "0.856–0.938", "0.287", "0.031", "81")
-    assert table.rows[1][1:] == ("0.500", "–", "–", "–", "–", "41")
+    assert table.rows[-1][1:] == ("0.500", "0.905", "0.856–0.938", "0.903", "0.287", "0.031", "81")
+    assert table.rows[1][1:] == ("0.500", "–", "–", "–", "–", "–", "41")
     assert table.marked == {place for place, one in enumerate(TESTED) if one.is_chosen}
 
 
@@ -85,3 +83,22 @@ def test_result_without_candidates_has_no_table_of_them() -> None:
 )
 def test_only_the_examples_of_lens_are_called_support_examples(method: str, name: str) -> None:
     assert name_choice(make_answer("prompt", method=method)) == name
+
+
+def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> None:
+    curve = tuple(
+        AnsweredShare(threshold=at, share=share, accuracy=1 - share / 4)
+        for at, share in ((0.5, 1.0), (0.8, 0.5), (0.9, 0.1))
+    )
+    decided = QUALITY.model_copy(update={"shares_answered": curve, "largest_class": 0.6})
+    tested = make_tested("bag_of_words", "bag_of_words", 0, test=QUALITY).model_copy(
+        update={"cross_validated": decided, "is_chosen": True}
+    )
+    result = make_result(tested=(tested,))
+    table = tabulate_answered(result)
+    assert table is not None
+    assert table.rows == (("100.0 %", "0.750", "0.5000"), ("50.0 %", "0.875", "0.8000"))
+    title = "Answers above a threshold: classifier, on 200 rows by cross-validation"
+    assert title in result.summary()
+    assert title in write_markdown(ResultView(result))
+    assert tabulate_answered(make_result()) is None

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from lens_engine.rows import near_duplicates
-from lens_engine.rows.near_duplicates import find_near_duplicates
+from lens_engine.rows.near_duplicates import count_near, find_near_duplicates
 from lens_engine.types import Example
 
 WORDS = ("parcel", "money", "card", "late", "lost", "is", "my", "the", "where", "again", "please", "today")
@@ -102,3 +102,12 @@ def test_too_many_characters_or_similar_texts_end_the_comparison(
 
     assert 10 < found.compared < 200
     assert found.total == find_near_duplicates(examples[: found.compared]).total
+
+
+def test_test_rows_that_are_nearly_equal_to_others_are_counted_once_each() -> None:
+    examples = make_similar(300)
+    test, others = examples[:60], examples[60:]
+    near = [one for one in test if any(similarity(one.text, other.text) >= 0.75 for other in others)]
+    assert 0 < len(near) < len(test)
+    assert count_near(test, others) == len(near)
+    assert count_near(test, []) == count_near([], others) == count_near([], []) == 0

@@ -230,6 +230,20 @@ def test_leaked_rows_are_dropped_and_said(task: Task, make_examples: MakeExample
     assert examples[7].text in {e.text for e in rows.test}
 
 
+@pytest.mark.parametrize("more", [0, 5])
+def test_test_rows_that_have_the_whole_dataset_are_said_to_be_that(
+    more: int, task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples = make_examples({"negative": 60, "positive": 60})
+    test = [*reversed(examples), *make_examples({"negative": more, "positive": more}, stem="test")]
+
+    with pytest.raises(InvalidDataset, match="have every text of the dataset, as if both were the same file") as caught:
+        split_examples(Problem(task, examples, test), make_config())
+
+    assert caught.value.field == "test"
+    assert "25% of the dataset are held out" in str(caught.value)
+
+
 def test_conflict_within_the_test_rows_is_set_aside_and_named(
     task: Task, make_examples: MakeExamples, make_config: MakeConfig
 ) -> None:
