@@ -189,7 +189,7 @@ def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) 
     tell_story(stack, console, lambda _: TableScorer())
     assert isinstance(console.file, StringIO)
     printed = console.file.getvalue()
-    for part in ("202, sel_", "Support examples, in order", "accuracy on the test rows", "random-and-validation"):
+    for part in ("202, sel_", "Without examples: ", "in order", "accuracy on the test rows", "random-and-validation"):
         assert part in printed
     assert f"{NEW_INPUT} Topic:" in " ".join(printed.split())
     assert printed.count(NEW_INPUTS[1]) == 1

@@ -149,7 +149,8 @@ def test_pool_of_a_large_dataset_is_a_sample_and_says_so(
     select: Callable[..., SelectionResult], make_config: Make
 ) -> None:
     rows = [Example(row, f"word {spell(row)}", "odd" if row % 2 else "even") for row in range(20_300)]
-    result = select_support_examples(Problem(TASK, rows), TableScorer(deaf), make_config(search={"forms": ["nearest"]}))
+    config = make_config(search={"forms": ["nearest"]}, filtering={"candidates": 40})
+    result = select_support_examples(Problem(TASK, rows), TableScorer(deaf), config)
     assert result.pool is not None
     assert len(result.pool.rows) == 20_000
     said = f"among 20,000 rows, a random sample of {20_300 - 20 - 16 - 60:,}"

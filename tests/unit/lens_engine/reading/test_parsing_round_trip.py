@@ -46,13 +46,13 @@ def test_rows_survive_writing_and_parsing(tmp_path: Path, written_as: str, rows:
     assert [example.row for example in examples] == list(range(len(rows)))
 
 
-@settings(max_examples=300, suppress_health_check=ONE_FOLDER, deadline=None)
+@settings(max_examples=80, suppress_health_check=ONE_FOLDER, deadline=None)
 @given(mark=st.sampled_from(MARKS), content=st.binary(max_size=300))
 def test_any_bytes_are_taken_or_refused(tmp_path: Path, mark: bytes, content: bytes) -> None:
     assert_taken_or_refused(lambda: Uploads(tmp_path).parse(mark + content))
 
 
-@settings(max_examples=300, suppress_health_check=ONE_FOLDER, deadline=None)
+@settings(max_examples=80, suppress_health_check=ONE_FOLDER, deadline=None)
 @given(content=csv_like | json_like, has_header=st.booleans())
 def test_anything_like_a_dataset_is_taken_or_refused(tmp_path: Path, content: list[bytes], has_header: bool) -> None:
     assert_taken_or_refused(lambda: Uploads(tmp_path).parse(b"text,label\n" * has_header + b"".join(content)))
