@@ -1,5 +1,6 @@
 """Options of the commands that read a file of rows."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -21,3 +22,8 @@ Encoding = Annotated[
         show_default=False,
     ),
 ]
+
+
+def join_columns(names: Sequence[str] | None) -> str | tuple[str, ...] | None:
+    """The column of texts, or several, of an option that may be repeated."""
+    return None if not names else names[0] if len(names) == 1 else tuple(names)

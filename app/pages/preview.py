@@ -41,7 +41,7 @@ class StoringFiles:
         if not isinstance(submission, FormSubmission):
             raise BadRequest("send a form with the part `dataset`, a file")
         settings, names = services.settings, [submission.names.get(part) for part in ("dataset", "test")]
-        found = list(zip(read_files(submission, settings), names, strict=True))
+        found = list(zip(read_files(submission, settings, skips_unlabelled=True), names, strict=True))
         with services.database.session_scope() as session:
             kept = [
                 datasets.keep_rows(session, owner_id, settings, rows, name)

@@ -52,6 +52,7 @@ class Suggestion:
     largest_class: float | None  #: share of the largest class among the same rows
     language: Language | None
     warnings: tuple[str, ...]  #: of the reading of the file
+    num_unlabelled: int = 0  #: rows with a text and no label, which are kept aside
     sample: Paid | None = None  #: what the measuring of the pace took at a server
     asked: TaskRecord | None = None  #: the task as the model is asked; None without a model
 
@@ -70,7 +71,7 @@ class Suggestion:
     def __repr__(self) -> str:
         where = ""
         if self.columns is not None:
-            text, label = (show_label(column.name) for column in (self.columns.text, self.columns.label))
+            text, label = (show_label(column.name) for column in (self.columns.text, self.columns.label) if column)
             where = f", texts in column {text}, labels in column {label}"
         presets = ", ".join(plan.preset for plan in self.plans if plan.refusal is None) or "none"
         return (

@@ -12,7 +12,7 @@ from lens_engine.task.combinations import Wordings, combine_wordings, read_templ
 from lens_engine.task.template import Task
 from lens_engine.task.verbalizer import Verbalizer
 
-PINNED = (1, "e3718619d49509c3")
+PINNED = (1, "6ad344da20d4ab9a")
 """SPEC_VERSION, and the digest of the options that a spec of this version may hold."""
 
 

@@ -1,0 +1,268 @@
+"""JSON: a value a line, an array of rows, or an object of lists; what is in it decides which rows it means."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from lens_engine.errors import InvalidDataset
+from lens_engine.reading.dialect import show_encoding
+from lens_engine.reading.encoding import UNDECODED
+from lens_engine.reading.errors import DatasetEmpty
+from lens_engine.reading.limits import row_too_long
+from lens_engine.reading.places import quote_around, tell_place
+from lens_engine.reading.shapes.chats import TURNS
+from lens_engine.reading.shapes.header import name_positions
+from lens_engine.reading.shapes.text_file import TextFile
+from lens_engine.reading.strict_json import LooseJson, scan_row
+from lens_engine.reading.table import NAMED_ROWS, NO_CELLS, DatasetFormat, Fault, Row, Table
+from lens_engine.reading.usual_names import is_usual
+from lens_engine.task.text_checks import show_names
+from lens_engine.task.wording import show_count
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_BETWEEN = re.compile(r"[ \t\r\n,]*")
+_LEAST_SHARE = 0.5
+_DEEPEST = 5
+_NO_ROWS = "no list of rows is found in it"
+
+
+def read_json(file: TextFile) -> Table | None:
+    """The table of a file that begins as JSON does; None of another file.
+
+    Raises:
+        DatasetEmpty: there is no row in it.
+        InvalidDataset: it is no JSON, or no rows are found in it.
+    """
+    head = file.head.lstrip(" \t\r\n\ufeff")
+    if not head.startswith("[") and not head.startswith("{"):
+        return None
+    if head.startswith("[") and not re.match(r'\[\s*(["{\[\]\d\-tfn])', head):
+        return None  # a label in brackets
+    if _is_of_lines(file):
+        return _make_table(lambda: _read_lines(file), "jsonl", file)
+    rows, note = _find_rows(file)
+    table = _make_table(rows, "json", file)
+    return replace(table, dialect=replace(file.dialect, notes=(*file.dialect.notes, note))) if note else table
+
+
+def _is_of_lines(file: TextFile) -> bool:
+    """Whether each line is a value: the first is, and not the beginning of a longer text."""
+    lines = [line for line in file.head_lines if line.strip()][:NAMED_ROWS]
+    first, *others = map(_scan_line, lines)
+    if not others:
+        return isinstance(first, dict) and not _holds_rows(first)
+    num_values = sum(isinstance(one, dict | list) for one in others)
+    return isinstance(first, dict) or (num_values > 0 and (isinstance(first, list) or num_values > len(others) / 2))
+
+
+def _holds_rows(value: Mapping[str, Any]) -> bool:
+    """Whether the only object of a file is a table, and not a row."""
+    if any(key in TURNS or (is_usual(key) and isinstance(one, str)) for key, one in value.items()):
+        return False
+    found = _find_items(value)
+    return found is not None and len(found.items) != 1
+
+
+def _scan_line(line: str) -> Any:
+    try:
+        value, end = scan_row(line.strip(), 0)
+    except (ValueError, RecursionError):
+        return None
+    return value if end == len(line.strip()) else None
+
+
+def _make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: TextFile) -> Table:
+    names = dict.fromkeys(chain.from_iterable(row.cells for row in islice(rows(), NAMED_ROWS)))
+    if not names and not any(row.fault is None for row in rows()):
+        first = next((row for row in rows() if row.fault is not None), None)
+        if first is None:
+            raise DatasetEmpty("the file holds no rows", field=file.field)
+        if format == "json":
+            raise InvalidDataset(f"the file {first.fault and first.fault.detail}", field=file.field)
+    return Table(tuple(names), rows, format, file.dialect, has_header=False)
+
+
+def _read_lines(file: TextFile) -> Iterator[Row]:
+    """The rows of a file of lines: only \\n ends a line."""
+    longest = file.limits.max_row_characters
+    for number, line in enumerate(file.lines("\n"), start=1):
+        if len(line) > longest:
+            yield Row(NO_CELLS, number, Fault("far too long", row_too_long(longest)))
+        elif not line.strip(" \t\r\n"):
+            yield Row(NO_CELLS, number, empty="line")
+        elif broken := UNDECODED.search(line):
+            words, name = quote_around(line, broken.start()), show_encoding(file.dialect.encoding)
+            detail = f"is not {name} at column {broken.start() + 1:,}, {words}; save the file as UTF-8"
+            yield Row(NO_CELLS, number, Fault(f"with bytes that are not {name}", detail))
+        else:
+            yield _read_line(line, number)
+
+
+def _read_line(line: str, number: int) -> Row:
+    try:
+        value, end = scan_row(line, _skip(line, 0))
+        if (rest := _skip(line, end)) < len(line):
+            raise json.JSONDecodeError("Extra data", line, rest)
+    except (ValueError, RecursionError) as error:
+        return Row(NO_CELLS, number, Fault("that are no JSON", _explain(error, line)))
+    return _make_row(value, number)
+
+
+def _skip(text: str, start: int, pattern: re.Pattern[str] = _BLANKS) -> int:
+    found = pattern.match(text, start)
+    return start if found is None else found.end()
+
+
+def _make_row(value: object, line: int | None = None) -> Row:
+    if isinstance(value, dict):
+        return Row(value, line)
+    if isinstance(value, list) and len(value) > 1:
+        return Row(dict(zip(name_positions(len(value)), value, strict=True)), line)
+    if isinstance(value, str):
+        return Row({"text": value}, line)
+    return Row(NO_CELLS, line, Fault("that are no JSON objects", "is not a JSON object"))
+
+
+def _explain(error: ValueError | RecursionError, line: str) -> str:
+    if isinstance(error, LooseJson):
+        return str(error)
+    if isinstance(error, RecursionError):
+        return "is nested too deeply; keep only the keys that are needed"
+    if isinstance(error, json.JSONDecodeError):
+        words = quote_around(line, error.pos)
+        return f"is not valid JSON ({error.msg} at column {error.colno:,}, {words}); write one object a line"
+    return "is not valid JSON; write one object a line"
+
+
+def _find_rows(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
+    """The rows of a whole text of JSON (an array, objects one after another, or what an object holds), and a note.
+
+    Raises:
+        InvalidDataset: it may hold rows in several ways, or in none.
+    """
+    text = file.text
+    start = _skip(text, 0)
+    if text[start] == "[":
+        return lambda: _read_items(text, start + 1, file, "]"), ""
+    value, end = _scan(text, start, file)
+    if _skip(text, end, _BETWEEN) < len(text):
+        return lambda: _read_items(text, start, file, ""), ""
+    found = _find_items(value)
+    if found is None or not found.items:
+        raise InvalidDataset(
+            f"the file is one JSON object, and {_NO_ROWS if found is None else found.note}; keys found: "
+            f"{show_names(list(value))}; write the rows as a list of objects: jq '.KEY' FILE > rows.json",
+            field=file.field,
+        )
+    rows = [_make_row(one) for one in found.items]
+    return lambda: iter(rows), found.note
+
+
+def _read_items(text: str, start: int, file: TextFile, closing: str) -> Iterator[Row]:
+    """The rows of an array, or of objects one after another."""
+    line, last = 1, 0
+    while (start := _skip(text, start, _BETWEEN)) < len(text) and text[start] != closing:
+        line, last = line + text.count("\n", last, start), start
+        value, start = _scan(text, start, file)
+        yield _make_row(value, line)
+    if closing and (start == len(text) or _skip(text, start + 1) < len(text)):
+        raise InvalidDataset(
+            f"the file is no JSON array: {'it is cut off' if start == len(text) else 'more follows the array'} at "
+            f"{tell_place(text, min(start + 1, len(text)), 1)}",
+            field=file.field,
+        )
+
+
+def _scan(text: str, start: int, file: TextFile) -> tuple[Any, int]:
+    """
+    Raises:
+        InvalidDataset: no value of JSON begins there.
+    """
+    try:
+        return scan_row(text, start)
+    except (ValueError, RecursionError) as error:
+        place = error.pos if isinstance(error, json.JSONDecodeError) else start
+        what = (
+            _explain(error, text) if not isinstance(error, json.JSONDecodeError) else f"is not valid JSON: {error.msg}"
+        )
+        raise InvalidDataset(
+            f"the file {what}, {tell_place(text, place, 1)}, at {quote_around(text, place)}", field=file.field
+        ) from None
+
+
+class _Found(NamedTuple):
+    """What an object holds."""
+
+    items: list[Any]  #: rows; none if it may be several things
+    note: str  #: what is read, or what it may be
+
+
+def _find_items(value: Any, depth: int = 0) -> _Found | None:
+    """The rows within a value; None if nothing in it can be rows."""
+    if isinstance(value, list) and value and isinstance(value[0], dict | list):
+        return _Found(value, "")
+    if not isinstance(value, dict) or depth > _DEEPEST:
+        return None
+    if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):  # pandas, orient="split"
+        names = list(map(str, value["columns"]))
+        rows = [dict(zip(names, one, strict=False)) for one in value["data"] if isinstance(one, list)]
+        return _Found(rows, "rows of 'data', whose columns are in 'columns'")
+    lists = {key: one for key, one in value.items() if isinstance(one, list) and one}
+    tables = {key: one for key, one in lists.items() if isinstance(one[0], dict | list)}
+    if len(tables) == 1 or "train" in tables:
+        key = "train" if "train" in tables else next(iter(tables))
+        return _Found(tables[key], f"the rows of {_list({key: tables.pop(key)})} are read{_list_others(tables)}")
+    if tables:
+        return _Found([], f"several lists in it may be the rows: {_list(tables)}")
+    if len(lists) == len(value):
+        return _read_lists(lists)
+    inner = (found for one in value.values() if (found := _find_items(one, depth + 1)))
+    return _read_objects(value) or next(inner, None)
+
+
+def _list(tables: Mapping[str, Sequence[Any]]) -> str:
+    return ", ".join(f"{key!r} ({show_count(len(one), 'row')})" for key, one in islice(tables.items(), 10))
+
+
+def _list_others(tables: Mapping[str, Sequence[Any]]) -> str:
+    return f", and not those of {_list(tables)}" if tables else ""
+
+
+def _read_lists(lists: Mapping[str, list[Any]]) -> _Found | None:
+    """The rows of columns, each a list; or of labels, each with its texts."""
+    sizes = set(map(len, lists.values()))
+    repeats = any(map(_has_labels, lists.values()))
+    if len(sizes) == 1 and len(lists) > 1 and (repeats or any(map(is_usual, lists))):
+        rows = [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+        return _Found(rows, "each list is read as a column")
+    if len(lists) > 1 and all(isinstance(text, str) for texts in lists.values() for text in texts):
+        pairs = [{"text": text, "label": label} for label, texts in lists.items() for text in texts]
+        return _Found(pairs, f"each key is read as the label of its texts: {show_names(list(lists))}")
+    return None
+
+
+def _read_objects(value: Mapping[str, Any]) -> _Found | None:
+    """The rows of columns by the names of rows, of rows by their names, or of labels by their texts."""
+    inner = list(value.values())
+    if len(inner) > 1 and all(isinstance(one, dict) and one for one in inner):
+        keys = list(inner[0])
+        if all(list(one) == keys for one in inner) and len(keys) > len(inner):  # pandas, orient="columns"
+            rows = [{name: column[key] for name, column in value.items()} for key in keys]
+            return _Found(rows, "each object is read as a column")
+        if len({*chain.from_iterable(inner)}) <= 2 * len(keys):
+            return _Found(inner, "each object is read as a row")
+    if len(inner) > NAMED_ROWS // 2 and _has_labels(inner):
+        pairs = [{"text": text, "label": label} for text, label in value.items()]
+        return _Found(pairs, "each key is read as a text, and its value as the label")
+    return None
+
+
+def _has_labels(values: Sequence[Any]) -> bool:
+    """Whether values recur as labels do."""
+    if not all(isinstance(one, str | int | float | None) for one in values):
+        return False
+    return len(Counter(values)) <= _LEAST_SHARE * len(values)
