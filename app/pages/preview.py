@@ -21,10 +21,10 @@ from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.presets import PRESETS
 from lens_engine.pricing.counting_scorer import CountingScorer
 from lens_engine.reading import ParsedDataset
-from lens_engine.reading.language import describe_language
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
+from lens_engine.task.language import describe_language
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from lens_cli.views.notes import show_note
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.pricing.tables import describe_sample
 from lens_engine.reading.columns import list_columns
-from lens_engine.reading.language import describe_language
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
+from lens_engine.task.language import describe_language
 from lens_engine.task.record import describe_asking
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_label

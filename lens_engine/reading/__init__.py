@@ -4,7 +4,6 @@ shapes           what files look like: one module for each shape, from a file to
 table            the contract between the shapes and what takes their rows
 dialect          how a text file is written
 encoding         finds its encoding
-language         the language of texts
 columns          finds columns by their names
 usual_names      names that columns of texts and labels often have
 column_profiles  what is in each column of a table

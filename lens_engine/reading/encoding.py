@@ -15,7 +15,7 @@ from functools import partial
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.dialect import UTF8, WINDOWS_1252, Dialect, FoundDialect, show_encoding
 from lens_engine.reading.errors import UnsupportedDatasetFormat
-from lens_engine.reading.language import count_languages
+from lens_engine.task.language import count_languages
 
 UNDECODED = re.compile("[\udc80-\udcff]")
 """A byte that is not of the encoding, as the error handler "surrogateescape" decodes it."""

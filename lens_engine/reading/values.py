@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from lens_engine.reading.columns import ColumnNames, WantedColumns, list_columns
@@ -97,6 +98,7 @@ def show_value(value: object) -> object:
     return value
 
 
+@lru_cache(maxsize=4096)
 def _read_list(value: str) -> object:
     """A list that is written as a string, as `['billing']`; the string if it is none."""
     try:

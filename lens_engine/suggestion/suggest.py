@@ -12,7 +12,6 @@ from lens_engine.presets import PRESETS
 from lens_engine.pricing.estimate import estimate_by_words, measure_pace, share_of_largest
 from lens_engine.reading import Dialect, Named, ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.columns import ColumnNames
-from lens_engine.reading.language import find_language
 from lens_engine.rows.cleaning import join_spellings
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
@@ -24,6 +23,7 @@ from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.combinations import combine_wordings, read_instructions, read_templates
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.instructions import suggest_instructions
+from lens_engine.task.language import find_language
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Task

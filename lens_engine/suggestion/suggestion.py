@@ -6,9 +6,9 @@ from lens_engine.classifier.largest_class import advise_by_words
 from lens_engine.config import LabelOptions, PresetName
 from lens_engine.metering.cost import Cost
 from lens_engine.reading.column_choice import ColumnChoice
-from lens_engine.reading.language import Language
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.paid import Bill, Paid
+from lens_engine.task.language import Language
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import show_count, show_label
 

@@ -9,8 +9,8 @@ from dataset_uploads import Uploads
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import BadRows, Dialect, Named, ParsingLimits, parse_dataset
 from lens_engine.reading.columns import DELIMITERS
-from lens_engine.reading.language import warn_of_language
 from lens_engine.reading.shapes.quoting import find_delimiter
+from lens_engine.task.language import warn_of_language
 from lens_engine.types import Example
 
 ROWS = [("Das Zimmer war schön; groß, hell", "gut"), ("Zu laut, 3|4 Nächte", "schlecht"), ("Naja…", "gut")]

@@ -27,11 +27,10 @@ def array(items: object) -> bytes:
 def xlsx(rows: Sequence[Sequence[str]]) -> bytes:
     """A workbook of one sheet."""
     strings = list(dict.fromkeys(cell for row in rows for cell in row))
+    places = {cell: place for place, cell in enumerate(strings)}
     sheet = "".join(
         f'<row r="{number}">'
-        + "".join(
-            f'<c r="{chr(65 + place)}{number}" t="s"><v>{strings.index(cell)}</v></c>' for place, cell in enumerate(row)
-        )
+        + "".join(f'<c r="{chr(65 + place)}{number}" t="s"><v>{places[cell]}</v></c>' for place, cell in enumerate(row))
         + "</row>"
         for number, row in enumerate(rows, start=1)
     )
