@@ -16,7 +16,7 @@ _DEEPEST = 5
 _ROWS_A_LABEL = 2
 """A column of labels has at least this many rows for each distinct value, on average."""
 _NUMBER = re.compile(r"\s*[-+]?[\d.,:]+%?\s*")
-_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)")
+_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)|.*\b\d{1,2}:\d{2}(?!\d)")
 
 
 @dataclass(slots=True)
@@ -68,7 +68,9 @@ class ColumnProfile:
         if value is None:
             return
         if isinstance(value, Several):
-            self.num_lists += 1
+            is_vector = all(map(_NUMBER.fullmatch, value.labels))
+            self.num_others += is_vector
+            self.num_lists += not is_vector
         elif not isinstance(value, str):
             self.num_others += 1
         elif not is_blank(value):

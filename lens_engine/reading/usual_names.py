@@ -10,14 +10,14 @@ def _list(names: str) -> tuple[str, ...]:
 
 TEXT_NAMES = _list("""
     text texts sentence message tweet utterance query content question review comment comment_text body sms document
-    abstract description post prompt input headline title transcript email excerpt passage turn
+    reviewtext utt abstract description post prompt input headline title transcript email excerpt passage turn
     texte message commentaire avis phrase contenu kommentar nachricht bewertung satz inhalt beschreibung frage
     texto mensaje comentario reseña frase contenido pregunta testo messaggio commento recensione domanda
     mensagem comentário avaliação conteúdo pergunta
 """)
 LABEL_NAMES = _list("""
     label labels class category categories topic intent sentiment emotion polarity target kind type tag gold gold_label
-    annotation airline_sentiment stars rating answer output completion accept score y
+    annotation airline_sentiment stars rating overall answer output completion accept score y
     étiquette classe catégorie thème intention etikett klasse kategorie thema absicht stimmung typ
     etiqueta clase categoría tema intención sentimiento tipo etichetta categoria argomento intento sentimento
     rótulo intenção

@@ -151,5 +151,7 @@ def show_columns(wanted: ColumnNames | None) -> str:
 
 
 def _refuse_type(value: object) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], list | dict):
+        return "marks parts of the text, as for entities, and is no label of the whole text; give each row one"
     kind = next((kind for known, kind in _KINDS if isinstance(value, known)), "of another type")
     return f"is {kind}, not a string; put it in quotes"

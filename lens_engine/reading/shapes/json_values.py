@@ -27,6 +27,8 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
 _LEAST_SHARE = 0.5
 _DEEPEST = 5
+_MANY_TIMES = 10
+"""A list with this many times the rows of each other list of an object is the one to read."""
 _NO_ROWS = "no list of rows is found in it"
 
 
@@ -164,11 +166,11 @@ def _find_rows(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
 
 def _read_items(text: str, start: int, file: TextFile, closing: str) -> Iterator[Row]:
     """The rows of an array, or of objects one after another."""
-    line, last = 1, 0
+    line, last, has_lines = 1, 0, "\n" in text.strip()
     while (start := _skip(text, start, _BETWEEN)) < len(text) and text[start] != closing:
         line, last = line + text.count("\n", last, start), start
         value, start = _scan(text, start, file)
-        yield _make_row(value, line)
+        yield _make_row(value, line if has_lines else None)
     if closing and (start == len(text) or _skip(text, start + 1) < len(text)):
         raise InvalidDataset(
             f"the file is no JSON array: {'it is cut off' if start == len(text) else 'more follows the array'} at "
@@ -213,8 +215,10 @@ def _find_items(value: Any, depth: int = 0) -> _Found | None:
         return _Found(rows, "rows of 'data', whose columns are in 'columns'")
     lists = {key: one for key, one in value.items() if isinstance(one, list) and one}
     tables = {key: one for key, one in lists.items() if isinstance(one[0], dict | list)}
-    if len(tables) == 1 or "train" in tables:
-        key = "train" if "train" in tables else next(iter(tables))
+    largest = max(tables, key=lambda key: len(tables[key]), default="")
+    others = [len(one) for key, one in tables.items() if key != largest]
+    if tables and ("train" in tables or _MANY_TIMES * max(others, default=0) <= len(tables[largest])):
+        key = "train" if "train" in tables else largest
         return _Found(tables[key], f"the rows of {_list({key: tables.pop(key)})} are read{_list_others(tables)}")
     if tables:
         return _Found([], f"several lists in it may be the rows: {_list(tables)}")

@@ -110,7 +110,7 @@ class _Count:
     def add(self, record: Record) -> None:
         if record.is_blank or (not self.width and record.fields[:1] == [SEPARATOR]):
             return
-        if not self.width:
+        if not self.width and record.fault is None:
             self.width = len(record.fields)
             self.values = [Counter() for _ in record.fields]
             return
@@ -135,7 +135,9 @@ class _Count:
         if '"' not in line:
             return
         self.has_escapes = self.has_escapes or '\\"' in line
-        if len(record.lines) == 1 and len(record.fields) == self.width:  # its quoted fields may hold the delimiter
+        if (
+            len(record.lines) == 1 and record.fault is None and len(record.fields) == self.width
+        ):  # its quoted fields may hold the delimiter
             edge = re.escape(self.delimiter)
             self.enclosed += len(re.findall(rf'(?:^|(?<={edge}))"(?:[^"]|"")*+"(?=[\r\n]|{edge}|$)', line))
             return
@@ -185,8 +187,11 @@ def find_delimiter(lines: Sequence[str], usual: str, delimiters: Sequence[str]) 
         return found[1]
     best, best_fit = usual, (-1.0, 1)
     for delimiter in delimiters:
-        records = (one for one in Records(lines, delimiter, Quoting(), 2**20) if not one.is_blank and not one.fault)
-        widths = [len(record.fields) for record in islice(records, _MAX_RECORDS)]
+        records = (one for one in Records(lines, delimiter, Quoting(), 2**20) if not one.is_blank)
+        widths = [  # where quotes are letters, they break records
+            len(one.fields) if one.fault is None else one.lines[0].count(delimiter) + 1
+            for one in islice(records, _MAX_RECORDS)
+        ]
         header, rows = widths[0] if widths else 0, widths[1:]
         share = rows.count(header) / len(rows) if rows else 1.0
         fit = (share - _PROSE * is_prose(lines[1:], delimiter), header)

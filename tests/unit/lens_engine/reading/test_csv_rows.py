@@ -108,7 +108,7 @@ def test_open_quote_in_the_header_is_refused_without_a_row(uploads: Uploads) -> 
     refusal = uploads.refuse(b'"text,label\na,x\nb,y\n')
 
     assert refusal.row is None
-    assert "header (line 1)" in str(refusal)
+    assert "columns found: '\"text', 'label'" in str(refusal)
 
 
 def test_rows_before_an_unreadable_one_are_pointed_at_too(uploads: Uploads) -> None:

@@ -84,7 +84,7 @@ def change(content: bytes, draw: Random) -> bytes:
         try:
             return json.dumps(change_value(json.loads(content), draw)).encode()
         except ValueError:  # a value a line
-            lines = content.splitlines()
+            lines = content.splitlines() or [b""]
             place = draw.randrange(len(lines))
             try:
                 lines[place] = json.dumps(change_value(json.loads(lines[place]), draw)).encode()

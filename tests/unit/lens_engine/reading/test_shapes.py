@@ -173,11 +173,18 @@ def test_binary_answers_of_prodigy_are_a_label_and_its_opposite(tmp_path: Path) 
     assert "4 rows whose answer is 'ignore' left out" in found.warnings
 
 
+def test_list_of_far_more_rows_than_others_is_read_with_a_note(tmp_path: Path) -> None:
+    about = {"intents": [{"name": "billing"}], "utterances": [{"text": text, "intent": label} for text, label in ROWS]}
+    found = read(tmp_path, array(about))
+    assert len(found.examples) == 30
+    assert "the rows of 'utterances' (30 rows) are read, and not those of 'intents' (1 row)" in found.warnings
+
+
 def test_lists_of_several_splits_without_train_are_refused_with_their_names(tmp_path: Path) -> None:
     with pytest.raises(
-        InvalidDataset, match=r"several lists in it may be the rows: 'dev' \(30 rows\), 'test' \(1 row\)"
+        InvalidDataset, match=r"several lists in it may be the rows: 'dev' \(30 rows\), 'test' \(4 rows\)"
     ):
-        read(tmp_path, array({"dev": list(ROWS), "test": [["x", "y"]]}))
+        read(tmp_path, array({"dev": list(ROWS), "test": [["x", "y"]] * 4}))
 
 
 def test_object_without_rows_is_refused_with_its_keys(tmp_path: Path) -> None:
@@ -242,3 +249,56 @@ def test_json_of_too_many_values_is_refused(tmp_path: Path) -> None:
     content = json.dumps({"data": [[0] * 50] * 300}).encode()
     with pytest.raises(DatasetTooLarge, match="more than 10,000 values"):
         read(tmp_path, content, ParsingLimits(max_rows=100))
+
+
+QUIRKS = {
+    "AG News": (
+        "".join(f'"{n % 3}","Title {n}","{text} (Reuters) ""now"""\n' for n, (text, _) in enumerate(ROWS)),
+        "012",
+    ),
+    "Sentiment140": (
+        "".join(
+            f'"{n % 2 * 4}","{10**9 + n}","Mon Apr 06 22:{n % 5}0:45 PDT 2009","NO_QUERY","u{n}","{text}"\n'
+            for n, (text, _) in enumerate(ROWS)
+        ),
+        "04",
+    ),
+    "SMS spam": (
+        "".join(f'{("ham", "spam")[n % 2]}\t"{text} {n}" he\n' for n, (text, _) in enumerate(ROWS)),
+        ("ham", "spam"),
+    ),
+    "TREC": (
+        "".join(f"{('NUM:dist', 'LOC:city')[n % 2]} {text}\n" for n, (text, _) in enumerate(ROWS)),
+        ("NUM:dist", "LOC:city"),
+    ),
+    "SST of sentences": ("".join(f"{n % 2} {text.lower()}\n" for n, (text, _) in enumerate(ROWS)), "01"),
+    "sep line": ("sep=;\nText;Kategorie\n" + "".join(f"{text};{label}\n" for text, label in ROWS), LABELS),
+    "pipes": ("id|message|team\n" + "".join(f"{n}|{text}|{label}\n" for n, (text, label) in enumerate(ROWS)), LABELS),
+    "reviews": (
+        "".join(
+            json.dumps({"helpful": [2, 3], "reviewText": text, "overall": n % 5 + 1.0}) + "\n"
+            for n, (text, _) in enumerate(ROWS)
+        ),
+        "12345",
+    ),
+    "empty columns": ("v1,v2,,,\r\n" + "".join(f'{label},"{text}",,,\r\n' for text, label in ROWS), LABELS),
+    "survey": (
+        "Timestamp,How was it? Please explain.,Which team?\n"
+        + "".join(f'2024/01/0{n % 9 + 1} 10:00,"{text}",{label}\n' for n, (text, label) in enumerate(ROWS)),
+        LABELS,
+    ),
+    "tabs without a header, UTF-16": ("\ufeff" + "".join(f"{text}\t{label}\n" for text, label in ROWS), LABELS),
+    "rows of Elasticsearch": (
+        json.dumps({"hits": {"hits": [{"_source": {"m": text, "t": one}} for text, one in ROWS]}}),
+        LABELS,
+    ),
+}
+"""Small files with the quirks of public datasets, and their labels."""
+
+
+@pytest.mark.parametrize("name", QUIRKS)
+def test_quirks_of_public_files_are_read(tmp_path: Path, name: str) -> None:
+    content, labels = QUIRKS[name]
+    found = read(tmp_path, content.encode("utf-16-le" if name.endswith("UTF-16") else "utf-8"))
+    assert len(found.examples) == 30
+    assert {one.label for one in found.examples} == set(labels)
