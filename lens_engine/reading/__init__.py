@@ -11,6 +11,7 @@ column_choice    chooses the columns of texts and labels
 values           reads the values of a row as text and label
 several_labels   rows with several labels
 row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
+left_out         what is said of rows that are left out
 text_collector   takes texts alone, keeps every row, the bad ones with what is wrong
 places           where in a file a fault is
 cells            packs the values of all columns of a row

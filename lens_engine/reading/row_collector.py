@@ -9,6 +9,7 @@ from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.reading.columns import WantedColumns, describe_unused
 from lens_engine.reading.dialect import FoundDialect, show_encoding
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge
+from lens_engine.reading.left_out import describe_fault, describe_invisible, list_first
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.parsed_dataset import ParsedDataset
 from lens_engine.reading.several_labels import find_lists, refuse_lists
@@ -98,14 +99,14 @@ class RowCollector:
             self._num_without_content += is_blank(label) if isinstance(label, str | None) else 0
             self._leave_out(_NO_TEXT._replace(column=self._text), row.line)
         elif wrong := find_fault(text, self.limits.max_text_characters):
-            self._leave_out(_describe_fault(wrong, self._text), row.line)
+            self._leave_out(describe_fault(wrong, self._text), row.line)
         elif isinstance(label, Several):
             self._several[label.labels] += 1
         elif not isinstance(label, str) or is_blank(label):
             self._set_aside(Example(self._num_rows, text, "", row.line))
         elif wrong := find_fault(label, self.limits.max_label_characters):
             advice = f"{wrong}, or name another column of labels (label_column)"
-            self._leave_out(_describe_fault(advice, self._label), row.line)
+            self._leave_out(describe_fault(advice, self._label), row.line)
         else:
             self._keep(Example(self._num_rows, text, label, row.line))
 
@@ -236,25 +237,7 @@ class RowCollector:
             )
         for kind, number in self._left_out.items():
             done = "kept aside" if kind == _NO_LABEL.kind else "left out"
-            found.append(f"{show_count(number, 'row')} {kind} {done} ({_list_first(self._places[kind], number)})")
+            found.append(f"{show_count(number, 'row')} {kind} {done} ({list_first(self._places[kind], number)})")
         found += [f"{show_count(number, 'row')} {kind} left out" for kind, number in self._aside.items()]
-        found += [_describe_invisible(kind, rows) for kind, rows in self._invisible_rows.items() if rows]
+        found += [describe_invisible(kind, rows) for kind, rows in self._invisible_rows.items() if rows]
         return tuple(found)
-
-
-def _describe_fault(fault: str, column: str) -> Fault:
-    return Fault(f"whose {column} {fault.partition(';')[0]}", fault, column)
-
-
-def _list_first(places: Sequence[str], number: int) -> str:
-    more = f" and {number - len(places):,} more" if number > len(places) else ""
-    return ", ".join(places) + more
-
-
-def _describe_invisible(kind: str, rows: Sequence[int]) -> str:
-    first = ", ".join(map(str, rows[:MAX_SHOWN]))
-    hold = "holds" if len(rows) == 1 else "hold"
-    return (
-        f"{show_count(len(rows), 'row')} {hold} {kind} characters, which are invisible; they are kept "
-        f"(first rows: {first})"
-    )
