@@ -1,6 +1,7 @@
 """Options of the commands that read a file of rows."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +21,14 @@ Encoding = Annotated[
         metavar="NAME",
         help="Encoding of a text file, e.g. windows-1251; default: found in the file.",
         show_default=False,
+    ),
+]
+
+Unlabelled = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="File for the rows of TRAIN with a text and no label as CSV, which lens classify reads; it is replaced.",
     ),
 ]
 

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
-from lens_cli.file_options import Delimiter, Encoding, join_columns
+from lens_cli.file_options import Delimiter, Encoding, Unlabelled, join_columns
 from lens_cli.model_options import Device, Dtype, PairCache
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
 from lens_engine.config import METHOD_NAMES, ComparisonsOption, MethodName, PresetName
@@ -138,14 +138,7 @@ def select(
             help="File for the rows whose label is probably wrong as CSV, the most suspicious first; it is replaced.",
         ),
     ] = None,
-    unlabelled: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File for the rows of TRAIN with a text and no label as CSV, which lens classify reads; it is "
-            "replaced.",
-        ),
-    ] = None,
+    unlabelled: Unlabelled = None,
     report: Annotated[
         Path | None,
         typer.Option(
