@@ -1,5 +1,7 @@
 """Options of the commands that read a file of rows."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,3 +23,16 @@ Encoding = Annotated[
         show_default=False,
     ),
 ]
+
+Unlabelled = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="File for the rows of TRAIN with a text and no label as CSV, which lens classify reads; it is replaced.",
+    ),
+]
+
+
+def join_columns(names: Sequence[str] | None) -> str | tuple[str, ...] | None:
+    """The column of texts, or several, of an option that may be repeated."""
+    return None if not names else names[0] if len(names) == 1 else tuple(names)

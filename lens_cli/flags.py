@@ -28,6 +28,7 @@ def name_flags(message: str) -> str:
     """The message with the names that options and columns have on the command line."""
     for names in _PARAMETERS:
         message = message.replace(f"({names})", f"({re.sub(r'[a-z_]+', _as_flag, names)})")
+    message = re.sub(r"\(encoding: ([\w-]+)\)", r"(add --encoding \1)", message)
     message = _ENDPOINT.get(message, message).replace("(TokenPrices)", "(--price-input, --price-output)")
     message = _OPTION.sub(_as_flag, message)
     return SETTING.sub(lambda found: f"add --option {found[1]}={found[2]}", message)

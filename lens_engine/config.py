@@ -58,6 +58,16 @@ class LabelOptions(Options):
     )
 
 
+class RowOptions(Options):
+    """What becomes of rows."""
+
+    unlabelled: Literal["reject", "skip"] = Field(
+        "reject",
+        description="Treatment of rows with a text and no label: reject the dataset if more than a tenth of its rows "
+        "lack one, or skip these rows at any share.",
+    )
+
+
 class FilteringOptions(Options):
     """Stage 1: progressive filtering of the candidates (Algorithm 1)."""
 
@@ -252,6 +262,7 @@ class SelectionConfig(Options):
         "the context.",
     )
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of every random choice.")
+    rows: RowOptions = Field(RowOptions(), description="Options of how rows are read.")
     labels: LabelOptions = Field(LabelOptions(), description="Options of how labels are read.")
     splits: SplitOptions = Field(SplitOptions(), description="Options of the splits of the dataset.")
     filtering: FilteringOptions = Field(FilteringOptions(), description="Options of the filtering of candidates.")

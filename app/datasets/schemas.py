@@ -22,7 +22,7 @@ class DatasetOut(Outgoing):
 
     id: str = Field(description="Id; a submission can name it as `dataset_id` instead of sending rows.")
     name: str | None = Field(description="Display name; that of the file if it came in one.")
-    format: str = Field(description="Format of the upload: csv, jsonl or inline.")
+    format: str = Field(description="Shape of the upload: csv, jsonl, json, text, workbook or inline.")
     rows: int = Field(description="Number of rows.")
     bytes: int = Field(description="Size of the texts and labels (bytes).")
     labels: list[LabelRows] = Field(

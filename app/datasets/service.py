@@ -12,7 +12,7 @@ from app.datasets.schemas import DatasetBody, DatasetOut
 from app.errors import DatasetInUse, NotFound, Unprocessable
 from app.ids import is_id
 from app.intake.refusals import invalid_inputs
-from app.intake.submissions import JsonSubmission, NoSubmission, RawSubmission, parsing_limits
+from app.intake.submissions import JsonSubmission, NoSubmission, RawSubmission, name_columns, parsing_limits
 from app.lifecycle.claims import path_of
 from app.lifecycle.quota import check_bytes, lock_owner
 from app.models import Dataset
@@ -96,11 +96,11 @@ class Describing:
 
 
 def _read(submission: RawSubmission, settings: Settings) -> tuple[ParsedDataset, str | None]:
-    limits = parsing_limits(settings)
+    limits = parsing_limits(settings, skips_unlabelled=True)  # what is stored is not yet selected from
     if isinstance(submission, JsonSubmission):
         body = read_model(DatasetBody, submission.parsed)
         with invalid_inputs(inline=True):
-            return parse_inline(body.examples, limits, **body.columns), body.name
+            return parse_inline(body.examples, limits, columns=name_columns(body.columns)), body.name
     with invalid_inputs(inline=False):
         parsed = submission.parse("dataset", limits, submission.columns)
     if parsed is None:

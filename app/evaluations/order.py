@@ -15,7 +15,7 @@ from app.intake.ceilings import check_asking
 from app.intake.model_names import check_model_name
 from app.intake.order import Desk, KnownDataset, Labelled, ValidJob
 from app.intake.refusals import invalid_inputs
-from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits
+from app.intake.submissions import JsonSubmission, RawSubmission, name_columns, parsing_limits
 from app.lifecycle.pools import part_pool, read_pool
 from app.lifecycle.rows import weigh_answers
 from app.models import Job
@@ -82,7 +82,7 @@ def _read(body: RawSubmission, desk: Desk) -> tuple[EvaluationRequest, Labelled 
     found = read_model(EvaluationBody, body.parsed)
     if found.examples is not None:
         with invalid_inputs(inline=True):
-            return found.spec, parse_inline(found.examples, limits, **found.columns)
+            return found.spec, parse_inline(found.examples, limits, columns=name_columns(found.columns))
     return found.spec, None if found.dataset_id is None else desk.find_dataset(found.dataset_id, "dataset_id")
 
 

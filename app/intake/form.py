@@ -24,6 +24,7 @@ MAX_COLUMN_CHARACTERS = 200
 _COLUMNS, DIALECT_PARTS = ("text_column", "label_column"), ("delimiter", "encoding")
 _FILES = ("dataset", "test", "texts")
 COLUMN_PARTS = (*_COLUMNS, *DIALECT_PARTS)  #: what says how the files are read
+_MOST_TEXT_COLUMNS = 20
 _MEANINGS = {"delimiter": "one character", "encoding": "the name of an encoding"}
 
 
@@ -89,12 +90,14 @@ async def _read_form(form: FormData, parts: Sequence[str]) -> FormSubmission:
         if name not in parts:
             *others, last = parts
             raise bad_part(name, f"is not a known part; the parts are {', '.join(others)} and {last}")
-        if len(form.getlist(name)) > 1:
+        if len(form.getlist(name)) > 1 and name != "text_column":
             raise bad_part(name, "occurs more than once; send it once")
     uploads = {name: file for name in _FILES if (file := _file(form, name)) is not None}
     files = {name: upload.file for name, upload in uploads.items()}
     names = {name: shown for name, upload in uploads.items() if (shown := name_file(upload.filename or ""))}
-    columns, dialect = ({one: _word(form, one) for one in some if one in form} for some in (_COLUMNS, DIALECT_PARTS))
+    words = {one: _words(form, one) for one in (*_COLUMNS, *DIALECT_PARTS) if one in form}
+    columns = {one: words[one] if len(words[one]) > 1 else words[one][0] for one in _COLUMNS if one in words}
+    dialect = {one: words[one][0] for one in DIALECT_PARTS if one in words}
     return FormSubmission(await _spec(form), columns=columns, dialect=dialect, names=names, **files)
 
 
@@ -116,9 +119,15 @@ def _file(form: FormData, name: str) -> UploadFile | None:
     raise bad_part(name, "must be a file; give the part a file name")
 
 
-def _word(form: FormData, name: str) -> str:
-    """What says how the files are read."""
-    part = form.get(name)
+def _words(form: FormData, name: str) -> tuple[str, ...]:
+    """What says how the files are read: one word, or the names of several columns of texts."""
+    parts = form.getlist(name)
+    if len(parts) > _MOST_TEXT_COLUMNS:
+        raise bad_part(name, f"occurs more than {_MOST_TEXT_COLUMNS} times")
+    return tuple(_check_word(name, part) for part in parts)
+
+
+def _check_word(name: str, part: UploadFile | str) -> str:
     if not isinstance(part, str):
         raise bad_part(
             name, f"must be {_MEANINGS.get(name, 'the name of a column')}; send the part without a file name"

@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from app.errors import RefusedInput
 from app.problems import ErrorItem, point
 from lens_engine.errors import InvalidInput
-from lens_engine.reading.columns import LABEL, TEXT
+from lens_engine.reading.columns import LABEL, TEXT, ColumnNames
+from lens_engine.reading.values import show_columns
 
 _INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}
 _INLINE = frozenset(_INLINE_NAMES.values())
-Columns = tuple[str, str]
+Columns = tuple[ColumnNames, ColumnNames]
 """Names of the columns of the texts and the labels."""
 
 _BARE = frozenset({"texts", "dataset_id", "test_dataset_id", "text_column", "label_column", "delimiter", "encoding"})
@@ -45,7 +46,7 @@ def as_items(error: InvalidInput, *, inline: bool, columns: Columns | None = Non
 
 def _rename(field: str, columns: Columns | None) -> str:
     root, _, column = field.partition(".")
-    names = dict(zip((TEXT, LABEL), columns or (), strict=False))
+    names = dict(zip((TEXT, LABEL), map(show_columns, columns or ()), strict=False))
     return f"{root}.{names[column]}" if root in _INLINE_NAMES and column in names else field
 
 

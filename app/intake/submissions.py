@@ -15,10 +15,8 @@ from app.errors import ContentTooLarge
 from app.settings import Settings
 from app.web.strict_json import count_containers, parse_json
 from lens_engine.classifier.input_format import InputFormat
-from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, ReadTexts, parse_dataset, read_texts
-from lens_engine.reading.column_choice import name_columns
-from lens_engine.reading.column_profiles import read_names
-from lens_engine.reading.open_table import find_dialect
+from lens_engine.reading import Dialect, Named, ParsedDataset, ParsingLimits, ReadTexts, parse_dataset, read_texts
+from lens_engine.reading.columns import ColumnNames
 
 SMALL_BYTES = 64 * 1024
 """Largest submission that is worked on beside other requests (bytes). A larger one takes tens of milliseconds."""
@@ -93,7 +91,7 @@ class FormSubmission:
     dataset: IO[bytes] | None = None
     test: IO[bytes] | None = None
     texts: IO[bytes] | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
+    columns: Mapping[str, ColumnNames] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
     dialect: Mapping[str, str] = field(default_factory=dict)  #: `delimiter` and `encoding`, if given
     names: Mapping[str, str] = field(default_factory=dict)  #: of the files, as far as they serve as display names
 
@@ -121,7 +119,7 @@ class FormSubmission:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def parse(
-        self, name: Literal["dataset", "test"], limits: ParsingLimits, columns: Mapping[str, str]
+        self, name: Literal["dataset", "test"], limits: ParsingLimits, columns: Mapping[str, ColumnNames]
     ) -> ParsedDataset | None:
         """The labelled texts of a file; None without the file.
 
@@ -132,7 +130,8 @@ class FormSubmission:
         if file is None:
             return None
         with _reading(file) as reader:
-            return parse_dataset(reader, limits, field=name, dialect=Dialect(**self.dialect), **columns)
+            named, dialect = name_columns(columns), Dialect(**self.dialect)
+            return parse_dataset(reader, limits, field=name, columns=named, dialect=dialect)
 
     def parse_texts(self, limits: ParsingLimits, usual: InputFormat | None) -> ReadTexts | None:
         """The rows of a file of texts; None without the file.
@@ -147,13 +146,13 @@ class FormSubmission:
             return None
         known = Dialect() if usual is None else Dialect(usual.encoding, usual.delimiter)
         with _reading(self.texts) as reader:
-            dialect = find_dialect(reader, "texts", Dialect(**self.dialect), known, limits=limits)
-            names = read_names(reader, dialect, limits=limits)
-            column = self.columns.get("text_column")
-            if column is None and usual is not None and usual.text_column in names:
-                column = usual.text_column
-            column = name_columns(names, column, None).text.name
-            return read_texts(reader, limits, column=column, dialect=dialect)
+            columns = Named(self.columns.get("text_column"), usual_text=None if usual is None else usual.text_column)
+            return read_texts(reader, limits, columns=columns, dialect=Dialect(**self.dialect), usual=known)
+
+
+def name_columns(given: Mapping[str, ColumnNames]) -> Named:
+    """The columns that a body names."""
+    return Named(given.get("text_column"), given.get("label_column"))
 
 
 def name_file(name: str) -> str | None:
@@ -182,8 +181,12 @@ RawSubmission = JsonSubmission | FormSubmission
 AnySubmission = RawSubmission | NoSubmission
 
 
-def parsing_limits(settings: Settings) -> ParsingLimits:
-    """Limits of an upload according to the settings."""
+def parsing_limits(settings: Settings, *, skips_unlabelled: bool = False) -> ParsingLimits:
+    """Limits of an upload according to the settings.
+
+    Args:
+        skips_unlabelled: whether any share of the rows may lack a label.
+    """
     return ParsingLimits(
         max_bytes=settings.max_upload_bytes,
         max_kept_bytes=settings.max_stored_bytes,
@@ -191,6 +194,7 @@ def parsing_limits(settings: Settings) -> ParsingLimits:
         max_text_characters=settings.max_text_characters,
         max_label_characters=settings.max_label_characters,
         max_labels=settings.max_labels,
+        skips_unlabelled=skips_unlabelled,
     )
 
 

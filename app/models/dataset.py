@@ -15,7 +15,7 @@ class Dataset(Base):
     __tablename__ = "datasets"
     __table_args__ = (
         CheckConstraint("num_rows > 0", name="not_empty"),
-        CheckConstraint("format IN ('csv', 'jsonl', 'inline')", name="format_known"),
+        CheckConstraint("format IN ('csv', 'jsonl', 'json', 'text', 'workbook', 'inline')", name="format_known"),
         Index(None, "owner_id", "id"),
         Index(None, "owner_id", "sha256"),
     )

@@ -115,7 +115,8 @@ def _read_stored(services: Services, owner: str, dataset: str, test: str | None)
         found = datasets.get(session, owner, dataset)
         rows = load_rows_from(session, dataset, 0, _SHOWN_ROWS)
         test_rows = None if test is None else datasets.present(datasets.get(session, owner, test))
-        column = (found.input or {}).get("text_column")
+        columns = (found.input or {}).get("text_column") or ""
+        column = columns if isinstance(columns, str) else ", ".join(columns)
         return {"dataset": datasets.present(found), "test": test_rows, "rows": rows, "column": column}
 
 

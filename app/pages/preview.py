@@ -21,10 +21,10 @@ from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.presets import PRESETS
 from lens_engine.pricing.counting_scorer import CountingScorer
 from lens_engine.reading import ParsedDataset
-from lens_engine.reading.language import describe_language
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
+from lens_engine.task.language import describe_language
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class StoringFiles:
         if not isinstance(submission, FormSubmission):
             raise BadRequest("send a form with the part `dataset`, a file")
         settings, names = services.settings, [submission.names.get(part) for part in ("dataset", "test")]
-        found = list(zip(read_files(submission, settings), names, strict=True))
+        found = list(zip(read_files(submission, settings, skips_unlabelled=True), names, strict=True))
         with services.database.session_scope() as session:
             kept = [
                 datasets.keep_rows(session, owner_id, settings, rows, name)

@@ -40,6 +40,11 @@ class CheckedSpec:
     name: str | None
     warnings: tuple[str, ...] = ()  #: limits of the service that the config has by default
 
+    @property
+    def skips_unlabelled(self) -> bool:
+        """Whether any share of the rows may lack a label."""
+        return self.config.rows.unlabelled == "skip"
+
     def submit(self, dataset: Labelled, test: Labelled | None, *, is_inline: bool) -> ValidJob:
         """Complete the spec, and check that the dataset has the labels and the number of rows that the spec needs.
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from app.errors import Unprocessable
 from app.intake.order import Desk, Labelled, ValidJob
 from app.intake.refusals import invalid_inputs
-from app.intake.submissions import FormSubmission, JsonSubmission, RawSubmission, parsing_limits
+from app.intake.submissions import FormSubmission, JsonSubmission, RawSubmission, name_columns, parsing_limits
 from app.models import Job
 from app.selections.checks import check_spec
 from app.selections.presentation import present
@@ -18,6 +18,7 @@ from app.settings import Settings
 from app.web.validation import read_model
 from lens_engine.errors import Faults
 from lens_engine.reading import ParsedDataset, parse_inline
+from lens_engine.reading.columns import ColumnNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,13 @@ class SelectionOrder:
 
 def _read_json(submission: JsonSubmission, desk: Desk) -> ValidJob:
     body = read_model(SubmissionBody, submission.parsed)
-    spec, limits = check_spec(body.spec, desk.settings), parsing_limits(desk.settings)
+    spec = check_spec(body.spec, desk.settings)
+    limits = parsing_limits(desk.settings, skips_unlabelled=spec.skips_unlabelled)
 
     def read(rows: list[Any] | None, dataset_id: str | None, prefix: str, dataset: Labelled | None) -> Labelled | None:
         columns = _columns_of(dataset, body.columns)
         if rows is not None:
-            return parse_inline(rows, limits, field=f"{prefix}examples", **columns)
+            return parse_inline(rows, limits, field=f"{prefix}examples", columns=name_columns(columns))
         return None if dataset_id is None else desk.find_dataset(dataset_id, f"{prefix}dataset_id")
 
     dataset, test = _read_both(
@@ -62,12 +64,15 @@ def _read_json(submission: JsonSubmission, desk: Desk) -> ValidJob:
 
 def _read_form(form: FormSubmission, desk: Desk) -> ValidJob:
     spec = check_spec(read_model(SelectionSpec, form.spec, "spec"), desk.settings)
-    dataset, test = read_files(form, desk.settings)
+    dataset, test = read_files(form, desk.settings, skips_unlabelled=spec.skips_unlabelled)
     return spec.submit(dataset, test, is_inline=False)
 
 
-def read_files(form: FormSubmission, settings: Settings) -> tuple[Labelled, Labelled | None]:
+def read_files(form: FormSubmission, settings: Settings, *, skips_unlabelled: bool) -> tuple[Labelled, Labelled | None]:
     """Read the file of the dataset, and that of the test rows with the same columns if there is one.
+
+    Args:
+        skips_unlabelled: whether any share of the rows may lack a label.
 
     Raises:
         Unprocessable: there is no file of the dataset.
@@ -75,7 +80,7 @@ def read_files(form: FormSubmission, settings: Settings) -> tuple[Labelled, Labe
     """
     if form.dataset is None:
         raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")
-    limits = parsing_limits(settings)
+    limits = parsing_limits(settings, skips_unlabelled=skips_unlabelled)
     return _read_both(
         lambda: form.parse("dataset", limits, form.columns),
         lambda dataset: form.parse("test", limits, _columns_of(dataset, form.columns)),
@@ -83,7 +88,7 @@ def read_files(form: FormSubmission, settings: Settings) -> tuple[Labelled, Labe
     )
 
 
-def _columns_of(dataset: Labelled | None, given: Mapping[str, str]) -> Mapping[str, str]:
+def _columns_of(dataset: Labelled | None, given: Mapping[str, ColumnNames]) -> Mapping[str, ColumnNames]:
     """The columns of test rows: those of the dataset, whose texts they are compared with."""
     if not isinstance(dataset, ParsedDataset):
         return given

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
-from lens_cli.file_options import Delimiter, Encoding
+from lens_cli.file_options import Delimiter, Encoding, join_columns
 from lens_cli.model_options import Device
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
 from lens_cli.subject_file import FixedForm, SubjectFile, UseOfPrompt, WhatIsAsked
@@ -18,7 +18,7 @@ from lens_cli.subject_file import FixedForm, SubjectFile, UseOfPrompt, WhatIsAsk
 def classify(
     texts: Annotated[
         Path,
-        typer.Argument(metavar="INPUT", help="Texts: a CSV, JSONL or Parquet file; the content decides the format."),
+        typer.Argument(metavar="INPUT", help="Texts: a file of any usual shape; the content decides it."),
     ],
     classifier: Annotated[
         Path,
@@ -36,8 +36,12 @@ def classify(
     use: UseOfPrompt = None,
     fixed: FixedForm = False,
     text_column: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Name of the column of texts; default: that of the classifier's file."),
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name of the column of texts; repeat it to join the texts of several; default: that of the "
+            "classifier's file.",
+        ),
     ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -111,7 +115,7 @@ def classify(
             run = ClassificationRun.prepare(
                 paths,
                 asked,
-                text_column=text_column,
+                text_column=join_columns(text_column),
                 dialect=Dialect(encoding, delimiter),
                 dtype=dtype,
                 answer_above=answer_above,

@@ -19,7 +19,7 @@ class Origin(Record):
     format: Literal["lens-predictions-1"] = "lens-predictions-1"
     classifier_sha256: str
     input_sha256: str
-    text_column: str
+    text_column: str | tuple[str, ...]
     delimiter: str | None
     encoding: str
     dtype: str

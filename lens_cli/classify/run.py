@@ -21,10 +21,9 @@ from lens_engine.disk.replace_file import replace_file
 from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
 from lens_engine.predicting.subject import classifier_of
 from lens_engine.predicting.table import PredictedTable, is_answered, write_table
-from lens_engine.reading import Dialect, ParsingLimits, ReadTexts, TextRow, read_texts
-from lens_engine.reading.column_choice import find_text_column
+from lens_engine.reading import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
+from lens_engine.reading.columns import ColumnNames
 from lens_engine.reading.dialect import ANY_DIALECT, UTF8
-from lens_engine.reading.open_table import find_dialect
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.task.wording import show_count
@@ -80,7 +79,7 @@ class ClassificationRun:
         paths: Paths,
         asked: SubjectFile | None = None,
         *,
-        text_column: str | None = None,
+        text_column: ColumnNames | None = None,
         dialect: Dialect = ANY_DIALECT,
         dtype: str | None = None,
         answer_above: float | None = None,
@@ -102,20 +101,18 @@ class ClassificationRun:
         classifier = classifier_of(found.read().subject)
         known = classifier.input
         usual = ANY_DIALECT if known is None else Dialect(known.encoding, known.delimiter)
-        usual_column = None if known is None else known.text_column
-        written = find_dialect(paths.texts, "dataset", dialect, usual)
-        column = find_text_column(paths.texts, text_column, usual_column, written)
+        columns = Named(text_column, usual_text=None if known is None else known.text_column)
         limits = ParsingLimits.of_own_files()
-        texts = read_texts(paths.texts, limits, column=column.name, field="input", dialect=written)
+        texts = read_texts(paths.texts, limits, columns=columns, field="input", dialect=dialect, usual=usual)
         origin = Origin(
             classifier_sha256=hashlib.sha256(classifier.model_dump_json().encode()).hexdigest(),
             input_sha256=_digest(paths.texts),
-            text_column=column.name,
+            text_column=texts.text_column,
             delimiter=texts.dialect.delimiter,
             encoding=texts.dialect.encoding,
             dtype=dtype or ("float32" if classifier.model is None else classifier.model.dtype),
         )
-        return cls(paths, classifier, texts, origin, (*column.notes("texts"), *texts.warnings), answer_above)
+        return cls(paths, classifier, texts, origin, texts.warnings, answer_above)
 
     @property
     def rows(self) -> tuple[TextRow, ...]:
@@ -215,5 +212,7 @@ class ClassificationRun:
 
 
 def _digest(path: Path) -> str:
+    if path.is_dir():
+        return hashlib.sha256("".join(map(_digest, sorted(path.iterdir()))).encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
-from lens_cli.file_options import Delimiter, Encoding
+from lens_cli.file_options import Delimiter, Encoding, join_columns
 from lens_cli.model_options import Device
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
 from lens_cli.subject_file import FixedForm, SubjectFile, UseOfPrompt, WhatIsAsked
@@ -25,7 +25,7 @@ def evaluate(
     dataset: Annotated[
         Path,
         typer.Argument(
-            metavar="DATASET", help="Labelled rows: a CSV, JSONL or Parquet file with columns of texts and labels."
+            metavar="DATASET", help="Labelled rows: a file of any usual shape with columns of texts and labels."
         ),
     ],
     prompts: Annotated[
@@ -63,8 +63,12 @@ def evaluate(
         ),
     ] = None,
     text_column: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Name of the column of texts; default: that of the selection, or found."),
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name of the column of texts; repeat it to join the texts of several; default: that of the selection, "
+            "or found.",
+        ),
     ] = None,
     label_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the column of labels; default: label, or found.")
@@ -121,7 +125,7 @@ def evaluate(
             judged = Judged.read(SubjectFile(what, prompts, use, is_fixed=fixed, is_chat=form is not None))
             sources = Sources(
                 dataset,
-                text_column=text_column,
+                text_column=join_columns(text_column),
                 label_column=label_column,
                 dialect=Dialect(encoding, delimiter),
                 usual=judged.asked.input,

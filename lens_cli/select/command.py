@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
-from lens_cli.file_options import Delimiter, Encoding
+from lens_cli.file_options import Delimiter, Encoding, Unlabelled, join_columns
 from lens_cli.model_options import Device, Dtype, PairCache
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
 from lens_engine.config import METHOD_NAMES, ComparisonsOption, MethodName, PresetName
@@ -23,8 +23,8 @@ def select(
     train: Annotated[
         Path,
         typer.Argument(
-            help="Labelled examples: a CSV, JSONL or Parquet file with columns of texts and labels. Some 500 rows "
-            "give a first result; lens suggest says what a file offers."
+            help="Labelled examples: a file of any usual shape with columns of texts and labels, or a folder. Some 500 "
+            "rows give a first result; lens suggest says what a file offers."
         ),
     ],
     template: Annotated[
@@ -46,9 +46,11 @@ def select(
         Path | None, typer.Option(help="Test rows for the report; default: 25 % of TRAIN is held out.")
     ] = None,
     text_column: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="NAME", help="Name of the column of texts, in TRAIN and TEST; default: text, or found in TRAIN."
+            metavar="NAME",
+            help="Name of the column of texts, in TRAIN and TEST; repeat it to join the texts of several; 'column 2' "
+            "is the second; default: text, or found in TRAIN.",
         ),
     ] = None,
     label_column: Annotated[
@@ -137,6 +139,7 @@ def select(
             help="File for the rows whose label is probably wrong as CSV, the most suspicious first; it is replaced.",
         ),
     ] = None,
+    unlabelled: Unlabelled = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -177,7 +180,7 @@ def select(
     """
     from lens_cli.report import write_report
     from lens_cli.select.advice import advise, note_language
-    from lens_cli.select.files import show_files, write_classifier
+    from lens_cli.select.files import show_files, write_classifier, write_unlabelled
     from lens_cli.select.options import read_config, read_task_request
     from lens_cli.select.run import ModelChoice, SelectionRun, opened_model
     from lens_cli.select.sources import Sources
@@ -199,8 +202,9 @@ def select(
             check_output(classifier, "--classifier")
             check_output(checkpoint, "--checkpoint")
             check_output(suspicious, "--suspicious")
+            check_output(unlabelled, "--unlabelled")
             check_output(report, "--report")
-            faults, sources = Faults(), Sources(train, test, text_column, label_column)
+            faults, sources = Faults(), Sources(train, test, join_columns(text_column), label_column)
             with faults.noting():
                 sources = replace(sources, dialect=Dialect(encoding, delimiter))
             with faults.noting():
@@ -230,6 +234,8 @@ def select(
             if suspicious is not None:
                 content = write_suspicious_labels(result.suspicious_labels, run.texts.dataset)
                 replace_file(suspicious, content.encode("utf-8-sig"))
+            if unlabelled is not None:
+                replace_file(unlabelled, write_unlabelled(run.unlabelled))
             if report is not None:
                 write_report(ResultView(result, run.texts), report)
             is_written = classifier is not None and write_classifier(result, classifier, console)

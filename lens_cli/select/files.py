@@ -1,5 +1,7 @@
 """The files that a selection leaves."""
 
+import csv
+import io
 import shlex
 import sys
 from collections.abc import Sequence
@@ -10,7 +12,7 @@ from rich.text import Text
 
 from lens_cli.views.notes import show_note
 from lens_engine.result import SelectionResult
-from lens_engine.types import StopReason
+from lens_engine.types import Example, StopReason
 
 _WITHOUT_WORDS = "--option classifier.kind=states makes one without them"
 
@@ -53,6 +55,13 @@ def _find_next_command(result: SelectionResult, output: Path | None, classifier:
     if classifier is None:
         return [*again, "--classifier", "classifier.json"]
     return ["lens", "classify", "new.csv", "--classifier", str(classifier), "--output", "predictions.csv"]
+
+
+def write_unlabelled(rows: Sequence[Example]) -> bytes:
+    """Rows with a text and no label as CSV, which lens classify reads: the place of each, and its text."""
+    file = io.StringIO()
+    csv.writer(file).writerows([("row", "text"), *((one.row, one.text) for one in rows)])
+    return file.getvalue().encode()
 
 
 def write_classifier(result: SelectionResult, path: Path, console: Console) -> bool:

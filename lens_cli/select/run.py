@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -28,7 +28,7 @@ from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
 from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.task.request import TaskRequest
-from lens_engine.types import StopReason
+from lens_engine.types import Example, StopReason
 
 _KEPT = "what was scored is kept, run the same command again to go on"
 _LOST = "nothing is kept, because the pair cache is off and there is no checkpoint yet"
@@ -54,6 +54,7 @@ class SelectionRun:
     notes: tuple[str, ...] = ()  #: what was taken from the files but may surprise
     warnings: tuple[str, ...] = ()  #: of the splits; the result has them too
     input: InputFormat | None = None  #: for the classifier
+    unlabelled: tuple[Example, ...] = ()  #: rows of the dataset with a text and no label
 
     @property
     def texts(self) -> Texts:
@@ -70,7 +71,7 @@ class SelectionRun:
             OSError: a file cannot be read.
         """
         faults = Faults()
-        read = sources.read(faults)
+        read = replace(sources, skips_unlabelled=config.rows.unlabelled == "skip").read(faults)
         with faults.noting():
             task, others = asked.complete(read.dataset, join_spellings=config.labels.join_spellings)
             problem = Problem(task, read.dataset, read.test, others)
@@ -81,7 +82,7 @@ class SelectionRun:
         faults.refuse()
         words = note_silent_words(split.task.verbalizer)
         notes = (*read.notes, *asked.list_defaults(split.task), *words, *split.notes)
-        return cls(problem, config, notes, split.warnings, read.input)
+        return cls(problem, config, notes, split.warnings, read.input, read.unlabelled)
 
     def execute(
         self, model: LanguageModel, checkpoint: Path | None, console: Console, *, remembers: bool = True

@@ -1,15 +1,13 @@
 """The files of a dataset, read whole, and the columns that the user did not name."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.errors import Faults, InvalidDataset
-from lens_engine.reading import BadRows, Dialect, ParsingLimits, parse_dataset
-from lens_engine.reading.column_choice import find_columns
-from lens_engine.reading.column_profiles import read_names
-from lens_engine.reading.dialect import ANY_DIALECT, FoundDialect
-from lens_engine.reading.open_table import find_dialect
+from lens_engine.reading import BadRows, Dialect, Named, ParsingLimits, parse_dataset
+from lens_engine.reading.columns import TEXT, ColumnNames
+from lens_engine.reading.dialect import ANY_DIALECT, UTF8
 from lens_engine.types import Example
 
 
@@ -19,10 +17,11 @@ class Sources:
 
     train: Path
     test: Path | None = None
-    text_column: str | None = None  #: None to find it
-    label_column: str | None = None
+    text_column: ColumnNames | None = None  #: None to find it
+    label_column: ColumnNames | None = None
     dialect: Dialect = Dialect()  #: how the files are written; what it leaves open is found
     usual: InputFormat | None = None  #: of an earlier file; it is taken where a file does not tell
+    skips_unlabelled: bool = False  #: whether any share of the rows may lack a label
 
     def read(self, faults: Faults) -> "ReadSources":
         """Read both files.
@@ -34,37 +33,31 @@ class Sources:
             InvalidDataset: a file cannot be read as a table; the error lists all faults so far.
             OSError: a file cannot be read.
         """
-        usual = ANY_DIALECT if self.usual is None else Dialect(self.usual.encoding, self.usual.delimiter)
-        found = find_dialect(self.train, "dataset", self.dialect, usual)
-        columns = find_columns(self.train, self._text_column(found), self.label_column, found)
-        text, label, notes = columns.text.name, columns.label.name, columns.notes()
-        rows = dict[str, tuple[Example, ...]]()
+        known, notes = self.usual, list[str]()
+        usual = ANY_DIALECT if known is None else Dialect(known.encoding, known.delimiter)
+        columns = Named(self.text_column, self.label_column, None if known is None else known.text_column)
+        limits = replace(ParsingLimits.of_own_files(), skips_unlabelled=self.skips_unlabelled)
+        rows, unlabelled = dict[str, tuple[Example, ...]](), tuple[Example, ...]()
+        input = InputFormat(text_column=self.text_column or TEXT, encoding=UTF8)
         for field, path in (("dataset", self.train), ("test", self.test)):
             if path is None:
                 continue
             try:
-                parsed = parse_dataset(
-                    path,
-                    ParsingLimits.of_own_files(),
-                    field=field,
-                    text_column=text,
-                    label_column=label,
-                    dialect=found if field == "dataset" else self.dialect,
-                )
+                parsed = parse_dataset(path, limits, field=field, columns=columns, dialect=self.dialect, usual=usual)
             except InvalidDataset as error:
                 faults.found.append(error)
                 rows[field] = error.others if isinstance(error, BadRows) else ()
-            else:
-                rows[field] = parsed.examples
-                notes += [f"{field}: {warning}" for warning in parsed.warnings]
+                continue
+            rows[field] = parsed.examples
+            notes += [f"{field}: {warning}" for warning in parsed.warnings]
+            if field == "dataset" and parsed.dialect is not None:
+                columns, unlabelled, dialect = Named(*parsed.columns), parsed.unlabelled, parsed.dialect
+                input = InputFormat(
+                    text_column=parsed.columns[0], delimiter=dialect.delimiter, encoding=dialect.encoding
+                )
         if not all(rows.values()):
             faults.refuse()
-        return ReadSources(
-            rows["dataset"],
-            rows.get("test"),
-            tuple(notes),
-            InputFormat(text_column=text, delimiter=found.delimiter, encoding=found.encoding),
-        )
+        return ReadSources(rows["dataset"], rows.get("test"), tuple(notes), input, unlabelled)
 
     def list_labels(self) -> frozenset[str]:
         """The labels of the dataset.
@@ -72,12 +65,6 @@ class Sources:
         Raises: as `read`; rows that are bad are left out.
         """
         return frozenset(example.label for example in self.read(Faults()).dataset)
-
-    def _text_column(self, dialect: FoundDialect) -> str | None:
-        """The column of texts that the caller knows, from an earlier file too."""
-        if self.text_column is not None or self.usual is None:
-            return self.text_column
-        return self.usual.text_column if self.usual.text_column in read_names(self.train, dialect) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +75,4 @@ class ReadSources:
     test: tuple[Example, ...] | None
     notes: tuple[str, ...]
     input: InputFormat  #: for the classifier
+    unlabelled: tuple[Example, ...] = ()  #: rows of the dataset with a text and no label

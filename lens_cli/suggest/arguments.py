@@ -5,7 +5,7 @@ import shlex
 from lens_cli.endpoint_options import ChosenModel
 from lens_cli.select.sources import Sources
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
-from lens_engine.reading.columns import LABEL, TEXT
+from lens_engine.reading.columns import LABEL, TEXT, list_columns
 from lens_engine.suggestion.suggestion import Suggestion
 
 _MAX_WORDS = 20
@@ -24,10 +24,11 @@ def write_command(suggestion: Suggestion, sources: Sources, model: ChosenModel =
     assert found is not None  # of a file
     if sources.test is not None:
         train += ["--test", str(sources.test)]
-    if found.text.name != TEXT:
-        columns += ["--text-column", found.text.name]
-    if found.label.name != LABEL:
-        columns += ["--label-column", found.label.name]
+    assert found.label is not None
+    if found.text.wanted != TEXT and found.text.is_told:
+        columns += [word for name in list_columns(found.text.wanted) for word in ("--text-column", name)]
+    if found.label.wanted != LABEL and found.label.is_told and isinstance(found.label.wanted, str):
+        columns += ["--label-column", found.label.wanted]
     if sources.dialect.delimiter is not None:
         columns += ["--delimiter", sources.dialect.delimiter.replace("\t", "tab")]
     if sources.dialect.encoding is not None:
@@ -38,6 +39,8 @@ def write_command(suggestion: Suggestion, sources: Sources, model: ChosenModel =
         lines += [["--verbalizer", f"{label}={word}"] for label, word in words.items()]
     if suggestion.label_options.rare == "drop":
         lines.append(["--option", "labels.rare=drop"])
+    if 10 * suggestion.num_unlabelled > suggestion.num_rows:
+        lines.append(["--option", "rows.unlabelled=skip"])
     if model != _BUNDLED:
         lines.append(model.list_arguments())
     lines.append(

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.endpoint_options import EndpointOptions, describe_opening, takes_endpoint
-from lens_cli.file_options import Delimiter, Encoding
+from lens_cli.file_options import Delimiter, Encoding, join_columns
 from lens_cli.model_options import Device, Dtype
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
@@ -15,12 +15,17 @@ from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 @takes_endpoint
 def suggest(
-    file: Annotated[Path, typer.Argument(help="Labelled examples: a CSV, JSONL or Parquet file.")],
+    file: Annotated[Path, typer.Argument(help="Labelled examples: a file of any usual shape, or a folder.")],
     test: Annotated[
         Path | None, typer.Option(help="Test rows with the same columns; default: 25 % of FILE is held out.")
     ] = None,
     text_column: Annotated[
-        str | None, typer.Option(help="Column of the texts; default: found by its name, or the longest values.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column of the texts; repeat it to join the texts of several; default: found by its name, or the "
+            "longest values.",
+        ),
     ] = None,
     label_column: Annotated[
         str | None, typer.Option(help="Column of the labels; default: found by its name, or few distinct values.")
@@ -65,7 +70,7 @@ def suggest(
             suggestion = look_at(
                 file,
                 test=test,
-                text_column=text_column,
+                text_column=join_columns(text_column),
                 label_column=label_column,
                 delimiter=delimiter,
                 encoding=encoding,

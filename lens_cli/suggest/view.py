@@ -14,8 +14,9 @@ from lens_cli.suggest.arguments import quote_template, write_command
 from lens_cli.views.notes import show_note
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.pricing.tables import describe_sample
-from lens_engine.reading.language import describe_language
+from lens_engine.reading.columns import list_columns
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
+from lens_engine.task.language import describe_language
 from lens_engine.task.record import describe_asking
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_label
@@ -23,7 +24,7 @@ from lens_engine.views.table import describe_seconds, describe_usd
 
 _MAX_LABELS = 20
 _NOTHING = "–"
-_SHOWN = ("columns other than", "the labels")
+_SHOWN = ("columns other than", "the labels", "read texts from", "read labels from", "the file is read as a")
 """Beginnings of warnings of the reader that the view shows itself."""
 
 
@@ -46,8 +47,12 @@ def _show_columns(suggestion: Suggestion, console: Console, model: str) -> None:
     assert columns is not None  # of a file
     _head(console, "File")
     _say(console, f"rows    {suggestion.num_rows:,}")
-    _say(console, f"text    column {show_label(columns.text.name)}: {columns.text.reason}")
-    _say(console, f"label   column {show_label(columns.label.name)}: {columns.label.reason}")
+    if columns.kind:
+        _say(console, f"shape   {columns.kind}")
+    for what, column in (("text ", columns.text), ("label", columns.label)):
+        if column is not None:
+            are = "column" if isinstance(column.wanted, str) else "columns"
+            _say(console, f"{what}   {are} {show_names(list_columns(column.wanted))}: {column.reason}")
     if columns.others:
         _say(console, f"unused  {show_names(columns.others)}")
     if columns.possible_labels:

@@ -1,43 +1,38 @@
-"""Reads texts, labelled or not, from CSV, JSONL, Parquet and inline examples. An error names the field and the row.
+"""Reads texts, labelled or not, from files of any usual shape and from inline examples. An error names field and row.
 
-open_table       opens a file
-content_format   detects its format from the content
-dialect          how it is written; finds its delimiter
-quoting          whether quotes enclose fields or are letters
+shapes           what files look like: one module for each shape, from a file to a table of named columns
+table            the contract between the shapes and what takes their rows
+dialect          how a text file is written
 encoding         finds its encoding
-language         the language of texts
-csv_rows  jsonl_rows  parquet_rows   one reader for each format
-columns  value_checks   check a header, a JSON value
-row_sink         the contract between the readers and what takes their rows
-row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
-column_profiles  what is in each column of a file
+columns          finds columns by their names
+usual_names      names that columns of texts and labels often have
+column_profiles  what is in each column of a table
 column_choice    chooses the columns of texts and labels
-places           where in a file a fault is
+values           reads the values of a row as text and label
+several_labels   rows with several labels
+row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
+left_out         what is said of rows that are left out
 text_collector   takes texts alone, keeps every row, the bad ones with what is wrong
+places           where in a file a fault is
 cells            packs the values of all columns of a row
 strict_json      JSON that every reader understands in the same way
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lens_engine.errors import InputProblem, InvalidDataset
-from lens_engine.reading.column_choice import find_columns, name_columns
-from lens_engine.reading.column_profiles import NAMED_ROWS, read_names
-from lens_engine.reading.columns import TEXT
-from lens_engine.reading.csv_rows import read_csv_rows
-from lens_engine.reading.dialect import ANY_DIALECT, UTF8, Dialect, FoundDialect
+from lens_engine.reading.column_choice import ANY_COLUMNS, ChosenColumn, Named, choose
+from lens_engine.reading.columns import TEXT, ColumnNames, WantedColumns
+from lens_engine.reading.dialect import ANY_DIALECT, Dialect, FoundDialect, show_encoding
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
-from lens_engine.reading.jsonl_rows import read_jsonl_rows
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.open_table import ParquetTable, Source, TextTable, find_dialect, open_table
-from lens_engine.reading.parquet_rows import read_parquet_rows
-from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
+from lens_engine.reading.parsed_dataset import ParsedDataset
 from lens_engine.reading.row_collector import RowCollector
-from lens_engine.reading.row_sink import RowSink
+from lens_engine.reading.shapes import Source, open_table
+from lens_engine.reading.table import NAMED_ROWS, DatasetFormat, Fault, Row, Table
 from lens_engine.reading.text_collector import TextCollector, TextRow
-from lens_engine.reading.value_checks import add_value
 from lens_engine.types import Example
 
 __all__ = [
@@ -48,6 +43,7 @@ __all__ = [
     "Dialect",
     "InputProblem",
     "InvalidDataset",
+    "Named",
     "ParsedDataset",
     "ParsingLimits",
     "ReadTexts",
@@ -66,35 +62,34 @@ def parse_dataset(
     limits: ParsingLimits,
     *,
     field: str = "dataset",
-    text_column: str | None = None,
-    label_column: str | None = None,
-    dialect: Dialect | FoundDialect = ANY_DIALECT,
+    columns: Named = ANY_COLUMNS,
+    dialect: Dialect = ANY_DIALECT,
+    usual: Dialect = ANY_DIALECT,
 ) -> ParsedDataset:
-    """The labelled texts of a file. The file's content decides the format, not its name.
+    """The labelled texts of a file. The file's content decides its shape, not its name.
 
-    Rows without a text or a label are left out, if they are at most a tenth; a warning counts them.
+    Rows that cannot be used are left out, if they are at most a tenth; warnings count them. Rows without a label may be
+    more, if the limits say so.
 
     The call blocks while it reads; an event loop should call it in a thread.
 
     Args:
-        source: the path of the file, or the file, open for reading; it stays open.
+        source: the path of the file, or the file, open for reading; it stays open. A trusted source may be a folder.
         field: name of the dataset in error messages.
-        text_column, label_column: names of the columns; None to tell them by their names, which a warning says.
+        columns: those that the caller knows. Others are found by their names or by what is in them; a warning says so.
         dialect: how a text file is written; what it leaves open is found, and a warning says so.
+        usual: how earlier files were written; it is taken where the file does not tell.
 
     Raises:
         InvalidDataset: the content is wrong; also the subclasses in `lens_engine.reading.errors`. No content raises
             another error.
     """
-    names: Sequence[str] = ()
-    if text_column is None or label_column is None:
-        dialect = find_dialect(source, field, dialect, limits=limits)
-        names = read_names(source, dialect, limits=limits)
-    columns = name_columns(names, text_column, label_column)
-    rows = RowCollector(limits, field, columns.text.name, columns.label.name)
-    with open_table(source, limits, field, dialect) as table:
-        _read(table, rows)
-    return rows.finish(table.format, columns.notes(), table.dialect)
+    with open_table(source, limits, field, dialect, usual, columns.names) as table:
+        choice = choose(table, columns, field)
+        assert choice.label is not None
+        rows = RowCollector(limits, field, WantedColumns(choice.text.wanted, choice.label.wanted), table.dialect)
+        rows.take(table)
+    return replace(rows.finish(table.format, choice.notes(), table.dialect), choice=choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,42 +102,44 @@ class ReadTexts:
     num_bytes: int  #: of the rows as they are kept, with all their columns
     sha256: str  #: of the texts, and of what is wrong with them
     columns: tuple[str, ...] = ()  #: names, in the order of the cells of the rows
-    text_place: int | None = None  #: index of the column of texts; None if no row has it
+    text_place: int | None = None  #: index of the column of texts; None if no row has it, or several are joined
     changes: tuple[str, ...] = ()  #: a sentence about what was changed in the other columns, if anything
+    text_column: ColumnNames = TEXT  #: of the texts
+    notes: tuple[str, ...] = ()  #: a sentence about why this column
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """One sentence for each oddity that was accepted."""
-        return (*self.dialect.notes, *self.changes)
+        return (*self.notes, *self.dialect.notes, *self.changes)
 
 
 def read_texts(
     source: Source,
     limits: ParsingLimits,
     *,
-    column: str = TEXT,
+    columns: Named = ANY_COLUMNS,
     field: str = "texts",
-    dialect: Dialect | FoundDialect = ANY_DIALECT,
+    dialect: Dialect = ANY_DIALECT,
+    usual: Dialect = ANY_DIALECT,
 ) -> ReadTexts:
-    """The texts of a CSV, JSONL or Parquet file; it needs no labels. The file's content decides the format.
+    """The texts of a file; it needs no labels. The file's content decides its shape.
 
     Every data row is kept, in order: a bad one, an empty one too, says what is wrong with it. Only blank lines are left
     out.
 
     Args:
-        source: the path of the file, or the file, open for reading; it stays open.
-        column: name of the column of texts.
-        field: name of the file in error messages.
-        dialect: how a text file is written; what it leaves open is found.
+        source, field, columns, dialect, usual: as of `parse_dataset`.
 
     Raises:
         InvalidDataset: the column is missing, or the rest of the file cannot be read.
         OSError: the file cannot be read.
     """
-    rows = TextCollector(limits, field, column)
-    with open_table(source, limits, field, dialect) as table:
-        _read(table, rows)
-    return _finish(rows, table.dialect, table.format)
+    with open_table(source, limits, field, dialect, usual, columns.names) as table:
+        choice = choose(table, columns, field, has_labels=False)
+        rows, encoding = TextCollector(limits, field, choice.text.wanted), show_encoding(table.dialect.encoding)
+        for row in table.rows():
+            rows.add(row, encoding if table.has_raw_bytes else None)
+    return _finish(rows, table, choice.text, tuple(choice.notes()))
 
 
 def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:
@@ -153,35 +150,38 @@ def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:
     """
     rows = TextCollector(limits, "texts", TEXT)
     for text in texts:
-        add_value({TEXT: text}, rows)
-    return _finish(rows, FoundDialect(UTF8), "inline")
+        rows.add(Row({TEXT: text}))
+    return _finish(rows, Table((TEXT,), lambda: iter(()), "inline"), ChosenColumn(TEXT, ""))
 
 
-def _finish(rows: TextCollector, dialect: FoundDialect, format: DatasetFormat) -> ReadTexts:
+def _finish(rows: TextCollector, table: Table, text: ChosenColumn, notes: tuple[str, ...] = ()) -> ReadTexts:
     cells = rows.cells
     return ReadTexts(
-        *(tuple(rows.rows), dialect, format, rows.num_bytes, rows.sha256),
+        *(tuple(rows.rows), table.dialect, table.format, rows.num_bytes, rows.sha256),
         columns=cells.names,
         text_place=cells.text_place,
         changes=rows.notes,
+        text_column=text.wanted,
+        notes=notes,
     )
 
 
 def read_examples(
     path: str | Path,
     *,
-    text_column: str | None = None,
-    label_column: str | None = None,
+    text_column: ColumnNames | None = None,
+    label_column: ColumnNames | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> list[Example]:
-    """The labelled texts of a trusted CSV, JSONL or Parquet file.
+    """The labelled texts of a trusted file, or of a folder.
 
-    The file's content decides the format, not its name. Rows without a text or a label are left out, if they are at
-    most a tenth. `parse_dataset` also returns warnings, `suggest` says which columns are taken.
+    The content decides the shape, not the name. Rows that cannot be used are left out, if they are at most a tenth.
+    `parse_dataset` also returns warnings, `suggest` says which columns are taken.
 
     Args:
-        text_column, label_column: names of the columns; None to find them, by their names or by what is in them.
+        text_column, label_column: names of the columns; None to find them, by their names or by what is in them. Of
+            several columns, the texts are joined.
         delimiter: of a CSV file; None to find it.
         encoding: of a text file; None to find it.
 
@@ -190,12 +190,8 @@ def read_examples(
             bad rows.
         OSError: the file cannot be read.
     """
-    dialect, limits = find_dialect(Path(path), "dataset", Dialect(encoding, delimiter)), ParsingLimits.of_own_files()
-    columns = find_columns(Path(path), text_column, label_column, dialect)
-    parsed = parse_dataset(
-        Path(path), limits, text_column=columns.text.name, label_column=columns.label.name, dialect=dialect
-    )
-    return list(parsed.examples)
+    dialect, limits = Dialect(encoding, delimiter), ParsingLimits.of_own_files()
+    return list(parse_dataset(Path(path), limits, columns=Named(text_column, label_column), dialect=dialect).examples)
 
 
 def parse_inline(
@@ -203,30 +199,22 @@ def parse_inline(
     limits: ParsingLimits,
     *,
     field: str = "examples",
-    text_column: str | None = None,
-    label_column: str | None = None,
+    columns: Named = ANY_COLUMNS,
 ) -> ParsedDataset:
-    """The labelled texts of a JSON body, by the rules of JSONL. A column is a key of each object.
+    """The labelled texts of a JSON body, by the rules of JSON Lines. A column is a key of each object.
 
     Args:
-        text_column, label_column: as in `parse_dataset`.
+        columns: as in `parse_dataset`.
 
     Raises:
         InvalidDataset: as `parse_dataset`.
     """
-    names = dict.fromkeys(name for one in examples[:NAMED_ROWS] if isinstance(one, Mapping) for name in one)
-    columns = name_columns(list(names), text_column, label_column)
-    rows = RowCollector(limits, field, columns.text.name, columns.label.name)
-    for item in examples:
-        add_value(item, rows)
-    return rows.finish("inline", columns.notes())
-
-
-def _read(table: ParquetTable | TextTable, rows: RowSink) -> None:
-    """Give the sink every row of the file."""
-    if isinstance(table, ParquetTable):
-        read_parquet_rows(table.file, rows)
-    elif table.format == "csv":
-        read_csv_rows(table.text, rows, table.dialect)
-    else:
-        read_jsonl_rows(table.text, rows, table.dialect)
+    no_object = Row({}, fault=Fault("that are no JSON objects", "is not a JSON object"))
+    rows = [Row(one) if isinstance(one, Mapping) else no_object for one in examples]
+    names = tuple(dict.fromkeys(name for one in rows[:NAMED_ROWS] for name in one.cells))
+    table = Table(names, lambda: iter(rows), "inline", has_header=False)
+    choice = choose(table, columns, field)
+    assert choice.label is not None
+    collected = RowCollector(limits, field, WantedColumns(choice.text.wanted, choice.label.wanted))
+    collected.take(table)
+    return replace(collected.finish("inline", choice.notes()), choice=choice)

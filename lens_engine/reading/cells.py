@@ -46,7 +46,7 @@ class CellPacker:
             if name and name not in self._names:  # spreadsheets write an empty name for each empty column
                 self._add(name)
         values = [_show(cells.get(name)) for name in self._names]
-        if text and cells.get(self._text_column) == text:
+        if text and self._text_column in self._names and cells.get(self._text_column) == text:
             values[self.names.index(self._text_column)] = None
         while values and values[-1] is None:
             values.pop()

@@ -1,56 +1,48 @@
 """Chooses the columns of texts and labels, and says why."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.column_profiles import ColumnProfile, profile_columns, read_names
-from lens_engine.reading.columns import LABEL, MAX_COLUMNS, TEXT, WantedColumns, find_near, match_header
-from lens_engine.reading.dialect import FoundDialect
+from lens_engine.reading.column_profiles import ColumnProfile, profile_columns
+from lens_engine.reading.columns import LABEL, TEXT, ColumnNames, WantedColumns, find_column, list_columns, match_header
+from lens_engine.reading.several_labels import find_flags
+from lens_engine.reading.table import Table
+from lens_engine.reading.usual_names import LABEL_NAMES, TEXT_NAMES, find_usual, fold_name
 from lens_engine.task.text_checks import show_names
-from lens_engine.task.unicode_form import fold_label
-from lens_engine.task.wording import show_label
-
-_TEXT_NAMES = (
-    *(TEXT, "texts", "sentence", "message", "content", "question", "review", "comment", "body", "description"),
-    *("texte", "message", "commentaire", "avis", "phrase", "contenu"),
-    *("kommentar", "nachricht", "bewertung", "satz", "inhalt", "beschreibung", "frage"),
-    *("texto", "mensaje", "comentario", "reseña", "frase", "contenido", "pregunta"),
-    *("testo", "messaggio", "commento", "recensione", "domanda"),
-    *("mensagem", "comentário", "avaliação", "conteúdo", "pergunta"),
-)
-_LABEL_NAMES = (
-    *(LABEL, "labels", "class", "category", "topic", "intent", "sentiment", "target", "kind", "type", "tag"),
-    *("étiquette", "classe", "catégorie", "thème", "intention"),
-    *("etikett", "klasse", "kategorie", "thema", "absicht", "stimmung", "typ"),
-    *("etiqueta", "clase", "categoría", "tema", "intención", "sentimiento", "tipo"),
-    *("etichetta", "categoria", "argomento", "intento", "sentimento"),
-    *("rótulo", "intenção"),
-)
-"""Usual names, in English, French, German, Spanish, Italian and Portuguese; the earlier one is preferred."""
-
-_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)")
 
 _NAMED = "you named it"
-
-_ROWS_A_LABEL = 2
-"""A column of labels has at least this many rows for each distinct value, on average."""
+_EXACT = "named exactly so"
+_OF_KIND = "as such files have it"
+_NO_LABELS = re.compile(
+    r"(?:.*[_ ])?(?:id|ids|index|key|no|nr|number|user|author|speaker|source|split|fold|lang|language|date|time|year|"
+    r"season|episode|page|chapter|country|gender|age|name)",
+    re.IGNORECASE,
+)
+"""Names of columns that rarely hold labels, though their values recur."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenColumn:
-    """A column, and why it was chosen."""
+    """A column, or several, and why it was chosen."""
 
-    name: str
+    wanted: ColumnNames
     reason: str
+    is_guessed: bool = False  #: whether it was told by its values, and others are like it
 
-    def notes(self, what: str) -> tuple[str, ...]:
-        """Which column is read as the texts or the labels, and why; nothing for a column that the caller named."""
-        return (
-            () if self.reason == _NAMED else (f"column {show_label(self.name)} is read as the {what}: {self.reason}",)
-        )
+    @property
+    def name(self) -> str:
+        """For people."""
+        return ", ".join(list_columns(self.wanted))
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the caller must name the column to have it again: a file of some kind has it."""
+        return self.reason != _OF_KIND
+
+    def __str__(self) -> str:
+        return f"{show_names(list_columns(self.wanted))} ({self.reason})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,168 +50,180 @@ class ColumnChoice:
     """The columns to use."""
 
     text: ChosenColumn
-    label: ChosenColumn
+    label: ChosenColumn | None  #: None for texts alone
     others: tuple[str, ...]  #: columns that are not used
-    possible_labels: tuple[str, ...]  #: columns not used that could hold labels too
-    is_label_guessed: bool = False  #: whether the column of labels was told by its values
+    possible_labels: tuple[str, ...] = ()  #: columns not used that could hold labels too
+    kind: str | None = None  #: what the file is, beside a plain table
 
     def notes(self) -> list[str]:
-        """A sentence for each column that has another name than the default, and was not named by the caller."""
-        chosen = ((self.text, TEXT, "texts"), (self.label, LABEL, "labels"))
-        return [note for one, usual, what in chosen if one.name != usual for note in one.notes(what)]
+        """One sentence of what was taken for texts and labels, if it may surprise."""
+        chosen = [(self.text, TEXT, "texts"), *([(self.label, LABEL, "labels")] if self.label else [])]
+        found = [
+            f"{what} from {one}"
+            for one, usual, what in chosen
+            if one.reason != _NAMED and (self.kind or one.wanted != usual)
+        ]
+        said = ", ".join(found)
+        if self.kind:
+            return [f"the file is read as {self.kind}{': ' if said else ''}{said}"]
+        return [f"read {said}"] if said else []
 
 
-def find_columns(path: Path, text: str | None, label: str | None, dialect: FoundDialect) -> ColumnChoice:
-    """The columns of a trusted file; its rows are looked at only if the names do not tell.
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The columns that the caller knows."""
+
+    text: ColumnNames | None = None
+    label: ColumnNames | None = None
+    usual_text: ColumnNames | None = None  #: of earlier files; taken where the file has it
+    may_guess: bool = False  #: whether to choose if more than one column could hold the labels
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return list_columns(self.text, self.label, self.usual_text)
+
+
+ANY_COLUMNS = Named()
+
+
+def choose(table: Table, named: Named, field: str, *, has_labels: bool = True) -> ColumnChoice:
+    """The columns of a table: those that the caller names or its kind has, or with usual names, or by what is in them.
 
     Raises:
-        InvalidDataset: as `choose_columns`; or more than one column could hold the labels, and no name tells which.
-        OSError: the file cannot be read.
+        InvalidDataset: a named column is missing; no column can hold the texts or the labels; more than one column
+            could hold the labels, and no name tells which; or rows have several labels.
     """
-    names = read_names(path, dialect)
-    if (text or TEXT) in names and (label or LABEL) in names:
-        known = [ColumnProfile(name) for name in names]
-        return choose_columns(known, text, label)
-    choice = choose_columns(profile_columns(path, dialect), text, label)
-    if choice.is_label_guessed and choice.possible_labels:
-        shown = show_names([choice.label.name, *choice.possible_labels])
-        raise InvalidDataset(
-            f"more than one column could hold the labels: {shown}; name the column to read (label_column)",
-            field="dataset",
-        )
-    return choice
-
-
-def find_text_column(path: Path, text: str | None, usual: str | None, dialect: FoundDialect) -> ChosenColumn:
-    """The column of texts of a trusted file without labels.
-
-    Args:
-        text: its name, if the caller knows it.
-        usual: its name in earlier files.
-
-    Raises:
-        InvalidDataset: no column holds texts.
-        OSError: the file cannot be read.
-    """
-    names = read_names(path, dialect)
-    if text is not None or (usual or TEXT) in names:
-        return ChosenColumn(text or usual or TEXT, _NAMED)
-    profiles = profile_columns(path, dialect)
-    return _by_name(names, _TEXT_NAMES) or _find_text(profiles)
-
-
-def name_columns(names: Sequence[str], text: str | None, label: str | None) -> ColumnChoice:
-    """The columns that the caller or their names tell, or else `text` and `label`."""
-    by_name = choose_by_name(names, text, label)
-    found = [one or ChosenColumn(usual, _NAMED) for one, usual in zip(by_name, (TEXT, LABEL), strict=True)]
-    others = tuple(name for name in names if name not in [one.name for one in found])
-    return ColumnChoice(text=found[0], label=found[1], others=others, possible_labels=())
-
-
-def choose_by_name(
-    names: Sequence[str], text: str | None = None, label: str | None = None
-) -> tuple[ChosenColumn | None, ChosenColumn | None]:
-    """The columns of the texts and of the labels that the caller or their names tell."""
-    chosen_label = _given(label) or _by_name([name for name in names if name != text], _LABEL_NAMES)
-    free = [name for name in names if chosen_label is None or name != chosen_label.name]
-    return _given(text) or _by_name(free, _TEXT_NAMES), chosen_label
+    names = table.names
+    text = _given(named.text, names) or _known(named.usual_text, names)
+    label = _given(named.label, names) if has_labels else None
+    text, label = text or _of_kind(table.text, label), label or (_of_kind(table.label, text) if has_labels else None)
+    text, label = text or _exact(TEXT, names, label), label or (_exact(LABEL, names, text) if has_labels else None)
+    if text is None or (label is None and has_labels):
+        is_alone = len(names) == 1 and has_labels and table.has_header
+        missing = (TEXT, LABEL) if is_alone else ((), None)
+        known = WantedColumns(text.wanted if text else missing[0], label.wanted if label else missing[1])
+        match_header(table, known, field)
+        profiles = profile_columns(table)
+        is_named = label is not None
+        text, label, possible = choose_columns(profiles, text, label, has_labels=has_labels, field=field, table=table)
+        equal = [one.name for one in profiles if label and one.name in (label.wanted, *possible)]
+        if not (is_named or named.may_guess) and label and label.is_guessed and possible:
+            raise InvalidDataset(
+                f"more than one column could hold the labels: {show_names(equal)}; name the column to read "
+                "(label_column)",
+                field=field,
+            )
+    else:
+        possible = ()
+    wanted = WantedColumns(text.wanted, label.wanted if label else None)
+    match_header(table, wanted, field)
+    others = tuple(name for name in names if name not in wanted.names and name)
+    return ColumnChoice(text, label, others, possible, table.kind)
 
 
 def choose_columns(
-    profiles: Sequence[ColumnProfile], text: str | None = None, label: str | None = None
-) -> ColumnChoice:
-    """Choose by name, or else by content.
+    profiles: Sequence[ColumnProfile],
+    text: ChosenColumn | None = None,
+    label: ChosenColumn | None = None,
+    *,
+    has_labels: bool = True,
+    field: str = "dataset",
+    table: Table | None = None,
+) -> tuple[ChosenColumn, ChosenColumn | None, tuple[str, ...]]:
+    """The columns by usual names and values; and those that could hold labels too.
 
     Args:
-        text, label: names of columns that the caller knows.
+        text, label: columns that are known.
+        table: whose rows tell whether flags are one label.
 
     Raises:
-        InvalidDataset: a named column is missing, or no column can hold the texts or the labels.
+        InvalidDataset: as `choose`.
     """
-    if len(profiles) == 1:
-        match_header([profiles[0].name], WantedColumns(), "dataset")  # refuses, and tells what is missing
-    for name in (text, label):
-        if name is not None and name not in [profile.name for profile in profiles]:
-            near = find_near(name, [profile.name for profile in profiles])
-            hint = "" if near is None else f"; did you mean {show_label(near)}?"
-            raise InvalidDataset(
-                f"there is no column {show_label(name)}; columns found: {_show(profiles)}{hint}", field="dataset"
-            )
-    chosen_text, chosen_label = choose_by_name([profile.name for profile in profiles], text, label)
-    free = [one for one in profiles if chosen_label is None or one.name != chosen_label.name]
-    chosen_text = chosen_text or _find_text(free)
-    possible = [one for one in free if one.name != chosen_text.name and _can_be_labels(one)]
-    is_guessed = chosen_label is None
-    if chosen_label is None:
-        chosen_label = _find_label(possible, profiles)
-        _refuse_row_as_header(chosen_label.name, possible)
-    used = (chosen_text.name, chosen_label.name)
-    return ColumnChoice(
-        chosen_text,
-        chosen_label,
-        others=tuple(one.name for one in profiles if one.name not in used),
-        possible_labels=tuple(one.name for one in possible if one.name not in used),
-        is_label_guessed=is_guessed,
-    )
+    free = [one for one in profiles if not label or one.name not in list_columns(label.wanted)]
+    if label is None and has_labels:
+        label = _label_by_name([one for one in free if not text or one.name not in list_columns(text.wanted)])
+        free = [one for one in free if not label or one.name != label.wanted]
+    text = text or _text_by_name(free) or _find_text(free, profiles, field)
+    possible = [one for one in free if one.name not in list_columns(text.wanted) and one.can_be_labels]
+    if label is None and has_labels:
+        flags = [one.name for one in possible if one.are_flags]
+        together = find_flags(table, flags, field) if table is not None else ()
+        if together:
+            label = ChosenColumn(together, "each row has one of them set, so they are one label")
+        else:
+            label = _find_label(possible, profiles, field)
+    used = list_columns(text.wanted, label.wanted if label else None)
+    return text, label, tuple(one.name for one in possible if one.name not in used)
 
 
-def _given(name: str | None) -> ChosenColumn | None:
-    return None if name is None else ChosenColumn(name, _NAMED)
+def _given(wanted: ColumnNames | None, names: Sequence[str]) -> ChosenColumn | None:
+    if wanted is None:
+        return None
+    if isinstance(wanted, str):
+        return ChosenColumn(find_column(wanted, names) or wanted, _NAMED)
+    return ChosenColumn(tuple(find_column(one, names) or one for one in wanted), _NAMED)
 
 
-def _by_name(names: Sequence[str], usual: Sequence[str]) -> ChosenColumn | None:
-    """The column with the exact name, or that name in another case, or else with another usual name."""
-    if usual[0] in names:
-        return ChosenColumn(usual[0], "named exactly so")
-    folded = {_fold(name): name for name in reversed(names[:MAX_COLUMNS])}  # of equal ones, the first
-    for other in usual:
-        if other in folded:
-            is_first = other == usual[0]
-            return ChosenColumn(folded[other], f"named {other} but for case and spaces" if is_first else "a usual name")
-    return None
+def _known(wanted: ColumnNames | None, names: Sequence[str]) -> ChosenColumn | None:
+    return _given(wanted, names) if all(find_column(one, names) for one in list_columns(wanted)) else None
 
 
-def _fold(name: str) -> str:
-    return name.strip().casefold()
+def _of_kind(name: str | None, other: ChosenColumn | None) -> ChosenColumn | None:
+    return None if name is None or (other and name in list_columns(other.wanted)) else ChosenColumn(name, _OF_KIND)
 
 
-def _find_text(profiles: Sequence[ColumnProfile]) -> ChosenColumn:
-    readable = [one for one in profiles if one.num_values and not one.num_others]
+def _exact(name: str, names: Sequence[str], other: ChosenColumn | None) -> ChosenColumn | None:
+    taken = list_columns(other.wanted) if other else ()
+    return ChosenColumn(name, _EXACT) if name in names and name not in taken else None
+
+
+def _label_by_name(profiles: Sequence[ColumnProfile]) -> ChosenColumn | None:
+    found = find_usual([one.name for one in profiles], LABEL_NAMES)
+    return _usual(_prefer(found, LABEL, {one.name for one in profiles if one.can_be_labels}), LABEL)
+
+
+def _text_by_name(profiles: Sequence[ColumnProfile]) -> ChosenColumn | None:
+    found = find_usual([one.name for one in profiles], TEXT_NAMES)
+    return _usual(_prefer(found, TEXT, {one.name for one in profiles if one.can_be_texts}), TEXT)
+
+
+def _prefer(names: Sequence[str], first: str, fitting: Collection[str]) -> Sequence[str]:
+    """Usual names, without those of columns whose values do not fit, if others do."""
+    if names and fold_name(names[0]) == first:
+        return names
+    return [name for name in names if name in fitting] if fitting else names
+
+
+def _usual(names: Sequence[str], first: str) -> ChosenColumn | None:
+    if not names:
+        return None
+    is_near = fold_name(names[0]) == first
+    return ChosenColumn(names[0], f"named {first} but for case and spaces" if is_near else "a usual name")
+
+
+def _find_text(free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], field: str) -> ChosenColumn:
+    readable = [one for one in free if one.can_be_texts]
     if not readable:
-        raise InvalidDataset(f"no column holds texts; columns found: {_show(profiles)}", field="dataset")
+        raise InvalidDataset(f"no column holds texts; columns found: {_show(profiles)}", field=field)
     longest = max(readable, key=lambda one: one.mean_characters)
     return ChosenColumn(longest.name, f"the longest values, {longest.mean_characters:.0f} characters on average")
 
 
-def _find_label(possible: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile]) -> ChosenColumn:
+def _find_label(possible: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], field: str) -> ChosenColumn:
     if not possible:
         raise InvalidDataset(
             "no column looks like labels: none besides the texts has between 2 and 200 distinct values that are "
             f"repeated; columns found: {_show(profiles)}",
-            field="dataset",
+            field=field,
         )
-    fewest = min(possible, key=lambda one: len(one.distinct))
-    return ChosenColumn(fewest.name, f"few distinct values: {len(fewest.distinct)} in {fewest.num_values:,} rows")
+    best, *others = sorted(possible, key=lambda one: (*_rank(one), len(one.distinct)))
+    reason = f"few distinct values: {len(best.distinct)} in {best.num_values:,} rows"
+    return ChosenColumn(best.name, reason, is_guessed=any(_rank(one) == _rank(best) for one in others))
 
 
-def _refuse_row_as_header(name: str, profiles: Sequence[ColumnProfile]) -> None:
-    """
-    Raises:
-        InvalidDataset: the name of the column of labels is a label too.
-    """
-    if any(one.name == name and fold_label(name) in one.distinct for one in profiles):
-        raise InvalidDataset(
-            f"the first line looks like a row, not like a header: {show_label(name)} is one of the labels; add a first "
-            "line that names the columns, such as text,label, or name the columns to read (text_column, label_column)",
-            field="dataset",
-        )
-
-
-def _can_be_labels(profile: ColumnProfile) -> bool:
-    distinct = profile.num_distinct
-    if all(map(_DATE.match, profile.distinct)):
-        return False
-    return distinct is not None and distinct >= 2 and profile.num_values >= _ROWS_A_LABEL * distinct
+def _rank(profile: ColumnProfile) -> tuple[bool, bool]:
+    """Words are preferred to numbers, and names of labels to those of ids."""
+    return profile.are_numbers or bool(_NO_LABELS.fullmatch(profile.name)), profile.mean_characters > 100
 
 
 def _show(profiles: Sequence[ColumnProfile]) -> str:

@@ -1,34 +1,22 @@
-"""Profiles of all columns of a file, for a guess which ones hold the texts and the labels.
+"""Profiles of all columns of a table, for a guess which ones hold the texts and the labels."""
 
-The profiles are lenient: a value that cannot be read is left out, and `parse_dataset` names it. A row after which
-nothing can be read is refused here, because nothing can be said of the columns then.
-"""
-
-import csv
-import json
+import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import BinaryIO, TextIO
 
-from lens_engine.errors import InvalidDataset
-from lens_engine.reading.dialect import SEPARATOR, FoundDialect
-from lens_engine.reading.limits import FIELD_TOO_LONG, ParsingLimits
-from lens_engine.reading.open_table import OWN_FILES, ParquetTable, Source, TextTable, open_table
-from lens_engine.reading.parquet_rows import refusing_damage
+from lens_engine.reading.columns import MAX_COLUMNS
+from lens_engine.reading.table import Table
+from lens_engine.reading.values import Several, is_set, show_value
 from lens_engine.task.text_checks import is_blank
 from lens_engine.task.unicode_form import fold_label
 
 MAX_DISTINCT = 200
 """Largest number of distinct values that are counted."""
-
-NAMED_ROWS = 20
-"""Number of objects whose keys name the columns."""
-
-_FIELD = "dataset"
-
-Row = Mapping[str, object]
+_DEEPEST = 5
+_ROWS_A_LABEL = 2
+"""A column of labels has at least this many rows for each distinct value, on average."""
+_NUMBER = re.compile(r"\s*[-+]?[\d.,:]+%?\s*")
+_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)|.*\b\d{1,2}:\d{2}(?!\d)")
 
 
 @dataclass(slots=True)
@@ -36,9 +24,11 @@ class ColumnProfile:
     """What is in one column."""
 
     name: str
-    num_values: int = 0  #: strings and whole numbers that are not blank
+    num_values: int = 0  #: strings, whole numbers, flags, and lists of one, that are not blank
     num_characters: int = 0
+    num_numbers: int = 0  #: values that are written as numbers
     num_others: int = 0  #: values of other types
+    num_lists: int = 0  #: lists of several labels
     distinct: set[str] = field(default_factory=set)  #: at most `MAX_DISTINCT` + 1 values, spellings joined
 
     @property
@@ -50,103 +40,68 @@ class ColumnProfile:
         """Number of distinct values; None if there are more than `MAX_DISTINCT`."""
         return len(self.distinct) if len(self.distinct) <= MAX_DISTINCT else None
 
+    @property
+    def are_numbers(self) -> bool:
+        return 2 * self.num_numbers > self.num_values
+
+    @property
+    def are_flags(self) -> bool:
+        """Whether every value says yes or no."""
+        return 0 < len(self.distinct) <= 2 and all(is_set(value) is not None for value in self.distinct)
+
+    @property
+    def can_be_texts(self) -> bool:
+        return self.num_values > self.num_numbers and not self.num_others and not self.num_lists
+
+    @property
+    def can_be_labels(self) -> bool:
+        if self.num_lists:
+            return True
+        distinct = self.num_distinct
+        if distinct is None or self.num_others or all(map(_DATE.match, self.distinct)):
+            return False
+        return distinct >= 2 and self.num_values >= _ROWS_A_LABEL * distinct
+
     def add(self, value: object) -> None:
-        if isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        value = show_value(value)
         if value is None:
             return
-        if not isinstance(value, str):
+        if isinstance(value, Several):
+            is_vector = all(map(_NUMBER.fullmatch, value.labels))
+            self.num_others += is_vector
+            self.num_lists += not is_vector
+        elif not isinstance(value, str):
             self.num_others += 1
         elif not is_blank(value):
             self.num_values += 1
             self.num_characters += len(value)
+            self.num_numbers += is_number or _NUMBER.fullmatch(value) is not None
             if len(self.distinct) <= MAX_DISTINCT:
                 self.distinct.add(fold_label(value))
 
 
-def read_names(source: Source, dialect: FoundDialect, *, limits: ParsingLimits = OWN_FILES) -> list[str]:
-    """The names of the columns: the header, or the keys of the first objects; none if there is no reading them.
+def profile_columns(table: Table) -> list[ColumnProfile]:
+    """A profile of each column of a table, and of each value within objects, in the order of the file.
 
     Raises:
-        InvalidDataset: the file is of no known format, or empty.
-        OSError: the file cannot be read.
+        InvalidDataset: the file breaks at a row.
     """
-    with open_table(source, limits, _FIELD, dialect) as table, suppress(InvalidDataset):
-        rows = islice(_read_rows(table, limits), NAMED_ROWS if table.format == "jsonl" else 1)
-        return list(dict.fromkeys(name for row in rows for name in row))
-    return []
+    profiles = {name: ColumnProfile(name) for name in table.names}
+    for row in table.rows():
+        for name, value in _flatten(row.cells):
+            if (profile := profiles.get(name)) is None:
+                if len(profiles) >= MAX_COLUMNS:
+                    continue
+                profile = profiles[name] = ColumnProfile(name)
+            profile.add(value)
+    nested = {name.rpartition(".")[0] for name in profiles}
+    return [one for name, one in profiles.items() if name not in nested or one.num_values]
 
 
-def profile_columns(source: Source, dialect: FoundDialect) -> list[ColumnProfile]:
-    """A profile of each column of a trusted CSV, JSONL or Parquet file, in the order of the file.
-
-    Raises:
-        InvalidDataset: the file is of no known format, empty, damaged, or breaks at a row.
-        OSError: the file cannot be read.
-    """
-    profiles: dict[str, ColumnProfile] = {}
-    with open_table(source, OWN_FILES, _FIELD, dialect) as table:
-        for row in _read_rows(table, OWN_FILES):
-            for name, value in row.items():
-                profiles.setdefault(name, ColumnProfile(name)).add(value)
-    if not profiles:
-        raise InvalidDataset("no line of the file is a JSON object with keys; write one object a line", field=_FIELD)
-    return list(profiles.values())
-
-
-def _read_rows(table: ParquetTable | TextTable, limits: ParsingLimits) -> Iterator[Row]:
-    """The rows by column. The first of CSV and Parquet names all columns, and has no values."""
-    if isinstance(table, ParquetTable):
-        yield from _read_parquet(table.file)
-    elif table.format == "csv":
-        yield from _read_csv(table.text, table.dialect)
-    else:
-        yield from _read_jsonl(table.text, limits.max_row_characters)
-
-
-def _read_csv(text: TextIO, dialect: FoundDialect) -> Iterator[Row]:
-    records = _read_records(text, dialect)
-    header = dialect.read_header(next(records, []))
-    yield dict.fromkeys(header)
-    for record in records:
-        yield dict(zip(header, record, strict=False))
-
-
-def _read_records(text: TextIO, dialect: FoundDialect) -> Iterator[list[str]]:
-    """The records that are not blank."""
-    records = csv.reader(text, delimiter=dialect.delimiter or ",", quoting=dialect.quoting)
-    line = 1
-    try:
-        for record in records:
-            line = records.line_num + 1
-            if any(map(str.strip, record)) and record[0] != SEPARATOR:
-                yield record
-    except csv.Error:
-        raise InvalidDataset(f"the row at line {line:,} {FIELD_TOO_LONG}", field=_FIELD) from None
-
-
-def _read_jsonl(text: TextIO, max_characters: int) -> Iterator[Row]:
-    while line := text.readline(max_characters):
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(row, dict):
-            yield row
-
-
-def _read_parquet(file: BinaryIO) -> Iterator[Row]:
-    from pyarrow import types  # takes a moment to import
-    from pyarrow.parquet import ParquetFile
-
-    with refusing_damage(_FIELD):
-        table = ParquetFile(file)
-        schema = table.schema_arrow
-        yield dict.fromkeys(schema.names)
-        readable = [
-            column.name
-            for column in schema
-            if types.is_integer(column.type) or types.is_string(column.type) or types.is_large_string(column.type)
-        ]
-        for batch in table.iter_batches(columns=readable):
-            yield from batch.to_pylist()
+def _flatten(cells: Mapping[str, object], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
+    for name, value in cells.items():
+        if isinstance(value, dict) and depth < _DEEPEST:
+            yield from _flatten(value, f"{prefix}{name}.", depth + 1)
+        else:
+            yield f"{prefix}{name}", value

@@ -1,43 +1,58 @@
-"""Finds the wanted columns, mostly `text` and `label`, in a table's header."""
+"""Finds the wanted columns, mostly `text` and `label`, among those of a table."""
 
+import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Never
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.dialect import DELIMITERS
+from lens_engine.reading.table import Table
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_label
 
 TEXT = "text"
 LABEL = "label"
 MAX_COLUMNS = 1_000
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"}
+"""The delimiters that are looked for, with their names."""
+
+POSITION = re.compile(r"column ([1-9]\d{0,3})")
+"""The name of a column without one, by its place."""
+
+ColumnNames = str | tuple[str, ...]
+"""A column; or several: texts are joined, and of labels each row has one that is set (one-hot)."""
+
+
+def list_columns(*named: ColumnNames | None) -> tuple[str, ...]:
+    """The single names."""
+    return tuple(name for one in named if one is not None for name in ((one,) if isinstance(one, str) else one))
 
 
 @dataclass(frozen=True, slots=True)
 class WantedColumns:
-    """The names of the columns that a reader takes.
+    """The names of the columns that are read.
 
     Raises:
-        InvalidDataset: the two names are equal.
+        InvalidDataset: a column is wanted twice.
     """
 
-    text: str = TEXT
-    label: str | None = LABEL  #: None: the texts have no labels
+    text: ColumnNames = TEXT
+    label: ColumnNames | None = LABEL  #: None: the texts have no labels
 
     def __post_init__(self) -> None:
-        if self.text == self.label:
+        repeated = [name for name, number in Counter(self.names).items() if number > 1]
+        if repeated:
             raise InvalidDataset(
-                f"the column {show_label(self.text)} cannot hold both texts and labels; name two columns "
+                f"the column {show_label(repeated[0])} cannot hold both texts and labels; name two columns "
                 "(text_column, label_column)",
                 field="label_column",
             )
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (self.text,) if self.label is None else (self.text, self.label)
+        return list_columns(self.text, self.label)
 
     @property
     def parameters(self) -> str:
@@ -45,33 +60,21 @@ class WantedColumns:
         return "text_column" if self.label is None else "text_column, label_column"
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The places of the columns in a header."""
-
-    text: int  #: index of the column of texts
-    label: int | None  #: index of the column of labels; None if none is wanted
-    width: int
-    unused: tuple[str, ...]
-
-
-def match_header(names: Sequence[str], wanted: WantedColumns, field: str) -> Columns:
-    """Find the wanted columns.
+def match_header(table: Table, wanted: WantedColumns, field: str) -> None:
+    """Check the names of a table whose rows all have the same columns.
 
     Raises:
-        InvalidDataset: a wanted column is missing, or a name occurs twice.
+        InvalidDataset: a wanted column is missing, there are too many, or a name occurs twice.
     """
+    names = table.names
     if len(names) > MAX_COLUMNS:
         raise InvalidDataset(
             f"the dataset has more than {MAX_COLUMNS:,} columns; keep {' and '.join(wanted.names)}", field=field
         )
     _refuse_repeated(names, wanted, field)
-    missing = [name for name in wanted.names if name not in names]
-    if missing:
+    missing = [name for name in wanted.names if find_column(name, names) is None]
+    if missing and table.has_header:
         _refuse_missing(missing, names, wanted, field)
-    unused = tuple(name for name in names if name not in wanted.names)
-    label = None if wanted.label is None else names.index(wanted.label)
-    return Columns(names.index(wanted.text), label, len(names), unused)
 
 
 def describe_unused(names: Sequence[str], wanted: WantedColumns) -> str:
@@ -94,46 +97,40 @@ def _refuse_missing(missing: Sequence[str], names: Sequence[str], wanted: Wanted
     shown = " and ".join(map(show_label, missing))
     there_is = "there is no column" if len(missing) == 1 else "there are no columns"
     raise InvalidDataset(
-        f"{there_is} named exactly {shown}; columns found: {show_names(names)}; {_advise(missing, names, wanted)}",
+        f"{there_is} named {shown}; columns found: {show_names(names)}; {_advise(names, wanted)}",
         field=_path(missing[0], wanted, field),
     )
 
 
-def _advise(missing: Sequence[str], names: Sequence[str], wanted: WantedColumns) -> str:
-    near = {name: [found for found in names if _is_near(found, name) and found not in wanted.names] for name in missing}
-    renames = " and ".join(f"{show_label(found[0])} to {show_label(name)}" for name, found in near.items() if found)
-    what = "the column" if len(wanted.names) == 1 else "the columns"
-    other_names = f"name {what} to read ({wanted.parameters})"
+def _advise(names: Sequence[str], wanted: WantedColumns) -> str:
     delimiters = [one for one in DELIMITERS if len(names) == 1 and one in names[0]]
     if delimiters and wanted.label is not None:
         return f"name the delimiter of the file, perhaps {show_label(delimiters[0])} (delimiter)"
-    is_named = any(name not in (TEXT, LABEL) for name in missing)  # by the caller
-    if renames and not is_named:
-        return f"rename {renames}, or {other_names}"
-    if renames:
-        return f"name {' and '.join(show_label(found[0]) for found in near.values() if found)} ({wanted.parameters})"
-    if is_named:
-        return f"name one of the columns found ({wanted.parameters})"
-    return (
-        f"the first line of a CSV file, or the keys of each JSON object, must name {what} "
-        f"{' and '.join(wanted.names)}; otherwise {other_names}"
-    )
+    return f"name one of the columns found ({wanted.parameters})"
 
 
-def _is_near(found: str, wanted: str) -> bool:
-    """Whether two names differ in case, spaces and accents only."""
-    return _bare(found) == _bare(wanted)
+def find_column(name: str, names: Iterable[str]) -> str | None:
+    """The column that is meant: of this name; at this place; of a name that differs in case, spaces and accents only; a
+    value within an object (`fields.text`); or one label of several (`labels: urgent`).
+    """
+    names = list(names)
+    if name in names:
+        return name
+    if (place := POSITION.fullmatch(name)) and int(place[1]) <= len(names):
+        return names[int(place[1]) - 1]
+    near = [found for found in names if _bare(found) == _bare(name)]
+    if len(near) == 1:
+        return near[0]
+    column, colon, label = name.partition(": ")
+    if colon and (several := find_column(column, names)) is not None:
+        return f"{several}: {label}"
+    return name if name.partition(".")[0] in names else None
 
 
 def _bare(name: str) -> str:
     return "".join(
         one for one in unicodedata.normalize("NFD", name.strip().casefold()) if not unicodedata.combining(one)
     )
-
-
-def find_near(name: str, names: Sequence[str]) -> str | None:
-    """The column that differs from the name in case, spaces and accents only."""
-    return next((found for found in names if _is_near(found, name)), None)
 
 
 def _path(column: str, wanted: WantedColumns, field: str) -> str:

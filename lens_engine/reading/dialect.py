@@ -1,13 +1,7 @@
 """How a text file is written: its encoding, and the delimiter of a CSV file. What was not given is found."""
 
 import codecs
-import csv
-import re
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
-from typing import Literal
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.task.wording import show_label
@@ -15,20 +9,8 @@ from lens_engine.task.wording import show_label
 UTF8 = "utf-8"
 WINDOWS_1252 = "windows-1252"
 
-DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"}
-"""The delimiters that are looked for, with their names."""
-
-NUM_HEAD_CHARACTERS = 64 * 1024
-"""Number of characters in which a delimiter is looked for."""
-
 _NO_TEXT = frozenset({"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
 """Encodings of Python that no file is written in."""
-
-_MAX_RECORDS = 100
-SEPARATOR = "sep="
-"""Beginning of a first line that tells some spreadsheets the delimiter: `sep=;`."""
-_ENCLOSED = re.compile(r'\A"(.*)"\Z', re.DOTALL)
-_SEPARATOR_LINE = re.compile(f"{SEPARATOR}([,;|\t])\r?\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,43 +41,6 @@ class FoundDialect:
     encoding: str
     delimiter: str | None = None  #: None for a file without delimiters
     notes: tuple[str, ...] = ()
-    has_quoting: bool = True  #: whether quotes enclose fields; if not, they are letters of the texts
-
-    @property
-    def quoting(self) -> Literal[0, 3]:
-        """As the csv module names it."""
-        return csv.QUOTE_MINIMAL if self.has_quoting else csv.QUOTE_NONE
-
-    def read_header(self, names: list[str]) -> list[str]:
-        """The names of the columns. A header may be quoted also where quotes are letters of the texts."""
-        return names if self.has_quoting else [_ENCLOSED.sub(r"\1", name) for name in names]
-
-
-def find_delimiter(head: str, usual: str = ",") -> str:
-    """The delimiter of a CSV file that begins with `head`: most rows have as many fields as the header.
-
-    Args:
-        usual: the delimiter of a file with one column.
-    """
-    if found := _SEPARATOR_LINE.match(head):
-        return found[1]
-    lines = head.splitlines(keepends=True)
-    whole = lines[:-1] if len(head) >= NUM_HEAD_CHARACTERS else lines  # the head may cut off the last
-    best, best_fit = usual, (0.0, 1)
-    for delimiter in DELIMITERS:
-        widths = list(map(len, islice(read_records(whole, delimiter), _MAX_RECORDS)))
-        header, rows = widths[0] if widths else 0, widths[1:]
-        fit = (rows.count(header) / len(rows) if rows else 1.0, header)
-        if header > 1 and fit > best_fit:
-            best, best_fit = delimiter, fit
-    return best
-
-
-def read_records(lines: Iterable[str], delimiter: str, quoting: Literal[0, 3] = 0) -> Iterator[list[str]]:
-    """The records of a CSV file that are not blank, up to the first that breaks the table."""
-    records = csv.reader(lines, delimiter=delimiter, quoting=quoting)
-    with suppress(csv.Error):
-        yield from (record for record in records if any(map(str.strip, record)))
 
 
 def show_encoding(encoding: str) -> str:

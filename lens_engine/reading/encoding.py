@@ -1,27 +1,27 @@
-"""Finds the encoding of a text file, and opens it.
+"""Finds the encoding of a text file.
 
-The encoding is UTF-8, or that of the byte order mark, or else one of three in which spreadsheets write Latin letters;
+The encoding is UTF-8, or that of the byte order mark, or else one of four in which spreadsheets write Latin letters;
 the language of the text decides which. A file of other letters is refused, because a wrong guess gives wrong letters
-without a word. (A general detector took Spanish, Italian and English in Windows-1252 for Windows-1250.)
+without a word; the refusal names the encodings in which the text is of a fitting language. (A general detector took
+Spanish, Italian and English in Windows-1252 for Windows-1250.)
 """
 
 import codecs
 import io
 import re
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.content_format import is_binary
 from lens_engine.reading.dialect import UTF8, WINDOWS_1252, Dialect, FoundDialect, show_encoding
 from lens_engine.reading.errors import UnsupportedDatasetFormat
-from lens_engine.reading.language import count_languages
+from lens_engine.task.language import count_languages
 
 UNDECODED = re.compile("[\udc80-\udcff]")
 """A byte that is not of the encoding, as the error handler "surrogateescape" decodes it."""
 
-_FOREIGN, _WORD = re.compile(r"[^\x00-\x7f]"), re.compile(r"[^\W\d_]+")
+_FOREIGN, _WORD = re.compile(r"[^\x00-\x7f]"), re.compile(r"[^\W\d_]{3,}")
+_HIGH, _LONG_RUN = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]{3,}")
 
 # UTF-32 first: its byte order mark begins with that of UTF-16.
 _MARKS = {
@@ -31,18 +31,48 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _CHUNK_BYTES = 2**20
+_CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\f\r\x1a\x1b"})
+"""Bytes that no text has. ISO 2022 has Escape, and old editors end a file by Control-Z."""
+
 _MAX_FOREIGN_SHARE = 0.6
 """Largest share of letters outside ASCII in the words of Latin letters that have any. Cyrillic words have no other."""
+_MAX_RUN_SHARE = 0.4
+"""Largest share of the bytes outside ASCII that stand three or more in a row. Latin letters rarely do."""
 
-_WESTERN = {"ca", "da", "de", "en", "es", "eu", "fi", "fr", "ga", "gl", "is", "it", "nb", "nl", "nn", "no", "pt", "sv"}
-_CENTRAL = {"bs", "cs", "hr", "hu", "pl", "ro", "sk", "sl"}
-_LATIN = {WINDOWS_1252: _WESTERN, "cp1250": _CENTRAL, "cp1254": {"az", "tr"}}
+_LATIN = {
+    WINDOWS_1252: "ca da de en es eu fi fr ga gl is it nb nl nn no pt sv",
+    "cp1250": "bs cs hr hu pl ro sk sl",
+    "cp1254": "az tr",
+    "cp1257": "et lt lv",
+}
 """The encodings of spreadsheets in Europe, with the languages that are written in them."""
+_KANA = "".join(map(chr, range(0x3041, 0x30FF)))
+_RUSSIAN = "оеаинтсрвл"
+_OTHERS = {
+    "windows-1251": ("Russian or another Slavic language", _RUSSIAN, 0.6),
+    "koi8-r": ("Russian", _RUSSIAN, 0.6),
+    "cp866": ("Russian", _RUSSIAN, 0.6),
+    "windows-1253": ("Greek", "αοιετσνηυρπκλμςίάόέή", 0.8),
+    "windows-1255": ("Hebrew", "יוהלאמרתבש", 0.6),
+    "windows-1256": ("Arabic", "اليمونتره", 0.55),
+    "cp874": ("Thai", "านรอกเงมยลวดทส่้", 0.65),
+    "shift_jis": ("Japanese", _KANA, 0.45),
+    "euc_jp": ("Japanese", _KANA, 0.45),
+}
+"""Encodings that a refusal names: the language, its most frequent letters, and their usual share of all letters."""
+_OF_TWO_BYTES = {
+    "cp949": ("Korean", "euc_kr", range(0xB0, 0xC9)),
+    "gb18030": ("Chinese", "gb2312", range(0xB0, 0xD8)),
+    "big5": ("Chinese", "big5", range(0xA4, 0xC7)),
+}
+"""Encodings that a refusal names: the language, an older part of it, and first bytes of its frequent characters."""
 _NUM_TELLING_LINES = 200
+_FITS = 0.6
+"""Smallest share of frequent letters, of what is usual, for an encoding to be named."""
 
 
 def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, field: str) -> FoundDialect:
-    """The encoding of a file that is at its beginning; the file is read, and set back to its beginning.
+    """The encoding of a file; the file is read, and set back to its beginning.
 
     Args:
         usual: encoding of earlier files, taken for a file that is not UTF-8; None to find it.
@@ -51,6 +81,7 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
         InvalidDataset: the encoding cannot be found.
         UnsupportedDatasetFormat: the file is not text.
     """
+    file.seek(0)
     if given.encoding is not None:
         return FoundDialect(given.encoding)
     try:
@@ -67,70 +98,115 @@ def _find_encoding(file: io.BufferedReader, legacy: str | None, field: str) -> F
     if _is_utf8(file):
         return FoundDialect(UTF8)
     file.seek(0)
-    if is_binary(file.read(_CHUNK_BYTES)):
+    head = file.read(_CHUNK_BYTES)
+    if 100 * (len(head) - len(head.translate(None, _CONTROLS))) > len(head):
         raise UnsupportedDatasetFormat(
             "the file is not text: it holds control characters, as pictures and programs do; save the table as CSV or "
             "JSONL, or name the encoding of a text (encoding), e.g. utf-16",
             field=field,
         )
+    lines = [line for line in head.splitlines() if not line.isascii()]
     if legacy is None or legacy.startswith("utf") or not _can_be(file, legacy):
-        legacy = _find_latin(file)
+        legacy = _find_latin(file, lines)
     if legacy is None:
         raise InvalidDataset(
-            "the file is neither UTF-8 nor in the Latin letters of Windows-1252; name its encoding (encoding), e.g. "
-            "windows-1251, or save it as UTF-8",
+            f"the file is neither UTF-8 nor in the Latin letters of Windows-1252; {_name_others(file, lines)}",
             field=field,
         )
     note = f"the file is not UTF-8 and is read as {show_encoding(legacy)}; name another (encoding) if letters are wrong"
     return FoundDialect(legacy, notes=(note,))
 
 
-def _find_latin(file: io.BufferedReader) -> str | None:
+def _find_latin(file: io.BufferedReader, lines: list[bytes]) -> str | None:
     """The encoding of Latin letters in which most telling lines are of a language that is written in it."""
-    file.seek(0)
-    lines = [line for line in file.read(_CHUNK_BYTES).splitlines() if not line.isascii()]
     best, best_number = None, -1
     for encoding, languages in _LATIN.items():
-        if not _can_be(file, encoding):
-            continue
-        counts = count_languages([line.decode(encoding) for line in lines[:_NUM_TELLING_LINES]])
-        number = sum(counts[language] for language in languages)
-        if number > best_number:
-            best, best_number = encoding, number
+        if _can_be(file, encoding):
+            counts = count_languages([line.decode(encoding, "ignore") for line in lines[:_NUM_TELLING_LINES]])
+            number = sum(counts[language] for language in languages.split())
+            if number > best_number:
+                best, best_number = encoding, number
     return best
 
 
+def _name_others(file: io.BufferedReader, lines: list[bytes]) -> str:
+    """What the user can do: name one of the encodings in which the text has the letters of a language."""
+    found = list[tuple[float, str, str]]()
+    for encoding in (*_OTHERS, *_OF_TWO_BYTES):
+        if _can_be(file, encoding):
+            text = _FOREIGN.findall(b"\n".join(lines[:_NUM_TELLING_LINES]).decode(encoding, "ignore"))
+            letters = list(filter(str.isalpha, text))
+            fit, language = _measure_fit(encoding, letters)
+            fit *= len(letters) / max(len(text), 1)
+            if fit >= _FITS:
+                found.append((fit, encoding, language))
+    if not found:
+        return "name its encoding (encoding), e.g. windows-1251, or save it as UTF-8"
+    (_, first, language), *others = sorted(found, key=lambda one: -one[0])
+    also = f", or perhaps {' or '.join(one for _, one, _ in others[:2])}" if others else ""
+    return f"it reads as {language} in {first}: name that (encoding: {first}){also}"
+
+
+def _measure_fit(encoding: str, letters: list[str]) -> tuple[float, str]:
+    """How usual the letters are in the language of an encoding, 1 if wholly, and the language."""
+    if encoding in _OTHERS:
+        language, common, usual = _OTHERS[encoding]
+        return min(sum(one in common for one in letters) / max(len(letters), 1) / usual, 1.0), language
+    language, older, firsts = _OF_TWO_BYTES[encoding]
+    frequent = sum((one.encode(older, "ignore") or b"\0")[0] in firsts for one in letters)
+    return frequent / max(len(letters), 1), language
+
+
 def open_text(file: io.BufferedReader, encoding: str, newline: str) -> io.TextIOWrapper:
-    """The file as text. A byte that is not of the encoding becomes a surrogate (`UNDECODED`)."""
+    """The file as text, from its beginning. A byte that is not of the encoding becomes a surrogate (`UNDECODED`)."""
+    file.seek(0)
     codec = "utf-8-sig" if encoding == UTF8 else encoding
     return io.TextIOWrapper(file, encoding=codec, errors="surrogateescape", newline=newline)
 
 
 def _is_utf8(file: io.BufferedReader) -> bool:
-    """Whether the file is UTF-8 but for a few bytes: of its characters outside ASCII, more are good than bad."""
+    """Whether the file is UTF-8 but for a few bytes."""
     try:
-        deque(_decode(file, UTF8), maxlen=0)
+        for _ in _decode(file, UTF8):
+            pass
         return True
     except UnicodeDecodeError:
-        good = bad = 0
-        for text in _decode(file, UTF8, "surrogateescape"):
-            broken = len(UNDECODED.findall(text))
-            bad += broken
-            good += len(_FOREIGN.findall(text)) - broken
-        return good > bad
+        return _is_mostly_good(_decode(file, UTF8, "surrogateescape"))
+
+
+def _is_mostly_good(texts: Iterable[str]) -> bool:
+    """Whether more of the characters outside ASCII are good than bad."""
+    balance = 0
+    for text in texts:
+        broken = len(UNDECODED.findall(text))
+        balance += len(_FOREIGN.findall(text)) - 2 * broken
+    return balance > 0
 
 
 def _can_be(file: io.BufferedReader, encoding: str) -> bool:
-    """Whether every byte is of the encoding; for one of Latin letters, whether most letters are of ASCII too."""
-    letters = foreign = 0
+    """Whether every byte is of the encoding; of Latin letters, nearly every, and whether the letters are Latin."""
+    if encoding in _LATIN:
+        return _has_latin_letters(file, encoding) and _is_mostly_good(_decode(file, encoding, "surrogateescape"))
     try:
-        for text in _decode(file, encoding):
-            words = [word for word in _WORD.findall(text) if not word.isascii()]
-            letters += sum(map(len, words))
-            foreign += sum(len(_FOREIGN.findall(word)) for word in words)
+        for _ in _decode(file, encoding):
+            pass
     except UnicodeDecodeError:
         return False
-    return encoding not in _LATIN or foreign <= _MAX_FOREIGN_SHARE * letters
+    return True
+
+
+def _has_latin_letters(file: io.BufferedReader, encoding: str) -> bool:
+    """Whether the letters outside ASCII stand among those of ASCII, as in Latin script."""
+    letters = foreign = high = in_runs = 0
+    file.seek(0)
+    for chunk in iter(partial(file.read, _CHUNK_BYTES), b""):
+        high += len(_HIGH.findall(chunk))
+        in_runs += sum(map(len, _LONG_RUN.findall(chunk)))
+    for text in _decode(file, encoding, "surrogateescape"):
+        words = [word for word in _WORD.findall(text) if not word.isascii()]
+        letters += sum(map(len, words))
+        foreign += sum(len(_FOREIGN.findall(word)) for word in words)
+    return foreign <= _MAX_FOREIGN_SHARE * letters and in_runs <= _MAX_RUN_SHARE * high
 
 
 def _decode(file: io.BufferedReader, encoding: str, errors: str = "strict") -> Iterator[str]:

@@ -36,7 +36,8 @@ class ParsingLimits:
     max_labels: int = 200
     max_columns: int = 200  #: of a file whose columns are all kept
     max_column_characters: int = 200  #: of the name of a column that is kept
-    takes_parquet: bool = False  #: for trusted files only: a small Parquet file may unpack to any size
+    is_trusted: bool = False  #: whether formats are read that may unpack to any size, such as Parquet
+    skips_unlabelled: bool = False  #: whether any share of the rows may lack a label; else a tenth
 
     @classmethod
     def of_own_files(cls) -> "ParsingLimits":
@@ -48,7 +49,7 @@ class ParsingLimits:
             max_text_characters=_CSV_FIELD_LIMIT,
             max_columns=1_000,
             max_column_characters=_CSV_FIELD_LIMIT,
-            takes_parquet=True,
+            is_trusted=True,
         )
 
     def __post_init__(self) -> None:

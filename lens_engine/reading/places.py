@@ -19,18 +19,18 @@ def quote_around(text: str, position: int) -> str:
     return repr(f"{'…' if start else ''}{words}{'…' if end < len(text) else ''}")
 
 
-def find_bad_quote(row: str, delimiter: str) -> int:
+def find_bad_quote(row: str, delimiter: str, quote: str) -> int:
     """Position of the quote that breaks a row: it is never closed, or its field goes on after it."""
     position, opened, is_open, is_start = 0, 0, False, True
     while position < len(row):
         character, following = row[position], row[position + 1 : position + 2]
-        if character == '"' and is_open and following == '"':
+        if character == quote and is_open and following == quote:
             position += 1
-        elif character == '"' and is_open:
+        elif character == quote and is_open:
             if following not in ("", delimiter, "\r", "\n"):
                 return position
             is_open = False
-        elif character == '"' and is_start:
+        elif character == quote and is_start:
             is_open, opened = True, position
         is_start = not is_open and character in (delimiter, "\r", "\n")
         position += 1

@@ -1,6 +1,7 @@
 """Strict JSON, which every reader understands in the same way: no NaN, repeated keys, huge numbers or deep lists."""
 
 import json
+from collections.abc import Callable
 from math import isinf
 from typing import Any, Never
 
@@ -29,7 +30,20 @@ def load_strict_json(text: str) -> Any:
         json.JSONDecodeError: the text is not JSON.
         RecursionError: the value is nested more than `MAX_DEPTH` deep.
     """
-    value = _DECODER.decode(text)
+    return _refuse_deep(_STRICT.decode(text), text)
+
+
+def scan_row(text: str, start: int) -> tuple[Any, int]:
+    """The JSON value that begins at a place of a text, and the place after it. NaN and infinities are null.
+
+    Raises:
+        LooseJson, json.JSONDecodeError, RecursionError: as `load_strict_json`, but for NaN and infinities.
+    """
+    value, end = _OF_ROWS.raw_decode(text, start)
+    return (_refuse_deep(value, text[start:end]) if isinstance(value, dict | list) else value), end
+
+
+def _refuse_deep(value: Any, text: str) -> Any:
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
         raise RecursionError(f"more than {MAX_DEPTH} objects and lists are within each other")
     return value
@@ -82,9 +96,13 @@ def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return item
 
 
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_refuse_repeated_keys,
-    parse_float=_parse_float,
-    parse_int=_parse_integer,
-    parse_constant=_refuse_constant,
-)
+def _make_decoder(parse_constant: Callable[[str], None]) -> json.JSONDecoder:
+    return json.JSONDecoder(
+        object_pairs_hook=_refuse_repeated_keys,
+        parse_float=_parse_float,
+        parse_int=_parse_integer,
+        parse_constant=parse_constant,
+    )
+
+
+_STRICT, _OF_ROWS = _make_decoder(_refuse_constant), _make_decoder(lambda _: None)

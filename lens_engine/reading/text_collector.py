@@ -1,16 +1,16 @@
 """The text collector: keeps every row of a file without labels, the bad ones with what is wrong."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Never
 
-from lens_engine.errors import InputProblem, InvalidDataset
+from lens_engine.errors import InvalidDataset
 from lens_engine.reading.cells import CellPacker
-from lens_engine.reading.columns import WantedColumns
+from lens_engine.reading.columns import ColumnNames, WantedColumns
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.row_sink import NO_CELLS, RowSink
+from lens_engine.reading.table import Row
+from lens_engine.reading.values import find_faults, read_text, show_columns
 from lens_engine.task.text_checks import (
     MAX_SHOWN,
     UNSTORABLE,
@@ -31,20 +31,19 @@ class TextRow:
     cells: bytes = field(default=b"", compare=False)  #: the values of all columns, which `unpack_cells` reads
 
 
-class TextCollector(RowSink):
+class TextCollector:
     """Keeps every row. A bad row does not stop the reading, so that the rows after it keep their numbers."""
 
-    keeps_bad_rows = keeps_cells = True
-
-    def __init__(self, limits: ParsingLimits, name: str, column: str) -> None:
-        super().__init__(limits, name, WantedColumns(column, None))
+    def __init__(self, limits: ParsingLimits, field: str, wanted: ColumnNames) -> None:
+        self.limits, self.field, self.wanted = limits, field, WantedColumns(wanted, None)
         self.rows: list[TextRow] = []
-        self.cells = CellPacker(limits, name, column)
+        self._column = show_columns(wanted)
+        self.cells = CellPacker(limits, field, self._column)
         self.num_bytes = 0  #: of the rows as they are kept
-        self._column = column
         self._num_mended = 0
         self._first_mended = list[int]()
         self._digest = hashlib.sha256()
+        self._checked = set[str]()  #: names of columns
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -62,39 +61,40 @@ class TextCollector(RowSink):
         """Of the texts, and of what is wrong with them."""
         return self._digest.hexdigest()
 
-    @property
-    def next_row(self) -> int:
-        return len(self.rows)
+    def add(self, row: Row, encoding: str | None = None) -> None:
+        """Keep one row.
 
-    def add(
-        self, text: str | None, label: str | None, *, line: int | None = None, cells: Mapping[str, object] = NO_CELLS
-    ) -> None:
-        del label
-        cells = self._mend(cells)
-        if text is None or is_blank(text):
-            self._keep(text or "", self._column, "is blank; write a text", line, cells)
-        else:
-            self._keep(text, self._column, find_fault(text, self.limits.max_text_characters), line, cells)
-
-    def note(self, column: str | None, fault: str, *, line: int | None = None) -> None:
-        self._keep("", column, fault, line, NO_CELLS)
-
-    def stop(self, fault: str, *, line: int | None = None) -> Never:
-        problem = InputProblem(self.field, f"{self.place(line)} {fault}", self.next_row)
-        raise InvalidDataset(problem.detail, field=self.field, row=problem.row, problems=(problem,))
-
-    def skip_columns(self, names: Sequence[str]) -> None:
-        """Columns beside that of the texts are kept with the rows, so they need names that can be kept.
+        Args:
+            encoding: by which the file was decoded, if a surrogate is a byte that is not of it.
 
         Raises:
-            InvalidDataset: a name holds what no store keeps.
+            DatasetTooLarge: the cap on rows or bytes is exceeded.
+            InvalidDataset: the name of a column cannot be kept.
         """
+        if row.empty == "line":
+            return
+        self._check_names(row.cells)
+        cells, fault, text = self._mend(row.cells), row.fault, read_text(row.cells, self.wanted.text)
+        if fault is None:
+            fault = next(find_faults(row.cells, text, None, self.wanted, encoding), None)
+        if fault is not None:
+            self._keep("", fault.column, fault.detail, row.line, cells)
+        elif not isinstance(text, str) or is_blank(text):
+            self._keep(str(text or ""), self._column, "is blank; write a text", row.line, cells)
+        else:
+            self._keep(text, self._column, find_fault(text, self.limits.max_text_characters), row.line, cells)
+
+    def _check_names(self, names: Iterable[str]) -> None:
+        """Columns beside that of the texts are kept with the rows, so they need names that can be kept."""
         for name in names:
-            if UNSTORABLE.search(name):
-                raise InvalidDataset(
-                    f"the column {show_label(name)} has NUL or half a surrogate pair in its name; rename the column",
-                    field=self.field,
-                )
+            if name not in self._checked:
+                if UNSTORABLE.search(name):
+                    raise InvalidDataset(
+                        f"the column {show_label(name)} has NUL or half a surrogate pair in its name; "
+                        "rename the column",
+                        field=self.field,
+                    )
+                self._checked.add(name)
 
     def _mend(self, cells: Mapping[str, object]) -> Mapping[str, object]:
         """The cells as they can be kept."""
@@ -104,13 +104,16 @@ class TextCollector(RowSink):
         ):
             self._num_mended += 1
             if len(self._first_mended) < MAX_SHOWN:
-                self._first_mended.append(self.next_row)
+                self._first_mended.append(len(self.rows))
         return mended
 
     def _keep(
         self, text: str, column: str | None, fault: str | None, line: int | None, cells: Mapping[str, object]
     ) -> None:
-        self.refuse_if_full()
+        if len(self.rows) >= self.limits.max_rows:
+            raise DatasetTooLarge(
+                f"the dataset has more than {self.limits.max_rows:,} rows; send a sample of it", field=self.field
+            )
         text = replace_unstorable(text)
         packed = self.cells.pack(cells, text)
         if fault is not None:
@@ -122,7 +125,7 @@ class TextCollector(RowSink):
         if self.num_bytes > self.limits.max_kept_bytes:
             raise DatasetTooLarge(
                 f"the rows take more than {self.limits.max_kept_bytes:,} bytes with all their columns, as they are "
-                f"kept; this was found at row {self.next_row:,}; split the file, or leave columns out",
+                f"kept; this was found at row {len(self.rows):,}; split the file, or leave columns out",
                 field=self.field,
             )
         self.rows.append(TextRow(text, fault, packed))

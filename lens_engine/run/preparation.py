@@ -21,7 +21,6 @@ from lens_engine.pricing.estimate import (
     share_of_largest,
 )
 from lens_engine.pricing.prices import Prices, TokenLengths
-from lens_engine.reading.language import warn_of_language
 from lens_engine.result import Splits
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.fit_rows import list_labelled_rows
@@ -34,6 +33,7 @@ from lens_engine.scoring.asking import fit_task, gives_answers_only
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.paid import find_paid_scorer
 from lens_engine.scoring.states import find_states_scorer
+from lens_engine.task.language import warn_of_language
 from lens_engine.task.template import Task
 from lens_engine.types import Phase
 

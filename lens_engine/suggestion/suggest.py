@@ -11,12 +11,8 @@ from lens_engine.errors import InvalidInput
 from lens_engine.metering.cost import Cost
 from lens_engine.presets import PRESETS
 from lens_engine.pricing.estimate import estimate_by_words, measure_pace, share_of_largest
-from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, parse_dataset
-from lens_engine.reading.column_choice import ColumnChoice, choose_columns
-from lens_engine.reading.column_profiles import profile_columns
-from lens_engine.reading.dialect import FoundDialect
-from lens_engine.reading.language import find_language
-from lens_engine.reading.open_table import find_dialect
+from lens_engine.reading import Dialect, Named, ParsedDataset, ParsingLimits, parse_dataset
+from lens_engine.reading.columns import ColumnNames
 from lens_engine.rows.cleaning import join_spellings
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
@@ -28,6 +24,7 @@ from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.combinations import combine_wordings, read_instructions, read_templates
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.instructions import suggest_instructions
+from lens_engine.task.language import find_language
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.silent_words import warn_of_silent
@@ -42,19 +39,19 @@ def suggest(
     scorer: LabelScorer | OpenModel | None = None,
     *,
     test: str | Path | None = None,
-    text_column: str | None = None,
-    label_column: str | None = None,
+    text_column: ColumnNames | None = None,
+    label_column: ColumnNames | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> Suggestion:
     """Look at a file of labelled texts, and suggest columns, label words, templates, instructions and presets.
 
     Args:
-        path: a trusted CSV, JSONL or Parquet file.
+        path: a trusted file, or a folder.
         scorer: the model that measures the cost of each preset, as `open_model` returns it, or any `LabelScorer`; None
             leaves the costs out.
         test: a trusted file of test rows with the same columns; None to hold rows out.
-        text_column, label_column: names of the columns; None to find them.
+        text_column, label_column: names of the columns; None to find them. Texts of several columns are joined.
         delimiter, encoding: of the files; None to find them.
 
     Raises:
@@ -63,12 +60,11 @@ def suggest(
         OSError: the file cannot be read.
     """
     dialect = Dialect(encoding, delimiter)
-    written = find_dialect(Path(path), "dataset", dialect)
-    columns = choose_columns(profile_columns(Path(path), written), text_column, label_column)
-    dataset = _parse(Path(path), columns, "dataset", written)
-    test_rows = None if test is None else _parse(Path(test), columns, "test", dialect).examples
+    dataset = _parse(Path(path), Named(text_column, label_column, may_guess=True), "dataset", dialect)
+    test_rows = None if test is None else _parse(Path(test), Named(*dataset.columns), "test", dialect).examples
     found = suggest_for_rows(dataset.examples, test_rows, with_choice=True)
-    found = replace(found, columns=columns, warnings=(*dataset.warnings, *found.warnings))
+    warnings = (*dataset.warnings, *found.warnings)
+    found = replace(found, columns=dataset.choice, warnings=warnings, num_unlabelled=len(dataset.unlabelled))
     return found if scorer is None else price_suggestion(found, find_scorer(scorer))
 
 
@@ -146,10 +142,9 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer, measure: Measu
     return replace(suggestion, plans=tuple(plans), sample=sample, asked=asked)
 
 
-def _parse(path: Path, columns: ColumnChoice, field: str, dialect: Dialect | FoundDialect) -> ParsedDataset:
-    text, label = columns.text.name, columns.label.name
-    limits = ParsingLimits.of_own_files()
-    return parse_dataset(path, limits, field=field, text_column=text, label_column=label, dialect=dialect)
+def _parse(path: Path, columns: Named, field: str, dialect: Dialect) -> ParsedDataset:
+    limits = replace(ParsingLimits.of_own_files(), skips_unlabelled=True)
+    return parse_dataset(path, limits, field=field, columns=columns, dialect=dialect)
 
 
 def _count_labels(problem: Problem, rare: Collection[str]) -> tuple[LabelCount, ...]:

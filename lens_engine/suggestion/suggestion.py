@@ -6,9 +6,9 @@ from lens_engine.classifier.largest_class import advise_by_words
 from lens_engine.config import LabelOptions, PresetName
 from lens_engine.metering.cost import Cost
 from lens_engine.reading.column_choice import ColumnChoice
-from lens_engine.reading.language import Language
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.paid import Bill, Paid
+from lens_engine.task.language import Language
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import show_count, show_label
 
@@ -53,6 +53,7 @@ class Suggestion:
     largest_class: float | None  #: share of the largest class among the same rows
     language: Language | None
     warnings: tuple[str, ...]  #: of the reading of the file
+    num_unlabelled: int = 0  #: rows with a text and no label, which are kept aside
     sample: Paid | None = None  #: what the measuring of the pace took at a server
     asked: TaskRecord | None = None  #: the task as the model is asked; None without a model
 
@@ -72,7 +73,7 @@ class Suggestion:
     def __repr__(self) -> str:
         where = ""
         if self.columns is not None:
-            text, label = (show_label(column.name) for column in (self.columns.text, self.columns.label))
+            text, label = (show_label(column.name) for column in (self.columns.text, self.columns.label) if column)
             where = f", texts in column {text}, labels in column {label}"
         presets = ", ".join(plan.preset for plan in self.plans if plan.refusal is None) or "none"
         return (

@@ -151,4 +151,6 @@ def rank_labels(counts: Mapping[str, int], *, join_spellings: bool = True) -> li
     spellings: dict[str, Counter[str]] = {}
     for label, rows in counts.items():
         spellings.setdefault(fold_label(label), Counter())[label] = rows
-    return sorted(max(sorted(counts), key=lambda label: counts[label]) for counts in spellings.values())
+    return sorted(
+        max(sorted(counts), key=lambda label: (label.isprintable(), counts[label])) for counts in spellings.values()
+    )

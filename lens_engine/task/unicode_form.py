@@ -12,6 +12,9 @@ from functools import cache
 MAX_MARKS = 30
 """Largest number of combining marks in a row."""
 
+_INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+"""Characters that nobody sees: zero-width ones, and those that turn the direction of writing."""
+
 _NUM_CODE_POINTS = 0x20000
 """All combining marks are in the first two planes of Unicode."""
 _MARKS_BY_DECOMPOSITION = "\u0f73\u0f75\u0f81"
@@ -32,8 +35,14 @@ def canonical_form(text: str) -> str:
 
 
 def fold_label(label: str) -> str:
-    """The label without outer and repeated spaces, case and Unicode form: equal for all spellings of one label."""
-    folded = canonical_form(canonical_form(label).casefold())  # a folded label may lose its form
+    """The label without case, Unicode form, width, invisible characters, and outer and repeated spaces: equal for all
+    spellings of one label.
+    """
+    if label.isascii():
+        return " ".join(label.casefold().split())
+    if not has_long_run(label):
+        label = unicodedata.normalize("NFKC", label)
+    folded = canonical_form(_INVISIBLE.sub("", label).casefold())  # a folded label may lose its form
     return " ".join(folded.split())
 
 

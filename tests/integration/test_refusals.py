@@ -187,10 +187,10 @@ BAD_BODIES: list[tuple[str, object, str, list[str]]] = [
         "bad rows",
         {
             "spec": make_spec(),
-            "examples": [*make_rows(), {"text": "x" * 20_001, "label": "positive"}, {"text": "fine"}, "text"],
+            "examples": [*make_rows(), {"text": "x" * 20_001, "label": "positive"}, {"text": "fine"}, *["text"] * 8],
         },
         "invalid-dataset",
-        ["/examples/60/text", "/examples/61/label", "/examples/62"],
+        ["/examples/60/text", "/examples/61/label", *(f"/examples/{row}" for row in range(62, 70))],
     ),
     (
         "bad row of renamed columns",
@@ -227,26 +227,31 @@ def test_bad_body_is_refused_with_its_place(intake: Intake, sent: object, code: 
 BAD_FILES: list[tuple[str, bytes, bytes | None, Refusal]] = [
     ("empty", b"", None, Refusal("dataset-empty", ("/dataset",))),
     ("one row", write_jsonl(GOOD_ROWS[:1]), None, Refusal("dataset-empty", ("/dataset",))),
-    ("no text column", CSV.replace(b"text", b"entry", 1), None, Refusal("invalid-dataset", ("/dataset/text",))),
+    ("no text column", b"label\npositive\nnegative\n", None, Refusal("invalid-dataset", ("/dataset/text",))),
     (
         "ragged row",
-        CSV + b"some words, and canary-7f3a,positive",
+        CSV + b"".join(b"some, words, and canary-7f3a-%d\n" % number for number in range(10)),
         None,
-        Refusal("invalid-dataset", ("/dataset/rows/60",)),
+        Refusal("invalid-dataset", tuple(f"/dataset/rows/{row}" for row in range(60, 70))),
     ),
     (
         "quote left open",
-        CSV + b'"some words or more canary-7f3a,positive',
+        CSV + b'"some" words or more canary-7f3a,positive\n' * 10,
         None,
-        Refusal("invalid-dataset", ("/dataset/rows/60",)),
+        Refusal("invalid-dataset", tuple(f"/dataset/rows/{row}" for row in range(60, 70))),
     ),
     ("Windows-1251", "text,label\nкот,a\nпес,b\n".encode("cp1251"), None, Refusal("invalid-dataset", ("/dataset",))),
-    ("JSON cut short", JSONL + b'{"text": "can', None, Refusal("invalid-dataset", ("/dataset/rows/60",))),
+    (
+        "JSON cut short",
+        JSONL + b'{"text": "can\n' * 10,
+        None,
+        Refusal("invalid-dataset", tuple(f"/dataset/rows/{row}" for row in range(60, 70))),
+    ),
     (
         "NUL",
-        JSONL + b'{"text": "\\u0000", "label": "positive"}',
+        JSONL + b'{"text": "\\u0000", "label": "positive"}\n' * 10,
         None,
-        Refusal("invalid-dataset", ("/dataset/rows/60/text",)),
+        Refusal("invalid-dataset", tuple(f"/dataset/rows/{row}/text" for row in range(60, 70))),
     ),
     ("gzip", gzip.compress(CSV), None, Refusal("unsupported-media-type", ("/dataset",), 415)),
     ("Parquet", b"PAR1" + bytes(99) + b"PAR1", None, Refusal("unsupported-media-type", ("/dataset",), 415)),
@@ -267,9 +272,12 @@ BAD_FILES: list[tuple[str, bytes, bytes | None, Refusal]] = [
     ("gzip of test rows", CSV, gzip.compress(CSV), Refusal("unsupported-media-type", ("/test",), 415)),
     (
         "bad rows of both files",
-        write_csv([*GOOD_ROWS, ("\0", "positive")]),
-        write_csv([*GOOD_ROWS, ("\0", "positive")]),
-        Refusal("invalid-dataset", ("/dataset/rows/60/text", "/test/rows/60/text")),
+        write_csv([*GOOD_ROWS, *[("\0", "positive")] * 10]),
+        write_csv([*GOOD_ROWS, *[("\0", "positive")] * 10]),
+        Refusal(
+            "invalid-dataset",
+            tuple(f"/{part}/rows/{row}/text" for part in ("dataset", "test") for row in range(60, 70)),
+        ),
     ),
 ]
 
@@ -302,7 +310,7 @@ def list_deleted_open_files() -> set[str]:
 def test_refused_file_too_big_for_memory_leaves_no_file_open(intake: Intake) -> None:
     before = list_deleted_open_files()
     content = CSV + b'"open,positive' + b"\n" * 3 * 2**20
-    intake.assert_refused(intake.send_file(content), Refusal("invalid-dataset", (pointer_to("csv", None),)))
+    intake.assert_refused(intake.send_file(content), Refusal("dataset-too-large", ("/dataset",), 413))
 
     assert list_deleted_open_files() <= before
 

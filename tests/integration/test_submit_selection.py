@@ -212,9 +212,9 @@ def test_columns_are_told_by_their_names_and_the_spec_has_defaults(client: TestC
         client.post("/selections", json={"examples": rows}),
     ):
         assert sent.status_code == 202, sent.text
-        assert sent.json()["warnings"][:2] == [
-            "dataset: column 'Review' is read as the texts: a usual name",
-            "dataset: column 'Label' is read as the labels: named label but for case and spaces",
+        assert sent.json()["warnings"][:1] == [
+            "dataset: read texts from 'Review' (a usual name), "
+            "labels from 'Label' (named label but for case and spaces)",
         ]
         with database.session_scope() as session:
             stored = session.scalars(select(Example).where(Example.dataset_id == sent.json()["dataset_id"])).all()

@@ -61,7 +61,11 @@ CLASSIFY = ["classify", "rows.csv", "--classifier", "note.txt", "--output", "out
 INVALID: list[tuple[str, list[str], str]] = [
     ("no such command", ["chose"], "No such command"),
     ("missing file", ["select", "nope.csv", *TASK, "--preset", "quick"], "error: nope.csv does not exist\n"),
-    ("folder for a file", ["select", "folder", *TASK, "--preset", "quick"], "error: folder is a folder; name a file\n"),
+    (
+        "folder for a file",
+        ["select", "folder", *TASK, "--preset", "quick"],
+        "error: the folder holds nothing; name a file, or a folder of two files",
+    ),
     (
         "file for a folder",
         ["select", "note.txt/rows.csv", *TASK, "--preset", "quick"],

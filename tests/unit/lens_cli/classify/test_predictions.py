@@ -116,7 +116,7 @@ def test_columns_of_the_input_are_kept(written_as: str, bench: Workbench) -> Non
 
     shown = bench.run(paths, text_column=None)
 
-    assert "column 'Kommentar' is read as the texts" in shown
+    assert "read texts from 'Kommentar' (a usual name)" in shown
     assert "read as Windows-1252" in shown
     content = paths.output.read_bytes()
     if written_as == "csv":  # as a spreadsheet of the same place reads it

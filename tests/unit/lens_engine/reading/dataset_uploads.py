@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from lens_engine.reading import InvalidDataset, ParsedDataset, ParsingLimits, parse_dataset, parse_inline
+from lens_engine.reading import InvalidDataset, Named, ParsedDataset, ParsingLimits, parse_dataset, parse_inline
 
 Row = tuple[str | None, str | None]
 Names = tuple[str, str]
@@ -28,8 +28,8 @@ class Uploads:
     def parse(self, content: bytes, limits: ParsingLimits | None = None, names: Names = NAMES) -> ParsedDataset:
         path = self.folder / "upload"
         path.write_bytes(content)
-        limits = replace(limits or ParsingLimits(), takes_parquet=True)
-        return parse_dataset(path, limits, text_column=names[0], label_column=names[1])
+        limits = replace(limits or ParsingLimits(), is_trusted=True)
+        return parse_dataset(path, limits, columns=Named(*names))
 
     def refuse(self, content: bytes, limits: ParsingLimits | None = None) -> InvalidDataset:
         with pytest.raises(InvalidDataset) as refusal:
@@ -42,7 +42,7 @@ class Uploads:
         """Parse rows whose columns have these names."""
         if written_as == "inline":
             items = to_mappings(rows, names)
-            return parse_inline(items, limits or ParsingLimits(), text_column=names[0], label_column=names[1])
+            return parse_inline(items, limits or ParsingLimits(), columns=Named(*names))
         return self.parse(WRITERS[written_as](rows, names), limits, names)
 
     def refuse_rows(self, rows: Sequence[Row], written_as: str, limits: ParsingLimits | None = None) -> InvalidDataset:

@@ -9,13 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading import ParsingLimits, parse_dataset, parse_inline
-from lens_engine.reading.column_choice import choose_columns, find_columns, find_text_column
+from lens_engine.reading import Named, ParsedDataset, ParsingLimits, parse_dataset, parse_inline, read_texts
+from lens_engine.reading.column_choice import ChosenColumn, choose_columns
 from lens_engine.reading.column_profiles import MAX_DISTINCT, ColumnProfile, profile_columns
-from lens_engine.reading.columns import WantedColumns, match_header
-from lens_engine.reading.dialect import FoundDialect
+from lens_engine.reading.shapes import open_table
 
-UTF8 = FoundDialect("utf-8", ",")
+OWN = ParsingLimits.of_own_files()
 
 
 def profile(name: str, values: Sequence[object]) -> ColumnProfile:
@@ -30,6 +29,17 @@ KINDS = profile("sort", ["a", "b", "c"] * 4)
 IDS = profile("id", list(range(12)))
 
 
+def choose(*profiles: ColumnProfile) -> tuple[ChosenColumn, ChosenColumn, tuple[str, ...]]:
+    text, label, possible = choose_columns(profiles)
+    assert label is not None
+    return text, label, possible
+
+
+def profile_file(path: Path) -> list[ColumnProfile]:
+    with open_table(path, OWN, "dataset") as table:
+        return profile_columns(table)
+
+
 @pytest.mark.parametrize(
     ("names", "text", "label"),
     [
@@ -37,52 +47,47 @@ IDS = profile("id", list(range(12)))
         (("Text", "text", "label", "Label"), "text", "label"),
         (("id", " TEXT", "Label"), " TEXT", "Label"),
         (("message", "Category", "class"), "message", "class"),
+        (("Utterance", "Speaker", "Emotion", "Season"), "Utterance", "Emotion"),
+        (("tweet_id", "airline_sentiment", "tweet"), "tweet", "airline_sentiment"),
     ],
 )
 def test_usual_names_are_found(names: Sequence[str], text: str, label: str) -> None:
-    choice = choose_columns([profile(name, ["a", "b"]) for name in names])
-    assert (choice.text.name, choice.label.name) == (text, label)
-    assert set(choice.others) == set(names) - {text, label}
+    found = choose(*(profile(name, ["a", "b"]) for name in names))
+    assert (found[0].name, found[1].name) == (text, label)
 
 
 def test_column_of_another_case_says_why() -> None:
-    choice = choose_columns([profile("Text", ["a"]), profile("label", ["b"])])
-    assert choice.text.reason == "named text but for case and spaces"
-    assert choice.label.reason == "named exactly so"
+    text, label, _ = choose(profile("Text", ["a"]), profile("class", ["b"]))
+    assert (text.reason, label.reason) == ("named text but for case and spaces", "a usual name")
 
 
 def test_unusual_names_are_chosen_by_content_with_the_reason() -> None:
-    choice = choose_columns([IDS, KINDS, TEXTS])
-    assert (choice.text.name, choice.label.name, choice.others) == ("note", "sort", ("id",))
-    assert choice.text.reason == "the longest values, 39 characters on average"
-    assert choice.label.reason == "few distinct values: 3 in 12 rows"
+    text, label, _ = choose(IDS, KINDS, TEXTS)
+    assert (text.name, label.name) == ("note", "sort")
+    assert text.reason == "the longest values, 39 characters on average"
+    assert label.reason == "few distinct values: 3 in 12 rows"
 
 
 def test_column_with_fewer_values_wins_and_the_other_is_mentioned() -> None:
-    choice = choose_columns([profile("channel", list("abcdef") * 2), KINDS, TEXTS])
-    assert choice.label.name == "sort"
-    assert choice.possible_labels == ("channel",)
+    _, label, possible = choose(profile("channel", list("abcdef") * 2), KINDS, TEXTS)
+    assert (label.name, label.is_guessed, possible) == ("sort", True, ("channel",))
 
 
-def test_named_columns_are_kept() -> None:
-    choice = choose_columns([profile("text", ["a"]), profile("label", ["b"]), KINDS, TEXTS], "note", "sort")
-    assert (choice.text.name, choice.label.name) == ("note", "sort")
-    assert choice.label.reason == "you named it"
+@pytest.mark.parametrize("other", [profile("count", [1, 2] * 6), profile("Speaker", ["Ann", "Bob"] * 6)])
+def test_words_are_preferred_to_numbers_and_to_names_of_other_things(other: ColumnProfile) -> None:
+    _, label, possible = choose(other, KINDS, TEXTS)
+    assert (label.name, label.is_guessed, possible) == ("sort", False, (other.name,))
 
 
-def test_column_named_as_text_is_not_the_label() -> None:
-    assert choose_columns([TEXTS, profile("label", ["b"] * 4), KINDS], text="label").label.name == "sort"
-
-
-def test_missing_column_is_refused_with_those_found() -> None:
-    with pytest.raises(InvalidDataset, match="no column 'nope'; columns found: 'note', 'sort'"):
-        choose_columns([TEXTS, KINDS], text="nope")
+def test_usual_name_of_what_cannot_be_labels_is_passed_over() -> None:
+    _, label, _ = choose(profile("type", ["post"] * 12), KINDS, TEXTS)
+    assert label.name == "sort"
 
 
 @pytest.mark.parametrize("values", [["a"] * 12, list(range(12)), [1.5, 2.5] * 6])
 def test_table_without_labels_is_refused(values: list[object]) -> None:
     with pytest.raises(InvalidDataset, match="no column looks like labels"):
-        choose_columns([TEXTS, profile("other", values)])
+        choose(TEXTS, profile("other", values))
 
 
 ROWS = [{"Message": f"words {number}", "stars": number % 3} for number in range(9)]
@@ -100,7 +105,7 @@ def write(path: Path, kind: str) -> Path:
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_every_format_has_the_same_profiles(tmp_path: Path, kind: str) -> None:
-    message, stars = profile_columns(write(tmp_path / "rows", kind), UTF8)
+    message, stars = profile_file(write(tmp_path / "rows", kind))
     assert (message.name, message.num_values, message.num_distinct, message.mean_characters) == ("Message", 9, 9, 7)
     assert (stars.name, stars.num_values, stars.distinct) == ("stars", 9, {"0", "1", "2"})
 
@@ -113,13 +118,13 @@ def test_damaged_file_is_not_one_without_texts(tmp_path: Path, place: slice) -> 
     content[place] = bytes(400)
     path.write_bytes(content)
     with pytest.raises(InvalidDataset, match="the Parquet file is damaged"):
-        find_text_column(path, None, None, UTF8)
+        read_texts(path, OWN)
 
 
 def test_lines_that_are_no_objects_are_not_a_file_without_texts(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text("{'note': 'Sunny'}\n" * 3)
-    with pytest.raises(InvalidDataset, match="no line of the file is a JSON object"):
-        find_text_column(tmp_path / "rows", None, None, UTF8)
+    with pytest.raises(InvalidDataset, match="the file is not valid JSON: Expecting property name"):
+        read_texts(tmp_path / "rows", OWN)
 
 
 def test_distinct_values_are_not_counted_without_bound() -> None:
@@ -130,7 +135,7 @@ def test_distinct_values_are_not_counted_without_bound() -> None:
 
 def test_columns_without_readable_values_are_named_too(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["a"], "weight": [1.5]}), tmp_path / "rows")
-    assert [(one.name, one.num_values) for one in profile_columns(tmp_path / "rows", UTF8)] == [
+    assert [(one.name, one.num_values) for one in profile_file(tmp_path / "rows")] == [
         ("text", 1),
         ("weight", 0),
     ]
@@ -142,50 +147,39 @@ def test_columns_without_readable_values_are_named_too(tmp_path: Path) -> None:
 )
 def test_usual_names_of_other_languages_are_found(text: str, label: str) -> None:
     hotels = profile("Hotel", ["a", "b", "c"] * 4)
-    choice = choose_columns([hotels, profile(text, ["a", "b"] * 6), profile(label, ["x", "y", "z", "v"] * 3)])
-    assert (choice.text.name, choice.label.name) == (text, label)
+    found = choose(hotels, profile(text, ["a", "b"] * 6), profile(label, ["x", "y", "z", "v"] * 3))
+    assert (found[0].name, found[1].name) == (text, label)
 
 
 def test_spellings_of_a_label_count_once() -> None:
-    kinds = profile("sort", ["a", "A ", "b", " B"] * 2)
+    kinds = profile("sort", ["a", "A ", "b", " B", "Ａ", "b\u200b"] * 2)
     assert kinds.num_distinct == 2
-    assert choose_columns([profile("shop", list("abcd") * 2), kinds, TEXTS]).label.name == "sort"
+    assert choose(profile("shop", list("abcd") * 2), kinds, TEXTS)[1].name == "sort"
 
 
-def test_named_columns_are_taken_without_a_look_at_the_rows(tmp_path: Path) -> None:
-    (tmp_path / "rows").write_text("text,label,other\na,x,1\nb,y,2\n")
-    choice = find_columns(tmp_path / "rows", None, None, UTF8)
-    assert (choice.text.name, choice.label.name, choice.notes()) == ("text", "label", [])
+def parse(path: Path, *named: str | None) -> ParsedDataset:
+    return parse_dataset(path, OWN, columns=Named(*named))
 
 
 def test_columns_that_were_found_are_said(tmp_path: Path) -> None:
-    choice = find_columns(write(tmp_path / "rows", "csv"), None, None, UTF8)
-    assert choice.notes() == [
-        "column 'Message' is read as the texts: a usual name",
-        "column 'stars' is read as the labels: few distinct values: 3 in 9 rows",
-    ]
+    found = parse(write(tmp_path / "rows", "csv"))
+    assert found.warnings[0] == "read texts from 'Message' (a usual name), labels from 'stars' (a usual name)"
 
 
 def test_labels_that_could_be_in_two_columns_are_refused(tmp_path: Path) -> None:
-    rows = "".join(f"some words {number},{number % 3},{number % 2}\n" for number in range(12))
+    rows = "".join(f"some words {number},{'abc'[number % 3]},{'xy'[number % 2]}\n" for number in range(12))
     (tmp_path / "rows").write_text("note,sort,shop\n" + rows)
-    with pytest.raises(InvalidDataset, match=r"labels: 'shop', 'sort'; name the column to read \(label_column\)"):
-        find_columns(tmp_path / "rows", None, None, UTF8)
-    assert find_columns(tmp_path / "rows", None, "sort", UTF8).label.name == "sort"
+    with pytest.raises(InvalidDataset, match=r"labels: 'sort', 'shop'; name the column to read \(label_column\)"):
+        parse(tmp_path / "rows")
+    assert parse(tmp_path / "rows", None, "sort").columns == ("note", "sort")
 
 
 @pytest.mark.parametrize(
-    ("given", "usual", "found"), [(None, None, "Message"), (None, "stars", "stars"), ("other", None, "other")]
+    ("given", "usual", "found"), [(None, None, "Message"), (None, "stars", "stars"), ("stars", None, "stars")]
 )
 def test_texts_without_labels_are_found(tmp_path: Path, given: str | None, usual: str | None, found: str) -> None:
-    assert find_text_column(write(tmp_path / "rows", "csv"), given, usual, UTF8).name == found
-
-
-def test_row_in_place_of_the_header_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "headless.csv"
-    path.write_text("a fine film,good\na dull film,bad\na good one,good\na bad one,bad\nfine,good\n")
-    with pytest.raises(InvalidDataset, match="looks like a row, not like a header: 'good' is one of the labels"):
-        find_columns(path, None, None, UTF8)
+    path = write(tmp_path / "rows", "csv")
+    assert read_texts(path, OWN, columns=Named(given, usual_text=usual)).text_column == found
 
 
 def test_usual_names_are_enough_to_parse_a_file_or_objects(tmp_path: Path) -> None:
@@ -195,9 +189,8 @@ def test_usual_names_are_enough_to_parse_a_file_or_objects(tmp_path: Path) -> No
     for parsed in (parse_dataset(path, ParsingLimits()), parse_inline(rows[1:], ParsingLimits())):
         assert parsed.columns == ("review", "Label")
         assert {example.text for example in parsed.examples} == {f"text {number}" for number in range(12)}
-        assert parsed.warnings[:2] == (
-            "column 'review' is read as the texts: a usual name",
-            "column 'Label' is read as the labels: named label but for case and spaces",
+        assert parsed.warnings[0] == (
+            "read texts from 'review' (a usual name), labels from 'Label' (named label but for case and spaces)"
         )
 
 
@@ -205,14 +198,11 @@ def test_dates_are_no_labels(tmp_path: Path) -> None:
     rows = "".join(f"2026-11-0{row % 3 + 1},a rather long message of its own {row}\n" for row in range(12))
     (tmp_path / "new.csv").write_text(f"day,message\n{rows}")
     with pytest.raises(InvalidDataset, match="no column looks like labels"):
-        find_columns(tmp_path / "new.csv", None, None, UTF8)
+        parse(tmp_path / "new.csv")
 
 
 @pytest.mark.parametrize("given", ["message", "catégorie", "CATEGORIE "])
-def test_column_that_is_nearly_named_is_proposed(given: str) -> None:
-    profiles = [profile("Message", ["a"]), profile("Categorie", ["b"])]
+def test_column_that_differs_in_case_and_accents_is_meant(tmp_path: Path, given: str) -> None:
+    (tmp_path / "rows").write_text("Message,Categorie,x\na,b,c\nd,e,f\n")
     meant = "Message" if given == "message" else "Categorie"
-    with pytest.raises(InvalidDataset, match=f"did you mean '{meant}'?"):
-        choose_columns(profiles, given, None)
-    with pytest.raises(InvalidDataset, match=rf"name '{meant}' \(text_column, label_column\)"):
-        match_header(["Message", "Categorie", "text"], WantedColumns("text", given), "dataset")
+    assert parse(tmp_path / "rows", "x", given).columns == ("x", meant)

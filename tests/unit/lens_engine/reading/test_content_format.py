@@ -42,11 +42,12 @@ def test_file_name_decides_nothing(tmp_path: Path, name: str, written_as: str) -
         (b"BZh91AY&SY", "bzip2"),
         (b"\x28\xb5\x2f\xfd", "zstandard"),
         (b"PARE....", "encrypted Parquet"),
-        (b"ARROW1\x00\x00", "Arrow"),
         (b"%PDF-1.7", "PDF"),
-        (b'[{"text": "a", "label": "x"}]', "JSONL"),
-        (b' \n [\n{"text": "a", "label": "x"}]', "JSONL"),
-        (codecs.BOM_UTF8 + b"[]", "JSONL"),
+        (b"<?xml version='1.0'?><rows><row>a</row></rows>", "pandas.read_xml"),
+        (b"<!DOCTYPE html><table></table>", "pandas.read_html"),
+        (b"- text: a\n  label: x\n- text: b\n  label: y\n", "yaml.safe_load"),
+        (b"CREATE TABLE rows (text TEXT);", "a dump of a database"),
+        (b"SQLite format 3\x00", "sqlite3 -csv -header FILE"),
         (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "a picture (PNG)"),
         (b"\xff\xd8\xff\xe0\x00\x10JFIF", "a picture (JPEG)"),
         (b"{\\rtf1\\ansi text", "RTF"),
@@ -60,6 +61,14 @@ def test_other_format_is_refused_as_unsupported(uploads: Uploads, content: bytes
     assert isinstance(refusal, UnsupportedDatasetFormat)
     assert refusal.code == "unsupported-media-type"
     assert words in str(refusal)
+
+
+@pytest.mark.parametrize("content", [b"ARROW1\x00\x00", b"\xff\xff\xff\xff\x10", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"])
+def test_what_may_unpack_to_any_size_is_refused_of_strangers(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "upload"
+    path.write_bytes(content)
+    with pytest.raises(UnsupportedDatasetFormat, match="save it as CSV or JSONL"):
+        parse_dataset(path, ParsingLimits())
 
 
 @pytest.mark.parametrize("content", [b"", codecs.BOM_UTF8, b"\n", b" \r\n\t\n", b"\n" * 70_000])

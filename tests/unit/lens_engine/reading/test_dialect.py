@@ -7,10 +7,10 @@ import pytest
 from dataset_uploads import Uploads
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading import BadRows, Dialect, ParsingLimits, parse_dataset
-from lens_engine.reading.dialect import ANY_DIALECT, find_delimiter
-from lens_engine.reading.language import warn_of_language
-from lens_engine.reading.open_table import find_dialect
+from lens_engine.reading import BadRows, Dialect, Named, ParsingLimits, parse_dataset
+from lens_engine.reading.columns import DELIMITERS
+from lens_engine.reading.shapes.quoting import find_delimiter
+from lens_engine.task.language import warn_of_language
 from lens_engine.types import Example
 
 ROWS = [("Das Zimmer war schön; groß, hell", "gut"), ("Zu laut, 3|4 Nächte", "schlecht"), ("Naja…", "gut")]
@@ -42,7 +42,8 @@ def test_dialect_of_a_spreadsheet_is_found_and_said(
     notes = [said, None if name is None else f"the columns are separated by {name}"]
     for warning, note in zip(dataset.warnings, filter(None, notes), strict=True):
         assert warning.startswith(note)
-    assert find_dialect(uploads.folder / "upload", "dataset", ANY_DIALECT).delimiter == delimiter
+    assert dataset.dialect is not None
+    assert dataset.dialect.delimiter == delimiter
 
 
 SENTENCES = {
@@ -85,17 +86,19 @@ def test_other_encoding_is_refused_until_it_is_named(uploads: Uploads, encoding:
     ]
     content = write(",", rows).encode(encoding)
 
-    assert "neither UTF-8 nor in the Latin letters of Windows-1252; name its encoding (encoding)" in str(
-        uploads.refuse(content)
-    )
+    assert f"name that (encoding: {encoding})" in str(uploads.refuse(content))
     dataset = parse_dataset(uploads.folder / "upload", ParsingLimits(), dialect=Dialect(encoding))
     assert [(one.text, one.label) for one in dataset.examples] == rows
     assert dataset.warnings == ()
 
 
 def test_one_bad_byte_in_a_file_of_utf8_is_a_bad_row_and_no_other_encoding(uploads: Uploads) -> None:
-    refusal = uploads.refuse(write(",", ROWS * 9).encode() + b"caf\xe9,gut\n")
+    content = write(",", ROWS * 9).encode()
+    dataset = uploads.parse(content + b"caf\xe9,gut\n")
+    refusal = uploads.refuse(content + b"caf\xe9,gut\n" * 4)
 
+    assert len(dataset.examples) == 27
+    assert dataset.warnings == ("1 row with bytes that are not UTF-8 left out (line 29)",)
     assert isinstance(refusal, BadRows)
     assert refusal.row == 27
     assert "`text` holds bytes that are not UTF-8 at 'caf\ufffd'" in str(refusal)
@@ -110,7 +113,7 @@ def test_named_encoding_and_delimiter_are_taken(uploads: Uploads) -> None:
     uploads.folder.joinpath("upload").write_bytes(b"text,a;label\nbad\xff;x\nb;y\n")
     dialect = Dialect("latin-1", ";")
 
-    dataset = parse_dataset(uploads.folder / "upload", ParsingLimits(), text_column="text,a", dialect=dialect)
+    dataset = parse_dataset(uploads.folder / "upload", ParsingLimits(), columns=Named("text,a"), dialect=dialect)
 
     assert [one.text for one in dataset.examples] == ["badÿ", "b"]
 
@@ -146,7 +149,7 @@ def test_character_that_cannot_separate_is_refused(given: str) -> None:
     ],
 )
 def test_delimiter_is_what_gives_rows_the_width_of_the_header(head: str, delimiter: str) -> None:
-    assert find_delimiter(head) == delimiter
+    assert find_delimiter(head.splitlines(keepends=True), ",", tuple(DELIMITERS)) == delimiter
 
 
 def test_a_tenth_of_the_rows_may_lack_text_or_label(uploads: Uploads) -> None:
@@ -155,7 +158,7 @@ def test_a_tenth_of_the_rows_may_lack_text_or_label(uploads: Uploads) -> None:
 
     dataset = uploads.parse_rows([*rows[:9], gaps[0], *rows[9:], gaps[1]], "csv")
     assert [one.row for one in dataset.examples] == [*range(9), *range(10, 19)]
-    assert dataset.warnings == ("1 row without a label left out (line 11)", "1 row without a text left out (line 21)")
+    assert dataset.warnings == ("1 row without a label kept aside (line 11)", "1 row without a text left out (line 21)")
     refusal = uploads.refuse_rows([*rows, *gaps, gaps[0]], "csv")
     assert str(refusal).startswith("3 rows cannot be used; the first: row 18 (line 20): `label` is empty")
 
@@ -166,7 +169,7 @@ def test_rows_left_out_are_named_up_to_ten(uploads: Uploads) -> None:
     (warning,) = uploads.parse_rows(rows, "jsonl").warnings
 
     assert warning == (
-        "15 rows without a label left out (line 1, line 11, line 21, line 31, line 41, line 51, line 61, line 71, "
+        "15 rows without a label kept aside (line 1, line 11, line 21, line 31, line 41, line 51, line 61, line 71, "
         "line 81, line 91 and 5 more)"
     )
 

@@ -10,6 +10,7 @@ from lens_engine.reading import (
     DatasetEmpty,
     DatasetTooLarge,
     InvalidDataset,
+    Named,
     ParsingLimits,
     parse_dataset,
     parse_inline,
@@ -60,7 +61,7 @@ def test_same_rows_have_one_digest_in_all_formats(uploads: Uploads) -> None:
 def test_open_file_is_read_as_its_path_and_stays_open(tmp_path: Path, written_as: str) -> None:
     path = tmp_path / "upload"
     path.write_bytes(WRITERS[written_as](GOOD))
-    limits = ParsingLimits(max_bytes=path.stat().st_size, takes_parquet=True)
+    limits = ParsingLimits(max_bytes=path.stat().st_size, is_trusted=True)
 
     with path.open("rb") as file:
         dataset = parse_dataset(file, limits)
@@ -189,7 +190,7 @@ def test_columns_may_have_other_names_which_a_refusal_names(uploads: Uploads, wr
 
 def test_one_column_for_text_and_label_is_refused() -> None:
     with pytest.raises(InvalidDataset, match="'a' cannot hold both texts and labels") as refusal:
-        parse_inline([{"a": "x"}], ParsingLimits(), text_column="a", label_column="a")
+        parse_inline([{"a": "x"}], ParsingLimits(), columns=Named("a", "a"))
 
     assert refusal.value.field == "label_column"
 

@@ -37,7 +37,16 @@ def test_endless_other_keys_are_taken_and_ten_named(uploads: Uploads) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "label"), [("0", "0"), ("-7", "-7"), ('"007"', "007"), ("12345678901234567890", "12345678901234567890")]
+    ("written", "label"),
+    [
+        ("0", "0"),
+        ("-7", "-7"),
+        ("3.0", "3"),
+        ("true", "true"),
+        ('["x"]', "x"),
+        ('"007"', "007"),
+        ("12345678901234567890", "12345678901234567890"),
+    ],
 )
 def test_whole_number_as_label_becomes_its_digits(uploads: Uploads, written: str, label: str) -> None:
     assert uploads.parse(GOOD + f'{{"text": "a", "label": {written}}}'.encode()).examples[2].label == label
@@ -46,9 +55,9 @@ def test_whole_number_as_label_becomes_its_digits(uploads: Uploads, written: str
 @pytest.mark.parametrize(
     ("line", "column", "words"),
     [
-        (b'{"text": "a", "label": true}', "label", "is true or false, not a string; put it in quotes"),
-        (b'{"text": "a", "label": 1.0}', "label", "is a number"),
-        (b'{"text": "a", "label": ["x"]}', "label", "is a list"),
+        (b'{"text": "a", "label": 1.5}', "label", "is a number"),
+        (b'{"text": "a", "label": [[1, 2, "x"]]}', "label", "marks parts of the text, as for entities"),
+        (b'{"text": true, "label": "x"}', "text", "is true or false, not a string; put it in quotes"),
         (b'{"text": "a", "label": {"x": 1}}', "label", "is an object"),
         (b'{"text": "a", "label": %b}' % (b"9" * 201), "label", "200 characters"),
         (b'{"text": 1, "label": "x"}', "text", "is a number"),
@@ -57,12 +66,13 @@ def test_whole_number_as_label_becomes_its_digits(uploads: Uploads, written: str
         (b"{}", None, "keys found: none"),
         (b'{"text": "\\ud800", "label": "x"}', "text", "surrogate"),
         (b'{"text": "a", "label": "\\udc00"}', "label", "surrogate"),
-        (b'{"text": NaN, "label": "x"}', None, "holds NaN"),
-        (b'{"text": "a", "label": "x", "score": -Infinity}', None, "holds -Infinity"),
+        (b'{"text": NaN, "label": "x"}', "text", "is blank"),
+        (b'{"text": "a", "label": NaN}', "label", "is empty"),
         (b'{"text": "a", "label": "x", "meta": {"k": 1, "k": 2}}', None, "has the key 'k' more than once"),
         (b'{"text": "a", "label": %b}' % (b"9" * 5_000), None, "more than 640 digits"),
         (b'{"text": "a", "label": "x", "deep": %b}' % (b"[" * 100_000 + b"]" * 100_000), None, "too deeply"),
-        (b'["a", "x"]', None, "is not a JSON object"),
+        (b'["a", "x"]', None, "has no keys 'text', 'label'; keys found: 'column 1', 'column 2'"),
+        (b'["a"]', None, "is not a JSON object"),
         (b"null", None, "is not a JSON object"),
         (b'{"text": "a", "label": "x"},', None, "is not valid JSON (Extra data at column 28, '…"),
         (b'{"text": "a", "label": "x"', None, "is not valid JSON"),
@@ -96,7 +106,7 @@ def test_escape_pair_becomes_one_character(uploads: Uploads) -> None:
 @pytest.mark.parametrize(
     ("item", "field"),
     [
-        ({"text": "a", "label": True}, "examples.label"),
+        ({"text": "a", "label": 0.5}, "examples.label"),
         ({"text": "a", "label": 10**700}, "examples.label"),
         ({"text": "a", "label": float("nan")}, "examples.label"),
         ({"text": "a", "label": b"x"}, "examples.label"),
@@ -113,9 +123,9 @@ def test_bad_inline_example_is_refused_with_row(item: dict[str, object], field: 
 
 
 def test_all_missing_keys_of_a_line_are_in_one_refusal(uploads: Uploads) -> None:
-    refusal = uploads.refuse(b'{"Text": "a", "Label": "x"}\n')
+    refusal = uploads.refuse(b'{"Texts": "a", "Labels": "x"}\n')
 
     assert str(refusal) == (
-        "row 0 (line 1) has no keys 'text', 'label'; keys found: 'Text', 'Label'; rename them, or name the keys to "
+        "row 0 (line 1) has no keys 'text', 'label'; keys found: 'Texts', 'Labels'; rename them, or name the keys to "
         "read (text_column, label_column)"
     )

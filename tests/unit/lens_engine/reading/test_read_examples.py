@@ -26,10 +26,20 @@ def test_columns_are_those_that_are_named(tmp_path: Path) -> None:
     assert examples == [Example(0, "Sunny", "good"), Example(1, "Rainy", "bad")]
 
 
-def test_columns_are_found_in_another_case_unless_they_are_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", [None, "label", "LABEL", "column 2"])
+def test_columns_are_found_in_another_case_or_by_their_place(tmp_path: Path, named: str | None) -> None:
     path = tmp_path / "reviews.csv"
     path.write_text("Text,LABEL\nSunny,good\nRainy,bad\n")
 
-    assert [example.text for example in read_examples(path)] == ["Sunny", "Rainy"]
-    with pytest.raises(InvalidDataset, match="no column 'label'; columns found"):
-        read_examples(path, label_column="label")
+    assert [example.text for example in read_examples(path, label_column=named)] == ["Sunny", "Rainy"]
+    with pytest.raises(InvalidDataset, match="no column named 'class'; columns found: 'Text', 'LABEL'"):
+        read_examples(path, label_column="class")
+
+
+def test_texts_of_several_columns_are_joined(tmp_path: Path) -> None:
+    path = tmp_path / "articles.csv"
+    path.write_text("title,body,label\nSunny,All day,good\n,Rain,bad\n")
+
+    examples = read_examples(path, text_column=("Title", "body"))
+
+    assert [example.text for example in examples] == ["Sunny\nAll day", "Rain"]

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading import ParsingLimits, ReadTexts, read_texts
+from lens_engine.reading import Named, ParsingLimits, ReadTexts, read_texts
 from lens_engine.task.text_checks import replace_unstorable
 
 
 def read(tmp_path: Path, content: bytes, column: str = "text") -> ReadTexts:
     path = tmp_path / "texts"
     path.write_bytes(content)
-    return read_texts(path, ParsingLimits(), column=column)
+    return read_texts(path, ParsingLimits(), columns=Named(column))
 
 
 def write_lines(*items: dict[str, Any]) -> bytes:

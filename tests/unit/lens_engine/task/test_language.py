@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from lens_engine.reading.language import count_languages
+from lens_engine.task.language import count_languages
 
 TEXTS = ("the parcel has not come yet", "das Paket ist noch nicht gekommen", "where is my money")
 

@@ -1,0 +1,123 @@
+"""Shapes of files: one module for each, a function from what is in a file to a table of named columns.
+
+`open_table` asks them in turn; the first that recognises the content reads it. The name of a file is not looked at.
+
+columnar         Parquet, Arrow, folders of Hugging Face datasets
+workbook         xlsx and ods
+folders          parallel files, texts by label
+foreign          what is not read, with the command that converts it
+json_values      lines, arrays and objects of JSON
+arff             tables of Weka
+text_lines       fastText, Rasa, lines that begin with a label
+delimited        CSV and TSV: records, quoting, header
+tools            exports of a tool, in any of these: annotations, chats
+text_file        a text file, read several times
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from io import BufferedReader
+from pathlib import Path
+
+from lens_engine.reading.dialect import ANY_DIALECT, Dialect
+from lens_engine.reading.encoding import find_encoding
+from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge
+from lens_engine.reading.limits import ParsingLimits
+from lens_engine.reading.shapes.annotations import ANNOTATIONS
+from lens_engine.reading.shapes.arff import read_arff
+from lens_engine.reading.shapes.chats import CHATS
+from lens_engine.reading.shapes.columnar import read_arrow as read_arrow_file
+from lens_engine.reading.shapes.columnar import read_parquet
+from lens_engine.reading.shapes.delimited import read_delimited
+from lens_engine.reading.shapes.folders import read_folder
+from lens_engine.reading.shapes.foreign import OLD_EXCEL, refuse_foreign, refuse_foreign_text, refuse_untrusted
+from lens_engine.reading.shapes.json_values import read_json
+from lens_engine.reading.shapes.text_file import NUM_HEAD_CHARACTERS, TextFile
+from lens_engine.reading.shapes.text_lines import read_fast_text, read_label_lines, read_rasa
+from lens_engine.reading.shapes.tools import adapt
+from lens_engine.reading.shapes.workbook import is_workbook, read_workbook
+from lens_engine.reading.table import Table
+
+Source = Path | BufferedReader
+
+_NUM_SNIFFED_BYTES = 16
+_TEXT_SHAPES = (read_json, read_arff, read_fast_text, read_rasa)
+
+
+@contextmanager
+def open_table(
+    source: Source,
+    limits: ParsingLimits,
+    field: str,
+    dialect: Dialect = ANY_DIALECT,
+    usual: Dialect = ANY_DIALECT,
+    known: tuple[str, ...] = (),
+) -> Iterator[Table]:
+    """Open a file, or a folder, for the block. A file that the caller opened stays open.
+
+    Args:
+        source: the path of the file, or the file, open for reading; it is read from its beginning.
+        dialect: how a text file is written; what it leaves open is found.
+        usual: how earlier files were written; it is taken where the file does not tell.
+        known: names of columns that the caller knows.
+
+    Raises:
+        InvalidDataset: the file is too large, of a format that is not read, or not of its encoding; also from the
+            rows of the table.
+        OSError: the file cannot be read.
+    """
+    if isinstance(source, Path) and source.is_dir() and limits.is_trusted:
+        yield adapt(read_folder(source, limits, field), (*ANNOTATIONS, *CHATS))
+        return
+    with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
+        num_bytes, most = os.fstat(file.fileno()).st_size, limits.max_bytes
+        if num_bytes > most:
+            raise DatasetTooLarge(
+                f"the file has {num_bytes:,} bytes, more than {most:,}; send a sample of it", field=field
+            )
+        table = _read_binary(file, limits, field, known)
+        if table is None:
+            found = find_encoding(file, dialect, usual.encoding, field)
+            text = TextFile(file, found, limits, field, dialect.delimiter, usual.delimiter, known)
+            table = _read_text(text)
+        yield adapt(table, (*ANNOTATIONS, *CHATS))
+
+
+def _read_binary(file: BufferedReader, limits: ParsingLimits, field: str, known: tuple[str, ...]) -> Table | None:
+    file.seek(0)
+    head = file.read(_NUM_SNIFFED_BYTES)
+    for magic, name, read in (
+        (b"PAR1", "a Parquet file", read_parquet),
+        (b"ARROW1", "an Arrow file", read_arrow_file),
+        (b"\xff\xff\xff\xff", "a stream of Arrow", read_arrow_file),
+    ):
+        if head.startswith(magic):
+            if not limits.is_trusted:
+                refuse_untrusted(name, field)
+            return read(file, field)
+    if head.startswith(OLD_EXCEL):
+        if not limits.is_trusted:
+            refuse_untrusted("an old Excel file", field)
+        return read_workbook(file, limits, field, known)
+    if head.startswith(b"PK\x03\x04") and is_workbook(file):
+        return read_workbook(file, limits, field, known)
+    refuse_foreign(head, field)
+    return None
+
+
+def _read_text(file: TextFile) -> Table:
+    """
+    Raises:
+        DatasetEmpty: there are no characters but spaces.
+    """
+    if not file.head.strip() and len(file.head) < NUM_HEAD_CHARACTERS:
+        raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=file.field)
+    found = next(filter(None, (read(file) for read in _TEXT_SHAPES)), None)
+    if found is not None:
+        return found
+    refuse_foreign_text(file.head, file.field)
+    table = read_delimited(file)
+    if len(table.names) == 1 and file.delimiter is None and (lines := read_label_lines(file)) is not None:
+        return lines
+    return table

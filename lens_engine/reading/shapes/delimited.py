@@ -1,0 +1,195 @@
+"""Tables of delimited columns (CSV, TSV), with or without a header."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from lens_engine.errors import InvalidDataset
+from lens_engine.reading.columns import DELIMITERS
+from lens_engine.reading.dialect import show_encoding
+from lens_engine.reading.encoding import UNDECODED
+from lens_engine.reading.errors import DatasetEmpty
+from lens_engine.reading.places import quote_around
+from lens_engine.reading.shapes.header import has_header, name_positions
+from lens_engine.reading.shapes.quoting import SEPARATOR, find_delimiter, find_quoting, is_prose
+from lens_engine.reading.shapes.records import Quoting, Record, Records
+from lens_engine.reading.shapes.text_file import TextFile
+from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
+from lens_engine.reading.usual_names import is_usual
+from lens_engine.task.text_checks import show_names
+from lens_engine.task.wording import show_label
+
+_ENCLOSED = re.compile(r'\A"(.*)"\Z', re.DOTALL)
+"""A name in quotes: a header may have them also where quotes are letters of the texts."""
+_NO_DELIMITER = "\x1f"
+_MOST_RECORDS = 2_000
+"""Number of records by which the header, and a column that takes the rest of wide rows, are found."""
+_NEARLY_ALL = 0.9
+_LEAST_FIT = 0.5
+"""Share of the rows that must be as wide as the first line, for a table of more columns than one."""
+
+
+def read_delimited(file: TextFile) -> Table:
+    """The table of a file of rows, one or more lines each.
+
+    Raises:
+        DatasetEmpty: the file has no row.
+        InvalidDataset: the header cannot be read.
+    """
+    delimiter = file.delimiter or find_delimiter(file.head_lines, file.usual_delimiter or ",", tuple(DELIMITERS))
+    found = find_quoting(file, delimiter)
+    layout = _find_layout(file, delimiter, found.quoting)
+    if file.delimiter is None and layout.is_no_table and is_prose(file.head_lines, delimiter):
+        layout = _find_layout(file, _NO_DELIMITER, found.quoting)
+    notes = [*file.dialect.notes]
+    shown = None if layout.delimiter == _NO_DELIMITER else layout.delimiter
+    if file.delimiter is None and shown in list(DELIMITERS)[1:]:
+        notes.append(f"the columns are separated by {DELIMITERS[shown]}")
+    notes += found.notes
+    dialect = replace(file.dialect, delimiter=shown, notes=(*notes, *layout.describe()))
+    return Table(layout.names, lambda: _read_rows(file, layout), "csv", dialect, has_raw_bytes=True)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the records of a file are rows."""
+
+    delimiter: str
+    quoting: Quoting
+    names: tuple[str, ...]
+    is_header: bool  #: whether the first record is the header
+    rest: int | None  #: place of the column that takes the rest of a row with delimiters in its text
+    fit: float  #: share of the first rows that are as wide as `names`, with what the column takes
+    has_labels: bool  #: whether the values of a column recur as labels do
+
+    @property
+    def is_no_table(self) -> bool:
+        """Whether its columns may be the parts of sentences."""
+        is_named = self.is_header and any(map(is_usual, self.names))
+        return len(self.names) > 1 and not is_named and (self.fit < _LEAST_FIT or not self.has_labels)
+
+    def describe(self) -> Iterator[str]:
+        if not self.is_header:
+            yield f"the first line is a row, so the columns are called {show_names(self.names)}"
+        if self.rest is not None:
+            name = show_label(self.names[self.rest])
+            yield f"delimiters within column {name} are not quoted, and are read as its text"
+
+
+def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
+    records = list(islice(_read_records(file, delimiter, quoting), _MOST_RECORDS))
+    if not records:
+        raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=file.field)
+    first, *others = records
+    if first.fault is not None:
+        raise InvalidDataset(f"the header (line {first.line}) {first.fault.detail}", field=file.field)
+    names = first.fields if quoting.character else [_ENCLOSED.sub(r"\1", name) for name in first.fields]
+    rows = [trim(record.fields, len(names)) for record in others if record.fault is None]
+    wide = [row for row in rows if len(row) == len(names) + 1]
+    if rows and len(wide) >= _NEARLY_ALL * len(rows) and all(row[0].isdigit() for row in wide):
+        names = ["", *names]  # R writes the numbers of rows without a name
+    fitting = [row for row in rows if len(row) == len(names)]
+    is_header = has_header(names, fitting, file.known)
+    rest = _find_rest(len(names), rows if is_header else [names, *rows])
+    num_fitting = len(fitting) if rest is None else sum(len(row) >= len(names) for row in rows)
+    if is_header:
+        _check_header(names, file)
+    fit = num_fitting / len(rows) if rows else 1.0
+    shown = tuple(names) if is_header else name_positions(len(names))
+    has_labels = any(_are_labels(Counter(values)) for values in zip(*fitting, strict=True))
+    return _Layout(delimiter, quoting, shown, is_header, rest, fit, has_labels)
+
+
+def _are_labels(counts: Counter[str]) -> bool:
+    return len(counts) > 1 and 2 * len(counts) <= counts.total()
+
+
+def _find_rest(width: int, rows: Sequence[Sequence[str]]) -> int | None:
+    """The column of texts with unquoted delimiters: without it, wide rows have known labels in the other columns."""
+    wide = [row for row in rows if len(row) > width]
+    if not wide or width < 2:
+        return None
+    best, best_share = None, _NEARLY_ALL
+    for place in range(width):
+        filled = [_leave(place, width, row) for row in rows if len(row) >= width]
+        columns = [Counter(values) for values in zip(*filled, strict=True)]
+        closed = [number for number, one in enumerate(columns) if _are_labels(one)]
+        if not closed or len(closed) < width - 2:
+            continue
+        others = [_leave(place, width, row) for row in wide]
+        share = sum(all(columns[number][row[number]] > 1 for number in closed) for row in others) / len(others)
+        if share >= best_share and (best is None or share > best_share):
+            best, best_share = place, share
+    return best
+
+
+def _leave(place: int, width: int, row: Sequence[str]) -> Sequence[str]:
+    """A row without the column that takes the rest."""
+    return [*row[:place], *row[len(row) - (width - place - 1) :]]
+
+
+def trim(fields: list[str], width: int) -> list[str]:
+    """The fields of a row without empty ones beyond the last column."""
+    while len(fields) > width and not fields[-1].strip():
+        fields = fields[:-1]
+    return fields
+
+
+def _read_records(file: TextFile, delimiter: str, quoting: Quoting) -> Iterator[Record]:
+    """The records that are not blank, without a line that tells the delimiter."""
+    for record in Records(file.lines(""), delimiter, quoting, file.limits.max_row_characters):
+        if not record.is_blank and record.fields[:1] != [SEPARATOR]:
+            yield record
+
+
+def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
+    names, delimiter, is_started = layout.names, layout.delimiter, not layout.is_header
+    width, rest, tails = len(names), layout.rest, 0 if layout.rest is None else len(names) - layout.rest - 1
+    for record in Records(file.lines(""), delimiter, layout.quoting, file.limits.max_row_characters):
+        fields = record.fields
+        if not is_started or fields[:1] == [SEPARATOR]:
+            is_started = is_started or not (record.is_blank or fields[:1] == [SEPARATOR])
+            if record.is_blank:
+                yield Row(NO_CELLS, record.line, empty="line")
+        elif record.fault is not None:
+            yield Row(NO_CELLS, record.line, record.fault)
+        elif not fields or not any(map(str.strip, fields)):
+            yield Row(dict(zip(names, fields, strict=False)), record.line, empty="fields" if fields else "line")
+        else:
+            if len(fields) > width:
+                fields = trim(fields, width)
+            if len(fields) > width and rest is not None:
+                end = len(fields) - tails
+                fields = [*fields[:rest], delimiter.join(fields[rest:end]), *fields[end:]]
+            if len(fields) == width:
+                yield Row(dict(zip(names, fields, strict=True)), record.line)
+            else:
+                yield Row(NO_CELLS, record.line, _describe_width(record, width, layout.quoting))
+
+
+def _describe_width(record: Record, wanted: int, quoting: Quoting) -> Fault:
+    beginning = quote_around("".join(record.lines), 0)
+    remedy = (
+        "put quotes round a text with the delimiter or a line break in it"
+        if quoting.character
+        else "quotes are read as letters here, because some are never closed: close these, and write a quote in a "
+        "quoted text twice"
+    )
+    fields = f"has {len(record.fields):,} fields where the header has {wanted:,}"
+    return Fault("of another width than the header", f"{fields}; {remedy}; the row begins {beginning}")
+
+
+def _check_header(header: Sequence[str], file: TextFile) -> None:
+    """
+    Raises:
+        InvalidDataset: the header is not of this encoding.
+    """
+    for name in header:
+        if broken := UNDECODED.search(name):
+            raise InvalidDataset(
+                f"the header holds bytes that are not {show_encoding(file.dialect.encoding)} at "
+                f"{quote_around(name, broken.start())}; name the file's encoding (encoding), or save it as UTF-8",
+                field=file.field,
+            )

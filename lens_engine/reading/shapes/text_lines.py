@@ -1,0 +1,82 @@
+"""Texts whose lines begin with a label: fastText, lines such as `LABEL text`, and intents of Rasa."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from lens_engine.reading.shapes.text_file import TextFile
+from lens_engine.reading.table import Row, Table
+
+_FAST_TEXT = re.compile(r"((?:__label__\S+\s+)+)(.*)|(.*?)((?:\s+__label__\S+)+)")
+_LABEL_LINE = re.compile(r"([A-Z][A-Z0-9_/&-]*(?::[\w-]+)?|\d{1,3}|\w+:\w+|[a-z][\w-]*):?\s+(\S.*)")
+_FEWEST_LINES = 10
+_LINES_A_LABEL = 4
+"""Lines for each distinct first word, on average, from which on first words are labels."""
+_LEAST_CAPITALS = 0.5
+
+_INTENT = re.compile(r"-?\s*intent\s*:\s*[\"']?([^\"'#\s][^\"'#]*?)[\"']?\s*(?:#.*)?|##\s*intent\s*:\s*(.+)")
+_EXAMPLE = re.compile(r"[-*]\s+(\S.*)")
+_ENTITY = re.compile(r"\[([^\]]*)\](?:\([^)]*\)|\{[^}]*\})")
+"""Words that Rasa marks as an entity: `[Berlin](city)`."""
+
+
+def read_fast_text(file: TextFile) -> Table | None:
+    """The table of a file of fastText; None of another file."""
+    first = [line.strip() for line in file.head_lines if line.strip()]
+    if not first or "__label__" not in first[0] or not all(map(_FAST_TEXT.fullmatch, first)):
+        return None
+
+    def read() -> Iterator[Row]:
+        for number, line in file.numbered_lines():
+            found = _FAST_TEXT.fullmatch(line)
+            before, text, text_first, after = found.groups() if found else (None, line, None, None)
+            labels = [one.removeprefix("__label__") for one in (before or after or "").split()]
+            yield Row({"text": text if before or not found else text_first, "label": labels}, number)
+
+    return _make_table(read, "a file of fastText", file)
+
+
+def read_label_lines(file: TextFile) -> Table | None:
+    """The table of lines that begin with a label, one of few words; None of other lines."""
+    lines = [line.strip() for line in file.head_lines if line.strip()]
+    found = [match for match in map(_LABEL_LINE.fullmatch, lines) if match]
+    labels = Counter(match[1] for match in found)
+    if len(lines) < _FEWEST_LINES or len(found) < len(lines) or min(labels.values()) < 2 or len(labels) < 2:
+        return None
+    is_plain = all(label.isalpha() and not label.isupper() for label in labels)
+    capitals = sum(match[2][0].isupper() for match in found)
+    if len(lines) < _LINES_A_LABEL * len(labels) or (is_plain and capitals < _LEAST_CAPITALS * len(found)):
+        return None  # sentences, many of which begin with the same words
+
+    def read() -> Iterator[Row]:
+        for number, line in file.numbered_lines():
+            match = _LABEL_LINE.fullmatch(line)
+            yield Row({"text": match[2], "label": match[1]} if match else {"text": line}, number)
+
+    return _make_table(read, "lines that begin with their labels", file)
+
+
+def read_rasa(file: TextFile) -> Table | None:
+    """The table of training data of Rasa, in YAML or Markdown; None of another file."""
+    lines = [line.strip() for line in file.head_lines if line.strip() and not line.lstrip().startswith("#  ")]
+    starts = [line for line in lines if _INTENT.fullmatch(line)]
+    if not starts or not ("nlu:" in lines or any(line.startswith("## intent:") for line in lines)):
+        return None
+
+    def read() -> Iterator[Row]:
+        intent: str | None = None
+        for number, line in file.numbered_lines():
+            if found := _INTENT.fullmatch(line):
+                intent = (found[1] or found[2]).strip()
+            elif re.match(r"-?\s*(?:synonym|regex|lookup|rule|story)\s*:|##", line):
+                intent = None
+            elif intent is not None and (example := _EXAMPLE.fullmatch(line)):
+                yield Row(
+                    {"text": _ENTITY.sub(r"\1", example[1].removeprefix("text:").strip()), "label": intent}, number
+                )
+
+    return _make_table(read, "training data of Rasa", file)
+
+
+def _make_table(read: Callable[[], Iterator[Row]], kind: str, file: TextFile) -> Table:
+    return Table(("text", "label"), read, "text", file.dialect, kind, "text", "label", has_raw_bytes=True)

@@ -1,0 +1,304 @@
+"""Every shape of file gives the same rows, and says in one line what it took for texts and labels."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from written_shapes import LABELS, ROWS, SHAPES, array, label_studio, lines, ods, xlsx, zipped
+
+from lens_engine.errors import InvalidDataset
+from lens_engine.reading import DatasetTooLarge, Named, ParsedDataset, ParsingLimits, parse_dataset, read_texts
+
+OWN = ParsingLimits.of_own_files()
+
+
+def read(folder: Path, content: bytes, limits: ParsingLimits = OWN, *named: Any) -> ParsedDataset:
+    path = folder / "upload"
+    path.write_bytes(content)
+    return parse_dataset(path, limits, columns=Named(*named))
+
+
+def label_of(written: str, label: str) -> str:
+    return f"{label.upper()}:x" if written == "lines that begin with labels" else label
+
+
+@pytest.mark.parametrize("written", SHAPES)
+def test_every_shape_gives_the_same_rows(tmp_path: Path, written: str) -> None:
+    found = read(tmp_path, SHAPES[written](ROWS))
+    rows = [(text, label_of(written, label)) for text, label in ROWS]
+    assert sorted((one.text, one.label) for one in found.examples) == sorted(rows)
+
+
+@pytest.mark.parametrize("written", SHAPES)
+def test_texts_of_every_shape_are_read_without_labels_too(tmp_path: Path, written: str) -> None:
+    (tmp_path / "upload").write_bytes(SHAPES[written](ROWS))
+    found = read_texts(tmp_path / "upload", OWN)
+    assert {text for text, _ in ROWS} <= {row.text for row in found.rows if row.fault is None}
+
+
+PLAIN = {
+    "csv",
+    "jsonl",
+    "parquet",
+    "json array",
+    "json array in one line",
+    "objects one after another",
+    "lists of one",
+    "Doccano",
+}
+PLAIN |= {"Arrow stream", "Arrow file"}
+
+
+SAID = ("read ", "the file is read as", "the fields are", "each ", "the rows of", "rows of", "delimiters within")
+
+
+@pytest.mark.parametrize("written", [one for one in SHAPES if one not in PLAIN])
+def test_one_line_says_what_was_taken(tmp_path: Path, written: str) -> None:
+    said = read(tmp_path, SHAPES[written](ROWS)).warnings
+    about = [one for one in said if one.startswith(SAID)]
+    assert len(about) >= 1
+
+
+@pytest.mark.parametrize("written", SHAPES)
+def test_cut_file_of_every_shape_is_refused_or_read(tmp_path: Path, written: str) -> None:
+    content = SHAPES[written](ROWS)
+    for end in range(1, len(content), max(len(content) // 12, 1)):
+        try:
+            found = read(tmp_path, content[:end])
+        except InvalidDataset:
+            continue
+        assert {one.label for one in found.examples} <= {label_of(written, label) for label in LABELS} | {""} or found
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [(True, "true"), (1.0, "1"), (7, "7"), (["x"], "x"), ("['x']", "x"), ('["x"]', "x"), ("[x]", "[x]")],
+)
+def test_value_of_a_label_is_read_as_one(tmp_path: Path, value: object, label: str) -> None:
+    found = read(tmp_path, lines([{"text": f"text {number}", "label": value} for number in range(3)]))
+    assert {one.label for one in found.examples} == {label}
+
+
+def unlabelled(values: list[object], **more: Any) -> bytes:
+    return lines([{"text": f"text {number}", "label": value, **more} for number, value in enumerate(values)])
+
+
+@pytest.mark.parametrize("empty", [None, "", " ", float("nan"), -1, "-1", []])
+def test_rows_without_a_label_are_kept_aside_at_any_share_if_asked(tmp_path: Path, empty: object) -> None:
+    values = [empty if number % 2 else number // 2 % 3 for number in range(40)]
+    limits = ParsingLimits(skips_unlabelled=True)
+    found = read(tmp_path, unlabelled(values), limits)
+    assert [one.label for one in found.examples] == [str(value) for value in values[::2]]
+    assert [(one.row, one.text) for one in found.unlabelled] == [(row, f"text {row}") for row in range(1, 40, 2)]
+    assert any(warning.startswith("20 rows without a label kept aside (line 2,") for warning in found.warnings)
+    with pytest.raises(InvalidDataset, match=r"rows\.unlabelled to skip"):
+        read(tmp_path, unlabelled(values))
+
+
+@pytest.mark.parametrize("others", [["0", "1"], ["1", "-2"], ["1"]])
+def test_minus_one_beside_few_or_negative_numbers_is_a_label(tmp_path: Path, others: list[str]) -> None:
+    values: list[object] = ["-1", *others] * 12
+    found = read(tmp_path, unlabelled(values))
+    assert {one.label for one in found.examples} == {"-1", *others}
+    assert not found.unlabelled
+    assert any("-1 is read as a label" in warning for warning in found.warnings) == ("-2" not in others)
+
+
+@pytest.mark.parametrize("separator", ["|", ";", ", "])
+def test_values_that_are_lists_of_labels_are_refused_as_such(tmp_path: Path, separator: str) -> None:
+    values: list[object] = ["billing", "delivery", f"billing{separator}urgent", f"delivery{separator}urgent"] * 10
+    with pytest.raises(
+        InvalidDataset, match=r"20 rows of 40 have several labels in the column 'label'.*'label: urgent'"
+    ):
+        read(tmp_path, unlabelled(values))
+    found = read(tmp_path, unlabelled(values), OWN, None, "label: urgent")
+    assert [one.label for one in found.examples[:4]] == ["not urgent", "not urgent", "urgent", "urgent"]
+
+
+def test_rows_with_lists_of_labels_are_refused_as_such(tmp_path: Path) -> None:
+    values: list[object] = [["billing"], ["delivery", "urgent"], [], ["urgent"]] * 10
+    with pytest.raises(InvalidDataset, match=r"10 rows of 40 have several labels"):
+        read(tmp_path, unlabelled(values))
+    found = read(tmp_path, unlabelled(values), OWN, "text", "label: urgent")
+    assert [one.label for one in found.examples[:4]] == ["not urgent", "urgent", "not urgent", "urgent"]
+
+
+@pytest.mark.parametrize(
+    "labels", [["user|login", "pay|bill", "x"], ["Sci/Tech", "Sports"], ["food, drinks", "rooms, beds"]]
+)
+def test_label_with_a_delimiter_stays_one(tmp_path: Path, labels: list[str]) -> None:
+    found = read(tmp_path, unlabelled([*labels] * 10))
+    assert {one.label for one in found.examples} == set(labels)
+
+
+def test_flags_of_which_rows_have_several_are_refused_with_each(tmp_path: Path) -> None:
+    rows = [f"some text {number},{number % 2},{number % 3 % 2},{number % 5 % 2}" for number in range(30)]
+    content = "\n".join(["body,toxic,insult,threat", *rows]).encode()
+    with pytest.raises(InvalidDataset, match="rows may have several labels: of 'toxic', 'insult', 'threat'"):
+        read(tmp_path, content)
+    assert read(tmp_path, content, OWN, None, "toxic").columns == ("body", "toxic")
+
+
+@pytest.mark.parametrize(
+    "more", [{"tags": ["a", "b"]}, {"spans": [{"start": 1}, {"start": 2}]}, {"meta": {"k": [[1], [2]]}}]
+)
+def test_only_object_of_a_file_is_a_row_if_it_has_a_text(tmp_path: Path, more: dict[str, Any]) -> None:
+    (tmp_path / "upload").write_text(json.dumps({"text": "Sunny", **more}))
+    assert [row.text for row in read_texts(tmp_path / "upload", OWN).rows] == ["Sunny"]
+
+
+def test_nested_values_have_dotted_names(tmp_path: Path) -> None:
+    items = [{"fields": {"note": f"some words {n}"}, "meta": {"sort": "ab"[n % 2], "id": n}} for n in range(12)]
+    assert read(tmp_path, lines(items)).columns == ("fields.note", "meta.sort")
+    assert len(read(tmp_path, lines(items), OWN, "fields.note", "meta.sort").examples) == 12
+
+
+def test_annotators_who_differ_give_no_label(tmp_path: Path) -> None:
+    items: list[Any] = label_studio(ROWS)
+    for item in items[:2]:
+        item["annotations"] += [{"result": [{"from_name": "topic", "value": {"choices": ["other"]}}]}]
+    items[2]["annotations"][0]["was_cancelled"] = True
+    found = read(tmp_path, array(items))
+    assert len(found.examples) == 27
+    assert "2 rows whose annotators gave different labels left out" in found.warnings
+
+
+def test_binary_answers_of_prodigy_are_a_label_and_its_opposite(tmp_path: Path) -> None:
+    answers = ["accept", "reject", "ignore"]
+    found = read(
+        tmp_path, lines([{"text": f"text {n}", "label": "billing", "answer": answers[n % 3]} for n in range(12)])
+    )
+    assert [one.label for one in found.examples] == ["billing", "not billing"] * 4
+    assert "4 rows whose answer is 'ignore' left out" in found.warnings
+
+
+def test_list_of_far_more_rows_than_others_is_read_with_a_note(tmp_path: Path) -> None:
+    about = {"intents": [{"name": "billing"}], "utterances": [{"text": text, "intent": label} for text, label in ROWS]}
+    found = read(tmp_path, array(about))
+    assert len(found.examples) == 30
+    assert "the rows of 'utterances' (30 rows) are read, and not those of 'intents' (1 row)" in found.warnings
+
+
+def test_lists_of_several_splits_without_train_are_refused_with_their_names(tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidDataset, match=r"several lists in it may be the rows: 'dev' \(30 rows\), 'test' \(4 rows\)"
+    ):
+        read(tmp_path, array({"dev": list(ROWS), "test": [["x", "y"]] * 4}))
+
+
+def test_object_without_rows_is_refused_with_its_keys(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDataset, match="no list of rows is found in it; keys found: 'name', 'size'"):
+        read(tmp_path, array({"name": "x", "size": {"a": 1}}))
+
+
+def test_words_of_entities_stay_in_texts_of_rasa(tmp_path: Path) -> None:
+    content = b'nlu:\n- intent: trip\n  examples: |\n    - to [Rome](city) by [train]{"entity": "by"}\n    - home\n'
+    assert [one.text for one in read(tmp_path, content).examples] == ["to Rome by train", "home"]
+
+
+@pytest.mark.parametrize("text", ["I like it", "Where is it", "hi there"])
+def test_sentences_are_no_lines_that_begin_with_labels(tmp_path: Path, text: str) -> None:
+    (tmp_path / "upload").write_text("".join(f"{text} {number}\n" for number in range(40)))
+    found = read_texts(tmp_path / "upload", OWN)
+    assert found.rows[0].text.startswith(text)
+
+
+def test_texts_one_a_line_with_commas_are_texts(tmp_path: Path) -> None:
+    texts = [f"Well, number {number}, what{', then' * (number % 4)} is it?" for number in range(40)]
+    (tmp_path / "upload").write_text("\n".join(texts))
+    assert [row.text for row in read_texts(tmp_path / "upload", OWN).rows] == texts
+
+
+def test_folder_of_parallel_files_or_of_texts_by_label_is_read(tmp_path: Path) -> None:
+    pair, texts = tmp_path / "pair", tmp_path / "texts"
+    pair.mkdir()
+    (pair / "train_text.txt").write_text("".join(f"{text}\n" for text, _ in ROWS))
+    (pair / "train_labels.txt").write_text("".join(f"{label}\n" for _, label in ROWS))
+    for number, (text, label) in enumerate(ROWS):
+        (texts / label).mkdir(parents=True, exist_ok=True)
+        (texts / label / f"{number:02}.txt").write_text(text)
+    for folder in (pair, texts):
+        assert sorted((one.text, one.label) for one in parse_dataset(folder, OWN).examples) == sorted(ROWS)
+    (pair / "other.txt").write_text("x")
+    with pytest.raises(InvalidDataset, match=r"the folder holds 'other\.txt', 'train_labels\.txt', 'train_text\.txt'"):
+        parse_dataset(pair, OWN)
+
+
+BOMB = ParsingLimits(max_bytes=2**16, max_rows=100)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (xlsx([("text", "label"), *ROWS * 6]), "more than 100 rows"),
+        (xlsx([("text", "label"), ("x" * 60_000, "y"), *[("x" * 60_000, "y")] * 20]), "repeated too often"),
+        (zipped({"xl/workbook.xml": "<workbook", "xl/worksheets/sheet1.xml": "<"}), "damaged"),
+        (ods([("text", "label"), *ROWS], ' table:number-columns-repeated="9000"'), "cells"),
+        (zipped({"xl/workbook.xml": "x" * 600_000}), "unpacks to more than"),
+        (zipped({"xl/workbook.xml": "x", **{f"xl/worksheets/sheet{n}.xml": "" for n in range(101)}}), "100 sheets"),
+        (zipped({"xl/workbook.xml": "<workbook/>"}), "damaged"),
+    ],
+)
+def test_workbook_that_grows_beyond_the_limits_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    with pytest.raises(InvalidDataset, match=words):
+        read(tmp_path, content, BOMB)
+
+
+def test_json_of_too_many_values_is_refused(tmp_path: Path) -> None:
+    content = json.dumps({"data": [[0] * 50] * 300}).encode()
+    with pytest.raises(DatasetTooLarge, match="more than 10,000 values"):
+        read(tmp_path, content, ParsingLimits(max_rows=100))
+
+
+QUIRKS = {
+    "AG News": (
+        "".join(f'"{n % 3}","Title {n}","{text} (Reuters) ""now"""\n' for n, (text, _) in enumerate(ROWS)),
+        "012",
+    ),
+    "Sentiment140": (
+        "".join(
+            f'"{n % 2 * 4}","{10**9 + n}","Mon Apr 06 22:{n % 5}0:45 PDT 2009","NO_QUERY","u{n}","{text}"\n'
+            for n, (text, _) in enumerate(ROWS)
+        ),
+        "04",
+    ),
+    "SMS spam": (
+        "".join(f'{("ham", "spam")[n % 2]}\t"{text} {n}" he\n' for n, (text, _) in enumerate(ROWS)),
+        ("ham", "spam"),
+    ),
+    "TREC": (
+        "".join(f"{('NUM:dist', 'LOC:city')[n % 2]} {text}\n" for n, (text, _) in enumerate(ROWS)),
+        ("NUM:dist", "LOC:city"),
+    ),
+    "SST of sentences": ("".join(f"{n % 2} {text.lower()}\n" for n, (text, _) in enumerate(ROWS)), "01"),
+    "sep line": ("sep=;\nText;Kategorie\n" + "".join(f"{text};{label}\n" for text, label in ROWS), LABELS),
+    "pipes": ("id|message|team\n" + "".join(f"{n}|{text}|{label}\n" for n, (text, label) in enumerate(ROWS)), LABELS),
+    "reviews": (
+        "".join(
+            json.dumps({"helpful": [2, 3], "reviewText": text, "overall": n % 5 + 1.0}) + "\n"
+            for n, (text, _) in enumerate(ROWS)
+        ),
+        "12345",
+    ),
+    "empty columns": ("v1,v2,,,\r\n" + "".join(f'{label},"{text}",,,\r\n' for text, label in ROWS), LABELS),
+    "survey": (
+        "Timestamp,How was it? Please explain.,Which team?\n"
+        + "".join(f'2024/01/0{n % 9 + 1} 10:00,"{text}",{label}\n' for n, (text, label) in enumerate(ROWS)),
+        LABELS,
+    ),
+    "tabs without a header, UTF-16": ("\ufeff" + "".join(f"{text}\t{label}\n" for text, label in ROWS), LABELS),
+    "rows of Elasticsearch": (
+        json.dumps({"hits": {"hits": [{"_source": {"m": text, "t": one}} for text, one in ROWS]}}),
+        LABELS,
+    ),
+}
+"""Small files with the quirks of public datasets, and their labels."""
+
+
+@pytest.mark.parametrize("name", QUIRKS)
+def test_quirks_of_public_files_are_read(tmp_path: Path, name: str) -> None:
+    content, labels = QUIRKS[name]
+    found = read(tmp_path, content.encode("utf-16-le" if name.endswith("UTF-16") else "utf-8"))
+    assert len(found.examples) == 30
+    assert {one.label for one in found.examples} == set(labels)

@@ -1,0 +1,266 @@
+# ruff: noqa: E501
+"""The same labelled texts in every shape that is read, as bytes."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Sequence
+from typing import Any
+from xml.sax.saxutils import escape
+
+import pyarrow
+from dataset_uploads import write_csv, write_jsonl, write_parquet
+
+LABELS = ("billing", "delivery", "account")
+ROWS = [(f"Message number {number}, and please answer", LABELS[number % 3]) for number in range(30)]
+Rows = Sequence[tuple[str, str]]
+
+
+def lines(items: Sequence[object]) -> bytes:
+    return "".join(f"{json.dumps(item)}\n" for item in items).encode()
+
+
+def array(items: object) -> bytes:
+    return json.dumps(items, indent=1).encode()
+
+
+def xlsx(rows: Sequence[Sequence[str]]) -> bytes:
+    """A workbook of one sheet."""
+    strings = list(dict.fromkeys(cell for row in rows for cell in row))
+    places = {cell: place for place, cell in enumerate(strings)}
+    sheet = "".join(
+        f'<row r="{number}">'
+        + "".join(f'<c r="{chr(65 + place)}{number}" t="s"><v>{places[cell]}</v></c>' for place, cell in enumerate(row))
+        + "</row>"
+        for number, row in enumerate(rows, start=1)
+    )
+    parts = {
+        "[Content_Types].xml": '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
+        "_rels/.rels": _relations(("officeDocument", "xl/workbook.xml")),
+        "xl/workbook.xml": f'<workbook {_MAIN} {_REL}><sheets><sheet name="Rows" sheetId="1" r:id="rId1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": _relations(
+            ("worksheet", "worksheets/sheet1.xml"), ("sharedStrings", "sharedStrings.xml")
+        ),
+        "xl/sharedStrings.xml": f"<sst {_MAIN}>{''.join(f'<si><t>{escape(one)}</t></si>' for one in strings)}</sst>",
+        "xl/worksheets/sheet1.xml": f"<worksheet {_MAIN}><sheetData>{sheet}</sheetData></worksheet>",
+    }
+    return zipped(parts)
+
+
+_MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+_REL = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+
+
+def _relations(*targets: tuple[str, str]) -> str:
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    found = "".join(
+        f'<Relationship Id="rId{number}" Type="{kind}/{name}" Target="{target}"/>'
+        for number, (name, target) in enumerate(targets, start=1)
+    )
+    return (
+        f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{found}</Relationships>'
+    )
+
+
+def ods(rows: Sequence[Sequence[str]], attributes: str = "") -> bytes:
+    """A workbook of OpenDocument of one sheet; every cell has these attributes."""
+    table = "".join(
+        "<table:table-row>"
+        + "".join(
+            f'<table:table-cell office:value-type="string"{attributes}><text:p>{escape(cell)}</text:p></table:table-cell>'
+            for cell in row
+        )
+        + "</table:table-row>"
+        for row in rows
+    )
+    names = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "table", "text")
+    )
+    body = f'<office:body><office:spreadsheet><table:table table:name="Rows">{table}</table:table></office:spreadsheet></office:body>'
+    parts = {
+        "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+        "content.xml": f'<?xml version="1.0"?><office:document-content {names}>{body}</office:document-content>',
+        "styles.xml": f'<?xml version="1.0"?><office:document-styles {names}/>',
+        "META-INF/manifest.xml": '<?xml version="1.0"?><manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>',
+    }
+    return zipped(parts)
+
+
+def zipped(parts: dict[str, str]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def arrow(rows: Rows, new: Callable[..., Any]) -> bytes:
+    table = pyarrow.table({"text": [text for text, _ in rows], "label": [label for _, label in rows]})
+    file = pyarrow.BufferOutputStream()
+    with new(file, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(file.getvalue())
+
+
+def rasa(rows: Rows) -> bytes:
+    by_label = {label: [text for text, one in rows if one == label] for label in dict.fromkeys(one for _, one in rows)}
+    intents = "".join(
+        f"- intent: {label}\n  examples: |\n" + "".join(f"    - {text}\n" for text in texts)
+        for label, texts in by_label.items()
+    )
+    return f'version: "3.1"\nnlu:\n{intents}- synonym: bill\n  examples: |\n    - invoice\n'.encode()
+
+
+def label_studio(rows: Rows) -> list[object]:
+    return [
+        {
+            "id": number,
+            "data": {"text": text},
+            "annotations": [{"result": [{"from_name": "topic", "value": {"choices": [label]}}]}],
+        }
+        for number, (text, label) in enumerate(rows)
+    ]
+
+
+def arff(rows: Rows) -> bytes:
+    data = "".join(f"'{text}',{label}\n" for text, label in rows)
+    return f"% made\n@RELATION rows\n@ATTRIBUTE text string\n@ATTRIBUTE class {{{','.join(LABELS)}}}\n@DATA\n{data}".encode()
+
+
+def flags(rows: Rows) -> bytes:
+    values = ["," + ",".join(str(int(label == one)) for one in LABELS) for _, label in rows]
+    return (
+        f"text,{','.join(LABELS)}\n"
+        + "".join(f'"{text}"{ones}\n' for (text, _), ones in zip(rows, values, strict=True))
+    ).encode()
+
+
+def by_label(rows: Rows) -> dict[str, list[str]]:
+    return {label: [text for text, one in rows if one == label] for label in LABELS}
+
+
+SHAPES: dict[str, Callable[[Rows], bytes]] = {
+    "csv": write_csv,
+    "tsv without a header": lambda rows: "".join(f"{text}\t{label}\n" for text, label in rows).encode(),
+    "csv without a header, label first": lambda rows: "".join(f'{label},"{text}"\n' for text, label in rows).encode(),
+    "semicolons without a header": lambda rows: "".join(f"{text};{label}\n" for text, label in rows).encode(),
+    "unquoted commas, label first": lambda rows: (
+        "label,text\n" + "".join(f"{label},{text}\n" for text, label in rows)
+    ).encode(),
+    "unquoted commas, label last": lambda rows: (
+        "text,label\n" + "".join(f"{text},{label}\n" for text, label in rows)
+    ).encode(),
+    "single quotes": lambda rows: ("label;text\n" + "".join(f"{label};'{text}'\n" for text, label in rows)).encode(),
+    "flags": flags,
+    "jsonl": write_jsonl,
+    "lists a line": lines,
+    "json array": lambda rows: array([{"text": text, "label": label} for text, label in rows]),
+    "json array in one line": lambda rows: json.dumps(
+        [{"text": text, "label": label} for text, label in rows]
+    ).encode(),
+    "json array of pairs": array,
+    "objects one after another": lambda rows: b"\n".join(array({"text": text, "label": label}) for text, label in rows),
+    "data key": lambda rows: array({"version": 1, "data": [{"text": text, "label": label} for text, label in rows]}),
+    "nested rows": lambda rows: array({"rows": [{"row": {"text": text, "label": label}} for text, label in rows]}),
+    "splits": lambda rows: array({"train": list(rows), "test": [["x", "billing"]]}),
+    "columns": lambda rows: array({"text": [text for text, _ in rows], "label": [label for _, label in rows]}),
+    "columns of pandas": lambda rows: array(
+        {
+            "text": {str(n): text for n, (text, _) in enumerate(rows)},
+            "label": {str(n): one for n, (_, one) in enumerate(rows)},
+        }
+    ),
+    "split of pandas": lambda rows: array(
+        {"columns": ["text", "label"], "index": list(range(len(rows))), "data": list(rows)}
+    ),
+    "rows by name": lambda rows: array({str(n): {"text": text, "label": one} for n, (text, one) in enumerate(rows)}),
+    "texts by label": lambda rows: array(by_label(rows)),
+    "labels by text": lambda rows: array(dict(rows)),
+    "lists of one": lambda rows: lines([{"text": text, "label": [label]} for text, label in rows]),
+    "lists of one in csv": lambda rows: (
+        "text,labels\n" + "".join(f'"{text}","[\'{label}\']"\n' for text, label in rows)
+    ).encode(),
+    "Label Studio": lambda rows: array(label_studio(rows)),
+    "Label Studio (JSON-MIN)": lambda rows: array(
+        [
+            {"id": 1, "text": text, "sort": label, "annotator": 1, "annotation_id": 2, "lead_time": 1.5}
+            for text, label in rows
+        ]
+    ),
+    "Label Studio (CSV)": lambda rows: (
+        "annotation_id,annotator,body,sort\n" + "".join(f'1,2,"{text}",{label}\n' for text, label in rows)
+    ).encode(),
+    "Doccano": lambda rows: lines([{"id": 1, "text": text, "label": [label], "Comments": []} for text, label in rows]),
+    "Prodigy (choice)": lambda rows: lines(
+        [{"text": text, "options": [], "accept": [label], "answer": "accept"} for text, label in rows]
+        + [{"text": "unclear", "options": [], "accept": [], "answer": "ignore"}]
+    ),
+    "Argilla": lambda rows: lines(
+        [
+            {"fields": {"text": text}, "responses": {"topic": [{"value": label}, {"value": label}]}}
+            for text, label in rows
+        ]
+    ),
+    "Argilla (flat)": lambda rows: lines([{"text": text, "topic.responses": [label]} for text, label in rows]),
+    "LangSmith": lambda rows: lines(
+        [{"inputs": {"question": text}, "outputs": {"answer": label}} for text, label in rows]
+    ),
+    "spaCy": lambda rows: lines(
+        [{"text": text, "cats": {one: float(one == label) for one in LABELS}} for text, label in rows]
+    ),
+    "spaCy (pairs)": lambda rows: array(
+        [[text, {"cats": {one: one == label for one in LABELS}}] for text, label in rows]
+    ),
+    "OpenAI chat": lambda rows: lines(
+        [
+            {
+                "messages": [
+                    {"role": "system", "content": "Say the topic."},
+                    {"role": "user", "content": text},
+                    {"role": "assistant", "content": label},
+                ]
+            }
+            for text, label in rows
+        ]
+    ),
+    "ShareGPT": lambda rows: array(
+        [{"conversations": [{"from": "human", "value": text}, {"from": "gpt", "value": label}]} for text, label in rows]
+    ),
+    "Gemini": lambda rows: lines(
+        [
+            {"contents": [{"role": "user", "parts": [{"text": text}]}, {"role": "model", "parts": [{"text": label}]}]}
+            for text, label in rows
+        ]
+    ),
+    "Alpaca": lambda rows: array([{"instruction": "Say it.", "input": text, "output": label} for text, label in rows]),
+    "Alpaca without inputs": lambda rows: array(
+        [{"instruction": text, "input": "", "output": label} for text, label in rows]
+    ),
+    "completions": lambda rows: lines(
+        [{"prompt": f"{text}\n\n###\n\n", "completion": f" {label}"} for text, label in rows]
+    ),
+    "promptfoo": lambda rows: (
+        "text,__expected\n" + "".join(f'"{text}",equals: {label}\n' for text, label in rows)
+    ).encode(),
+    "promptfoo (JSON)": lambda rows: array(
+        [{"vars": {"text": text}, "assert": [{"type": "equals", "value": label}]} for text, label in rows]
+    ),
+    "fastText": lambda rows: "".join(f"__label__{label} {text}\n" for text, label in rows).encode(),
+    "fastText, label last": lambda rows: "".join(f"{text} __label__{label}\n" for text, label in rows).encode(),
+    "lines that begin with labels": lambda rows: "".join(
+        f"{label.upper()}:x {text}\n" for text, label in rows
+    ).encode(),
+    "Rasa": rasa,
+    "Rasa (Markdown)": lambda rows: "".join(
+        f"## intent:{label}\n" + "".join(f"- {text}\n" for text in texts) for label, texts in by_label(rows).items()
+    ).encode(),
+    "ARFF": arff,
+    "parquet": write_parquet,
+    "Arrow stream": lambda rows: arrow(rows, pyarrow.ipc.new_stream),
+    "Arrow file": lambda rows: arrow(rows, pyarrow.ipc.new_file),
+    "xlsx": lambda rows: xlsx([("text", "label"), *rows]),
+    "xlsx without a header": xlsx,
+    "xlsx with a title": lambda rows: xlsx([("Tickets of May",), ("text", "label"), *rows]),
+    "ods": lambda rows: ods([("text", "label"), *rows]),
+}
+"""A writer for each."""
