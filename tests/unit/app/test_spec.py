@@ -12,7 +12,7 @@ from lens_engine.task.combinations import Wordings, combine_wordings, read_templ
 from lens_engine.task.template import Task
 from lens_engine.task.verbalizer import Verbalizer
 
-PINNED = (1, "1f5365711feaee44")
+PINNED = (1, "b7c7d472af6aa9ae")
 """SPEC_VERSION, and the digest of the options that a spec of this version may hold."""
 
 
