@@ -62,12 +62,16 @@ class Language:
 
 def count_languages(texts: Sequence[str]) -> Counter[str]:
     """The number of texts in each language, of 200 that are spread over all; with fewer than 400, of the first 200."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    # Its own functions keep it: 75 MiB. Reading it takes half a second, and 30 MiB more.
-    identifier: Any = LanguageIdentifier.from_model_file(MODEL_FILE)  # type: ignore[no-untyped-call]
+    identifier = _read_model()
     sample = texts[:: max(len(texts) // _SAMPLE, 1)][:_SAMPLE]
     return Counter(identifier.classify(text[:_CHARACTERS])[0] for text in sample)
+
+
+def _read_model() -> Any:
+    """The model of py3langid. Its own functions keep it: 75 MiB. Reading it takes half a second, and 30 MiB more."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE)  # type: ignore[no-untyped-call]
 
 
 def find_language(examples: Sequence[Example]) -> Language | None:

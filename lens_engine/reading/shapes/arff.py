@@ -10,7 +10,7 @@ from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"[^\"]*\"|\S+)\s+(.*)", re.IGNORECASE)
-_BEGINNING = re.compile(r"\s*(?:%.*\s+)*@relation\b", re.IGNORECASE)
+_BEGINNING = re.compile(r"\s*+(?:%.*+\s++)*+@relation\b", re.IGNORECASE)
 
 
 def read_arff(file: TextFile) -> Table | None:

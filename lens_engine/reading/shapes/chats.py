@@ -1,13 +1,12 @@
 """Examples for training language models: turns of a chat, instructions with inputs, prompts with completions."""
 
-import re
-
 from lens_engine.reading.shapes.tools import Cells, Labelled, Tool
 
 TURNS = ("messages", "conversations", "contents", "conversation")
 _USERS, _ASSISTANTS = {"user", "human"}, {"assistant", "gpt", "model", "bot", "chatgpt"}
-_SEPARATOR = re.compile(r"(?:\n\s*#+\s*|\s*->\s*|\s*=>\s*|\n\s*)+\Z")
-"""What marks the end of a prompt."""
+_ARROWS = ("->", "=>")
+_MOST_MARKS = 4
+"""Largest number of marks that end a prompt."""
 
 
 def _has_turns(cells: Cells) -> bool:
@@ -46,9 +45,23 @@ def _read_alpaca(cells: Cells) -> Labelled:
     )
 
 
+def _cut_marks(prompt: str) -> str:
+    """A prompt without what marks its end: line breaks, arrows, and lines of `#` alone."""
+    for _ in range(_MOST_MARKS):
+        text = prompt.rstrip()
+        head, line_break, last = text.rpartition("\n")
+        if text.endswith(_ARROWS):
+            prompt = text[:-2]
+        elif line_break and not last.strip().strip("#"):
+            prompt = head
+        else:
+            break
+    return prompt.rstrip()
+
+
 def _read_completion(cells: Cells) -> Labelled:
     prompt, completion = cells["prompt"], cells["completion"]
-    text = _SEPARATOR.sub("", prompt) if isinstance(prompt, str) else prompt
+    text = _cut_marks(prompt) if isinstance(prompt, str) else prompt
     return Labelled(text, {"label": completion.strip() if isinstance(completion, str) else completion})
 
 

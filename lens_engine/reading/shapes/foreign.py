@@ -45,17 +45,17 @@ _MAGIC = {
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 _TEXTS = {
-    re.compile(r"\s*(?:<!doctype html|<html|<table)\b", re.IGNORECASE): _Foreign(
+    re.compile(r"\s*+(?:<!doctype html|<html|<table)\b", re.IGNORECASE): _Foreign(
         "a page of HTML", _PANDAS.format("read_html").replace("(sys.argv[1])", "(sys.argv[1])[0]")
     ),
-    re.compile(r"\s*<\?xml\b|\s*<[A-Za-z][\w:.-]*(?:\s[^<>]*)?>\s*<[A-Za-z]"): _Foreign(
+    re.compile(r"\s*+(?:<\?xml\b|<[A-Za-z][\w:.-]*+(?:\s[^<>]*+)?>\s*+<[A-Za-z])"): _Foreign(
         "XML", _PANDAS.format("read_xml")
     ),
     re.compile(r"(?:---\s*\n|[\w-]+:\s*(?:\n|\S.*\n))?- [\w-]+:\s|---\s*\n[\w-]+:"): _Foreign(
         "YAML",
         "python -c 'import json, sys, yaml; json.dump(yaml.safe_load(open(sys.argv[1])), sys.stdout)' FILE > rows.json",
     ),
-    re.compile(r"\s*(?:--.*\n|/\*.*\n)*\s*(?:CREATE TABLE|INSERT INTO|BEGIN;|DROP TABLE)\b"): _Foreign(
+    re.compile(r"\s*+(?:--.*+\n\s*+|/\*.*+\n\s*+)*+(?:CREATE TABLE|INSERT INTO|BEGIN;|DROP TABLE)\b"): _Foreign(
         "a dump of a database (SQL)", "export the table as CSV from the database"
     ),
 }

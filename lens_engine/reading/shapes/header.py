@@ -13,7 +13,8 @@ _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?%?|\d{1,4}[-./]\d{1,
 """A number or a date: what a header rarely is, and rows often are."""
 _NEARLY_ALL = 0.9
 _LONGEST_LABEL = 100
-_SENTENCE = re.compile(r"\S+\s+\S+.*[.!]\W*|(?:\S+\s+){4}\S.*", re.DOTALL)
+_END_OF_SENTENCE = re.compile(r"[.!]\W*\Z")
+_WORDS_OF_SENTENCE = 5
 
 
 def name_positions(width: int) -> tuple[str, ...]:
@@ -42,8 +43,14 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]], known: Seque
     if any(map(POSITION.fullmatch, known)):
         return False
     if len(first) == 1:
-        return not _SENTENCE.fullmatch(first[0]) or len(first[0]) < mean(map(len, columns[0])) / 2
-    return not any(one.rstrip().endswith((".", "!")) and _SENTENCE.fullmatch(one) for one in first)
+        return not _is_sentence(first[0]) or len(first[0]) < mean(map(len, columns[0])) / 2
+    return not any(one.rstrip().endswith((".", "!")) and _is_sentence(one) for one in first)
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether it has five words, or two and an end."""
+    words = text.split(None, _WORDS_OF_SENTENCE)
+    return len(words) >= _WORDS_OF_SENTENCE or (len(words) > 1 and _END_OF_SENTENCE.search(text[-20:]) is not None)
 
 
 def _is_name_of_numbers(name: str, values: Sequence[str]) -> bool:

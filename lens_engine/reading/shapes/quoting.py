@@ -74,7 +74,7 @@ def find_quoting(file: TextFile, delimiter: str) -> FoundQuoting:
 def _has_single_quotes(file: TextFile, delimiter: str) -> bool:
     """Whether nearly every line after the first has a field in single quotes."""
     edge = re.escape(delimiter)
-    enclosed = re.compile(rf"(?:^|{edge})'.*'(?:{edge}|[\r\n]|$)")
+    enclosed = re.compile(rf"(?:^|{edge})'[^'\r\n]*+(?:'(?!{edge}|[\r\n]|$)[^'\r\n]*+)*+'(?:{edge}|[\r\n]|$)")
     lines = [line for line in file.head_lines[1:] if not line.isspace()]
     return len(lines) > 1 and sum(map(bool, map(enclosed.search, lines))) >= _NEARLY_ALL * len(lines)
 

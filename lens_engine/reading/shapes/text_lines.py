@@ -3,37 +3,52 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.table import Row, Table
 
-_FAST_TEXT = re.compile(r"((?:__label__\S+\s+)+)(.*)|(.*?)((?:\s+__label__\S+)+)")
+_LABEL = "__label__"
 _LABEL_LINE = re.compile(r"([A-Z][A-Z0-9_/&-]*(?::[\w-]+)?|\d{1,3}|\w+:\w+|[a-z][\w-]*):?\s+(\S.*)")
 _FEWEST_LINES = 10
 _LINES_A_LABEL = 4
 """Lines for each distinct first word, on average, from which on first words are labels."""
 _LEAST_CAPITALS = 0.5
 
-_INTENT = re.compile(r"-?\s*intent\s*:\s*[\"']?([^\"'#\s][^\"'#]*?)[\"']?\s*(?:#.*)?|##\s*intent\s*:\s*(.+)")
+_INTENT = re.compile(r"-?\s*intent\s*:\s*[\"']?([^\"'#\s][^\"'#]{0,200}?)[\"']?\s{0,9}(?:#.*)?|##\s*intent\s*:\s*(.+)")
 _EXAMPLE = re.compile(r"[-*]\s+(\S.*)")
-_ENTITY = re.compile(r"\[([^\]]*)\](?:\([^)]*\)|\{[^}]*\})")
+_ENTITY = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\{[^{}]*\})")
 """Words that Rasa marks as an entity: `[Berlin](city)`."""
 
 
 def read_fast_text(file: TextFile) -> Table | None:
     """The table of a file of fastText; None of another file."""
     first = [line.strip() for line in file.head_lines if line.strip()]
-    if not first or "__label__" not in first[0] or not all(map(_FAST_TEXT.fullmatch, first)):
+    if not first or _LABEL not in first[0] or not all(_split_labels(line)[1] for line in first):
         return None
 
     def read() -> Iterator[Row]:
         for number, line in file.numbered_lines():
-            found = _FAST_TEXT.fullmatch(line)
-            before, text, text_first, after = found.groups() if found else (None, line, None, None)
-            labels = [one.removeprefix("__label__") for one in (before or after or "").split()]
-            yield Row({"text": text if before or not found else text_first, "label": labels}, number)
+            text, labels = _split_labels(line)
+            yield Row({"text": text, "label": labels}, number)
 
     return _make_table(read, "a file of fastText", file)
+
+
+def _split_labels(line: str) -> tuple[str, list[str]]:
+    """The text of a line, and the labels before it or, without any, after it."""
+    words = line.split()
+    before = sum(1 for _ in takewhile(_is_label, words))
+    if before:
+        return (line.split(None, before)[before:] or [""])[0], [one.removeprefix(_LABEL) for one in words[:before]]
+    after = sum(1 for _ in takewhile(_is_label, reversed(words)))
+    if not after:
+        return line, []
+    return line.rsplit(None, after)[0], [one.removeprefix(_LABEL) for one in words[-after:]]
+
+
+def _is_label(word: str) -> bool:
+    return word.startswith(_LABEL) and word != _LABEL
 
 
 def read_label_lines(file: TextFile) -> Table | None:

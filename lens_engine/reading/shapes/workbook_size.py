@@ -14,8 +14,8 @@ _GROWTH = 8
 _CELLS_A_ROW = 50
 """Most cells for each row that a dataset may have; a reader makes the whole rectangle, however few are filled."""
 _CHUNK_BYTES = 2**20
-_XLSX_CELL = re.compile(rb'<(?:\w+:)?c\b([^>]*?)\br="([A-Z]{1,3})(\d{1,7})"([^>]*)>(?:\s*<(?:\w+:)?v>(\d+)<)?')
-_ODS_CELL = re.compile(rb"<table:(table-row|table-cell|covered-table-cell)\b([^>]*)>")
+_XLSX_CELL = re.compile(rb'<(?:\w+:)?c\b([^<>]*?)\br="([A-Z]{1,3})(\d{1,7})"([^<>]*)>(?:\s*<(?:\w+:)?v>(\d+)<)?')
+_ODS_CELL = re.compile(rb"<table:(table-row|table-cell|covered-table-cell)\b([^<>]*)>")
 _TIMES = re.compile(rb'number-(?:rows|columns)-repeated="(\d{1,9})"')
 _STRING = re.compile(rb"<(?:\w+:)?si\b.*?</(?:\w+:)?si>", re.DOTALL)
 
