@@ -25,7 +25,7 @@ PRESETS: dict[PresetName, SelectionConfig] = {
             beam_width=4,
             children=4,
             iterations=3,
-            first_permutations=64,
+            first_permutations=112,
             halvings=3,
             forms=FORM_KINDS,
         ),
