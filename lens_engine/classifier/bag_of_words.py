@@ -17,6 +17,7 @@ from pydantic import Field
 from lens_engine.classifier.log_probs import list_blocks, round_numbers
 from lens_engine.classifier.quality import RowFigures, gold_losses
 from lens_engine.classifier.regression import Regression, fit_regression, hold_out
+from lens_engine.plan.spread import spread_evenly
 from lens_engine.task.terms import NUMBER, list_terms
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
@@ -27,8 +28,8 @@ _MOST_TERMS, _MOST_WEIGHTS = 50_000, 400_000
 """Largest size of a bag of words: some 50 bytes a term, 15 bytes a weight."""
 
 _MOST_SCORES, _MOST_ESTIMATE_SCORES = 4_000_000, 1_000_000
-"""Largest number of rows times labels of a fit, and of an estimate. A fit holds five arrays of so many numbers, 32 MiB
-each, and takes some 25 seconds."""
+"""Rows times labels, at most: of a fit, and of an estimate. At this size a fit holds five arrays of 32 MiB each, and
+takes some 25 seconds."""
 
 _MOST_GRID_ROWS = 3_000
 """Largest number of rows on which the strength of L2 is chosen; the regression itself is fitted on more."""
@@ -118,8 +119,7 @@ def fit_bag_of_words(texts: Sequence[str], gold: IndexArray, num_labels: int) ->
     chosen by cross-validated log-loss. Texts without words count as one word each. Where no two rows have a word in
     common, the labels have their shares of the rows.
 
-    Where rows times labels are more than four million, it is fitted on so many rows that they are not, with each
-    label's share of them.
+    Rows times labels are at most four million. A larger dataset is fitted on a sample that has each label's share.
 
     Args:
         texts: labelled texts.
@@ -163,7 +163,7 @@ class WordsEstimate(NamedTuple):
 def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -> WordsEstimate:
     """Cross-validated accuracy of a bag of words on labelled texts, with one strength of L2.
 
-    Where rows times labels are more than a million, so many rows are taken that they are not.
+    Rows times labels are at most one million. Of a larger dataset, a sample is taken.
     """
     places = pick_rows(gold, _MOST_ESTIMATE_SCORES // num_labels)
     own_gold = gold[places]
@@ -172,12 +172,8 @@ def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -
 
 
 def pick_rows(gold: IndexArray, most: int) -> IndexArray:
-    """Places of at most so many rows, ascending: the first rows of each label, with each label's share of all rows."""
-    ranks = np.empty(len(gold))
-    for label in np.unique(gold):
-        own = np.flatnonzero(gold == label)
-        ranks[own] = (np.arange(len(own)) + 0.5) / len(own)
-    return np.sort(np.argsort(ranks, kind="stable")[:most])
+    """Places of at most `most` rows, ascending: the first rows of each label, with each label's share of all rows."""
+    return np.sort(np.argsort(spread_evenly(gold), kind="stable")[:most])
 
 
 def _make_vectorizer(terms: list[str]) -> Any:

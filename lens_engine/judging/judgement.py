@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from lens_engine.classifier.macro_f1 import measure_macro_f1
 from lens_engine.classifier.quality import Accuracy, measure_accuracy
 from lens_engine.metering.meter import Meter
+from lens_engine.plan.spread import spread_evenly
 from lens_engine.result import Spread
-from lens_engine.rows.quotas import spread_evenly
 from lens_engine.scoring.base import Prefix
 from lens_engine.scoring.floors import check_floors, check_true_floors, has_floors
 from lens_engine.task.template import Task

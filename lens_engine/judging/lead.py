@@ -6,15 +6,19 @@ from lens_engine.classifier.macro_f1 import standard_error, value_rows
 from lens_engine.config import Objective, Use
 from lens_engine.judging.judgement import Judgement
 from lens_engine.judging.objective import find_label_biases
-from lens_engine.types import IndexArray
+from lens_engine.types import FloatArray, IndexArray
 
 
-def find_answers(judgement: Judgement, use: Use) -> IndexArray:
-    """`[rows]`, indices of labels: of the likeliest label word or, for probabilities, after biases of these rows."""
-    if use == "prompt":
+def find_answers(judgement: Judgement, biases: FloatArray | None) -> IndexArray:
+    """`[rows]`, indices of labels: of the likeliest label word, after biases `[labels]` (nats) if there are any."""
+    if biases is None:
         return judgement.predictions
-    biased = judgement.label_log_probs.astype(np.float64) + find_label_biases(judgement)
-    return np.asarray(biased.argmax(axis=1))
+    return np.asarray((judgement.label_log_probs.astype(np.float64) + biases).argmax(axis=1))
+
+
+def answer_by_use(judgement: Judgement, use: Use) -> IndexArray:
+    """As `find_answers`; for probabilities with the label biases of these rows."""
+    return find_answers(judgement, find_label_biases(judgement) if use == "probabilities" else None)
 
 
 def leads_by_an_error(answers: IndexArray, others: IndexArray, gold: IndexArray, objective: Objective) -> bool:

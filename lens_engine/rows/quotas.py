@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from lens_engine.config import SelectionConfig
-from lens_engine.types import Example, FloatArray, IndexArray
+from lens_engine.types import Example, IndexArray
 
 T = TypeVar("T")
 
@@ -103,15 +103,3 @@ def take_quotas(items: Iterable[T], quotas: Mapping[str, int], label_of: Callabl
         else:
             rest.append(item)
     return taken, rest
-
-
-def spread_evenly(groups: IndexArray) -> FloatArray:
-    """Sort keys in [0, 1] that spread the rows of each group evenly  # [rows].
-
-    In the order of these keys, every beginning has the groups in proportion.
-    """
-    places = np.empty(len(groups))
-    for group in np.unique(groups):
-        own = np.flatnonzero(groups == group)
-        places[own] = (np.arange(len(own)) + 0.5) / len(own)
-    return places

@@ -18,11 +18,12 @@ import numpy as np
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset, join_faults
+from lens_engine.plan.spread import spread_evenly
 from lens_engine.randomness import make_generator
 from lens_engine.rows.cleaning import CleanRows, clean_problem
 from lens_engine.rows.label_rows import serve_labels
 from lens_engine.rows.problem import Problem
-from lens_engine.rows.quotas import Quotas, count_labels, spread_evenly, take_quotas
+from lens_engine.rows.quotas import Quotas, count_labels, take_quotas
 from lens_engine.rows.split_sizes import LabelCounts, SplitSizes
 from lens_engine.rows.split_warnings import warn_of_splits
 from lens_engine.task.template import Task

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge_pairs
-from lens_engine.judging.lead import find_answers, leads_by_an_error
+from lens_engine.judging.lead import answer_by_use, leads_by_an_error
 from lens_engine.judging.objective import make_objective
 from lens_engine.judging.score import rank_key
 from lens_engine.metering.meter import Meter
@@ -94,7 +94,7 @@ class FormJudge:
         fixed = self.fixed.take(rows.spread_order[: len(judged.gold)])
         return all(
             leads_by_an_error(
-                find_answers(fixed, use), find_answers(judged, use), judged.gold, self.run.config.objective
+                answer_by_use(fixed, use), answer_by_use(judged, use), judged.gold, self.run.config.objective
             )
             for use in self.run.uses
         )

@@ -13,7 +13,7 @@ from lens_engine.classifier.macro_f1 import compare_macro_f1
 from lens_engine.classifier.quality import Quality, compare_hits, measure_accuracy, measure_quality
 from lens_engine.config import Objective, Use
 from lens_engine.judging.judgement import EvaluationRows, Judgement
-from lens_engine.judging.lead import leads_by_an_error
+from lens_engine.judging.lead import find_answers, leads_by_an_error
 from lens_engine.judging.objective import find_label_biases, make_objective
 from lens_engine.judging.rounding import rounding_nats
 from lens_engine.judging.score import Score, measure_lead, rank_key
@@ -182,8 +182,7 @@ class SinglePrompts:
         biases = self._find_biases(log_probs)
         if log_probs is None:
             return Contender(method, permutation, None, biases, tested, form=form)
-        added = biases if use == "probabilities" and biases is not None else np.zeros(1)
-        answers = np.asarray((log_probs.astype(np.float64) + added).argmax(axis=1))
+        answers = find_answers(self._judgement(log_probs), biases if use == "probabilities" else None)
         return Contender(method, permutation, self._score(log_probs, use), biases, tested, answers, form)
 
     def _find_biases(self, log_probs: LabelLogProbs | None) -> FloatArray | None:

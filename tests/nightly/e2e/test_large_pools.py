@@ -39,7 +39,7 @@ def patience(lens: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def mail(lens: Stack) -> str:
-    """The path of a name that finds examples among so many rows; the warnings of its selection are checked."""
+    """The path of a name whose prompt finds examples in the large pool. The warning of a sample is checked."""
     lens.start_worker()
     spec = {**make_submission()["spec"], "options": NEAREST}
     posted = lens.client.post("/selections", files={"dataset": write_rows()}, data={"spec": json.dumps(spec)})

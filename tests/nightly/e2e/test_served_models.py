@@ -28,7 +28,7 @@ _SHORT_WORDS = {"good": "G", "bad": "B"}
 """Label words of two tokens, the first in common: of 13 requests for longer words, two are left."""
 _MORE_ROWS = {**OPTIONS, "splits": {"validation": 16, "confirmation": 8, "test": 8}}
 _UNTIL_THE_SEARCH = 600
-"""Prompts after which a selection of so many rows searches: 456 are asked before, and 352 in the search."""
+"""The search is under way after this many prompts: the filter asks 456, and the search 352 more."""
 _BUSY_SECONDS = 180.0
 """Longest wait for a selection on a busy machine."""
 _NOTE_NAMES = """
