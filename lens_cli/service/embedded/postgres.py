@@ -180,10 +180,9 @@ def _stop_leftover(data_dir: Path) -> None:
     for lock in data_dir.glob(".s.PGSQL.*"):
         lock.unlink()
     pid_file = data_dir / "postmaster.pid"
-    if not pid_file.exists():
-        return
     is_ours = False
-    with suppress(ValueError, psutil.Error):
+    # A server that is just ending deletes the file itself.
+    with suppress(ValueError, FileNotFoundError, psutil.Error):
         server = psutil.Process(int(pid_file.read_text().partition("\n")[0]))
         is_ours = server.name() == "postgres" and os.path.samefile(server.cwd(), data_dir)
     if is_ours:
