@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import fastapi_offline
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.staticfiles import StaticFiles
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -26,6 +26,7 @@ from app.web.etag import answer_unchanged, is_known, make_etag
 
 PUBLIC_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 ASSETS = "/docs/assets/"
+router = APIRouter(include_in_schema=False)
 _FOLDER = Path(fastapi_offline.__file__).parent / "static"
 """Swagger UI as the package `fastapi-offline` ships it. Nothing else of the package is used."""
 
@@ -71,39 +72,46 @@ def install_documentation(app: FastAPI, complete: Callable[[dict[str, Any]], Non
         content = json.dumps({**app.openapi(), **servers}).encode()
         return content, make_etag(hashlib.sha256(content).hexdigest())
 
-    @app.get("/openapi.json", include_in_schema=False)
-    async def show_openapi(request: Request) -> Response:
-        content, etag = document(_root(request))
-        if is_known(request.headers.get("If-None-Match"), etag):
-            return answer_unchanged(etag, {})
-        return Response(content, media_type="application/json", headers={"ETag": etag})
-
-    @app.get("/", include_in_schema=False)
-    async def describe_service(request: Request) -> Response:
-        root = _root(request)
-        links = {
-            "pages": f"{root}/pages/selections",
-            "documentation": f"{root}/docs",
-            "openapi": f"{root}/openapi.json",
-            "selections": f"{root}/selections",
-        }
-        return JSONResponse({"name": app.title, "version": app.version, **links}, headers={"Vary": "Accept"})
-
-    @app.get("/docs", include_in_schema=False)
-    async def show_documentation(request: Request) -> HTMLResponse:
-        root = _root(request)
-        page = get_swagger_ui_html(
-            openapi_url=f"{root}/openapi.json",
-            title=f"{app.title} API",
-            swagger_js_url=f"{root}{ASSETS}swagger-ui-bundle.js",
-            swagger_css_url=f"{root}{ASSETS}swagger-ui.css",
-            swagger_favicon_url=f"{root}{ASSETS}favicon.png",
-            swagger_ui_parameters={"validatorUrl": None},  # Swagger UI would ask a validator on another host
-        )
-        content = bytes(page.body).decode().replace("<body>", f"<body>{_PROBLEMS}", 1)
-        return HTMLResponse(content, headers=_secure(content))
-
+    app.state.openapi_document = document
+    app.include_router(router)
     app.mount(ASSETS.rstrip("/"), _Assets(directory=_FOLDER))
+
+
+@router.get("/openapi.json")
+async def show_openapi(request: Request) -> Response:
+    content, etag = request.app.state.openapi_document(_root(request))
+    if is_known(request.headers.get("If-None-Match"), etag):
+        return answer_unchanged(etag, {})
+    return Response(content, media_type="application/json", headers={"ETag": etag})
+
+
+@router.get("/")
+async def describe_service(request: Request) -> Response:
+    root = _root(request)
+    links = {
+        "pages": f"{root}/pages/selections",
+        "documentation": f"{root}/docs",
+        "openapi": f"{root}/openapi.json",
+        "selections": f"{root}/selections",
+    }
+    return JSONResponse(
+        {"name": request.app.title, "version": request.app.version, **links}, headers={"Vary": "Accept"}
+    )
+
+
+@router.get("/docs")
+async def show_documentation(request: Request) -> HTMLResponse:
+    root = _root(request)
+    page = get_swagger_ui_html(
+        openapi_url=f"{root}/openapi.json",
+        title=f"{request.app.title} API",
+        swagger_js_url=f"{root}{ASSETS}swagger-ui-bundle.js",
+        swagger_css_url=f"{root}{ASSETS}swagger-ui.css",
+        swagger_favicon_url=f"{root}{ASSETS}favicon.png",
+        swagger_ui_parameters={"validatorUrl": None},  # Swagger UI would ask a validator on another host
+    )
+    content = bytes(page.body).decode().replace("<body>", f"<body>{_PROBLEMS}", 1)
+    return HTMLResponse(content, headers=_secure(content))
 
 
 def _secure(page: str) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """A cancel ends a selection within seconds and keeps its best, in whatever phase it is."""
 
-import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,43 +58,3 @@ def test_in_a_step_that_takes_long(lens: Stack, searching: tuple[Worker, str]) -
     lens.let_go()
     assert lens.wait_until_done(lens.submit())["status"] == Status.SUCCEEDED
     assert worker.exit_status is None
-
-
-def freeze(worker: Worker) -> None:
-    worker.wait_for_horse().send_signal(signal.SIGSTOP)
-
-
-def deploy(worker: Worker) -> None:
-    assert worker.terminate(DRAIN_SECONDS) == 0
-
-
-@pytest.mark.parametrize("harm", [freeze, deploy, Worker.kill])
-def test_of_a_worker_that_comes_to_harm(
-    lens: Stack, searching: tuple[Worker, str], harm: Callable[[Worker], None]
-) -> None:
-    worker, selection_id = searching
-    horse = worker.wait_for_horse()
-
-    with cancelling(lens, selection_id):
-        harm(worker)
-
-    until(lambda: is_gone(horse), "no work-horse is left")
-    assert_best_is_kept(lens, selection_id)
-    assert (worker.exit_status is None) == (harm is freeze)
-
-
-def test_while_the_model_loads(lens: Stack) -> None:
-    lens.hold_from(0)
-    worker = lens.start_worker()
-    selection_id = lens.submit(model="loading")
-    lens.wait_for(selection_id, Status.RUNNING)
-    horse = worker.wait_for_horse()
-
-    with cancelling(lens, selection_id):
-        pass
-
-    until(lambda: is_gone(horse), "the work-horse ends itself", seconds=5)
-    selection = lens.get(selection_id)
-    assert (selection["status"], selection["partial"]) == (Status.CANCELLED, None)
-    assert worker.exit_status is None
-    lens.check_invariants()

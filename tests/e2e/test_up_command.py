@@ -20,7 +20,7 @@ from lens_cli.refusals import Refusal
 from lens_cli.service.stack import Stack, StackSpec, running_stack
 from lens_client import LensClient
 from lens_engine.testing import TableScorer, tiny_causal_lm
-from tests.dispositions import default_signals, ignored_signals
+from tests.dispositions import default_signals
 from tests.e2e.processes import ROOT, is_gone
 from tests.e2e.stack import environment_of
 from tests.e2e.waiting import until
@@ -101,17 +101,6 @@ def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str], end: sign
     check_stop(up, children)
 
 
-@pytest.mark.parametrize("up", [ignored_signals], indirect=True)
-def test_up_started_with_signals_ignored_stops_on_sigterm(up: subprocess.Popen[str]) -> None:
-    url = wait_for_address(up)
-    children = children_of(up)
-    for ignored in (signal.SIGINT, signal.SIGHUP):
-        up.send_signal(ignored)
-    assert httpx.get(f"{url}/readyz").status_code == 200
-    up.terminate()
-    check_stop(up, children)
-
-
 def test_up_offers_the_model_that_it_is_given(data_dir: Path, tmp_path: Path) -> None:
     folder = tiny_causal_lm("gpt2").save(tmp_path / "our-model")
     with start_up(data_dir, "--model", str(folder)) as up:
@@ -125,13 +114,6 @@ def test_up_offers_the_model_that_it_is_given(data_dir: Path, tmp_path: Path) ->
             up.communicate(timeout=60)
     assert models == [{"name": "our-model", "is_default": True}]
     assert of_children.count(json.dumps({"our-model": str(folder)})) == 2  # the API and the worker
-
-
-def test_up_that_is_killed_leaves_nothing_running(up: subprocess.Popen[str]) -> None:
-    wait_for_address(up)
-    children = children_of(up)
-    up.kill()
-    until(lambda: all(is_gone(child) for child in children), "all children are gone")
 
 
 def test_up_starts_a_worker_again_and_ends_with_the_api(up: subprocess.Popen[str]) -> None:
@@ -170,18 +152,6 @@ def wait_for_line(up: subprocess.Popen[str], beginning: str) -> str:
 
 def is_worker_up(url: str) -> bool:
     return bool(httpx.get(f"{url}/readyz").json()["workers"])
-
-
-def test_job_after_the_death_of_a_worker_succeeds(stack: Stack, said: list[str]) -> None:
-    until(lambda: stack.look_after() or is_worker_up(stack.url), "the worker has registered", seconds=90)
-    killed = stack.workers[0].pid
-    os.kill(killed, signal.SIGKILL)
-    until(lambda: stack.look_after() or stack.workers[0].pid != killed, "another worker runs")
-    assert said[-1].startswith("The worker was killed by SIGKILL")
-    with LensClient(stack.url, trust_env=False) as client:
-        job = client.selections.submit(SAMPLE_FOLDER / "train.csv", test=SAMPLE_FOLDER / "test.csv", spec=SAMPLE_SPEC)
-        ended = client.selections.wait(job.id, timeout=300, on_change=lambda _: stack.look_after())
-    assert ended.status == "succeeded"
 
 
 def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) -> None:

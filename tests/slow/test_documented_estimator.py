@@ -4,7 +4,7 @@ import pytest
 
 from lens_engine import LanguageModel
 from lens_engine.testing import TableScorer
-from tests.unit.test_documentation import ROOT, code_blocks
+from tests.slow.test_documentation import ROOT, code_blocks
 
 
 def test_python_of_scikit_learn_and_pandas_runs(

@@ -10,7 +10,7 @@ from lens_engine import Task, Template, Verbalizer
 from lens_engine.task.record import TaskRecord
 from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import Example
-from tests.unit.test_documentation import ROOT, code_blocks
+from tests.slow.test_documentation import ROOT, code_blocks
 
 
 @pytest.mark.parametrize("use", ["prompt", "probabilities"])

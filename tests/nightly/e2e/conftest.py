@@ -1,3 +1,3 @@
 """The service of the e2e ring."""
 
-from tests.e2e.conftest import lens, port, second_api, service  # noqa: F401
+from tests.e2e.conftest import lens, port, second_api, service

@@ -17,9 +17,9 @@ from app.lifecycle.states import Status
 from app.models.base import Base
 from tests.e2e.processes import ROOT, Worker
 from tests.e2e.stack import OPTIONS, Stack, make_submission
-from tests.e2e.test_crashes import WORDINGS
 from tests.e2e.waiting import until
 from tests.endpoints.double import Double, HashBehind, serving
+from tests.nightly.e2e.test_frozen_workers import WORDINGS
 
 KEY = "sk-zyzzyva-of-the-server"
 UNDER_WAY = 2 * 16

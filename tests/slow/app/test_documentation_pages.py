@@ -1,8 +1,10 @@
 """`/` and `/docs`: they need no other host, and no API key."""
 
 import base64
+import gc
 import hashlib
 import re
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -97,3 +99,15 @@ def test_root_points_to_the_documentation(client: TestClient) -> None:
 def test_root_leads_a_browser_to_the_pages(client: TestClient) -> None:
     response = client.get("/", headers={"Accept": "text/html,*/*;q=0.8"}, follow_redirects=False)
     assert (response.status_code, response.headers["location"]) == (307, "/pages/selections")
+
+
+def test_service_that_has_ended_leaves_nothing_in_memory() -> None:
+    # FastAPI remembers the functions of routes for the whole process. One that held its service held all of it.
+    app = create_app(Settings(_env_file=None, api_keys=KEYS))
+    assert TestClient(app).get("/").status_code == 200
+    app.state.services.queue.close()
+    app.state.services.database.dispose()
+    watched = weakref.ref(app)
+    del app
+    gc.collect()
+    assert watched() is None

