@@ -26,8 +26,9 @@ demo: $(INSTALLED) ## install, start everything, run one real selection over HTT
 up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C
 	@$(BIN)/lens up
 
-# Each process has a Postgres, a Redis and an API of its own. The file of a test decides the process.
-PROCESSES ?= 2
+# Each process has a Postgres, a Redis and an API of its own. The file of a test decides the process. Three keep two
+# cores busy, because some tests wait.
+PROCESSES ?= 3
 PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile
 
 .PHONY: unit

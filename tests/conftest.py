@@ -5,6 +5,7 @@ The database is built once by the real migrations and emptied before each test. 
 imported by the fixtures that need them, so tests of the engine run on a machine without these packages.
 """
 
+import gc
 import itertools
 import logging
 import os
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tests.llama_server.server import LlamaServer
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read at the import of torch; tiny models gain nothing from threads
+gc.set_threshold(20_000, 20, 20)  # a million objects live from the collection of tests on
 
 TESTS = Path(__file__).parent
 UNIT_TESTS = TESTS / "unit"

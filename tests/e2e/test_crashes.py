@@ -1,7 +1,6 @@
 """Processes killed in the middle of a selection: it is finished once, and as if nothing had happened."""
 
 import re
-import signal
 
 import psutil
 
@@ -72,25 +71,6 @@ def test_a_selection_that_kills_every_worker_fails_and_harms_no_other(lens: Stac
     assert poison["error"]["code"] == "worker-crashed"
     assert (other["status"], other["attempt"]) == (Status.SUCCEEDED, 1)
     assert worker.exit_status is None
-    lens.check_invariants()
-
-
-def test_a_frozen_work_horse_is_killed_and_its_worker_goes_on(lens: Stack) -> None:
-    lens.hold_from(IN_THE_SEARCH)
-    worker = lens.start_worker()
-    selection_id = lens.submit()
-    lens.wait_for_checkpoint(selection_id)
-    horse = worker.wait_for_horse()
-
-    horse.send_signal(signal.SIGSTOP)
-    until(lambda: is_gone(horse), "its worker kills it")
-    lens.let_go()
-    selection = lens.wait_until_done(selection_id)
-
-    assert worker.exit_status is None
-    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 2)
-    assert selection["digest"] == lens.undisturbed_digest(selection_id)
-    assert lens.crashes(selection_id) == 1
     lens.check_invariants()
 
 

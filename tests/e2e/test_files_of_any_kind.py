@@ -60,7 +60,7 @@ FILES = {
     "jsonl": lines(ROWS, "cp1252"),
     "parquet": parquet(ROWS),
 }
-USUAL_FILES = ("german spreadsheet", "jsonl")
+USUAL_FILES = ("german spreadsheet",)
 """The other kinds are tried nightly."""
 
 

@@ -64,13 +64,17 @@ def make_client(settings: Settings) -> Iterator[Callable[..., TestClient]]:
 
     yield make
     for client in made:
-        services = client.app.state.services  # type: ignore[attr-defined]
-        client.app.state.intake.close()  # type: ignore[attr-defined]
-        client.app.state.indexes.close()  # type: ignore[attr-defined]
-        services.queue.close()
-        client.app.state.keys.close()  # type: ignore[attr-defined]
-        services.database.dispose()
+        close_app(client.app)
         client.close()
+
+
+def close_app(app: Any) -> None:
+    """Close what an app without a lifespan holds."""
+    app.state.intake.close()
+    app.state.indexes.close()
+    app.state.keys.close()
+    app.state.services.queue.close()
+    app.state.services.database.dispose()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from app.intake.admission import Admission
 from app.main import create_app
 from app.settings import Settings
+from tests.integration.conftest import close_app
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
 BODY = json.dumps(make_submission()).encode()
@@ -37,9 +38,7 @@ class Service:
 
     async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
-        self._app.state.intake.close()
-        self._app.state.services.queue.close()
-        self._app.state.services.database.dispose()
+        close_app(self._app)
 
 
 class SlowBody:

@@ -13,11 +13,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.database import Database, create_database
-from app.health.readiness import ANSWER_SECONDS
 from app.main import create_app
 from app.schema import upgrade_schema
 from app.settings import Settings
-from tests.e2e.waiting import until
 from tests.integration.asgi import call
 from tests.integration.conftest import run_sql
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
@@ -89,9 +87,9 @@ def test_json_of_far_too_many_small_values_is_refused_before_it_is_built(
     ],
 )
 def test_refusal_that_needs_no_body_reads_none(
-    settings: Settings, headers: dict[str, str], changes: dict[str, Any], status: int
+    make_client: Callable[..., TestClient], headers: dict[str, str], changes: dict[str, Any], status: int
 ) -> None:
-    sent, asked = call(create_app(settings.model_copy(update=changes)), "POST", "/selections", headers)
+    sent, asked = call(make_client(**changes).app, "POST", "/selections", headers)
     assert sent[0]["status"] == status
     assert asked == 0
 
@@ -118,10 +116,9 @@ def test_body_of_another_media_type_is_refused_with_the_right_one(
     assert ("Content-Type is missing" in body["detail"]) == (not headers)
 
 
-def test_lying_length_does_not_lift_the_cap(settings: Settings) -> None:
+def test_lying_length_does_not_lift_the_cap(make_client: Callable[..., TestClient]) -> None:
     headers = {"Content-Type": "application/json", "Content-Length": "10"}
-    app = create_app(settings.model_copy(update={"max_upload_bytes": 5000}))
-    sent, asked = call(app, "POST", "/selections", headers)
+    sent, asked = call(make_client(max_upload_bytes=5000).app, "POST", "/selections", headers)
     assert sent[0]["status"] == 413
     assert asked == 6
 
@@ -263,18 +260,6 @@ def test_frozen_postgres_holds_no_request(make_client: Callable[..., TestClient]
     with frozen_backends(settings):
         assert client.get("/selections").status_code == 200
         assert time.monotonic() - started < 15
-
-
-def test_frozen_postgres_is_told_within_seconds(make_client: Callable[..., TestClient], settings: Settings) -> None:
-    client = make_client(statement_timeout_seconds=10)
-    assert client.get("/readyz").status_code == 200
-    with frozen_backends(settings):
-        for _ in range(2):
-            started = time.monotonic()
-            body = problem_of(client.get("/readyz"), 503, "unavailable")
-            assert [error["pointer"] for error in body["errors"]] == ["/checks/database", "/checks/migrations"]
-            assert ANSWER_SECONDS <= time.monotonic() - started < 10
-    until(lambda: client.get("/readyz").status_code == 200, "Postgres answers again")
 
 
 def test_probes_write_no_line_of_the_log(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:

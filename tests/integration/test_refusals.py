@@ -309,7 +309,7 @@ def list_deleted_open_files() -> set[str]:
 
 def test_refused_file_too_big_for_memory_leaves_no_file_open(intake: Intake) -> None:
     before = list_deleted_open_files()
-    content = CSV + b'"open,positive' + b"\n" * 3 * 2**20
+    content = CSV + b'"open,positive' + b"\nand more words" * 220_000
     intake.assert_refused(intake.send_file(content), Refusal("dataset-too-large", ("/dataset",), 413))
 
     assert list_deleted_open_files() <= before

@@ -9,6 +9,7 @@ import httpx
 
 from app.main import create_app
 from app.settings import Settings
+from tests.integration.conftest import close_app
 from tests.integration.samples import make_csv, make_rows, make_spec
 from tests.open_files import list_open_files, needs_proc
 
@@ -42,9 +43,7 @@ def test_upload_is_once_on_disk_in_the_folder_of_the_settings_and_without_a_name
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             headers = {"Content-Type": parts.headers["Content-Type"]}
             response = await client.post("/selections", content=chunks(), headers=headers)
-        app.state.intake.close()
-        app.state.services.queue.close()
-        app.state.services.database.dispose()
+        close_app(app)
         return response.status_code
 
     assert asyncio.run(submit()) == 202

@@ -125,3 +125,22 @@ def test_a_worker_that_wakes_after_another_took_over_writes_nothing(lens: Stack)
     assert lens.get(selection_id) == selection
     assert "writes nothing: the claim is lost" in lens.workers[0].log()
     lens.check_invariants()
+
+
+def test_a_frozen_work_horse_is_killed_and_its_worker_goes_on(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    worker = lens.start_worker()
+    selection_id = lens.submit()
+    lens.wait_for_checkpoint(selection_id)
+    horse = worker.wait_for_horse()
+
+    horse.send_signal(signal.SIGSTOP)
+    until(lambda: is_gone(horse), "its worker kills it")
+    lens.let_go()
+    selection = lens.wait_until_done(selection_id)
+
+    assert worker.exit_status is None
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 2)
+    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    assert lens.crashes(selection_id) == 1
+    lens.check_invariants()
