@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from quirky_files import QUIRKS, write_quirky
 from written_shapes import LABELS, ROWS, SHAPES, array, label_studio, lines, ods, xlsx, zipped
 
 from lens_engine.errors import InvalidDataset
@@ -251,54 +252,8 @@ def test_json_of_too_many_values_is_refused(tmp_path: Path) -> None:
         read(tmp_path, content, ParsingLimits(max_rows=100))
 
 
-QUIRKS = {
-    "AG News": (
-        "".join(f'"{n % 3}","Title {n}","{text} (Reuters) ""now"""\n' for n, (text, _) in enumerate(ROWS)),
-        "012",
-    ),
-    "Sentiment140": (
-        "".join(
-            f'"{n % 2 * 4}","{10**9 + n}","Mon Apr 06 22:{n % 5}0:45 PDT 2009","NO_QUERY","u{n}","{text}"\n'
-            for n, (text, _) in enumerate(ROWS)
-        ),
-        "04",
-    ),
-    "SMS spam": (
-        "".join(f'{("ham", "spam")[n % 2]}\t"{text} {n}" he\n' for n, (text, _) in enumerate(ROWS)),
-        ("ham", "spam"),
-    ),
-    "TREC": (
-        "".join(f"{('NUM:dist', 'LOC:city')[n % 2]} {text}\n" for n, (text, _) in enumerate(ROWS)),
-        ("NUM:dist", "LOC:city"),
-    ),
-    "SST of sentences": ("".join(f"{n % 2} {text.lower()}\n" for n, (text, _) in enumerate(ROWS)), "01"),
-    "sep line": ("sep=;\nText;Kategorie\n" + "".join(f"{text};{label}\n" for text, label in ROWS), LABELS),
-    "pipes": ("id|message|team\n" + "".join(f"{n}|{text}|{label}\n" for n, (text, label) in enumerate(ROWS)), LABELS),
-    "reviews": (
-        "".join(
-            json.dumps({"helpful": [2, 3], "reviewText": text, "overall": n % 5 + 1.0}) + "\n"
-            for n, (text, _) in enumerate(ROWS)
-        ),
-        "12345",
-    ),
-    "empty columns": ("v1,v2,,,\r\n" + "".join(f'{label},"{text}",,,\r\n' for text, label in ROWS), LABELS),
-    "survey": (
-        "Timestamp,How was it? Please explain.,Which team?\n"
-        + "".join(f'2024/01/0{n % 9 + 1} 10:00,"{text}",{label}\n' for n, (text, label) in enumerate(ROWS)),
-        LABELS,
-    ),
-    "tabs without a header, UTF-16": ("\ufeff" + "".join(f"{text}\t{label}\n" for text, label in ROWS), LABELS),
-    "rows of Elasticsearch": (
-        json.dumps({"hits": {"hits": [{"_source": {"m": text, "t": one}} for text, one in ROWS]}}),
-        LABELS,
-    ),
-}
-"""Small files with the quirks of public datasets, and their labels."""
-
-
 @pytest.mark.parametrize("name", QUIRKS)
 def test_quirks_of_public_files_are_read(tmp_path: Path, name: str) -> None:
-    content, labels = QUIRKS[name]
-    found = read(tmp_path, content.encode("utf-16-le" if name.endswith("UTF-16") else "utf-8"))
+    found = read(tmp_path, write_quirky(name, ROWS))
     assert len(found.examples) == 30
-    assert {one.label for one in found.examples} == set(labels)
+    assert {one.label for one in found.examples} == set(QUIRKS[name][1] or LABELS)
