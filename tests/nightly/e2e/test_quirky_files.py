@@ -39,7 +39,8 @@ def test_command_goes_from_the_file_to_a_prompt(name: str, model: Path, folder: 
 
     exported = run(["export", "result.json", "--output", "prompt.txt"])
     assert exported.returncode == 0, exported.stderr
-    assert "message number" in (folder / "prompt.txt").read_text("utf-8").casefold()
+    examples = result.support_examples[0].examples
+    assert all(one.text in (folder / "prompt.txt").read_text("utf-8") for one in examples)
 
 
 @pytest.mark.parametrize("name", QUIRKS)
