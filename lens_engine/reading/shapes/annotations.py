@@ -1,4 +1,4 @@
-"""Exports of tools for annotation: Label Studio, Prodigy, Argilla, spaCy; and test cases of LangSmith and promptfoo."""
+"""Exports of tools for annotation: Label Studio, Prodigy, Labelbox, Argilla, spaCy; and test cases of LangSmith and promptfoo."""
 
 import json
 import re
@@ -63,6 +63,21 @@ def _read_prodigy_binary(cells: Cells) -> Labelled:
     answer, label = cells["answer"], cells["label"]
     aside = "whose answer is 'ignore'" if answer == "ignore" else None
     return Labelled(cells.get("text"), {"label": label if answer == "accept" else f"not {label}"}, aside)
+
+
+def _read_labelbox(cells: Cells) -> Labelled:
+    answers = defaultdict[str, list[object]](list)
+    projects = [project for project in cells["projects"].values() if isinstance(project, dict)]
+    for label in (label for project in projects for label in project.get("labels") or ()):
+        for one in label.get("annotations", {}).get("classifications") or ():
+            chosen = one.get("checklist_answers") or [one.get("radio_answer")]
+            names = [answer["name"] for answer in chosen if isinstance(answer, dict) and "name" in answer]
+            answers[str(one.get("name", "label"))].append(names[0] if len(names) == 1 else names)
+    return _join(cells["data_row"].get("row_data"), answers)
+
+
+def _is_labelbox(cells: Cells) -> bool:
+    return isinstance(cells.get("data_row"), dict) and isinstance(cells.get("projects"), dict)
 
 
 def _is_argilla(cells: Cells) -> bool:
@@ -151,6 +166,7 @@ ANNOTATIONS = (
         lambda cells: cells.get("answer") in _ANSWERS and isinstance(cells.get("label"), str),
         _read_prodigy_binary,
     ),
+    Tool("Labelbox", _is_labelbox, _read_labelbox),
     Tool("Argilla", _is_argilla, _read_argilla),
     Tool("Argilla", _is_flat_argilla, _read_flat_argilla),
     Tool("spaCy", _has_cats, _read_cats),

@@ -58,6 +58,9 @@ _TEXTS = {
     re.compile(r"\s*+(?:--.*+\n\s*+|/\*.*+\n\s*+)*+(?:CREATE TABLE|INSERT INTO|BEGIN;|DROP TABLE)\b"): _Foreign(
         "a dump of a database (SQL)", "export the table as CSV from the database"
     ),
+    re.compile(r"\s*+\|[^\n]*+\n\|[ \t:|]*+-[ \t:|-]*+\r?\n"): _Foreign(
+        "a table of Markdown", r"sed -E '2d; s/^ *\| *| *\| *$//g; s/ *\| */|/g' FILE > rows.csv"
+    ),
 }
 
 

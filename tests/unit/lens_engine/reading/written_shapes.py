@@ -191,6 +191,26 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
         "annotation_id,annotator,body,sort\n" + "".join(f'1,2,"{text}",{label}\n' for text, label in rows)
     ).encode(),
     "Doccano": lambda rows: lines([{"id": 1, "text": text, "label": [label], "Comments": []} for text, label in rows]),
+    "Labelbox": lambda rows: lines(
+        [
+            {
+                "data_row": {"id": "c1", "row_data": text},
+                "projects": {
+                    "p1": {
+                        "labels": [
+                            {
+                                "annotations": {
+                                    "objects": [],
+                                    "classifications": [{"name": "topic", "radio_answer": {"name": label}}],
+                                }
+                            }
+                        ]
+                    }
+                },
+            }
+            for text, label in rows
+        ]
+    ),
     "Prodigy (choice)": lambda rows: lines(
         [{"text": text, "options": [], "accept": [label], "answer": "accept"} for text, label in rows]
         + [{"text": "unclear", "options": [], "accept": [], "answer": "ignore"}]
