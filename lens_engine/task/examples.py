@@ -139,7 +139,7 @@ def list_labels(examples: Iterable[Example], *, join_spellings: bool = True) -> 
 
     Args:
         join_spellings: whether labels that differ only in case, spaces or Unicode form count as one, in the most
-            frequent spelling.
+            frequent spelling, without outer spaces.
     """
     return rank_labels(Counter(example.label for example in examples), join_spellings=join_spellings)
 
@@ -152,5 +152,6 @@ def rank_labels(counts: Mapping[str, int], *, join_spellings: bool = True) -> li
     for label, rows in counts.items():
         spellings.setdefault(fold_label(label), Counter())[label] = rows
     return sorted(
-        max(sorted(counts), key=lambda label: (label.isprintable(), counts[label])) for counts in spellings.values()
+        max(sorted(counts), key=lambda label: (label.isprintable(), counts[label])).strip()
+        for counts in spellings.values()
     )

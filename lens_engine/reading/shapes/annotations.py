@@ -1,4 +1,4 @@
-"""Exports of tools for annotation (Label Studio, Prodigy, Labelbox, Argilla, spaCy), and test cases of LangSmith, promptfoo."""
+"""Exports for annotation: Label Studio, Prodigy, Labelbox, Argilla, spaCy. Test cases of LangSmith and promptfoo."""
 
 import json
 import re

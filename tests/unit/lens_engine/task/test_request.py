@@ -6,6 +6,7 @@ import pytest
 
 from lens_engine.errors import InvalidDataset, InvalidInstruction, InvalidVerbalizer
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES, word_of_label
+from lens_engine.task.examples import list_labels
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer
@@ -47,6 +48,10 @@ def test_labels_of_examples_are_sorted() -> None:
 def test_labels_that_fold_alike_are_one_in_the_most_frequent_spelling() -> None:
     task = TaskRequest().complete(examples_of("Refund", "refund", "other", "refund", "REFUND")).task
     assert task.labels == ("other", "refund")
+
+
+def test_label_has_no_outer_spaces_though_every_row_has_one() -> None:
+    assert list_labels([Example(0, "x", " good"), Example(1, "y", " bad")]) == ["bad", "good"]
 
 
 @pytest.mark.parametrize("pattern", [DEFAULT_TEMPLATE, *OTHER_TEMPLATES])
