@@ -10,7 +10,7 @@ from lens_engine.reading.columns import LABEL, TEXT, ColumnNames, WantedColumns,
 from lens_engine.reading.several_labels import find_flags
 from lens_engine.reading.table import Table
 from lens_engine.reading.usual_names import LABEL_NAMES, TEXT_NAMES, find_usual, fold_name
-from lens_engine.task.text_checks import show_names
+from lens_engine.task.text_checks import replace_unstorable, show_names
 
 _NAMED = "you named it"
 _EXACT = "named exactly so"
@@ -117,6 +117,12 @@ def choose(table: Table, named: Named, field: str, *, has_labels: bool = True) -
         possible = ()
     wanted = WantedColumns(text.wanted, label.wanted if label else None)
     match_header(table, wanted, field)
+    if bad := [name for name in wanted.names if replace_unstorable(name) != name]:
+        raise InvalidDataset(
+            f"the name of the column {bad[0]!r} holds a NUL character or half of a surrogate pair, which cannot be "
+            "stored; rename the column",
+            field=field,
+        )
     others = tuple(name for name in names if name not in wanted.names and name)
     return ColumnChoice(text, label, others, possible, table.kind)
 

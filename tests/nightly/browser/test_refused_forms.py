@@ -43,9 +43,9 @@ def test_row_without_a_text_is_left_out_and_named(tab: Page, tmp_path: Path) -> 
     tab.see("1 row without a text left out (line 62)")
 
 
-def test_broken_row_is_named_and_can_be_mended(tab: Page, tmp_path: Path) -> None:
+def test_file_of_many_broken_rows_is_refused_by_the_first_and_can_be_mended(tab: Page, tmp_path: Path) -> None:
     tab.open("/pages/new")
-    choose(tab, tmp_path / "films.csv", make_csv() + b'\n"a film')
+    choose(tab, tmp_path / "films.csv", make_csv() + b"\n ,positive" * 20)
     tab.press_button("Look at the file")
     see_problem(tab, "line 62")
 

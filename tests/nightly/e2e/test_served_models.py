@@ -122,7 +122,7 @@ def test_killed_worker_pays_for_no_answer_twice(
     selection_id = lens.submit("served", **spec)
     until(lambda: refused, f"{phase} is under way", _BUSY_SECONDS)
     named = "evaluate" if phase == "forms" else phase
-    until(lambda: lens.get(selection_id)["progress"]["phase"] == named, f"the service says {named}")
+    until(lambda: (lens.get(selection_id)["progress"] or {}).get("phase") == named, f"the service says {named}")
     (worker if who == "worker" else worker.wait_for_horse()).kill()
     double.refuse = None
     if who == "worker":

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading import Named, ParsingLimits, ReadTexts, read_texts
+from lens_engine.reading import Named, ParsingLimits, ReadTexts, parse_dataset, read_texts
 from lens_engine.task.text_checks import replace_unstorable
 
 
@@ -59,3 +59,15 @@ def test_number_beyond_a_double_is_a_bad_row(tmp_path: Path) -> None:
     found = read(tmp_path, b'{"text": "a", "n": 1e999}\n{"text": "b", "n": 1e99}\n')
     assert "beyond the range of a double" in (found.rows[0].fault or "")
     assert found.rows[1].fault is None
+
+
+@pytest.mark.parametrize("name", ["text\0", "text\ud800"])
+def test_column_whose_name_cannot_be_stored_is_refused_by_it(tmp_path: Path, name: str) -> None:
+    rows = [{name: f"some words {number}", "label": "ab"[number % 2]} for number in range(20)]
+    (tmp_path / "upload").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InvalidDataset, match="the name of the column 'text.* rename the column"):
+        parse_dataset(tmp_path / "upload", ParsingLimits())
+    rows = [{"text": f"some words {number}", name: 1, "label": "ab"[number % 2]} for number in range(20)]
+    (tmp_path / "upload").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = parse_dataset(tmp_path / "upload", ParsingLimits()).warnings
+    assert replace_unstorable([*said]) == [*said]
