@@ -34,6 +34,7 @@ def loaded() -> LoadedModel:
 
 def run_counted(engine: Any, work: Work) -> tuple[Any, int]:
     run = engine.prepare(work)
+    run()  # the first run feeds one token more, to see how far the model looks back
     with FedTokens(engine.loaded.model) as fed:
         return run(), fed.count
 
