@@ -103,6 +103,24 @@ def test_lead_of_the_support_examples_is_that_of_the_cells(use: str, words: str)
     assert f"{leads.mean():.1f} ± {half:.1f} {words}" in page
 
 
+def test_accuracies_of_forms_are_those_of_the_cells() -> None:
+    with (ROOT / "docs/results/prompts.csv").open() as file:
+        cells = list(csv.DictReader(file))
+    _, section = read(ROOT / "docs/results.md").split("## Forms of a prompt")
+    head, _, *table = (line for line in section.split("\n## ")[0].splitlines() if line.startswith("|"))
+    datasets = [part.split(",")[0].strip().lower() for part in head.split("|")[2:-1]]
+    methods = ("zero_shot", "random", "random_and_validation", "fixed", "nearest", "fixed+nearest", "chosen")
+    assert {cell["dataset"] for cell in cells} == set(datasets)
+    for line, method in zip(table, methods, strict=True):
+        for shown, dataset in zip(line.split("|")[2:-1], datasets, strict=True):
+            for figure, use in zip(shown.split(","), ("prompt", "probabilities"), strict=True):
+                own = [
+                    cell for cell in cells if (cell["dataset"], cell["method"], cell["use"]) == (dataset, method, use)
+                ]
+                right = sum(int(cell["right_of_test"]) for cell in own) / sum(int(cell["tested"]) for cell in own)
+                assert figure.strip() == f"{right:.3f}", (dataset, method, use)
+
+
 def test_newest_entry_of_changelog_is_the_version() -> None:
     versions = re.findall(r"^## \[(.+?)\]", read(ROOT / "CHANGELOG.md"), re.MULTILINE)
     assert versions[0] == lens_engine.__version__

@@ -65,7 +65,7 @@ def test_number_beyond_a_double_is_a_bad_row(tmp_path: Path) -> None:
 def test_column_whose_name_cannot_be_stored_is_refused_by_it(tmp_path: Path, name: str) -> None:
     rows = [{name: f"some words {number}", "label": "ab"[number % 2]} for number in range(20)]
     (tmp_path / "upload").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(InvalidDataset, match="the name of the column 'text.* rename the column"):
+    with pytest.raises(InvalidDataset, match=r"the name of the column 'text.* rename the column"):
         parse_dataset(tmp_path / "upload", ParsingLimits())
     rows = [{"text": f"some words {number}", name: 1, "label": "ab"[number % 2]} for number in range(20)]
     (tmp_path / "upload").write_text("".join(json.dumps(row) + "\n" for row in rows))
