@@ -11,7 +11,6 @@ from typing import Any
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.task.text_checks import SURROGATE
 from lens_engine.task.wording import show_label
 
 _PLAIN = (str, int, float, bool, type(None))
@@ -37,6 +36,9 @@ class CellPacker:
 
     def pack(self, cells: Mapping[str, object], text: str) -> bytes:
         """The values of a row, in the order of `names`; b"" if only the text is left out.
+
+        Args:
+            cells: without half of a surrogate pair, which cannot be written as UTF-8.
 
         Raises:
             InvalidDataset: the name of a column is too long.
@@ -78,16 +80,14 @@ def unpack_cells(packed: bytes, text: str, number: int, text_place: int | None) 
     values: list[Any] = json.loads(packed) if packed else []
     values += [None] * (number - len(values))
     if text_place is not None and values[text_place] is None and text:
-        values[text_place] = _show(text)
+        values[text_place] = text
     return values
 
 
 def _show(cell: object) -> object:
-    """A value that every format can hold. Half of a surrogate pair cannot be written as UTF-8."""
-    if isinstance(cell, str):
-        return cell if cell.isascii() else SURROGATE.sub("\ufffd", cell)
+    """A value that every format can hold."""
     if isinstance(cell, list | dict):
-        return SURROGATE.sub("\ufffd", json.dumps(cell, ensure_ascii=False, default=str))
+        return json.dumps(cell, ensure_ascii=False, default=str)
     if isinstance(cell, float) and not isfinite(cell):
         return None
     return cell if isinstance(cell, _PLAIN) else str(cell)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import DELIMITERS
+from lens_engine.reading.columns import DELIMITERS, is_usual
 from lens_engine.reading.dialect import show_encoding
 from lens_engine.reading.encoding import UNDECODED
 from lens_engine.reading.errors import DatasetEmpty
@@ -17,7 +17,6 @@ from lens_engine.reading.shapes.quoting import SEPARATOR, find_delimiter, find_q
 from lens_engine.reading.shapes.records import Quoting, Record, Records
 from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
-from lens_engine.reading.usual_names import is_usual
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_label
 

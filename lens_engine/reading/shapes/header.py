@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import mean
 
-from lens_engine.reading.columns import POSITION
-from lens_engine.reading.usual_names import fold_name, is_usual
+from lens_engine.reading.columns import POSITION, fold_name, is_usual
 from lens_engine.task.unicode_form import fold_label
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?%?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*")

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from lens_engine.reading.columns import is_usual
 from lens_engine.reading.table import NAMED_ROWS
-from lens_engine.reading.usual_names import is_usual
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_count
 

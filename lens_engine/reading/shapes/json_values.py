@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from lens_engine.errors import InvalidDataset
+from lens_engine.reading.columns import is_usual
 from lens_engine.reading.dialect import show_encoding
 from lens_engine.reading.encoding import UNDECODED
 from lens_engine.reading.errors import DatasetEmpty
@@ -19,7 +20,6 @@ from lens_engine.reading.shapes.json_objects import find_rows
 from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.strict_json import LooseJson, scan_row
 from lens_engine.reading.table import NAMED_ROWS, NO_CELLS, DatasetFormat, Fault, Row, Table
-from lens_engine.reading.usual_names import is_usual
 from lens_engine.task.text_checks import show_names
 
 _BLANKS = re.compile(r"[ \t\r\n]*")

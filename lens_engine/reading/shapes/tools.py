@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
+from lens_engine.reading.columns import TEXT_NAMES, find_usual
 from lens_engine.reading.table import NAMED_ROWS, Row, Table
-from lens_engine.reading.usual_names import TEXT_NAMES, find_usual
 
 Cells = Mapping[str, Any]
 _NEARLY_ALL = 0.9

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from io import BufferedReader
 from itertools import zip_longest
+from typing import Any
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.errors import DatasetTooLarge
@@ -40,7 +41,7 @@ def is_workbook(file: BufferedReader) -> bool:
     return "xl/workbook.xml" in names or "xl/workbook.bin" in names or {"content.xml", "styles.xml"} <= names
 
 
-def read_workbook(file: BufferedReader, limits: ParsingLimits, field: str, known: tuple[str, ...]) -> Table:
+def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known: tuple[str, ...]) -> Table:
     """The table of the first sheet with rows.
 
     Raises:
@@ -82,7 +83,7 @@ def read_workbook(file: BufferedReader, limits: ParsingLimits, field: str, known
     return Table(names, read, "workbook", kind=kind)
 
 
-def _read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> list[tuple[str, list[list[object]]]]:
+def _read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> list[tuple[str, list[list[Any]]]]:
     """The names and the cells of the sheets with two rows."""
     try:
         from python_calamine import CalamineWorkbook
@@ -96,9 +97,8 @@ def _read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> lis
         _check_size(file, limits, field)
         file.seek(0)
     book = CalamineWorkbook.from_filelike(file)
-    sheets = {
-        name: list(book.get_sheet_by_name(name).to_python(skip_empty_area=False))
-        for name in book.sheet_names[:_MOST_SHEETS]
+    sheets: dict[str, list[Any]] = {
+        name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names[:_MOST_SHEETS]
     }
     return [(name, rows) for name, rows in sheets.items() if len(rows) > 1]
 
