@@ -3,37 +3,37 @@
 import json
 import re
 from collections import defaultdict
-from typing import Any
+from collections.abc import Mapping
 
-from lens_engine.reading.shapes.tools import Cells, Labelled, Tool, agree, find_text
+from lens_engine.reading.shapes.tools import Cells, Labelled, Tool, dicts, find_text, has
 
 _STUDIO_COLUMNS = {
     *["id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "annotations", "agreement"]
 }
 _KINDS = ("choices", "taxonomy", "rating", "number")
 _ANSWERS = ("accept", "reject", "ignore")
+_Answers = defaultdict[str, list[object]]
+"""Those of all annotators, by question."""
 _EXPECTED = re.compile(r"(?:i?equals|is-?equal)\s*:\s*", re.IGNORECASE)
 _OTHER_ASSERTION = re.compile(r"[a-z][a-z-]+(?:\([\d.]+\))?\s*:", re.IGNORECASE)
 
 
 def _read_label_studio(cells: Cells) -> Labelled:
-    answers = defaultdict[str, list[object]](list)
-    for annotation in cells.get("annotations") or cells.get("completions") or ():
-        if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
-            continue
-        for result in annotation.get("result") or ():
-            value = result.get("value") if isinstance(result, dict) else None
-            if isinstance(value, dict):
-                found = next((value[kind] for kind in _KINDS if kind in value), None)
-                if found is not None:
-                    answers[str(result.get("from_name", "label"))].append(found)
+    answers = _Answers(list)
+    for annotation in dicts(cells.get("annotations") or cells.get("completions")):
+        for result in dicts(annotation.get("result")):
+            value = result.get("value")
+            found = next((value[kind] for kind in _KINDS if kind in value), None) if isinstance(value, dict) else None
+            if found is not None and not annotation.get("was_cancelled"):
+                answers[str(result.get("from_name", "label"))].append(found)
     return _join(find_text(cells["data"]), answers)
 
 
-def _join(text: object, answers: dict[str, list[object]]) -> Labelled:
-    found = {question: agree(given) for question, given in answers.items()}
-    asides = [aside for _, aside in found.values() if aside]
-    return Labelled(text, {question: one for question, (one, _) in found.items()}, asides[0] if asides else None)
+def _join(text: object, answers: Mapping[str, list[object]]) -> Labelled:
+    """A row with the answer of all annotators to each question; with none if they differ."""
+    differ = {question for question, given in answers.items() if any(one != given[0] for one in given)}
+    labels = {question: given[0] if given and question not in differ else None for question, given in answers.items()}
+    return Labelled(text, labels, "whose annotators gave different labels" if differ else None)
 
 
 def _read_studio_min(cells: Cells) -> Labelled:
@@ -66,30 +66,21 @@ def _read_prodigy_binary(cells: Cells) -> Labelled:
 
 
 def _read_labelbox(cells: Cells) -> Labelled:
-    answers = defaultdict[str, list[object]](list)
-    projects = [project for project in cells["projects"].values() if isinstance(project, dict)]
-    for label in (label for project in projects for label in project.get("labels") or ()):
-        for one in label.get("annotations", {}).get("classifications") or ():
-            chosen = one.get("checklist_answers") or [one.get("radio_answer")]
-            names = [answer["name"] for answer in chosen if isinstance(answer, dict) and "name" in answer]
+    answers = _Answers(list)
+    projects = dicts(list(cells["projects"].values()))
+    for label in (label for project in projects for label in dicts(project.get("labels"))):
+        for one in dicts(label.get("annotations", {}).get("classifications")):
+            chosen = dicts(one.get("checklist_answers")) or dicts([one.get("radio_answer")])
+            names = [answer["name"] for answer in chosen if "name" in answer]
             answers[str(one.get("name", "label"))].append(names[0] if len(names) == 1 else names)
     return _join(cells["data_row"].get("row_data"), answers)
 
 
-def _is_labelbox(cells: Cells) -> bool:
-    return isinstance(cells.get("data_row"), dict) and isinstance(cells.get("projects"), dict)
-
-
-def _is_argilla(cells: Cells) -> bool:
-    return isinstance(cells.get("fields"), dict) and ("responses" in cells or "suggestions" in cells)
-
-
 def _read_argilla(cells: Cells) -> Labelled:
-    answers, responses = defaultdict[str, list[object]](list), cells.get("responses")
+    answers, responses = _Answers(list), cells.get("responses")
     if isinstance(responses, list):  # one for each user
-        for one in responses:
-            values = one.get("values") if isinstance(one, dict) else None
-            for question, answer in (values or {}).items():
+        for values in dicts([one.get("values") for one in dicts(responses)]):
+            for question, answer in values.items():
                 answers[question].append(_value_of(answer))
     elif isinstance(responses, dict):  # by question
         for question, given in responses.items():
@@ -99,10 +90,6 @@ def _read_argilla(cells: Cells) -> Labelled:
 
 def _value_of(answer: object) -> object:
     return answer.get("value") if isinstance(answer, dict) else answer
-
-
-def _is_flat_argilla(cells: Cells) -> bool:
-    return any(name.endswith(".responses") for name in cells)
 
 
 def _read_flat_argilla(cells: Cells) -> Labelled:
@@ -119,17 +106,13 @@ def _read_flat_argilla(cells: Cells) -> Labelled:
 
 def _read_cats(cells: Cells) -> Labelled:
     text, about = (cells.get("text"), cells) if "cats" in cells else (cells["column 1"], cells["column 2"])
-    set_ones = [label for label, value in about["cats"].items() if _is_set(value)]
+    set_ones = [label for label, value in about["cats"].items() if isinstance(value, int | float) and value >= 0.5]
     return Labelled(text, {"label": set_ones})
-
-
-def _is_set(value: Any) -> bool:
-    return isinstance(value, bool | int | float) and value >= 0.5
 
 
 def _has_cats(cells: Cells) -> bool:
     about = cells if "cats" in cells else cells.get("column 2")
-    return isinstance(about, dict) and isinstance(about.get("cats"), dict)
+    return isinstance(about, dict) and has(about, cats=dict)
 
 
 def _read_langsmith(cells: Cells) -> Labelled:
@@ -139,9 +122,7 @@ def _read_langsmith(cells: Cells) -> Labelled:
 
 
 def _read_promptfoo(cells: Cells) -> Labelled:
-    expected = [
-        one.get("value") for one in cells["assert"] if isinstance(one, dict) and "equal" in str(one.get("type"))
-    ]
+    expected = [one.get("value") for one in dicts(cells["assert"]) if "equal" in str(one.get("type"))]
     return Labelled(find_text(cells["vars"]), {"label": expected})
 
 
@@ -156,29 +137,21 @@ def _read_expected(cells: Cells) -> Labelled:
 ANNOTATIONS = (
     Tool(
         "Label Studio",
-        lambda cells: isinstance(cells.get("data"), dict) and ("annotations" in cells or "completions" in cells),
+        lambda cells: has(cells, data=dict) and ("annotations" in cells or "completions" in cells),
         _read_label_studio,
     ),
-    Tool("Label Studio", lambda cells: "annotator" in cells and "annotation_id" in cells, _read_studio_min),
-    Tool("Prodigy", lambda cells: "answer" in cells and isinstance(cells.get("accept"), list), _read_prodigy_choice),
+    Tool("Label Studio", lambda cells: has(cells, annotator=object, annotation_id=object), _read_studio_min),
+    Tool("Prodigy", lambda cells: has(cells, answer=object, accept=list), _read_prodigy_choice),
+    Tool("Prodigy", lambda cells: has(cells, label=str) and cells.get("answer") in _ANSWERS, _read_prodigy_binary),
+    Tool("Labelbox", lambda cells: has(cells, data_row=dict, projects=dict), _read_labelbox),
     Tool(
-        "Prodigy",
-        lambda cells: cells.get("answer") in _ANSWERS and isinstance(cells.get("label"), str),
-        _read_prodigy_binary,
+        "Argilla",
+        lambda cells: has(cells, fields=dict) and ("responses" in cells or "suggestions" in cells),
+        _read_argilla,
     ),
-    Tool("Labelbox", _is_labelbox, _read_labelbox),
-    Tool("Argilla", _is_argilla, _read_argilla),
-    Tool("Argilla", _is_flat_argilla, _read_flat_argilla),
+    Tool("Argilla", lambda cells: any(name.endswith(".responses") for name in cells), _read_flat_argilla),
     Tool("spaCy", _has_cats, _read_cats),
-    Tool(
-        "LangSmith",
-        lambda cells: isinstance(cells.get("inputs"), dict) and isinstance(cells.get("outputs"), dict),
-        _read_langsmith,
-    ),
-    Tool(
-        "promptfoo",
-        lambda cells: isinstance(cells.get("vars"), dict) and isinstance(cells.get("assert"), list),
-        _read_promptfoo,
-    ),
+    Tool("LangSmith", lambda cells: has(cells, inputs=dict, outputs=dict), _read_langsmith),
+    Tool("promptfoo", lambda cells: has(cells, vars=dict, **{"assert": list}), _read_promptfoo),
     Tool("promptfoo", lambda cells: "__expected" in cells, _read_expected),
 )

@@ -1,6 +1,6 @@
 """Examples for training language models: turns of a chat, instructions with inputs, prompts with completions."""
 
-from lens_engine.reading.shapes.tools import Cells, Labelled, Tool
+from lens_engine.reading.shapes.tools import Cells, Labelled, Tool, has
 
 TURNS = ("messages", "conversations", "contents", "conversation")
 _USERS, _ASSISTANTS = {"user", "human"}, {"assistant", "gpt", "model", "bot", "chatgpt"}
@@ -67,6 +67,6 @@ def _read_completion(cells: Cells) -> Labelled:
 
 CHATS = (
     Tool("chats with a language model", _has_turns, _read_turns),
-    Tool("instructions (Alpaca)", lambda cells: "instruction" in cells and "output" in cells, _read_alpaca),
-    Tool("prompts and completions", lambda cells: "prompt" in cells and "completion" in cells, _read_completion),
+    Tool("instructions (Alpaca)", lambda cells: has(cells, instruction=object, output=object), _read_alpaca),
+    Tool("prompts and completions", lambda cells: has(cells, prompt=object, completion=object), _read_completion),
 )

@@ -1,7 +1,7 @@
 """Parquet and Arrow, of trusted files alone: they are read in this process. Numbers of classes become their names."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyarrow import Array, RecordBatch, Schema
 
 _BATCH_ROWS = 1024
-Batches = Callable[[], Iterator["RecordBatch"]]
+Opened = tuple["Schema", Iterable["RecordBatch"]]
 
 
 def read_parquet(file: BufferedReader, field: str) -> Table:
@@ -25,13 +25,12 @@ def read_parquet(file: BufferedReader, field: str) -> Table:
     """
     from pyarrow.parquet import ParquetFile  # takes a moment to import
 
-    def read() -> Iterator["RecordBatch"]:
+    def open_batches() -> Opened:
         file.seek(0)  # row groups are read one after another; closing it would close the caller's file
-        yield from ParquetFile(file, pre_buffer=False).iter_batches(_BATCH_ROWS)
+        parquet = ParquetFile(file, pre_buffer=False)
+        return parquet.schema_arrow, parquet.iter_batches(_BATCH_ROWS)
 
-    with _refusing_damage(field, "Parquet"):
-        file.seek(0)
-        return _make_table(ParquetFile(file).schema_arrow, read, field, "Parquet")
+    return _make_table(open_batches, field, "Parquet")
 
 
 def read_arrow(file: BufferedReader, field: str) -> Table:
@@ -42,19 +41,15 @@ def read_arrow(file: BufferedReader, field: str) -> Table:
     """
     from pyarrow import ipc
 
-    def read() -> Iterator["RecordBatch"]:
+    def open_batches() -> Opened:
         file.seek(0)
         if file.peek(6).startswith(b"ARROW1"):
             reader = ipc.open_file(file)
-            yield from map(reader.get_batch, range(reader.num_record_batches))
-        else:
-            yield from ipc.open_stream(file)
+            return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
+        stream = ipc.open_stream(file)
+        return stream.schema, stream
 
-    with _refusing_damage(field, "Arrow"):
-        file.seek(0)
-        is_file = file.peek(6).startswith(b"ARROW1")
-        schema = (ipc.open_file(file) if is_file else ipc.open_stream(file)).schema
-        return _make_table(schema, read, field, "Arrow")
+    return _make_table(open_batches, field, "Arrow")
 
 
 def read_saved_dataset(folder: Path, field: str) -> Table:
@@ -102,12 +97,14 @@ def _refusing_damage(field: str, format: str) -> Iterator[None]:
         ) from None
 
 
-def _make_table(schema: "Schema", batches: Batches, field: str, format: str) -> Table:
+def _make_table(open_batches: Callable[[], Opened], field: str, format: str) -> Table:
+    with _refusing_damage(field, format):
+        schema, _ = open_batches()
     classes = _find_classes(schema)
 
     def read() -> Iterator[Row]:
         with _refusing_damage(field, format):
-            for batch in batches():
+            for batch in open_batches()[1]:
                 if format == "Arrow":
                     batch.validate(full=True)  # nobody has looked at its offsets
                 named = zip(schema.names, batch.columns, strict=True)
@@ -136,12 +133,8 @@ def _read_column(column: "Array[Any]", classes: list[str] | None) -> list[object
     try:
         values = list(column.to_pylist())
     except UnicodeDecodeError:
-        if pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type):
-            return [
-                value and value.decode(errors="surrogateescape")
-                for value in column.cast(pyarrow.large_binary()).to_pylist()
-            ]
-        raise
+        values = column.cast(pyarrow.large_binary()).to_pylist()
+        return [value and value.decode(errors="surrogateescape") for value in values]
     except (LookupError, OverflowError, ValueError):
         return list(column.cast(pyarrow.large_string()).to_pylist())
     if classes is None:

@@ -67,19 +67,19 @@ def _holds_rows(value: Mapping[str, Any]) -> bool:
 def _scan_line(line: str) -> Any:
     try:
         value, end = scan_row(line.strip(), 0)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return value if end == len(line.strip()) else None
 
 
 def _make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: TextFile) -> Table:
     names = dict.fromkeys(chain.from_iterable(row.cells for row in islice(rows(), NAMED_ROWS)))
-    if not names and not any(row.fault is None for row in rows()):
-        first = next((row for row in rows() if row.fault is not None), None)
+    if not names and all(row.fault for row in rows()):
+        first = next(rows(), None)
         if first is None:
             raise DatasetEmpty("the file holds no rows", field=file.field)
-        if format == "json":
-            raise InvalidDataset(f"the file {first.fault and first.fault.detail}", field=file.field)
+        if format == "json" and first.fault:
+            raise InvalidDataset(f"the file {first.fault.detail}", field=file.field)
     return Table(tuple(names), rows, format, file.dialect, has_header=False)
 
 
@@ -104,9 +104,14 @@ def _read_line(line: str, number: int) -> Row:
         value, end = scan_row(line, _skip(line, 0))
         if (rest := _skip(line, end)) < len(line):
             raise json.JSONDecodeError("Extra data", line, rest)
-    except (ValueError, RecursionError) as error:
-        return Row(NO_CELLS, number, Fault("that are no JSON", _explain(error, line)))
-    return _make_row(value, number)
+    except json.JSONDecodeError as error:
+        words = quote_around(line, error.pos)
+        detail = f"is not valid JSON ({error.msg} at column {error.colno:,}, {words}); write one object a line"
+    except LooseJson as error:
+        detail = str(error)
+    else:
+        return _make_row(value, number)
+    return Row(NO_CELLS, number, Fault("that are no JSON", detail))
 
 
 def _skip(text: str, start: int, pattern: re.Pattern[str] = _BLANKS) -> int:
@@ -122,17 +127,6 @@ def _make_row(value: object, line: int | None = None) -> Row:
     if isinstance(value, str):
         return Row({"text": value}, line)
     return Row(NO_CELLS, line, Fault("that are no JSON objects", "is not a JSON object"))
-
-
-def _explain(error: ValueError | RecursionError, line: str) -> str:
-    if isinstance(error, LooseJson):
-        return str(error)
-    if isinstance(error, RecursionError):
-        return "is nested too deeply; keep only the keys that are needed"
-    if isinstance(error, json.JSONDecodeError):
-        words = quote_around(line, error.pos)
-        return f"is not valid JSON ({error.msg} at column {error.colno:,}, {words}); write one object a line"
-    return "is not valid JSON; write one object a line"
 
 
 def _find_rows(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
@@ -181,11 +175,9 @@ def _scan(text: str, start: int, file: TextFile) -> tuple[Any, int]:
     """
     try:
         return scan_row(text, start)
-    except (ValueError, RecursionError) as error:
-        place = error.pos if isinstance(error, json.JSONDecodeError) else start
-        what = (
-            _explain(error, text) if not isinstance(error, json.JSONDecodeError) else f"is not valid JSON: {error.msg}"
-        )
-        raise InvalidDataset(
-            f"the file {what}, {tell_place(text, place, 1)}, at {quote_around(text, place)}", field=file.field
-        ) from None
+    except json.JSONDecodeError as error:
+        what, place = f"is not valid JSON: {error.msg}", error.pos
+    except LooseJson as error:
+        what, place = str(error), start
+    detail = f"the file {what}, {tell_place(text, place, 1)}, at {quote_around(text, place)}"
+    raise InvalidDataset(detail, field=file.field)

@@ -60,10 +60,11 @@ def find_text(cells: Cells) -> object:
     return texts[usual[0]] if usual else max(texts.values(), key=len, default=None)
 
 
-def agree(answers: list[object]) -> tuple[object, str | None]:
-    """The answer of all annotators, and why there is none if they differ."""
-    if not answers:
-        return None, None
-    if any(answer != answers[0] for answer in answers[1:]):
-        return None, "whose annotators gave different labels"
-    return answers[0], None
+def has(cells: Cells, **kinds: type) -> bool:
+    """Whether a row has these keys, with values of these types."""
+    return all(name in cells and isinstance(cells[name], kind) for name, kind in kinds.items())
+
+
+def dicts(value: object) -> list[Cells]:
+    """The objects in a list; none of what is no list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
