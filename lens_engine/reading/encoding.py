@@ -148,13 +148,6 @@ def _is_common(letter: str, common: str | tuple[str, range]) -> bool:
     return (letter.encode(encoding, "ignore") or b"\0")[0] in firsts
 
 
-def open_text(file: io.BufferedReader, encoding: str, newline: str) -> io.TextIOWrapper:
-    """The file as text, from its beginning. A byte that is not of the encoding becomes a surrogate (`UNDECODED`)."""
-    file.seek(0)
-    codec = "utf-8-sig" if encoding == UTF8 else encoding
-    return io.TextIOWrapper(file, encoding=codec, errors="surrogateescape", newline=newline)
-
-
 def _is_of(file: io.BufferedReader, encoding: str) -> bool:
     """Whether every byte is of the encoding."""
     try:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Literal
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import DELIMITERS, is_usual
@@ -13,8 +14,8 @@ from lens_engine.reading.encoding import UNDECODED
 from lens_engine.reading.errors import DatasetEmpty
 from lens_engine.reading.places import quote_around
 from lens_engine.reading.shapes.header import has_header, name_positions
-from lens_engine.reading.shapes.quoting import SEPARATOR, find_delimiter, find_quoting, is_prose
-from lens_engine.reading.shapes.records import Quoting, Record, Records
+from lens_engine.reading.shapes.quoting import find_delimiter, find_quoting, is_prose, read_table
+from lens_engine.reading.shapes.records import Quoting, Record
 from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 from lens_engine.task.text_checks import show_names
@@ -78,7 +79,8 @@ class _Layout:
 
 
 def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
-    records = list(islice(_read_records(file, delimiter, quoting), _MOST_RECORDS))
+    filled = (record for record in read_table(file, delimiter, quoting) if not record.is_blank)
+    records = list(islice(filled, _MOST_RECORDS))
     if not records:
         raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=file.field)
     first, *others = records
@@ -93,8 +95,13 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     is_header = has_header(names, fitting, file.known)
     rest = _find_rest(len(names), rows if is_header else [names, *rows])
     num_fitting = len(fitting) if rest is None else sum(len(row) >= len(names) for row in rows)
-    if is_header:
-        _check_header(names, file)
+    broken = next(filter(None, map(UNDECODED.search, names)), None)
+    if is_header and broken:
+        raise InvalidDataset(
+            f"the header holds bytes that are not {show_encoding(file.dialect.encoding)} at "
+            f"{quote_around(broken.string, broken.start())}; name the file's encoding (encoding), or save it as UTF-8",
+            field=file.field,
+        )
     fit = num_fitting / len(rows) if rows else 1.0
     shown = tuple(names) if is_header else name_positions(len(names))
     has_labels = any(_are_labels(Counter(values)) for values in zip(*fitting, strict=True))
@@ -136,26 +143,18 @@ def trim(fields: list[str], width: int) -> list[str]:
     return fields
 
 
-def _read_records(file: TextFile, delimiter: str, quoting: Quoting) -> Iterator[Record]:
-    """The records that are not blank, without a line that tells the delimiter."""
-    for record in Records(file.lines(""), delimiter, quoting, file.limits.max_row_characters):
-        if not record.is_blank and record.fields[:1] != [SEPARATOR]:
-            yield record
-
-
 def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
     names, delimiter, is_started = layout.names, layout.delimiter, not layout.is_header
     width, rest, tails = len(names), layout.rest, 0 if layout.rest is None else len(names) - layout.rest - 1
-    for record in Records(file.lines(""), delimiter, layout.quoting, file.limits.max_row_characters):
+    for record in read_table(file, delimiter, layout.quoting):
         fields = record.fields
-        if not is_started or fields[:1] == [SEPARATOR]:
-            is_started = is_started or not (record.is_blank or fields[:1] == [SEPARATOR])
-            if record.is_blank:
-                yield Row(NO_CELLS, record.line, empty="line")
+        if record.is_blank:
+            empty: Literal["fields", "line"] = "fields" if fields and is_started else "line"
+            yield Row(dict(zip(names, fields, strict=False)), record.line, empty=empty)
+        elif not is_started:
+            is_started = True
         elif record.fault is not None:
             yield Row(NO_CELLS, record.line, record.fault)
-        elif not fields or not any(map(str.strip, fields)):
-            yield Row(dict(zip(names, fields, strict=False)), record.line, empty="fields" if fields else "line")
         else:
             if len(fields) > width:
                 fields = trim(fields, width)
@@ -178,17 +177,3 @@ def _describe_width(record: Record, wanted: int, quoting: Quoting) -> Fault:
     )
     fields = f"has {len(record.fields):,} fields where the header has {wanted:,}"
     return Fault("of another width than the header", f"{fields}; {remedy}; the row begins {beginning}")
-
-
-def _check_header(header: Sequence[str], file: TextFile) -> None:
-    """
-    Raises:
-        InvalidDataset: the header is not of this encoding.
-    """
-    for name in header:
-        if broken := UNDECODED.search(name):
-            raise InvalidDataset(
-                f"the header holds bytes that are not {show_encoding(file.dialect.encoding)} at "
-                f"{quote_around(name, broken.start())}; name the file's encoding (encoding), or save it as UTF-8",
-                field=file.field,
-            )

@@ -3,7 +3,6 @@
 import csv
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from lens_engine.reading.limits import FIELD_TOO_LONG, row_too_long
@@ -40,52 +39,49 @@ class Record(NamedTuple):
         return self.fault is None and not any(map(str.strip, self.fields))
 
 
-@dataclass
-class Records:
-    """The records of lines, in order. After a quote that breaks a record, the next line begins a new one."""
+def read_records(lines: Iterable[str], delimiter: str, quoting: Quoting, longest: int) -> Iterator[Record]:
+    """The records of lines, in order. After a quote that breaks a record, the next line begins a new one.
 
-    source: Iterable[str]
-    delimiter: str
-    quoting: Quoting
-    longest: int  #: most characters of a record
-
-    def __iter__(self) -> Iterator[Record]:
-        lines, character = _Lines(self.source, self.quoting, self.longest), self.quoting.character
-        style: Literal[0, 3] = csv.QUOTE_MINIMAL if character else csv.QUOTE_NONE
-        reader = csv.reader(lines, strict=True, delimiter=self.delimiter, quotechar=character or None, quoting=style)
-        while True:
-            try:
-                fields = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                taken, line = lines.taken, lines.first
-                lines.give_back()
-                yield Record(line, taken[:1], [], self._explain(str(error), taken, line))
-            else:
-                yield Record(lines.first, lines.taken, fields)
-            lines.begin()
-
-    def _explain(self, complaint: str, lines: list[str], line: int) -> Fault:
-        if "field larger than" in complaint:
-            return Fault("far too long", FIELD_TOO_LONG)
-        if "larger than" in complaint:
-            return Fault("far too long", f"is far too long: it {row_too_long(self.longest)}")
-        row = "".join(lines)[:_EXPLAINED]
-        position = find_bad_quote(row, self.delimiter, self.quoting.character)
-        at = f"{tell_place(row, position, line)}, at {quote_around(row, position)}"
-        if "unexpected end of data" in complaint:
-            detail = f"opens a quote that is never closed ({at}); close it, and write a quote inside a text twice"
+    Args:
+        longest: most characters of a record.
+    """
+    source, character = _Lines(lines, quoting, longest), quoting.character
+    style: Literal[0, 3] = csv.QUOTE_MINIMAL if character else csv.QUOTE_NONE
+    reader = csv.reader(source, strict=True, delimiter=delimiter, quotechar=character or None, quoting=style)
+    while True:
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            fault = _explain(str(error), source, delimiter, character)
+            source.give_back()
+            yield Record(source.first, source.taken, [], fault)
         else:
-            detail = f"has a quote in the wrong place ({at}); write a quote inside a quoted text twice"
-        return Fault("with a quote in the wrong place", detail)
+            yield Record(source.first, source.taken, fields)
+        source.begin()
+
+
+def _explain(complaint: str, source: "_Lines", delimiter: str, character: str) -> Fault:
+    if "field larger than" in complaint:
+        return Fault("far too long", FIELD_TOO_LONG)
+    if "larger than" in complaint:
+        return Fault("far too long", f"is far too long: it {row_too_long(source.longest)}")
+    row = "".join(source.taken)[:_EXPLAINED]
+    position = find_bad_quote(row, delimiter, character)
+    at = f"{tell_place(row, position, source.first)}, at {quote_around(row, position)}"
+    if "unexpected end of data" in complaint:
+        detail = f"opens a quote that is never closed ({at}); close it, and write a quote inside a text twice"
+    else:
+        detail = f"has a quote in the wrong place ({at}); write a quote inside a quoted text twice"
+    return Fault("with a quote in the wrong place", detail)
 
 
 class _Lines:
     """Lines for csv.reader, with a bound on a record: csv.reader alone collects a record of any size."""
 
     def __init__(self, source: Iterable[str], quoting: Quoting, longest: int) -> None:
-        self._source, self._mend, self._longest = iter(source), quoting.mend, longest
+        self._source, self._mend, self.longest = iter(source), quoting.mend, longest
         self._waiting = deque[str]()
         self.first = 1  #: number of the first line that was taken
         self.taken: list[str] = []  #: the lines of the record so far
@@ -98,8 +94,8 @@ class _Lines:
         line = self._waiting.popleft() if self._waiting else self._mend(next(self._source))
         self.taken.append(line)
         self._num_taken += len(line)
-        if self._num_taken > self._longest:
-            raise csv.Error(f"row larger than {self._longest:,} characters")
+        if self._num_taken > self.longest:
+            raise csv.Error(f"row larger than {self.longest:,} characters")
         return line
 
     def begin(self) -> None:

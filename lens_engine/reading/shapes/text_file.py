@@ -2,13 +2,12 @@
 
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Never
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.dialect import FoundDialect, show_encoding
-from lens_engine.reading.encoding import open_text
+from lens_engine.reading.dialect import UTF8, FoundDialect, show_encoding
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 
@@ -30,7 +29,8 @@ class TextFile:
 
     @cached_property
     def head(self) -> str:
-        return self._read(NUM_HEAD_CHARACTERS)
+        with self._open() as text:
+            return text.read(NUM_HEAD_CHARACTERS)
 
     @cached_property
     def head_lines(self) -> list[str]:
@@ -45,7 +45,9 @@ class TextFile:
         Raises:
             DatasetTooLarge: it holds more values than the rows of a dataset may have.
         """
-        text, most = self._read(-1), 100 * self.limits.max_rows
+        with self._open() as opened:
+            text = opened.read()
+        most = 100 * self.limits.max_rows
         if sum(map(text.count, ",[{")) > most:
             raise DatasetTooLarge(f"the file holds more than {most:,} values; send a sample of it", field=self.field)
         return text
@@ -57,16 +59,11 @@ class TextFile:
             newline: as of `open`: which characters end a line.
         """
         longest = self.limits.max_row_characters
-        text = self._open(newline)
-        try:
+        with self._open(newline) as text:
             while line := text.readline(longest + 1):
                 yield line
                 while len(line) > longest and line[-1] not in "\r\n":
                     line = text.readline(longest + 1) or "\n"
-        except UnicodeError:  # UTF-16 without its mark has no decode error
-            self._refuse_encoding()
-        finally:
-            text.detach()
 
     def numbered_lines(self) -> Iterator[tuple[int, str]]:
         """The lines that are not blank, without their ends and outer spaces, with their numbers from 1."""
@@ -74,25 +71,24 @@ class TextFile:
             if not line.isspace():
                 yield number, line.strip()
 
-    def _open(self, newline: str) -> io.TextIOWrapper:
-        return open_text(self.file, self.dialect.encoding, newline)
+    @contextmanager
+    def _open(self, newline: str = "") -> Iterator[io.TextIOWrapper]:
+        """The file as text, from its beginning. A byte that is not of the encoding becomes a surrogate (`UNDECODED`).
 
-    def _read(self, number: int) -> str:
-        text = self._open("")
+        Raises:
+            InvalidDataset: the encoding has no such bytes, and no error handler for them.
+        """
+        encoding = self.dialect.encoding
+        self.file.seek(0)
+        codec = "utf-8-sig" if encoding == UTF8 else encoding
+        text = io.TextIOWrapper(self.file, encoding=codec, errors="surrogateescape", newline=newline)
         try:
-            return text.read(number)
-        except UnicodeError:
-            self._refuse_encoding()
+            yield text
+        except UnicodeError:  # UTF-16 without its mark has no decode error
+            raise InvalidDataset(
+                f"the file holds bytes that are not {show_encoding(encoding)}; name its encoding (encoding), or save "
+                "it as UTF-8",
+                field=self.field,
+            ) from None
         finally:
             text.detach()
-
-    def _refuse_encoding(self) -> Never:
-        """
-        Raises:
-            InvalidDataset: always.
-        """
-        name = show_encoding(self.dialect.encoding)
-        raise InvalidDataset(
-            f"the file holds bytes that are not {name}; name its encoding (encoding), or save it as UTF-8",
-            field=self.field,
-        ) from None

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import takewhile
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.shapes.records import Quoting, Records
+from lens_engine.reading.shapes.records import Quoting, read_records
 from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 
@@ -141,7 +141,7 @@ def _read_arff_rows(file: TextFile, names: list[str]) -> Iterator[Row]:
             break
     content = (line if not line.lstrip().startswith("%") else "\n" for line in lines)
     quoting = Quoting("'", has_escapes=True)
-    for record in Records(_unify(content), ",", quoting, file.limits.max_row_characters):
+    for record in read_records(_unify(content), ",", quoting, file.limits.max_row_characters):
         number = start + record.line
         if record.fault is not None:
             yield Row(NO_CELLS, number, record.fault)
