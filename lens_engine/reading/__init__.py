@@ -2,17 +2,15 @@
 
 shapes           what files look like: one module for each shape, from a file to a table of named columns
 table            the contract between the shapes and what takes their rows
-dialect          how a text file is written
+dialect          how a text file is written, and where in it a fault is
 encoding         finds its encoding
 columns          finds columns by their names; usual names
-column_profiles  what is in each column of a table
+column_profiles  what is in each column of a table; rows with several labels
 column_choice    chooses the columns of texts and labels
 values           reads the values of a row as text and label
-several_labels   rows with several labels
 row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
 left_out         rows that are left out
 text_collector   takes texts alone, keeps every row, the bad ones with what is wrong
-places           where in a file a fault is
 cells            packs the values of all columns of a row
 strict_json      JSON that every reader understands in the same way
 """

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.column_profiles import ColumnProfile, profile_columns
+from lens_engine.reading.column_profiles import ColumnProfile, find_flags, profile_columns
 from lens_engine.reading.columns import (
     LABEL,
     LABEL_NAMES,
@@ -19,7 +19,6 @@ from lens_engine.reading.columns import (
     list_columns,
     match_header,
 )
-from lens_engine.reading.several_labels import find_flags
 from lens_engine.reading.table import Table
 from lens_engine.task.text_checks import show_names
 

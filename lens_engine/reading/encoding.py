@@ -13,12 +13,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.dialect import UTF8, WINDOWS_1252, Dialect, FoundDialect, show_encoding
+from lens_engine.reading.dialect import UNDECODED, UTF8, WINDOWS_1252, Dialect, FoundDialect, show_encoding
 from lens_engine.reading.errors import UnsupportedDatasetFormat
 from lens_engine.task.language import count_languages
-
-UNDECODED = re.compile("[\udc80-\udcff]")
-"""A byte that is not of the encoding, as the error handler "surrogateescape" decodes it."""
 
 _FOREIGN, _WORD = re.compile(r"[^\x00-\x7f]"), re.compile(r"[^\W\d_]{3,}")
 _HIGH, _LONG_RUN = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]{3,}")

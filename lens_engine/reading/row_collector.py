@@ -7,12 +7,12 @@ from typing import Never
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_choice import ColumnChoice, Named, choose
+from lens_engine.reading.column_profiles import find_lists, refuse_lists
 from lens_engine.reading.columns import ColumnNames, WantedColumns, describe_unused
 from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, refuse_more_rows
 from lens_engine.reading.left_out import NO_LABEL, LeftOut
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.several_labels import find_lists, refuse_lists
 from lens_engine.reading.table import DatasetFormat, Fault, Row, Table
 from lens_engine.reading.values import Several, find_value_fault, read_label, read_text, show_columns
 from lens_engine.rows.problem import digest_examples

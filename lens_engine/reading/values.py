@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lens_engine.reading.columns import ColumnNames, WantedColumns, list_columns
-from lens_engine.reading.encoding import UNDECODED
-from lens_engine.reading.places import quote_around
+from lens_engine.reading.dialect import UNDECODED, quote_around
 from lens_engine.reading.strict_json import MAX_DIGITS
 from lens_engine.reading.table import Fault
 from lens_engine.task.text_checks import show_names

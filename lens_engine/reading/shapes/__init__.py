@@ -2,14 +2,13 @@
 
 `open_table` asks them in turn; the first that recognises the content reads it. The name of a file is not looked at.
 
-columnar         Parquet, Arrow, folders of Hugging Face datasets
+trusted          Parquet, Arrow, folders
 workbook         xlsx and ods
-folders          parallel files, texts by label
 foreign          what is not read, with the command that converts it
 json_values      lines, arrays and objects of JSON
 text_lines       fastText, Rasa, lines that begin with a label, ARFF
 delimited        CSV and TSV: records, quoting, header
-tools            exports of a tool, in any of these: annotations, chats
+exports          what tools write, in any of these; `tools` is their contract
 text_file        a text file, read several times
 """
 
@@ -24,16 +23,14 @@ from lens_engine.reading.dialect import ANY_DIALECT, Dialect
 from lens_engine.reading.encoding import find_encoding
 from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.shapes.annotations import ANNOTATIONS
-from lens_engine.reading.shapes.chats import CHATS
-from lens_engine.reading.shapes.columnar import read_arrow, read_parquet
 from lens_engine.reading.shapes.delimited import read_delimited
-from lens_engine.reading.shapes.folders import read_folder
+from lens_engine.reading.shapes.exports import TOOLS
 from lens_engine.reading.shapes.foreign import refuse_foreign, refuse_foreign_text
 from lens_engine.reading.shapes.json_values import read_json
 from lens_engine.reading.shapes.text_file import NUM_HEAD_CHARACTERS, TextFile
 from lens_engine.reading.shapes.text_lines import read_arff, read_fast_text, read_label_lines, read_rasa
 from lens_engine.reading.shapes.tools import adapt
+from lens_engine.reading.shapes.trusted import read_arrow, read_folder, read_parquet
 from lens_engine.reading.shapes.workbook import is_workbook, read_workbook
 from lens_engine.reading.table import Table
 
@@ -66,7 +63,7 @@ def open_table(
         OSError: the file cannot be read.
     """
     if isinstance(source, Path) and source.is_dir() and limits.is_trusted:
-        yield adapt(read_folder(source, limits, field), (*ANNOTATIONS, *CHATS))
+        yield adapt(read_folder(source, limits, field), TOOLS)
         return
     with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
         num_bytes, most = os.fstat(file.fileno()).st_size, limits.max_bytes
@@ -79,7 +76,7 @@ def open_table(
             found = find_encoding(file, dialect, usual.encoding, field)
             text = TextFile(file, found, limits, field, dialect.delimiter, usual.delimiter, known)
             table = _read_text(text)
-        yield adapt(table, (*ANNOTATIONS, *CHATS))
+        yield adapt(table, TOOLS)
 
 
 def _read_binary(file: BufferedReader, limits: ParsingLimits, field: str, known: tuple[str, ...]) -> Table | None:

@@ -9,10 +9,8 @@ from typing import Literal
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import DELIMITERS, is_usual
-from lens_engine.reading.dialect import show_encoding
-from lens_engine.reading.encoding import UNDECODED
+from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding
 from lens_engine.reading.errors import DatasetEmpty
-from lens_engine.reading.places import quote_around
 from lens_engine.reading.shapes.header import has_header, name_positions
 from lens_engine.reading.shapes.quoting import find_delimiter, find_quoting, is_prose, read_table
 from lens_engine.reading.shapes.records import Quoting, Record

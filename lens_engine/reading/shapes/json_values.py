@@ -9,12 +9,10 @@ from typing import Any
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import is_usual
-from lens_engine.reading.dialect import show_encoding
-from lens_engine.reading.encoding import UNDECODED
+from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding, tell_place
 from lens_engine.reading.errors import DatasetEmpty
 from lens_engine.reading.limits import row_too_long
-from lens_engine.reading.places import quote_around, tell_place
-from lens_engine.reading.shapes.chats import TURNS
+from lens_engine.reading.shapes.exports import TURNS
 from lens_engine.reading.shapes.header import name_positions
 from lens_engine.reading.shapes.json_objects import find_rows
 from lens_engine.reading.shapes.text_file import TextFile

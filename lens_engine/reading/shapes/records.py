@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from lens_engine.reading.dialect import quote_around, tell_place
 from lens_engine.reading.limits import FIELD_TOO_LONG, row_too_long
-from lens_engine.reading.places import find_bad_quote, quote_around, tell_place
 from lens_engine.reading.table import Fault
 
 _EXPLAINED = 10_000
@@ -68,13 +68,31 @@ def _explain(complaint: str, source: "_Lines", delimiter: str, character: str) -
     if "larger than" in complaint:
         return Fault("far too long", f"is far too long: it {row_too_long(source.longest)}")
     row = "".join(source.taken)[:_EXPLAINED]
-    position = find_bad_quote(row, delimiter, character)
+    position = _find_bad_quote(row, delimiter, character)
     at = f"{tell_place(row, position, source.first)}, at {quote_around(row, position)}"
     if "unexpected end of data" in complaint:
         detail = f"opens a quote that is never closed ({at}); close it, and write a quote inside a text twice"
     else:
         detail = f"has a quote in the wrong place ({at}); write a quote inside a quoted text twice"
     return Fault("with a quote in the wrong place", detail)
+
+
+def _find_bad_quote(row: str, delimiter: str, quote: str) -> int:
+    """Position of the quote that breaks a row: it is never closed, or its field goes on after it."""
+    position, opened, is_open, is_start = 0, 0, False, True
+    while position < len(row):
+        character, following = row[position], row[position + 1 : position + 2]
+        if character == quote and is_open and following == quote:
+            position += 1
+        elif character == quote and is_open:
+            if following not in ("", delimiter, "\r", "\n"):
+                return position
+            is_open = False
+        elif character == quote and is_start:
+            is_open, opened = True, position
+        is_start = not is_open and character in (delimiter, "\r", "\n")
+        position += 1
+    return opened
 
 
 class _Lines:

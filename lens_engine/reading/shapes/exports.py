@@ -1,4 +1,6 @@
-"""Exports for annotation: Label Studio, Prodigy, Labelbox, Argilla, spaCy. Test cases of LangSmith and promptfoo."""
+"""Exports of tools: for annotation, with test cases, and with examples for training language models: turns of a chat,
+instructions with inputs, prompts with completions.
+"""
 
 import json
 import re
@@ -14,6 +16,11 @@ _KINDS = ("choices", "taxonomy", "rating", "number")
 _ANSWERS = ("accept", "reject", "ignore")
 _Answers = defaultdict[str, list[object]]
 """Those of all annotators, by question."""
+TURNS = ("messages", "conversations", "contents", "conversation")
+_USERS, _ASSISTANTS = {"user", "human"}, {"assistant", "gpt", "model", "bot", "chatgpt"}
+_ARROWS = ("->", "=>")
+_MOST_MARKS = 4
+"""Largest number of marks that end a prompt."""
 _EXPECTED = re.compile(r"(?:i?equals|is-?equal)\s*:\s*", re.IGNORECASE)
 _OTHER_ASSERTION = re.compile(r"[a-z][a-z-]+(?:\([\d.]+\))?\s*:", re.IGNORECASE)
 
@@ -134,7 +141,63 @@ def _read_expected(cells: Cells) -> Labelled:
     return Labelled(find_text(own), {"label": _EXPECTED.sub("", expected, count=1)})
 
 
-ANNOTATIONS = (
+def _has_turns(cells: Cells) -> bool:
+    return any(isinstance(cells.get(key), list) and any(map(_read_turn, cells[key])) for key in TURNS)
+
+
+def _read_turns(cells: Cells) -> Labelled:
+    """The last turn of the user, and the answer to it."""
+    turns = next(cells[key] for key in TURNS if isinstance(cells.get(key), list))
+    text: str | None = None
+    label: str | None = None
+    for role, words in filter(None, map(_read_turn, turns)):
+        if role in _USERS:
+            text, label = words, None
+        elif role in _ASSISTANTS and text is not None:
+            label = words
+    return Labelled(text, {"label": label})
+
+
+def _read_turn(turn: object) -> tuple[str, str | None] | None:
+    """The role and the words of a turn; None if it is none."""
+    if not isinstance(turn, dict):
+        return None
+    role = turn.get("role", turn.get("from"))
+    words = next((turn[key] for key in ("content", "value", "parts", "text") if key in turn), None)
+    if isinstance(words, list):  # parts, some of them pictures
+        parts = [part.get("text") if isinstance(part, dict) else part for part in words]
+        words = "\n".join(part for part in parts if isinstance(part, str))
+    return (role.casefold(), words if isinstance(words, str) else None) if isinstance(role, str) else None
+
+
+def _read_alpaca(cells: Cells) -> Labelled:
+    given = cells.get("input")
+    return Labelled(
+        given if isinstance(given, str) and given.strip() else cells["instruction"], {"label": cells["output"]}
+    )
+
+
+def _cut_marks(prompt: str) -> str:
+    """A prompt without what marks its end: line breaks, arrows, and lines of `#` alone."""
+    for _ in range(_MOST_MARKS):
+        text = prompt.rstrip()
+        head, line_break, last = text.rpartition("\n")
+        if text.endswith(_ARROWS):
+            prompt = text[:-2]
+        elif line_break and not last.strip().strip("#"):
+            prompt = head
+        else:
+            break
+    return prompt.rstrip()
+
+
+def _read_completion(cells: Cells) -> Labelled:
+    prompt, completion = cells["prompt"], cells["completion"]
+    text = _cut_marks(prompt) if isinstance(prompt, str) else prompt
+    return Labelled(text, {"label": completion.strip() if isinstance(completion, str) else completion})
+
+
+TOOLS = (
     Tool(
         "Label Studio",
         lambda cells: has(cells, data=dict) and ("annotations" in cells or "completions" in cells),
@@ -154,4 +217,7 @@ ANNOTATIONS = (
     Tool("LangSmith", lambda cells: has(cells, inputs=dict, outputs=dict), _read_langsmith),
     Tool("promptfoo", lambda cells: has(cells, vars=dict, **{"assert": list}), _read_promptfoo),
     Tool("promptfoo", lambda cells: "__expected" in cells, _read_expected),
+    Tool("chats with a language model", _has_turns, _read_turns),
+    Tool("instructions (Alpaca)", lambda cells: has(cells, instruction=object, output=object), _read_alpaca),
+    Tool("prompts and completions", lambda cells: has(cells, prompt=object, completion=object), _read_completion),
 )
