@@ -11,6 +11,7 @@ from typing import Any
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
+from lens_engine.task.text_checks import UNSTORABLE
 from lens_engine.task.wording import show_label
 
 _PLAIN = (str, int, float, bool, type(None))
@@ -41,7 +42,7 @@ class CellPacker:
             cells: without half of a surrogate pair, which cannot be written as UTF-8.
 
         Raises:
-            InvalidDataset: the name of a column is too long.
+            InvalidDataset: the name of a column is too long, or cannot be kept.
             DatasetTooLarge: there are too many columns.
         """
         for name in cells:
@@ -56,6 +57,11 @@ class CellPacker:
 
     def _add(self, name: str) -> None:
         most, longest = self._limits.max_columns, self._limits.max_column_characters
+        if UNSTORABLE.search(name):
+            raise InvalidDataset(
+                f"the column {show_label(name)} has NUL or half a surrogate pair in its name; rename the column",
+                field=self._field,
+            )
         if len(name) > longest:
             raise InvalidDataset(
                 f"the name of column {len(self._names) + 1:,} ({show_label(name)}) has {len(name):,} characters, and "

@@ -115,11 +115,6 @@ def match_header(table: Table, wanted: WantedColumns, field: str) -> None:
         )
 
 
-def describe_unused(names: Sequence[str], wanted: WantedColumns) -> str:
-    """The warning that names the unused columns."""
-    return f"columns other than {' and '.join(wanted.names)} are not used: {show_names(names)}"
-
-
 def find_column(name: str, names: Iterable[str]) -> str | None:
     """The column that is meant: of this name; at this place; of a name that differs in case, spaces and accents only; a
     value within an object (`fields.text`); or one label of several (`labels: urgent`).

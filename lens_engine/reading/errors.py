@@ -43,8 +43,4 @@ class DatasetEmpty(InvalidDataset):
 
 
 def refuse_more_rows(most: int, field: str) -> Never:
-    """
-    Raises:
-        DatasetTooLarge: always.
-    """
     raise DatasetTooLarge(f"the dataset has more than {most:,} rows; send a sample of it", field=field)

@@ -8,7 +8,7 @@ from typing import Never
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_choice import ColumnChoice, Named, choose
 from lens_engine.reading.column_profiles import find_lists, refuse_lists
-from lens_engine.reading.columns import ColumnNames, WantedColumns, describe_unused
+from lens_engine.reading.columns import ColumnNames, WantedColumns
 from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, refuse_more_rows
 from lens_engine.reading.left_out import NO_LABEL, LeftOut
@@ -229,7 +229,8 @@ class _RowCollector:
     def describe(self) -> Iterator[str]:
         """One sentence for each oddity that was accepted."""
         if self._unused:
-            yield describe_unused(list(self._unused), self.wanted)
+            names = " and ".join(self.wanted.names)
+            yield f"columns other than {names} are not used: {show_names(list(self._unused))}"
         if self._num_blank:
             are = "is" if self._num_blank == 1 else "are"
             yield f"{show_count(self._num_blank, 'blank row', 'was')} skipped and {are} not counted in row numbers"

@@ -1,10 +1,9 @@
 """The text collector: keeps every row of a file without labels, the bad ones with what is wrong."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lens_engine.errors import InvalidDataset
 from lens_engine.reading.cells import CellPacker
 from lens_engine.reading.column_choice import Named, choose
 from lens_engine.reading.columns import TEXT, ColumnNames, WantedColumns
@@ -13,7 +12,7 @@ from lens_engine.reading.errors import DatasetTooLarge, refuse_more_rows
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.table import DatasetFormat, Row, Table
 from lens_engine.reading.values import find_value_fault, read_text, show_columns
-from lens_engine.task.text_checks import MAX_SHOWN, UNSTORABLE, find_fault, is_blank, replace_unstorable
+from lens_engine.task.text_checks import MAX_SHOWN, find_fault, is_blank, replace_unstorable
 from lens_engine.task.wording import show_count, show_label
 
 
@@ -85,7 +84,6 @@ class _TextCollector:
         self._column = show_columns(wanted)
         self.cells = CellPacker(limits, field, self._column)
         self._mended = list[int]()  #: rows with a change in another column than that of the texts
-        self._checked = set[str]()  #: names of columns
 
     def describe(self) -> tuple[str, ...]:
         """A sentence about what was changed in columns beside the texts."""
@@ -100,7 +98,6 @@ class _TextCollector:
     def add(self, row: Row) -> None:
         if row.empty == "line":
             return
-        self._check_names(row.cells)
         cells, fault, text = self._mend(row.cells), row.fault, read_text(row.cells, self.wanted.text)
         if fault is None:
             fault = find_value_fault(row.cells, text, None, self.wanted, self._encoding)
@@ -110,18 +107,6 @@ class _TextCollector:
             self._keep(str(text or ""), self._column, "is blank; write a text", row.line, cells)
         else:
             self._keep(text, self._column, find_fault(text, self.limits.max_text_characters), row.line, cells)
-
-    def _check_names(self, names: Iterable[str]) -> None:
-        """Columns beside that of the texts are kept with the rows, so they need names that can be kept."""
-        for name in names:
-            if name not in self._checked:
-                if UNSTORABLE.search(name):
-                    raise InvalidDataset(
-                        f"the column {show_label(name)} has NUL or half a surrogate pair in its name; "
-                        "rename the column",
-                        field=self.field,
-                    )
-                self._checked.add(name)
 
     def _mend(self, cells: Mapping[str, object]) -> Mapping[str, object]:
         """The cells as they can be kept."""

@@ -13,10 +13,9 @@ from lens_engine.task.text_checks import show_names
 
 _LONGEST_LIST = 2_000
 _SET, _UNSET = frozenset({"1", "true", "yes", "x"}), frozenset({"", "0", "false", "no", "none"})
-_KINDS: tuple[tuple[type, str], ...] = (
+_KINDS = (
     (bool, "true or false"),
-    (int, "a number"),
-    (float, "a number"),
+    (int | float, "a number"),
     (list, "a list"),
     (dict, "an object"),
 )

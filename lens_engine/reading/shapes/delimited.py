@@ -41,12 +41,11 @@ def read_delimited(file: TextFile) -> Table:
     layout = _find_layout(file, delimiter, found.quoting)
     if file.delimiter is None and layout.is_no_table and is_prose(file.head_lines, delimiter):
         layout = _find_layout(file, _NO_DELIMITER, found.quoting)
-    notes = [*file.dialect.notes]
     shown = None if layout.delimiter == _NO_DELIMITER else layout.delimiter
-    if file.delimiter is None and shown in list(DELIMITERS)[1:]:
-        notes.append(f"the columns are separated by {DELIMITERS[shown]}")
-    notes += found.notes
-    dialect = replace(file.dialect, delimiter=shown, notes=(*notes, *layout.describe()))
+    is_told = file.delimiter is None and shown in list(DELIMITERS)[1:]
+    told = [f"the columns are separated by {DELIMITERS[layout.delimiter]}"] if is_told else []
+    notes = (*file.dialect.notes, *told, *found.notes, *layout.describe())
+    dialect = replace(file.dialect, delimiter=shown, notes=notes)
     return Table(layout.names, lambda: _read_rows(file, layout), "csv", dialect, has_raw_bytes=True)
 
 
@@ -115,7 +114,7 @@ def _find_rest(width: int, rows: Sequence[Sequence[str]]) -> int | None:
     wide = [row for row in rows if len(row) > width]
     if not wide or width < 2:
         return None
-    best, best_share = None, _NEARLY_ALL
+    shares = dict[int, float]()
     for place in range(width):
         filled = [_leave(place, width, row) for row in rows if len(row) >= width]
         columns = [Counter(values) for values in zip(*filled, strict=True)]
@@ -123,10 +122,9 @@ def _find_rest(width: int, rows: Sequence[Sequence[str]]) -> int | None:
         if not closed or len(closed) < width - 2:
             continue
         others = [_leave(place, width, row) for row in wide]
-        share = sum(all(columns[number][row[number]] > 1 for number in closed) for row in others) / len(others)
-        if share >= best_share and (best is None or share > best_share):
-            best, best_share = place, share
-    return best
+        shares[place] = sum(all(columns[number][row[number]] > 1 for number in closed) for row in others) / len(others)
+    best = max(shares, key=lambda place: shares[place], default=None)
+    return None if best is None or shares[best] < _NEARLY_ALL else best
 
 
 def _leave(place: int, width: int, row: Sequence[str]) -> Sequence[str]:

@@ -40,14 +40,14 @@ def read_json(file: TextFile) -> Table | None:
     if _is_of_lines(file):
         return _make_table(lambda: _read_lines(file), "jsonl", file)
     rows, note = _find_rows(file)
-    table = _make_table(rows, "json", file)
-    return replace(table, dialect=replace(file.dialect, notes=(*file.dialect.notes, note))) if note else table
+    notes = (*file.dialect.notes, note) if note else file.dialect.notes
+    return _make_table(rows, "json", replace(file, dialect=replace(file.dialect, notes=notes)))
 
 
 def _is_of_lines(file: TextFile) -> bool:
     """Whether each line is a value: the first is, and not the beginning of a longer text."""
     lines = [line for line in file.head_lines if line.strip()][:NAMED_ROWS]
-    first, *others = map(_scan_line, lines)
+    first, *others = map(_scan_line, map(str.strip, lines))
     if not others:
         return isinstance(first, dict) and not _holds_rows(first)
     num_values = sum(isinstance(one, dict | list) for one in others)
@@ -64,10 +64,20 @@ def _holds_rows(value: Mapping[str, Any]) -> bool:
 
 def _scan_line(line: str) -> Any:
     try:
-        value, end = scan_row(line.strip(), 0)
+        return _load(line)
     except ValueError:
         return None
-    return value if end == len(line.strip()) else None
+
+
+def _load(line: str) -> Any:
+    """
+    Raises:
+        LooseJson, json.JSONDecodeError: the line is no value, or more than one.
+    """
+    value, end = scan_row(line, _skip(line, 0))
+    if (rest := _skip(line, end)) < len(line):
+        raise json.JSONDecodeError("Extra data", line, rest)
+    return value
 
 
 def _make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: TextFile) -> Table:
@@ -99,16 +109,12 @@ def _read_lines(file: TextFile) -> Iterator[Row]:
 
 def _read_line(line: str, number: int) -> Row:
     try:
-        value, end = scan_row(line, _skip(line, 0))
-        if (rest := _skip(line, end)) < len(line):
-            raise json.JSONDecodeError("Extra data", line, rest)
+        return _make_row(_load(line), number)
     except json.JSONDecodeError as error:
         words = quote_around(line, error.pos)
         detail = f"is not valid JSON ({error.msg} at column {error.colno:,}, {words}); write one object a line"
     except LooseJson as error:
         detail = str(error)
-    else:
-        return _make_row(value, number)
     return Row(NO_CELLS, number, Fault("that are no JSON", detail))
 
 

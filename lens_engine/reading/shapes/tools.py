@@ -31,13 +31,11 @@ class Tool(NamedTuple):
 def adapt(table: Table, tools: tuple[Tool, ...]) -> Table:
     """The table with columns of texts and labels, if a tool wrote it; else the table."""
     sample = [row.cells for row in islice(table.rows(), NAMED_ROWS) if row.fault is None and not row.empty]
-    for tool in tools:
-        if sample and sum(map(tool.fits, sample)) >= _NEARLY_ALL * len(sample):
-            return _adapt(table, tool, [tool.read(cells) for cells in sample if tool.fits(cells)])
-    return table
+    fitting = (tool for tool in tools if sample and sum(map(tool.fits, sample)) >= _NEARLY_ALL * len(sample))
+    tool = next(fitting, None)
+    if tool is None:
+        return table
 
-
-def _adapt(table: Table, tool: Tool, sample: list[Labelled]) -> Table:
     def read() -> Iterator[Row]:
         for row in table.rows():
             if row.fault is None and not row.empty and tool.fits(row.cells):
@@ -45,7 +43,7 @@ def _adapt(table: Table, tool: Tool, sample: list[Labelled]) -> Table:
                 row = row._replace(cells={**row.cells, "text": found.text, **found.labels}, aside=found.aside)
             yield row
 
-    questions = list(dict.fromkeys(name for one in sample for name in one.labels))
+    questions = list(dict.fromkeys(name for one in filter(tool.fits, sample) for name in tool.read(one).labels))
     names = tuple(dict.fromkeys((*table.names, "text", *questions)))
     label = questions[0] if len(questions) == 1 else None
     return replace(

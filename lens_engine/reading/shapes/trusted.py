@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -191,29 +190,25 @@ def _read_texts(folders: list[Path], limits: ParsingLimits) -> Table | None:
 
 def _read_pair(files: list[Path], limits: ParsingLimits) -> Table | None:
     """Two files with as many lines; that of the labels has few different ones."""
-    lines = [_Lines(path, limits) for path in files]
-    kinds = [Counter(one) for one in lines]
+    longest = limits.max_row_characters
+    kinds = [Counter(_read_lines(path, longest)) for path in files]
     sizes = [one.total() for one in kinds]
     is_labels = [len(kind) > 1 and _LINES_A_LABEL * len(kind) <= size for kind, size in zip(kinds, sizes, strict=True)]
     if sizes[0] != sizes[1] or is_labels.count(True) != 1:
         return None
-    labels, texts = sorted(lines, key=lambda one: not is_labels[lines.index(one)])
+    labels, texts = files if is_labels[0] else reversed(files)
 
     def read() -> Iterator[Row]:
-        for number, (text, label) in enumerate(zip_longest(texts, labels, fillvalue=""), start=1):
+        both = zip(_read_lines(texts, longest), _read_lines(labels, longest), strict=True)
+        for number, (text, label) in enumerate(both, start=1):
             yield Row({"text": text, "label": label}, number)
 
-    kind = f"two parallel files, texts in {texts.path.name} and labels in {labels.path.name}"
+    kind = f"two parallel files, texts in {texts.name} and labels in {labels.name}"
     return Table(("text", "label"), read, "folder", kind=kind, text="text", label="label", has_raw_bytes=True)
 
 
-class _Lines:
+def _read_lines(path: Path, longest: int) -> Iterator[str]:
     """The lines of a file of UTF-8, without their ends. A line that is too long comes cut."""
-
-    def __init__(self, path: Path, limits: ParsingLimits) -> None:
-        self.path, self._longest = path, limits.max_row_characters
-
-    def __iter__(self) -> Iterator[str]:
-        with self.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
-            while line := file.readline(self._longest):
-                yield line.rstrip("\r\n")
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
+        while line := file.readline(longest):
+            yield line.rstrip("\r\n")

@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from io import BufferedReader
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Never
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.errors import DatasetTooLarge
@@ -185,9 +185,5 @@ def _place(letters: bytes) -> int:
     return place
 
 
-def _refuse(what: str, field: str) -> None:
-    """
-    Raises:
-        DatasetTooLarge: always.
-    """
+def _refuse(what: str, field: str) -> Never:
     raise DatasetTooLarge(f"the workbook has more than {what}; keep the sheet of the rows alone", field=field)
