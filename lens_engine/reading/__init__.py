@@ -10,8 +10,7 @@ column_choice    chooses the columns of texts and labels
 values           reads the values of a row as text and label
 row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
 left_out         rows that are left out
-text_collector   takes texts alone, keeps every row, the bad ones with what is wrong
-cells            packs the values of all columns of a row
+text_collector   takes texts alone, keeps every row with all its cells, the bad ones with what is wrong
 strict_json      JSON that every reader understands in the same way
 """
 

@@ -141,14 +141,18 @@ def find_flags(table: Table, flags: Sequence[str], field: str) -> tuple[str, ...
     )
 
 
-def refuse_lists(column: str, several: Mapping[tuple[str, ...], int], num_rows: int, field: str) -> None:
+def refuse_several(
+    column: str, counts: Mapping[str, int], lists: Mapping[tuple[str, ...], int], num_rows: int, field: str
+) -> None:
     """
     Args:
-        several: numbers of rows by their labels, of rows with more than one.
+        counts: numbers of rows by label.
+        lists: numbers of rows by their labels, of rows whose value is a list.
 
     Raises:
-        InvalidDataset: there are such rows.
+        InvalidDataset: rows have several labels, in lists or with a delimiter.
     """
+    several = lists or _find_lists(counts)
     if not several:
         return
     labels = [label for label, _ in Counter(one for labels in several for one in labels).most_common()]
@@ -161,16 +165,13 @@ def refuse_lists(column: str, several: Mapping[tuple[str, ...], int], num_rows: 
     )
 
 
-def find_lists(counts: Mapping[str, int]) -> dict[tuple[str, ...], int]:
+def _find_lists(counts: Mapping[str, int]) -> dict[tuple[str, ...], int]:
     """The values that are lists of labels with a delimiter, with their numbers: at most one part is no value itself."""
     alone = {label.strip() for label in counts}
-    parts = {label: split_labels(label) for label in counts}
-    composed = {
-        label: tuple(found)
-        for label, found in parts.items()
-        if len(found) > 1
-        and all(found)
-        and len(found) - sum(one in alone for one in found) <= 1
-        and any(one in alone for one in found)
-    }
+    composed = dict[str, tuple[str, ...]]()
+    for label in counts:
+        found = split_labels(label)
+        num_alone = sum(one in alone for one in found)
+        if len(found) > 1 and all(found) and num_alone >= max(len(found) - 1, 1):
+            composed[label] = tuple(found)
     return {found: counts[label] for label, found in composed.items()} if len(composed) >= _LEAST_COMPOSED else {}

@@ -20,12 +20,9 @@ from lens_engine.task.language import count_languages
 _FOREIGN, _WORD = re.compile(r"[^\x00-\x7f]"), re.compile(r"[^\W\d_]{3,}")
 _HIGH, _LONG_RUN = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]{3,}")
 
-# UTF-32 first: its byte order mark begins with that of UTF-16.
 _MARKS = {
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # first: it begins with the mark of UTF-16
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }
 _CHUNK_BYTES = 2**20
 _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\f\r\x1a\x1b"})
@@ -81,8 +78,8 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
         return FoundDialect(given.encoding)
     file.seek(0)
     head = file.read(4)
-    for mark, encoding in _MARKS.items():
-        if head.startswith(mark):
+    for encoding, marks in _MARKS.items():
+        if head.startswith(marks):
             return FoundDialect(encoding, notes=(f"the file is read as {encoding.upper()}, as its first bytes say",))
     if _is_of(file, UTF8) or _is_mostly_good(_decode(file, UTF8, "surrogateescape")):
         return FoundDialect(UTF8)

@@ -7,7 +7,7 @@ from typing import Never
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_choice import ColumnChoice, Named, choose
-from lens_engine.reading.column_profiles import find_lists, refuse_lists
+from lens_engine.reading.column_profiles import refuse_several
 from lens_engine.reading.columns import ColumnNames, WantedColumns
 from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, refuse_more_rows
@@ -174,12 +174,8 @@ class _RowCollector:
         raise InvalidDataset(detail, field=f"{self.field}.{self._label}", row=example.row)
 
     def _refuse_several(self) -> None:
-        """
-        Raises:
-            InvalidDataset: rows have several labels.
-        """
-        found = self._several or find_lists(self._labels)
-        refuse_lists(self._label, found, self._num_rows, f"{self.field}.{self._label}")
+        field = f"{self.field}.{self._label}"
+        refuse_several(self._label, self._labels, self._several, self._num_rows, field)
 
     def check(self) -> None:
         """
