@@ -1,6 +1,6 @@
 """Reads texts, labelled or not, from files of any usual shape and from inline examples. An error names field and row.
 
-shapes           what files look like: one module for each shape, from a file to a table of named columns
+shapes           what files look like: for each shape a function from a file to a table of named columns
 table            the contract between the shapes and what takes their rows
 dialect          how a text file is written, and where in it a fault is
 encoding         finds its encoding

@@ -169,9 +169,8 @@ def choose_columns(
 def _given(wanted: ColumnNames | None, names: Sequence[str]) -> ChosenColumn | None:
     if wanted is None:
         return None
-    if isinstance(wanted, str):
-        return ChosenColumn(find_column(wanted, names) or wanted, _NAMED)
-    return ChosenColumn(tuple(find_column(one, names) or one for one in wanted), _NAMED)
+    found = tuple(find_column(one, names) or one for one in list_columns(wanted))
+    return ChosenColumn(found[0] if isinstance(wanted, str) else found, _NAMED)
 
 
 def _unless_taken(name: str | None, other: ChosenColumn | None, reason: str) -> ChosenColumn | None:

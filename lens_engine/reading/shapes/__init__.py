@@ -1,4 +1,4 @@
-"""Shapes of files: one module for each, a function from what is in a file to a table of named columns.
+"""Shapes of files: for each a function from what is in a file to a table of named columns.
 
 `open_table` asks them in turn; the first that recognises the content reads it. The name of a file is not looked at.
 
@@ -7,9 +7,9 @@ workbook         xlsx and ods
 foreign          what is not read, with the command that converts it
 json_values      lines, arrays and objects of JSON
 text_lines       fastText, Rasa, lines that begin with a label, ARFF
-delimited        CSV and TSV: records, quoting, header
+delimited        CSV and TSV: quoting, header
 exports          what tools write, in any of these; `tools` is their contract
-text_file        a text file, read several times
+text_file        a text file, read several times: lines, records of CSV
 """
 
 import os

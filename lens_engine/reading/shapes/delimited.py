@@ -13,8 +13,7 @@ from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding
 from lens_engine.reading.errors import DatasetEmpty
 from lens_engine.reading.shapes.header import has_header, name_positions
 from lens_engine.reading.shapes.quoting import find_delimiter, find_quoting, is_prose, read_table
-from lens_engine.reading.shapes.records import Quoting, Record
-from lens_engine.reading.shapes.text_file import TextFile
+from lens_engine.reading.shapes.text_file import Quoting, Record, TextFile
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_label

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from lens_engine.reading.shapes.records import Quoting, Record, read_records
-from lens_engine.reading.shapes.text_file import TextFile
+from lens_engine.reading.shapes.text_file import Quoting, Record, TextFile, read_records
 from lens_engine.task.wording import show_count
 
 _SEPARATOR = "sep="
