@@ -75,8 +75,9 @@ def _read_prodigy_binary(cells: Cells) -> Labelled:
 def _read_labelbox(cells: Cells) -> Labelled:
     answers = _Answers(list)
     projects = dicts(list(cells["projects"].values()))
-    for label in (label for project in projects for label in dicts(project.get("labels"))):
-        for one in dicts(label.get("annotations", {}).get("classifications")):
+    labels = [label for project in projects for label in dicts(project.get("labels"))]
+    for annotations in dicts([label.get("annotations") for label in labels]):
+        for one in dicts(annotations.get("classifications")):
             chosen = dicts(one.get("checklist_answers")) or dicts([one.get("radio_answer")])
             names = [answer["name"] for answer in chosen if "name" in answer]
             answers[str(one.get("name", "label"))].append(names[0] if len(names) == 1 else names)
