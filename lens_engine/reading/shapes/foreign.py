@@ -9,7 +9,6 @@ _PANDAS = (
     "python -c \"import pandas, sys; pandas.{}(sys.argv[1]).to_json('rows.jsonl', orient='records', lines=True)\" FILE"
 )
 
-
 _MAGIC: dict[bytes | tuple[bytes, ...], tuple[str, str]] = {
     b"\x1f\x8b": ("compressed with gzip", "gunzip FILE"),
     (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08"): ("compressed with zip", "unzip FILE"),
