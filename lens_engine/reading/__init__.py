@@ -1,38 +1,32 @@
 """Reads texts, labelled or not, from files of any usual shape and from inline examples. An error names field and row.
 
-shapes           what files look like: one module for each shape, from a file to a table of named columns
+shapes           what files look like: for each shape a function from a file to a table of named columns
 table            the contract between the shapes and what takes their rows
-dialect          how a text file is written
+dialect          how a text file is written, and where in it a fault is
 encoding         finds its encoding
-columns          finds columns by their names
-usual_names      names that columns of texts and labels often have
-column_profiles  what is in each column of a table
+columns          finds columns by their names; usual names
+column_profiles  what is in each column of a table; rows with several labels
 column_choice    chooses the columns of texts and labels
 values           reads the values of a row as text and label
-several_labels   rows with several labels
 row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
-left_out         what is said of rows that are left out
-text_collector   takes texts alone, keeps every row, the bad ones with what is wrong
-places           where in a file a fault is
-cells            packs the values of all columns of a row
+left_out         rows that are left out
+text_collector   takes texts alone, keeps every row with all its cells, the bad ones with what is wrong
 strict_json      JSON that every reader understands in the same way
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lens_engine.errors import InputProblem, InvalidDataset
-from lens_engine.reading.column_choice import ANY_COLUMNS, ChosenColumn, Named, choose
-from lens_engine.reading.columns import TEXT, ColumnNames, WantedColumns
-from lens_engine.reading.dialect import ANY_DIALECT, Dialect, FoundDialect, show_encoding
+from lens_engine.reading.column_choice import ANY_COLUMNS, Named
+from lens_engine.reading.columns import TEXT, ColumnNames
+from lens_engine.reading.dialect import ANY_DIALECT, Dialect
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.parsed_dataset import ParsedDataset
-from lens_engine.reading.row_collector import RowCollector
+from lens_engine.reading.row_collector import ParsedDataset, collect_rows
 from lens_engine.reading.shapes import Source, open_table
 from lens_engine.reading.table import NAMED_ROWS, DatasetFormat, Fault, Row, Table
-from lens_engine.reading.text_collector import TextCollector, TextRow
+from lens_engine.reading.text_collector import ReadTexts, TextRow, collect_texts
 from lens_engine.types import Example
 
 __all__ = [
@@ -85,32 +79,7 @@ def parse_dataset(
             another error.
     """
     with open_table(source, limits, field, dialect, usual, columns.names) as table:
-        choice = choose(table, columns, field)
-        assert choice.label is not None
-        rows = RowCollector(limits, field, WantedColumns(choice.text.wanted, choice.label.wanted), table.dialect)
-        rows.take(table)
-    return replace(rows.finish(table.format, choice.notes(), table.dialect), choice=choice)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadTexts:
-    """The rows of a file of texts, and how the file is written."""
-
-    rows: tuple[TextRow, ...]
-    dialect: FoundDialect
-    format: DatasetFormat
-    num_bytes: int  #: of the rows as they are kept, with all their columns
-    sha256: str  #: of the texts, and of what is wrong with them
-    columns: tuple[str, ...] = ()  #: names, in the order of the cells of the rows
-    text_place: int | None = None  #: index of the column of texts; None if no row has it, or several are joined
-    changes: tuple[str, ...] = ()  #: a sentence about what was changed in the other columns, if anything
-    text_column: ColumnNames = TEXT  #: of the texts
-    notes: tuple[str, ...] = ()  #: a sentence about why this column
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """One sentence for each oddity that was accepted."""
-        return (*self.notes, *self.dialect.notes, *self.changes)
+        return collect_rows(table, columns, limits, field)
 
 
 def read_texts(
@@ -135,11 +104,7 @@ def read_texts(
         OSError: the file cannot be read.
     """
     with open_table(source, limits, field, dialect, usual, columns.names) as table:
-        choice = choose(table, columns, field, has_labels=False)
-        rows, encoding = TextCollector(limits, field, choice.text.wanted), show_encoding(table.dialect.encoding)
-        for row in table.rows():
-            rows.add(row, encoding if table.has_raw_bytes else None)
-    return _finish(rows, table, choice.text, tuple(choice.notes()))
+        return collect_texts(table, columns, limits, field)
 
 
 def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:
@@ -148,22 +113,8 @@ def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:
     Raises:
         InvalidDataset: they are too many, or too large together.
     """
-    rows = TextCollector(limits, "texts", TEXT)
-    for text in texts:
-        rows.add(Row({TEXT: text}))
-    return _finish(rows, Table((TEXT,), lambda: iter(()), "inline"), ChosenColumn(TEXT, ""))
-
-
-def _finish(rows: TextCollector, table: Table, text: ChosenColumn, notes: tuple[str, ...] = ()) -> ReadTexts:
-    cells = rows.cells
-    return ReadTexts(
-        *(tuple(rows.rows), table.dialect, table.format, rows.num_bytes, rows.sha256),
-        columns=cells.names,
-        text_place=cells.text_place,
-        changes=rows.notes,
-        text_column=text.wanted,
-        notes=notes,
-    )
+    table = Table((TEXT,), lambda: (Row({TEXT: text}) for text in texts), "inline")
+    return collect_texts(table, Named(TEXT), limits, "texts")
 
 
 def read_examples(
@@ -213,8 +164,4 @@ def parse_inline(
     rows = [Row(one) if isinstance(one, Mapping) else no_object for one in examples]
     names = tuple(dict.fromkeys(name for one in rows[:NAMED_ROWS] for name in one.cells))
     table = Table(names, lambda: iter(rows), "inline", has_header=False)
-    choice = choose(table, columns, field)
-    assert choice.label is not None
-    collected = RowCollector(limits, field, WantedColumns(choice.text.wanted, choice.label.wanted))
-    collected.take(table)
-    return replace(collected.finish("inline", choice.notes()), choice=choice)
+    return collect_rows(table, columns, limits, field)

@@ -5,11 +5,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.column_profiles import ColumnProfile, profile_columns
-from lens_engine.reading.columns import LABEL, TEXT, ColumnNames, WantedColumns, find_column, list_columns, match_header
-from lens_engine.reading.several_labels import find_flags
+from lens_engine.reading.column_profiles import ColumnProfile, find_flags, profile_columns
+from lens_engine.reading.columns import (
+    LABEL,
+    LABEL_NAMES,
+    TEXT,
+    TEXT_NAMES,
+    ColumnNames,
+    WantedColumns,
+    find_column,
+    find_usual,
+    fold_name,
+    list_columns,
+    match_header,
+)
 from lens_engine.reading.table import Table
-from lens_engine.reading.usual_names import LABEL_NAMES, TEXT_NAMES, find_usual, fold_name
 from lens_engine.task.text_checks import replace_unstorable, show_names
 
 _NAMED = "you named it"
@@ -93,28 +103,30 @@ def choose(table: Table, named: Named, field: str, *, has_labels: bool = True) -
         InvalidDataset: a named column is missing; no column can hold the texts or the labels; more than one column
             could hold the labels, and no name tells which; or rows have several labels.
     """
-    names = table.names
-    text = _given(named.text, names) or _known(named.usual_text, names)
+    names, usual = table.names, list_columns(named.usual_text)
+    text = _given(named.text, names)
+    if text is None and all(find_column(one, names) for one in usual):
+        text = _given(named.usual_text, names)
     label = _given(named.label, names) if has_labels else None
-    text, label = text or _of_kind(table.text, label), label or (_of_kind(table.label, text) if has_labels else None)
-    text, label = text or _exact(TEXT, names, label), label or (_exact(LABEL, names, text) if has_labels else None)
+    exact_text, exact_label = (name if name in names else None for name in (TEXT, LABEL))
+    for text_name, label_name, reason in ((table.text, table.label, _OF_KIND), (exact_text, exact_label, _EXACT)):
+        text = text or _unless_taken(text_name, label, reason)
+        label = label or (_unless_taken(label_name, text, reason) if has_labels else None)
+    possible: tuple[str, ...] = ()
     if text is None or (label is None and has_labels):
         is_alone = len(names) == 1 and has_labels and table.has_header
         missing = (TEXT, LABEL) if is_alone else ((), None)
         known = WantedColumns(text.wanted if text else missing[0], label.wanted if label else missing[1])
         match_header(table, known, field)
         profiles = profile_columns(table)
-        is_named = label is not None
         text, label, possible = choose_columns(profiles, text, label, has_labels=has_labels, field=field, table=table)
-        equal = [one.name for one in profiles if label and one.name in (label.wanted, *possible)]
-        if not (is_named or named.may_guess) and label and label.is_guessed and possible:
+        if label and label.is_guessed and possible and not named.may_guess:
+            equal = [one.name for one in profiles if one.name in (label.wanted, *possible)]
             raise InvalidDataset(
                 f"more than one column could hold the labels: {show_names(equal)}; name the column to read "
                 "(label_column)",
                 field=field,
             )
-    else:
-        possible = ()
     wanted = WantedColumns(text.wanted, label.wanted if label else None)
     match_header(table, wanted, field)
     if bad := [name for name in wanted.names if replace_unstorable(name) != name]:
@@ -145,66 +157,46 @@ def choose_columns(
     Raises:
         InvalidDataset: as `choose`.
     """
-    free = [one for one in profiles if not label or one.name not in list_columns(label.wanted)]
     if label is None and has_labels:
-        label = _label_by_name([one for one in free if not text or one.name not in list_columns(text.wanted)])
-        free = [one for one in free if not label or one.name != label.wanted]
-    text = text or _text_by_name(free) or _find_text(free, profiles, field)
-    possible = [one for one in free if one.name not in list_columns(text.wanted) and one.can_be_labels]
+        others = _without(profiles, text)
+        label = _find_by_name(others, LABEL_NAMES, {one.name for one in others if one.can_be_labels})
+    free = _without(profiles, label)
+    text = text or _find_by_name(free, TEXT_NAMES, {one.name for one in free if one.can_be_texts})
+    text = text or _find_text(free, profiles, field)
+    possible = [one for one in _without(free, text) if one.can_be_labels]
     if label is None and has_labels:
         flags = [one.name for one in possible if one.are_flags]
         together = find_flags(table, flags, field) if table is not None else ()
-        if together:
-            label = ChosenColumn(together, "each row has one of them set, so they are one label")
-        else:
-            label = _find_label(possible, profiles, field)
-    used = list_columns(text.wanted, label.wanted if label else None)
-    return text, label, tuple(one.name for one in possible if one.name not in used)
+        reason = "each row has one of them set, so they are one label"
+        label = ChosenColumn(together, reason) if together else _find_label(possible, profiles, field)
+    return text, label, tuple(one.name for one in _without(possible, label))
 
 
 def _given(wanted: ColumnNames | None, names: Sequence[str]) -> ChosenColumn | None:
     if wanted is None:
         return None
-    if isinstance(wanted, str):
-        return ChosenColumn(find_column(wanted, names) or wanted, _NAMED)
-    return ChosenColumn(tuple(find_column(one, names) or one for one in wanted), _NAMED)
+    found = tuple(find_column(one, names) or one for one in list_columns(wanted))
+    return ChosenColumn(found[0] if isinstance(wanted, str) else found, _NAMED)
 
 
-def _known(wanted: ColumnNames | None, names: Sequence[str]) -> ChosenColumn | None:
-    return _given(wanted, names) if all(find_column(one, names) for one in list_columns(wanted)) else None
-
-
-def _of_kind(name: str | None, other: ChosenColumn | None) -> ChosenColumn | None:
-    return None if name is None or (other and name in list_columns(other.wanted)) else ChosenColumn(name, _OF_KIND)
-
-
-def _exact(name: str, names: Sequence[str], other: ChosenColumn | None) -> ChosenColumn | None:
+def _unless_taken(name: str | None, other: ChosenColumn | None, reason: str) -> ChosenColumn | None:
     taken = list_columns(other.wanted) if other else ()
-    return ChosenColumn(name, _EXACT) if name in names and name not in taken else None
+    return None if name is None or name in taken else ChosenColumn(name, reason)
 
 
-def _label_by_name(profiles: Sequence[ColumnProfile]) -> ChosenColumn | None:
-    found = find_usual([one.name for one in profiles], LABEL_NAMES)
-    return _usual(_prefer(found, LABEL, {one.name for one in profiles if one.can_be_labels}), LABEL)
+def _without(profiles: Sequence[ColumnProfile], taken: ChosenColumn | None) -> Sequence[ColumnProfile]:
+    return profiles if taken is None else [one for one in profiles if one.name not in list_columns(taken.wanted)]
 
 
-def _text_by_name(profiles: Sequence[ColumnProfile]) -> ChosenColumn | None:
-    found = find_usual([one.name for one in profiles], TEXT_NAMES)
-    return _usual(_prefer(found, TEXT, {one.name for one in profiles if one.can_be_texts}), TEXT)
-
-
-def _prefer(names: Sequence[str], first: str, fitting: Collection[str]) -> Sequence[str]:
-    """Usual names, without those of columns whose values do not fit, if others do."""
-    if names and fold_name(names[0]) == first:
-        return names
-    return [name for name in names if name in fitting] if fitting else names
-
-
-def _usual(names: Sequence[str], first: str) -> ChosenColumn | None:
-    if not names:
-        return None
-    is_near = fold_name(names[0]) == first
-    return ChosenColumn(names[0], f"named {first} but for case and spaces" if is_near else "a usual name")
+def _find_by_name(
+    profiles: Sequence[ColumnProfile], usual: Sequence[str], fitting: Collection[str]
+) -> ChosenColumn | None:
+    """The column with the most usual name; of those whose values fit, if any do."""
+    names = find_usual([one.name for one in profiles], usual)
+    if names and fold_name(names[0]) == usual[0]:
+        return ChosenColumn(names[0], f"named {usual[0]} but for case and spaces")
+    names = [name for name in names if name in fitting] if fitting else names
+    return ChosenColumn(names[0], "a usual name") if names else None
 
 
 def _find_text(free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], field: str) -> ChosenColumn:

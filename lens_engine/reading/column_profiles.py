@@ -1,18 +1,24 @@
-"""Profiles of all columns of a table, for a guess which ones hold the texts and the labels."""
+"""What is in the columns of a table: profiles, for a guess which ones hold the texts and the labels; several labels."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import MAX_COLUMNS
 from lens_engine.reading.table import Table
-from lens_engine.reading.values import Several, is_set, show_value
-from lens_engine.task.text_checks import is_blank
+from lens_engine.reading.values import Several, is_set, pick, show_value, split_labels
+from lens_engine.task.text_checks import is_blank, show_names
 from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.wording import show_count
 
 MAX_DISTINCT = 200
 """Largest number of distinct values that are counted."""
 _DEEPEST = 5
+_MAX_GAPS = 0.1
+_LEAST_COMPOSED = 2
+"""Values of which each has a part that is a value itself, from which on values are lists of labels."""
 _ROWS_A_LABEL = 2
 """A column of labels has at least this many rows for each distinct value, on average."""
 _NUMBER = re.compile(r"\s*[-+]?[\d.,:]+%?\s*")
@@ -105,3 +111,67 @@ def _flatten(cells: Mapping[str, object], prefix: str = "", depth: int = 0) -> I
             yield from _flatten(value, f"{prefix}{name}.", depth + 1)
         else:
             yield f"{prefix}{name}", value
+
+
+def find_flags(table: Table, flags: Sequence[str], field: str) -> tuple[str, ...]:
+    """The columns that are one label together, because each row has one of them set; none if they are no labels.
+
+    Args:
+        flags: the columns of two values, set or not.
+
+    Raises:
+        InvalidDataset: rows have several set.
+    """
+    numbers = Counter[int]()
+    for row in table.rows():
+        if row.fault is None and not row.empty:
+            numbers[sum(is_set(pick(row.cells, name)) is True for name in flags)] += 1
+    several, rows = sum(count for number, count in numbers.items() if number > 1), numbers.total()
+    if len(flags) < 2 or not rows:
+        return ()
+    if not several and numbers[0] <= _MAX_GAPS * rows:
+        return tuple(flags)
+    if len(flags) == 2:
+        return ()  # two answers to two questions
+    raise InvalidDataset(
+        f"rows may have several labels: of {show_names(flags)}, {show_count(several, 'row', 'has')} several set and "
+        f"{show_count(numbers[0], 'row', 'has')} none. Lens gives a text one label: name one of these columns "
+        "(label_column) for a run of its own",
+        field=field,
+    )
+
+
+def refuse_several(
+    column: str, counts: Mapping[str, int], lists: Mapping[tuple[str, ...], int], num_rows: int, field: str
+) -> None:
+    """
+    Args:
+        counts: numbers of rows by label.
+        lists: numbers of rows by their labels, of rows whose value is a list.
+
+    Raises:
+        InvalidDataset: rows have several labels, in lists or with a delimiter.
+    """
+    several = lists or _find_lists(counts)
+    if not several:
+        return
+    labels = [label for label, _ in Counter(one for labels in several for one in labels).most_common()]
+    names = [f"{column}: {label}" for label in labels]
+    raise InvalidDataset(
+        f"{show_count(sum(several.values()), 'row')} of {num_rows:,} have several labels in the column {column!r}. "
+        "Lens gives a text one label: name one of them for a run of its own, which tells it from the others "
+        f"(label_column): {show_names(names)}",
+        field=field,
+    )
+
+
+def _find_lists(counts: Mapping[str, int]) -> dict[tuple[str, ...], int]:
+    """The values that are lists of labels with a delimiter, with their numbers: at most one part is no value itself."""
+    alone = {label.strip() for label in counts}
+    composed = dict[str, tuple[str, ...]]()
+    for label in counts:
+        found = split_labels(label)
+        num_alone = sum(one in alone for one in found)
+        if len(found) > 1 and all(found) and num_alone >= max(len(found) - 1, 1):
+            composed[label] = tuple(found)
+    return {found: counts[label] for label, found in composed.items()} if len(composed) >= _LEAST_COMPOSED else {}

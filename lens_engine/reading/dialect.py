@@ -1,6 +1,7 @@
-"""How a text file is written: its encoding, and the delimiter of a CSV file. What was not given is found."""
+"""How a text file is written: its encoding, and the delimiter of a CSV file; and where in it a fault is."""
 
 import codecs
+import re
 from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
@@ -9,6 +10,10 @@ from lens_engine.task.wording import show_label
 UTF8 = "utf-8"
 WINDOWS_1252 = "windows-1252"
 
+UNDECODED = re.compile("[\udc80-\udcff]")
+"""A byte that is not of the encoding, as the error handler "surrogateescape" decodes it."""
+_AROUND = 15
+"""Number of characters shown before and after a place."""
 _NO_TEXT = frozenset({"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
 """Encodings of Python that no file is written in."""
 
@@ -69,3 +74,16 @@ def _check_delimiter(given: str) -> str:
             field="delimiter",
         )
     return delimiter
+
+
+def tell_place(text: str, position: int, line: int) -> str:
+    """The line and column (from 1) of a position in a text that begins on `line`."""
+    before = text[:position].replace("\r\n", "\n").replace("\r", "\n")
+    return f"line {line + before.count(chr(10)):,}, column {len(before) - before.rfind(chr(10)):,}"
+
+
+def quote_around(text: str, position: int) -> str:
+    """The characters around a position, quoted; a byte that could not be decoded is shown as \ufffd."""
+    start, end = max(position - _AROUND, 0), position + _AROUND
+    words = UNDECODED.sub("\ufffd", text[start:end].rstrip("\r\n"))
+    return repr(f"{'…' if start else ''}{words}{'…' if end < len(text) else ''}")

@@ -13,22 +13,16 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.dialect import UTF8, WINDOWS_1252, Dialect, FoundDialect, show_encoding
+from lens_engine.reading.dialect import UNDECODED, UTF8, WINDOWS_1252, Dialect, FoundDialect, show_encoding
 from lens_engine.reading.errors import UnsupportedDatasetFormat
 from lens_engine.task.language import count_languages
-
-UNDECODED = re.compile("[\udc80-\udcff]")
-"""A byte that is not of the encoding, as the error handler "surrogateescape" decodes it."""
 
 _FOREIGN, _WORD = re.compile(r"[^\x00-\x7f]"), re.compile(r"[^\W\d_]{3,}")
 _HIGH, _LONG_RUN = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]{3,}")
 
-# UTF-32 first: its byte order mark begins with that of UTF-16.
 _MARKS = {
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # first: it begins with the mark of UTF-16
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }
 _CHUNK_BYTES = 2**20
 _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\f\r\x1a\x1b"})
@@ -48,7 +42,7 @@ _LATIN = {
 """The encodings of spreadsheets in Europe, with the languages that are written in them."""
 _KANA = "".join(map(chr, range(0x3041, 0x30FF)))
 _RUSSIAN = "оеаинтсрвл"
-_OTHERS = {
+_OTHERS: dict[str, tuple[str, str | tuple[str, range], float]] = {
     "windows-1251": ("Russian or another Slavic language", _RUSSIAN, 0.6),
     "koi8-r": ("Russian", _RUSSIAN, 0.6),
     "cp866": ("Russian", _RUSSIAN, 0.6),
@@ -58,21 +52,20 @@ _OTHERS = {
     "cp874": ("Thai", "านรอกเงมยลวดทส่้", 0.65),
     "shift_jis": ("Japanese", _KANA, 0.45),
     "euc_jp": ("Japanese", _KANA, 0.45),
+    "cp949": ("Korean", ("euc_kr", range(0xB0, 0xC9)), 1.0),
+    "gb18030": ("Chinese", ("gb2312", range(0xB0, 0xD8)), 1.0),
+    "big5": ("Chinese", ("big5", range(0xA4, 0xC7)), 1.0),
 }
-"""Encodings that a refusal names: the language, its most frequent letters, and their usual share of all letters."""
-_OF_TWO_BYTES = {
-    "cp949": ("Korean", "euc_kr", range(0xB0, 0xC9)),
-    "gb18030": ("Chinese", "gb2312", range(0xB0, 0xD8)),
-    "big5": ("Chinese", "big5", range(0xA4, 0xC7)),
-}
-"""Encodings that a refusal names: the language, an older part of it, and first bytes of its frequent characters."""
+"""Encodings that a refusal names: the language, its most frequent letters, and their usual share of all letters. The
+letters of two bytes are told by an older part of the encoding, and by first bytes.
+"""
 _NUM_TELLING_LINES = 200
 _FITS = 0.6
 """Smallest share of frequent letters, of what is usual, for an encoding to be named."""
 
 
 def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, field: str) -> FoundDialect:
-    """The encoding of a file; the file is read, and set back to its beginning.
+    """The encoding of a file.
 
     Args:
         usual: encoding of earlier files, taken for a file that is not UTF-8; None to find it.
@@ -81,21 +74,14 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
         InvalidDataset: the encoding cannot be found.
         UnsupportedDatasetFormat: the file is not text.
     """
-    file.seek(0)
     if given.encoding is not None:
         return FoundDialect(given.encoding)
-    try:
-        return _find_encoding(file, usual, field)
-    finally:
-        file.seek(0)
-
-
-def _find_encoding(file: io.BufferedReader, legacy: str | None, field: str) -> FoundDialect:
+    file.seek(0)
     head = file.read(4)
-    for mark, encoding in _MARKS.items():
-        if head.startswith(mark):
+    for encoding, marks in _MARKS.items():
+        if head.startswith(marks):
             return FoundDialect(encoding, notes=(f"the file is read as {encoding.upper()}, as its first bytes say",))
-    if _is_utf8(file):
+    if _is_of(file, UTF8) or _is_mostly_good(_decode(file, UTF8, "surrogateescape")):
         return FoundDialect(UTF8)
     file.seek(0)
     head = file.read(_CHUNK_BYTES)
@@ -106,7 +92,9 @@ def _find_encoding(file: io.BufferedReader, legacy: str | None, field: str) -> F
             field=field,
         )
     lines = [line for line in head.splitlines() if not line.isascii()]
-    if legacy is None or legacy.startswith("utf") or not _can_be(file, legacy):
+    if usual is not None and not usual.startswith("utf") and _can_be(file, usual):
+        legacy: str | None = usual
+    else:
         legacy = _find_latin(file, lines)
     if legacy is None:
         raise InvalidDataset(
@@ -132,12 +120,12 @@ def _find_latin(file: io.BufferedReader, lines: list[bytes]) -> str | None:
 def _name_others(file: io.BufferedReader, lines: list[bytes]) -> str:
     """What the user can do: name one of the encodings in which the text has the letters of a language."""
     found = list[tuple[float, str, str]]()
-    for encoding in (*_OTHERS, *_OF_TWO_BYTES):
+    for encoding, (language, common, usual) in _OTHERS.items():
         if _can_be(file, encoding):
             text = _FOREIGN.findall(b"\n".join(lines[:_NUM_TELLING_LINES]).decode(encoding, "ignore"))
             letters = list(filter(str.isalpha, text))
-            fit, language = _measure_fit(encoding, letters)
-            fit *= len(letters) / max(len(text), 1)
+            share = sum(_is_common(one, common) for one in letters) / max(len(letters), 1)
+            fit = min(share / usual, 1.0) * len(letters) / max(len(text), 1)
             if fit >= _FITS:
                 found.append((fit, encoding, language))
     if not found:
@@ -147,31 +135,21 @@ def _name_others(file: io.BufferedReader, lines: list[bytes]) -> str:
     return f"it reads as {language} in {first}: name that (encoding: {first}){also}"
 
 
-def _measure_fit(encoding: str, letters: list[str]) -> tuple[float, str]:
-    """How usual the letters are in the language of an encoding, 1 if wholly, and the language."""
-    if encoding in _OTHERS:
-        language, common, usual = _OTHERS[encoding]
-        return min(sum(one in common for one in letters) / max(len(letters), 1) / usual, 1.0), language
-    language, older, firsts = _OF_TWO_BYTES[encoding]
-    frequent = sum((one.encode(older, "ignore") or b"\0")[0] in firsts for one in letters)
-    return frequent / max(len(letters), 1), language
+def _is_common(letter: str, common: str | tuple[str, range]) -> bool:
+    if isinstance(common, str):
+        return letter in common
+    encoding, firsts = common
+    return (letter.encode(encoding, "ignore") or b"\0")[0] in firsts
 
 
-def open_text(file: io.BufferedReader, encoding: str, newline: str) -> io.TextIOWrapper:
-    """The file as text, from its beginning. A byte that is not of the encoding becomes a surrogate (`UNDECODED`)."""
-    file.seek(0)
-    codec = "utf-8-sig" if encoding == UTF8 else encoding
-    return io.TextIOWrapper(file, encoding=codec, errors="surrogateescape", newline=newline)
-
-
-def _is_utf8(file: io.BufferedReader) -> bool:
-    """Whether the file is UTF-8 but for a few bytes."""
+def _is_of(file: io.BufferedReader, encoding: str) -> bool:
+    """Whether every byte is of the encoding."""
     try:
-        for _ in _decode(file, UTF8):
+        for _ in _decode(file, encoding):
             pass
-        return True
     except UnicodeDecodeError:
-        return _is_mostly_good(_decode(file, UTF8, "surrogateescape"))
+        return False
+    return True
 
 
 def _is_mostly_good(texts: Iterable[str]) -> bool:
@@ -187,12 +165,7 @@ def _can_be(file: io.BufferedReader, encoding: str) -> bool:
     """Whether every byte is of the encoding; of Latin letters, nearly every, and whether the letters are Latin."""
     if encoding in _LATIN:
         return _has_latin_letters(file, encoding) and _is_mostly_good(_decode(file, encoding, "surrogateescape"))
-    try:
-        for _ in _decode(file, encoding):
-            pass
-    except UnicodeDecodeError:
-        return False
-    return True
+    return _is_of(file, encoding)
 
 
 def _has_latin_letters(file: io.BufferedReader, encoding: str) -> bool:

@@ -10,7 +10,7 @@ All have `field`, `row` and `problems`, like `InvalidDataset`. No message repeat
 thirty characters round a place where the file itself cannot be read.
 """
 
-from typing import Any
+from typing import Any, Never
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.types import Example
@@ -40,3 +40,7 @@ class DatasetEmpty(InvalidDataset):
     """The dataset has no rows, or only one."""
 
     code = "dataset-empty"
+
+
+def refuse_more_rows(most: int, field: str) -> Never:
+    raise DatasetTooLarge(f"the dataset has more than {most:,} rows; send a sample of it", field=field)

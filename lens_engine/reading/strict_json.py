@@ -37,10 +37,14 @@ def scan_row(text: str, start: int) -> tuple[Any, int]:
     """The JSON value that begins at a place of a text, and the place after it. NaN and infinities are null.
 
     Raises:
-        LooseJson, json.JSONDecodeError, RecursionError: as `load_strict_json`, but for NaN and infinities.
+        LooseJson, json.JSONDecodeError: as `load_strict_json`, but for NaN and infinities. A value that is nested too
+            deeply is `LooseJson`.
     """
-    value, end = _OF_ROWS.raw_decode(text, start)
-    return (_refuse_deep(value, text[start:end]) if isinstance(value, dict | list) else value), end
+    try:
+        value, end = _OF_ROWS.raw_decode(text, start)
+        return (_refuse_deep(value, text[start:end]) if isinstance(value, dict | list) else value), end
+    except RecursionError:
+        raise LooseJson("is nested too deeply; keep only the keys that are needed") from None
 
 
 def _refuse_deep(value: Any, text: str) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from lens_engine.reading.dialect import UTF8, FoundDialect
+from lens_engine.reading.dialect import UTF8, FoundDialect, show_encoding
 
 DatasetFormat = Literal["csv", "jsonl", "json", "text", "parquet", "arrow", "workbook", "folder", "inline"]
 
@@ -45,3 +45,8 @@ class Table:
     label: str | None = None  #: the same for the labels
     has_header: bool = True  #: whether `names` are all columns; if not, a row may have others
     has_raw_bytes: bool = False  #: whether a surrogate in a cell is a byte that could not be decoded
+
+    @property
+    def encoding(self) -> str | None:
+        """The name of the encoding that a surrogate in a cell is not of; None if surrogates are characters."""
+        return show_encoding(self.dialect.encoding) if self.has_raw_bytes else None

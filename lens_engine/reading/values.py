@@ -1,23 +1,21 @@
 """Reads the values of a row as text and label."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from lens_engine.reading.columns import ColumnNames, WantedColumns, list_columns
-from lens_engine.reading.encoding import UNDECODED
-from lens_engine.reading.places import quote_around
+from lens_engine.reading.dialect import UNDECODED, quote_around
 from lens_engine.reading.strict_json import MAX_DIGITS
 from lens_engine.reading.table import Fault
 from lens_engine.task.text_checks import show_names
 
 _LONGEST_LIST = 2_000
 _SET, _UNSET = frozenset({"1", "true", "yes", "x"}), frozenset({"", "0", "false", "no", "none"})
-_KINDS: tuple[tuple[type, str], ...] = (
+_KINDS = (
     (bool, "true or false"),
-    (int, "a number"),
-    (float, "a number"),
+    (int | float, "a number"),
     (list, "a list"),
     (dict, "an object"),
 )
@@ -114,10 +112,10 @@ def is_set(value: object) -> bool | None:
     return True if shown in _SET else False if shown in _UNSET else None
 
 
-def find_faults(
+def find_value_fault(
     cells: Mapping[str, object], text: object, label: object, wanted: WantedColumns, encoding: str | None
-) -> Iterator[Fault]:
-    """What hinders the reading of values as text and label. Blank ones do not.
+) -> Fault | None:
+    """What hinders the reading of values as text and label; None of good and of blank ones.
 
     Args:
         encoding: by which the file was decoded, if a surrogate is a byte that is not of it.
@@ -128,21 +126,18 @@ def find_faults(
         if len(missing) == 1:
             column = show_columns(missing[0])
             kind = "without a label" if missing[0] == wanted.label else "without a text"
-            yield Fault(kind, f"is missing; {found}", column)
-        else:
-            advice = f"name the keys to read ({wanted.parameters})"
-            yield Fault(
-                "without a text", f"has no keys {show_names(list_columns(*missing))}; {found}; rename them, or {advice}"
-            )
-        return
+            return Fault(kind, f"is missing; {found}", column)
+        missing_keys = f"has no keys {show_names(list_columns(*missing))}; {found}"
+        return Fault("without a text", f"{missing_keys}; rename them, or name the keys to read ({wanted.parameters})")
     for name, value in ((wanted.text, text), (wanted.label, label)):
-        if not isinstance(value, str | Several | None) or (isinstance(value, Several) and name == wanted.text):
-            yield Fault(f"whose {show_columns(name)} is no string", _refuse_type(value), show_columns(name))
-        elif encoding is not None and isinstance(value, str) and (broken := UNDECODED.search(value)):
+        if not isinstance(value, str | Several | None):
+            return Fault(f"whose {show_columns(name)} is no string", _refuse_type(value), show_columns(name))
+        if encoding is not None and isinstance(value, str) and (broken := UNDECODED.search(value)):
             words = quote_around(value, broken.start())
             advice = "save the file as UTF-8, or name its encoding (encoding)"
             detail = f"holds bytes that are not {encoding} at {words}; {advice}"
-            yield Fault(f"with bytes that are not {encoding}", detail, show_columns(name))
+            return Fault(f"with bytes that are not {encoding}", detail, show_columns(name))
+    return None
 
 
 def show_columns(wanted: ColumnNames | None) -> str:

@@ -1,41 +1,36 @@
-"""Shapes of files: one module for each, a function from what is in a file to a table of named columns.
+"""Shapes of files: for each a function from what is in a file to a table of named columns.
 
 `open_table` asks them in turn; the first that recognises the content reads it. The name of a file is not looked at.
 
-columnar         Parquet, Arrow, folders of Hugging Face datasets
+trusted          Parquet, Arrow, folders
 workbook         xlsx and ods
-folders          parallel files, texts by label
 foreign          what is not read, with the command that converts it
 json_values      lines, arrays and objects of JSON
-arff             tables of Weka
-text_lines       fastText, Rasa, lines that begin with a label
-delimited        CSV and TSV: records, quoting, header
-tools            exports of a tool, in any of these: annotations, chats
-text_file        a text file, read several times
+text_lines       fastText, Rasa, lines that begin with a label, ARFF
+delimited        CSV and TSV: quoting, header
+exports          what tools write, in any of these; `tools` is their contract
+text_file        a text file, read several times: lines, records of CSV
 """
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 
 from lens_engine.reading.dialect import ANY_DIALECT, Dialect
 from lens_engine.reading.encoding import find_encoding
-from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge
+from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.shapes.annotations import ANNOTATIONS
-from lens_engine.reading.shapes.arff import read_arff
-from lens_engine.reading.shapes.chats import CHATS
-from lens_engine.reading.shapes.columnar import read_arrow as read_arrow_file
-from lens_engine.reading.shapes.columnar import read_parquet
 from lens_engine.reading.shapes.delimited import read_delimited
-from lens_engine.reading.shapes.folders import read_folder
-from lens_engine.reading.shapes.foreign import OLD_EXCEL, refuse_foreign, refuse_foreign_text, refuse_untrusted
+from lens_engine.reading.shapes.exports import TOOLS
+from lens_engine.reading.shapes.foreign import refuse_foreign, refuse_foreign_text
 from lens_engine.reading.shapes.json_values import read_json
 from lens_engine.reading.shapes.text_file import NUM_HEAD_CHARACTERS, TextFile
-from lens_engine.reading.shapes.text_lines import read_fast_text, read_label_lines, read_rasa
+from lens_engine.reading.shapes.text_lines import read_arff, read_fast_text, read_label_lines, read_rasa
 from lens_engine.reading.shapes.tools import adapt
+from lens_engine.reading.shapes.trusted import read_arrow, read_folder, read_parquet
 from lens_engine.reading.shapes.workbook import is_workbook, read_workbook
 from lens_engine.reading.table import Table
 
@@ -68,7 +63,7 @@ def open_table(
         OSError: the file cannot be read.
     """
     if isinstance(source, Path) and source.is_dir() and limits.is_trusted:
-        yield adapt(read_folder(source, limits, field), (*ANNOTATIONS, *CHATS))
+        yield adapt(read_folder(source, limits, field), TOOLS)
         return
     with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
         num_bytes, most = os.fstat(file.fileno()).st_size, limits.max_bytes
@@ -81,27 +76,25 @@ def open_table(
             found = find_encoding(file, dialect, usual.encoding, field)
             text = TextFile(file, found, limits, field, dialect.delimiter, usual.delimiter, known)
             table = _read_text(text)
-        yield adapt(table, (*ANNOTATIONS, *CHATS))
+        yield adapt(table, TOOLS)
 
 
 def _read_binary(file: BufferedReader, limits: ParsingLimits, field: str, known: tuple[str, ...]) -> Table | None:
+    read_sheets = partial(read_workbook, limits=limits, known=known)
     file.seek(0)
     head = file.read(_NUM_SNIFFED_BYTES)
     for magic, name, read in (
         (b"PAR1", "a Parquet file", read_parquet),
-        (b"ARROW1", "an Arrow file", read_arrow_file),
-        (b"\xff\xff\xff\xff", "a stream of Arrow", read_arrow_file),
+        (b"ARROW1", "an Arrow file", read_arrow),
+        (b"\xff\xff\xff\xff", "a stream of Arrow", read_arrow),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel file", read_sheets),
     ):
         if head.startswith(magic):
             if not limits.is_trusted:
-                refuse_untrusted(name, field)
+                raise UnsupportedDatasetFormat(f"the file is {name}; save it as CSV or JSONL", field=field)
             return read(file, field)
-    if head.startswith(OLD_EXCEL):
-        if not limits.is_trusted:
-            refuse_untrusted("an old Excel file", field)
-        return read_workbook(file, limits, field, known)
     if head.startswith(b"PK\x03\x04") and is_workbook(file):
-        return read_workbook(file, limits, field, known)
+        return read_sheets(file, field)
     refuse_foreign(head, field)
     return None
 

@@ -5,19 +5,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Literal
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import DELIMITERS
-from lens_engine.reading.dialect import show_encoding
-from lens_engine.reading.encoding import UNDECODED
+from lens_engine.reading.columns import DELIMITERS, is_usual
+from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding
 from lens_engine.reading.errors import DatasetEmpty
-from lens_engine.reading.places import quote_around
 from lens_engine.reading.shapes.header import has_header, name_positions
-from lens_engine.reading.shapes.quoting import SEPARATOR, find_delimiter, find_quoting, is_prose
-from lens_engine.reading.shapes.records import Quoting, Record, Records
-from lens_engine.reading.shapes.text_file import TextFile
+from lens_engine.reading.shapes.quoting import find_delimiter, find_quoting, is_prose, read_table
+from lens_engine.reading.shapes.text_file import Quoting, Record, TextFile
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
-from lens_engine.reading.usual_names import is_usual
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_label
 
@@ -43,12 +40,11 @@ def read_delimited(file: TextFile) -> Table:
     layout = _find_layout(file, delimiter, found.quoting)
     if file.delimiter is None and layout.is_no_table and is_prose(file.head_lines, delimiter):
         layout = _find_layout(file, _NO_DELIMITER, found.quoting)
-    notes = [*file.dialect.notes]
     shown = None if layout.delimiter == _NO_DELIMITER else layout.delimiter
-    if file.delimiter is None and shown in list(DELIMITERS)[1:]:
-        notes.append(f"the columns are separated by {DELIMITERS[shown]}")
-    notes += found.notes
-    dialect = replace(file.dialect, delimiter=shown, notes=(*notes, *layout.describe()))
+    is_told = file.delimiter is None and shown in list(DELIMITERS)[1:]
+    told = [f"the columns are separated by {DELIMITERS[layout.delimiter]}"] if is_told else []
+    notes = (*file.dialect.notes, *told, *found.notes, *layout.describe())
+    dialect = replace(file.dialect, delimiter=shown, notes=notes)
     return Table(layout.names, lambda: _read_rows(file, layout), "csv", dialect, has_raw_bytes=True)
 
 
@@ -79,7 +75,8 @@ class _Layout:
 
 
 def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
-    records = list(islice(_read_records(file, delimiter, quoting), _MOST_RECORDS))
+    filled = (record for record in read_table(file, delimiter, quoting) if not record.is_blank)
+    records = list(islice(filled, _MOST_RECORDS))
     if not records:
         raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=file.field)
     first, *others = records
@@ -94,8 +91,13 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     is_header = has_header(names, fitting, file.known)
     rest = _find_rest(len(names), rows if is_header else [names, *rows])
     num_fitting = len(fitting) if rest is None else sum(len(row) >= len(names) for row in rows)
-    if is_header:
-        _check_header(names, file)
+    broken = next(filter(None, map(UNDECODED.search, names)), None)
+    if is_header and broken:
+        raise InvalidDataset(
+            f"the header holds bytes that are not {show_encoding(file.dialect.encoding)} at "
+            f"{quote_around(broken.string, broken.start())}; name the file's encoding (encoding), or save it as UTF-8",
+            field=file.field,
+        )
     fit = num_fitting / len(rows) if rows else 1.0
     shown = tuple(names) if is_header else name_positions(len(names))
     has_labels = any(_are_labels(Counter(values)) for values in zip(*fitting, strict=True))
@@ -111,7 +113,7 @@ def _find_rest(width: int, rows: Sequence[Sequence[str]]) -> int | None:
     wide = [row for row in rows if len(row) > width]
     if not wide or width < 2:
         return None
-    best, best_share = None, _NEARLY_ALL
+    shares = dict[int, float]()
     for place in range(width):
         filled = [_leave(place, width, row) for row in rows if len(row) >= width]
         columns = [Counter(values) for values in zip(*filled, strict=True)]
@@ -119,10 +121,9 @@ def _find_rest(width: int, rows: Sequence[Sequence[str]]) -> int | None:
         if not closed or len(closed) < width - 2:
             continue
         others = [_leave(place, width, row) for row in wide]
-        share = sum(all(columns[number][row[number]] > 1 for number in closed) for row in others) / len(others)
-        if share >= best_share and (best is None or share > best_share):
-            best, best_share = place, share
-    return best
+        shares[place] = sum(all(columns[number][row[number]] > 1 for number in closed) for row in others) / len(others)
+    best = max(shares, key=lambda place: shares[place], default=None)
+    return None if best is None or shares[best] < _NEARLY_ALL else best
 
 
 def _leave(place: int, width: int, row: Sequence[str]) -> Sequence[str]:
@@ -137,26 +138,18 @@ def trim(fields: list[str], width: int) -> list[str]:
     return fields
 
 
-def _read_records(file: TextFile, delimiter: str, quoting: Quoting) -> Iterator[Record]:
-    """The records that are not blank, without a line that tells the delimiter."""
-    for record in Records(file.lines(""), delimiter, quoting, file.limits.max_row_characters):
-        if not record.is_blank and record.fields[:1] != [SEPARATOR]:
-            yield record
-
-
 def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
     names, delimiter, is_started = layout.names, layout.delimiter, not layout.is_header
     width, rest, tails = len(names), layout.rest, 0 if layout.rest is None else len(names) - layout.rest - 1
-    for record in Records(file.lines(""), delimiter, layout.quoting, file.limits.max_row_characters):
+    for record in read_table(file, delimiter, layout.quoting):
         fields = record.fields
-        if not is_started or fields[:1] == [SEPARATOR]:
-            is_started = is_started or not (record.is_blank or fields[:1] == [SEPARATOR])
-            if record.is_blank:
-                yield Row(NO_CELLS, record.line, empty="line")
+        if record.is_blank:
+            empty: Literal["fields", "line"] = "fields" if fields and is_started else "line"
+            yield Row(dict(zip(names, fields, strict=False)), record.line, empty=empty)
+        elif not is_started:
+            is_started = True
         elif record.fault is not None:
             yield Row(NO_CELLS, record.line, record.fault)
-        elif not fields or not any(map(str.strip, fields)):
-            yield Row(dict(zip(names, fields, strict=False)), record.line, empty="fields" if fields else "line")
         else:
             if len(fields) > width:
                 fields = trim(fields, width)
@@ -179,17 +172,3 @@ def _describe_width(record: Record, wanted: int, quoting: Quoting) -> Fault:
     )
     fields = f"has {len(record.fields):,} fields where the header has {wanted:,}"
     return Fault("of another width than the header", f"{fields}; {remedy}; the row begins {beginning}")
-
-
-def _check_header(header: Sequence[str], file: TextFile) -> None:
-    """
-    Raises:
-        InvalidDataset: the header is not of this encoding.
-    """
-    for name in header:
-        if broken := UNDECODED.search(name):
-            raise InvalidDataset(
-                f"the header holds bytes that are not {show_encoding(file.dialect.encoding)} at "
-                f"{quote_around(name, broken.start())}; name the file's encoding (encoding), or save it as UTF-8",
-                field=file.field,
-            )

@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import mean
 
-from lens_engine.reading.columns import POSITION
-from lens_engine.reading.usual_names import fold_name, is_usual
+from lens_engine.reading.columns import POSITION, fold_name, is_usual
 from lens_engine.task.unicode_form import fold_label
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?%?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*")
@@ -34,7 +33,8 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]], known: Seque
     if list(first) in list(map(list, rows)):  # files were joined, each with its header
         return any(map(is_usual, first))
     columns = list(zip(*rows, strict=True))
-    if any(_is_name_of_numbers(name, values) for name, values in zip(first, columns, strict=True)):
+    named = [values for name, values in zip(first, columns, strict=True) if name.strip() and not _is_number(name)]
+    if any(map(_are_numbers, named)):
         return True
     if any(_is_value(place, first, values) for place, values in enumerate(columns)):
         return False
@@ -53,14 +53,14 @@ def _is_sentence(text: str) -> bool:
     return len(words) >= _WORDS_OF_SENTENCE or (len(words) > 1 and _END_OF_SENTENCE.search(text[-20:]) is not None)
 
 
-def _is_name_of_numbers(name: str, values: Sequence[str]) -> bool:
-    return bool(name.strip()) and not _NUMBER.fullmatch(name.strip()) and _are_numbers(values)
+def _is_number(value: str) -> bool:
+    return _NUMBER.fullmatch(value.strip()) is not None
 
 
 def _is_value(place: int, first: Sequence[str], values: Sequence[str]) -> bool:
     """Whether a field of the first record is a value of its column: a number among numbers, or a frequent label."""
     one = first[place]
-    if _NUMBER.fullmatch(one.strip()):
+    if _is_number(one):
         return _are_numbers(values)
     if not one.strip() or len(one) > _LONGEST_LABEL or any(is_usual(name) for name in first if name is not one):
         return False
@@ -69,5 +69,5 @@ def _is_value(place: int, first: Sequence[str], values: Sequence[str]) -> bool:
 
 
 def _are_numbers(values: Sequence[str]) -> bool:
-    filled = [value.strip() for value in values if value.strip()]
-    return bool(filled) and sum(map(bool, map(_NUMBER.fullmatch, filled))) >= _NEARLY_ALL * len(filled)
+    filled = [value for value in values if value.strip()]
+    return bool(filled) and sum(map(_is_number, filled)) >= _NEARLY_ALL * len(filled)

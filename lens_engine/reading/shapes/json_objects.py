@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from lens_engine.reading.columns import is_usual
 from lens_engine.reading.table import NAMED_ROWS
-from lens_engine.reading.usual_names import is_usual
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_count
 
@@ -39,7 +39,9 @@ def find_rows(value: Any, depth: int = 0) -> FoundRows | None:
     others = [len(one) for key, one in tables.items() if key != largest]
     if tables and ("train" in tables or _MANY_TIMES * max(others, default=0) <= len(tables[largest])):
         key = "train" if "train" in tables else largest
-        return FoundRows(tables[key], f"the rows of {_list({key: tables.pop(key)})} are read{_list_others(tables)}")
+        rows = tables.pop(key)
+        others_note = f", and not those of {_list(tables)}" if tables else ""
+        return FoundRows(rows, f"the rows of {_list({key: rows})} are read{others_note}")
     if tables:
         return FoundRows([], f"several lists in it may be the rows: {_list(tables)}")
     if len(lists) == len(value):
@@ -50,10 +52,6 @@ def find_rows(value: Any, depth: int = 0) -> FoundRows | None:
 
 def _list(tables: Mapping[str, Sequence[Any]]) -> str:
     return ", ".join(f"{key!r} ({show_count(len(one), 'row')})" for key, one in islice(tables.items(), 10))
-
-
-def _list_others(tables: Mapping[str, Sequence[Any]]) -> str:
-    return f", and not those of {_list(tables)}" if tables else ""
 
 
 def _read_lists(lists: Mapping[str, list[Any]]) -> FoundRows | None:

@@ -8,18 +8,16 @@ from itertools import chain, islice
 from typing import Any
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.dialect import show_encoding
-from lens_engine.reading.encoding import UNDECODED
+from lens_engine.reading.columns import is_usual
+from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding, tell_place
 from lens_engine.reading.errors import DatasetEmpty
 from lens_engine.reading.limits import row_too_long
-from lens_engine.reading.places import quote_around, tell_place
-from lens_engine.reading.shapes.chats import TURNS
+from lens_engine.reading.shapes.exports import TURNS
 from lens_engine.reading.shapes.header import name_positions
 from lens_engine.reading.shapes.json_objects import find_rows
 from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.strict_json import LooseJson, scan_row
 from lens_engine.reading.table import NAMED_ROWS, NO_CELLS, DatasetFormat, Fault, Row, Table
-from lens_engine.reading.usual_names import is_usual
 from lens_engine.task.text_checks import show_names
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -42,14 +40,14 @@ def read_json(file: TextFile) -> Table | None:
     if _is_of_lines(file):
         return _make_table(lambda: _read_lines(file), "jsonl", file)
     rows, note = _find_rows(file)
-    table = _make_table(rows, "json", file)
-    return replace(table, dialect=replace(file.dialect, notes=(*file.dialect.notes, note))) if note else table
+    notes = (*file.dialect.notes, note) if note else file.dialect.notes
+    return _make_table(rows, "json", replace(file, dialect=replace(file.dialect, notes=notes)))
 
 
 def _is_of_lines(file: TextFile) -> bool:
     """Whether each line is a value: the first is, and not the beginning of a longer text."""
     lines = [line for line in file.head_lines if line.strip()][:NAMED_ROWS]
-    first, *others = map(_scan_line, lines)
+    first, *others = map(_scan_line, map(str.strip, lines))
     if not others:
         return isinstance(first, dict) and not _holds_rows(first)
     num_values = sum(isinstance(one, dict | list) for one in others)
@@ -66,20 +64,30 @@ def _holds_rows(value: Mapping[str, Any]) -> bool:
 
 def _scan_line(line: str) -> Any:
     try:
-        value, end = scan_row(line.strip(), 0)
-    except (ValueError, RecursionError):
+        return _load(line)
+    except ValueError:
         return None
-    return value if end == len(line.strip()) else None
+
+
+def _load(line: str) -> Any:
+    """
+    Raises:
+        LooseJson, json.JSONDecodeError: the line is no value, or more than one.
+    """
+    value, end = scan_row(line, _skip(line, 0))
+    if (rest := _skip(line, end)) < len(line):
+        raise json.JSONDecodeError("Extra data", line, rest)
+    return value
 
 
 def _make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: TextFile) -> Table:
     names = dict.fromkeys(chain.from_iterable(row.cells for row in islice(rows(), NAMED_ROWS)))
-    if not names and not any(row.fault is None for row in rows()):
-        first = next((row for row in rows() if row.fault is not None), None)
+    if not names and all(row.fault for row in rows()):
+        first = next(rows(), None)
         if first is None:
             raise DatasetEmpty("the file holds no rows", field=file.field)
-        if format == "json":
-            raise InvalidDataset(f"the file {first.fault and first.fault.detail}", field=file.field)
+        if format == "json" and first.fault:
+            raise InvalidDataset(f"the file {first.fault.detail}", field=file.field)
     return Table(tuple(names), rows, format, file.dialect, has_header=False)
 
 
@@ -101,12 +109,13 @@ def _read_lines(file: TextFile) -> Iterator[Row]:
 
 def _read_line(line: str, number: int) -> Row:
     try:
-        value, end = scan_row(line, _skip(line, 0))
-        if (rest := _skip(line, end)) < len(line):
-            raise json.JSONDecodeError("Extra data", line, rest)
-    except (ValueError, RecursionError) as error:
-        return Row(NO_CELLS, number, Fault("that are no JSON", _explain(error, line)))
-    return _make_row(value, number)
+        return _make_row(_load(line), number)
+    except json.JSONDecodeError as error:
+        words = quote_around(line, error.pos)
+        detail = f"is not valid JSON ({error.msg} at column {error.colno:,}, {words}); write one object a line"
+    except LooseJson as error:
+        detail = str(error)
+    return Row(NO_CELLS, number, Fault("that are no JSON", detail))
 
 
 def _skip(text: str, start: int, pattern: re.Pattern[str] = _BLANKS) -> int:
@@ -122,17 +131,6 @@ def _make_row(value: object, line: int | None = None) -> Row:
     if isinstance(value, str):
         return Row({"text": value}, line)
     return Row(NO_CELLS, line, Fault("that are no JSON objects", "is not a JSON object"))
-
-
-def _explain(error: ValueError | RecursionError, line: str) -> str:
-    if isinstance(error, LooseJson):
-        return str(error)
-    if isinstance(error, RecursionError):
-        return "is nested too deeply; keep only the keys that are needed"
-    if isinstance(error, json.JSONDecodeError):
-        words = quote_around(line, error.pos)
-        return f"is not valid JSON ({error.msg} at column {error.colno:,}, {words}); write one object a line"
-    return "is not valid JSON; write one object a line"
 
 
 def _find_rows(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
@@ -181,11 +179,9 @@ def _scan(text: str, start: int, file: TextFile) -> tuple[Any, int]:
     """
     try:
         return scan_row(text, start)
-    except (ValueError, RecursionError) as error:
-        place = error.pos if isinstance(error, json.JSONDecodeError) else start
-        what = (
-            _explain(error, text) if not isinstance(error, json.JSONDecodeError) else f"is not valid JSON: {error.msg}"
-        )
-        raise InvalidDataset(
-            f"the file {what}, {tell_place(text, place, 1)}, at {quote_around(text, place)}", field=file.field
-        ) from None
+    except json.JSONDecodeError as error:
+        what, place = f"is not valid JSON: {error.msg}", error.pos
+    except LooseJson as error:
+        what, place = str(error), start
+    detail = f"the file {what}, {tell_place(text, place, 1)}, at {quote_around(text, place)}"
+    raise InvalidDataset(detail, field=file.field)

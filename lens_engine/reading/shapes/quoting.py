@@ -10,16 +10,15 @@ are many: a text may be a list.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from lens_engine.reading.shapes.records import Quoting, Record, Records
-from lens_engine.reading.shapes.text_file import TextFile
+from lens_engine.reading.shapes.text_file import Quoting, Record, TextFile, read_records
 from lens_engine.task.wording import show_count
 
-SEPARATOR = "sep="
+_SEPARATOR = "sep="
 """Beginning of a first line that tells some spreadsheets the delimiter: `sep=;`."""
 
 _LONGEST_VALUE = 100
@@ -42,6 +41,13 @@ class FoundQuoting(NamedTuple):
 
     quoting: Quoting
     notes: tuple[str, ...] = ()
+
+
+def read_table(file: TextFile, delimiter: str, quoting: Quoting) -> Iterator[Record]:
+    """The records of a file, without a line that tells the delimiter."""
+    for record in read_records(file.lines(""), delimiter, quoting, file.limits.max_row_characters):
+        if record.fields[:1] != [_SEPARATOR]:
+            yield record
 
 
 def find_quoting(file: TextFile, delimiter: str) -> FoundQuoting:
@@ -81,7 +87,7 @@ def _has_single_quotes(file: TextFile, delimiter: str) -> bool:
 
 def _count(file: TextFile, delimiter: str, quoting: Quoting) -> "_Count":
     count = _Count(delimiter, quoting)
-    for record in Records(file.lines(""), delimiter, quoting, file.limits.max_row_characters):
+    for record in read_table(file, delimiter, quoting):
         count.add(record)
         if count.num_rows + count.num_faults > file.limits.max_rows:
             break
@@ -108,17 +114,17 @@ class _Count:
     swallows: list[Record] = field(default_factory=list)  #: those of which nearly all lines look like rows
 
     def add(self, record: Record) -> None:
-        if record.is_blank or (not self.width and record.fields[:1] == [SEPARATOR]):
+        if record.is_blank:
             return
         if not self.width and record.fault is None:
             self.width = len(record.fields)
             self.values = [Counter() for _ in record.fields]
             return
+        is_row = record.fault is None and len(record.fields) == self.width
         if self.quoting.character == '"':
-            for line in record.lines:
-                self._count_quotes(line, record)
+            self._count_quotes(record.lines, is_row)
         self.num_lines += len(record.lines)
-        if record.fault is not None or len(record.fields) != self.width:
+        if not is_row:
             self.num_faults += record.fault is not None
             self.lost += len(record.lines)
             return
@@ -131,21 +137,19 @@ class _Count:
             if len(value) <= _LONGEST_VALUE and (value in seen or len(seen) < _MOST_VALUES):
                 seen[value] += 1
 
-    def _count_quotes(self, line: str, record: Record) -> None:
-        if '"' not in line:
-            return
-        self.has_escapes = self.has_escapes or '\\"' in line
-        if (
-            len(record.lines) == 1 and record.fault is None and len(record.fields) == self.width
-        ):  # its quoted fields may hold the delimiter
-            edge = re.escape(self.delimiter)
-            self.enclosed += len(re.findall(rf'(?:^|(?<={edge}))"(?:[^"]|"")*+"(?=[\r\n]|{edge}|$)', line))
-            return
-        for one in self._split(line):
-            if one.startswith('"'):
-                is_enclosed = len(one) > 1 and one.endswith('"')
-                self.enclosed += is_enclosed
-                self.opened += not is_enclosed
+    def _count_quotes(self, lines: Sequence[str], is_row: bool) -> None:
+        for line in lines:
+            if '"' not in line:
+                continue
+            self.has_escapes = self.has_escapes or '\\"' in line
+            if is_row and len(lines) == 1:  # its quoted fields may hold the delimiter
+                edge = re.escape(self.delimiter)
+                self.enclosed += len(re.findall(rf'(?:^|(?<={edge}))"(?:[^"]|"")*+"(?=[\r\n]|{edge}|$)', line))
+            else:
+                quoted = [one for one in self._split(line) if one.startswith('"')]
+                num_enclosed = sum(len(one) > 1 and one.endswith('"') for one in quoted)
+                self.enclosed += num_enclosed
+                self.opened += len(quoted) - num_enclosed
 
     def find_swallows(self) -> None:
         """Find the quoted fields that hold rows, and count their lines as lost."""
@@ -183,11 +187,11 @@ def find_delimiter(lines: Sequence[str], usual: str, delimiters: Sequence[str]) 
     Args:
         usual: the delimiter of a file with one column.
     """
-    if lines and (found := re.match(f"{SEPARATOR}([,;|\t])\r?\n", lines[0])):
+    if lines and (found := re.match(f"{_SEPARATOR}([,;|\t])\r?\n", lines[0])):
         return found[1]
     best, best_fit = usual, (-1.0, 1)
     for delimiter in delimiters:
-        records = (one for one in Records(lines, delimiter, Quoting(), 2**20) if not one.is_blank)
+        records = (one for one in read_records(lines, delimiter, Quoting(), 2**20) if not one.is_blank)
         widths = [  # where quotes are letters, they break records
             len(one.fields) if one.fault is None else one.lines[0].count(delimiter) + 1
             for one in islice(records, _MAX_RECORDS)

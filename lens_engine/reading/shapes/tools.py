@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
+from lens_engine.reading.columns import TEXT_NAMES, find_usual
 from lens_engine.reading.table import NAMED_ROWS, Row, Table
-from lens_engine.reading.usual_names import TEXT_NAMES, find_usual
 
 Cells = Mapping[str, Any]
 _NEARLY_ALL = 0.9
@@ -31,13 +31,11 @@ class Tool(NamedTuple):
 def adapt(table: Table, tools: tuple[Tool, ...]) -> Table:
     """The table with columns of texts and labels, if a tool wrote it; else the table."""
     sample = [row.cells for row in islice(table.rows(), NAMED_ROWS) if row.fault is None and not row.empty]
-    for tool in tools:
-        if sample and sum(map(tool.fits, sample)) >= _NEARLY_ALL * len(sample):
-            return _adapt(table, tool, [tool.read(cells) for cells in sample if tool.fits(cells)])
-    return table
+    fitting = (tool for tool in tools if sample and sum(map(tool.fits, sample)) >= _NEARLY_ALL * len(sample))
+    tool = next(fitting, None)
+    if tool is None:
+        return table
 
-
-def _adapt(table: Table, tool: Tool, sample: list[Labelled]) -> Table:
     def read() -> Iterator[Row]:
         for row in table.rows():
             if row.fault is None and not row.empty and tool.fits(row.cells):
@@ -45,7 +43,7 @@ def _adapt(table: Table, tool: Tool, sample: list[Labelled]) -> Table:
                 row = row._replace(cells={**row.cells, "text": found.text, **found.labels}, aside=found.aside)
             yield row
 
-    questions = list(dict.fromkeys(name for one in sample for name in one.labels))
+    questions = list(dict.fromkeys(name for one in filter(tool.fits, sample) for name in tool.read(one).labels))
     names = tuple(dict.fromkeys((*table.names, "text", *questions)))
     label = questions[0] if len(questions) == 1 else None
     return replace(
@@ -60,10 +58,11 @@ def find_text(cells: Cells) -> object:
     return texts[usual[0]] if usual else max(texts.values(), key=len, default=None)
 
 
-def agree(answers: list[object]) -> tuple[object, str | None]:
-    """The answer of all annotators, and why there is none if they differ."""
-    if not answers:
-        return None, None
-    if any(answer != answers[0] for answer in answers[1:]):
-        return None, "whose annotators gave different labels"
-    return answers[0], None
+def has(cells: Cells, **kinds: type) -> bool:
+    """Whether a row has these keys, with values of these types."""
+    return all(name in cells and isinstance(cells[name], kind) for name, kind in kinds.items())
+
+
+def dicts(value: object) -> list[Cells]:
+    """The objects in a list; none of what is no list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,30 +1,35 @@
-"""Sheets of a workbook: xlsx and ods; of trusted files also the older xls and xlsb."""
+"""Sheets of a workbook: xlsx and ods; of trusted files also the older xls and xlsb.
+
+What a workbook unpacks to is counted before a reader makes cells of it: a small archive may hold any number of them.
+"""
 
 import datetime
+import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from io import BufferedReader
 from itertools import zip_longest
+from typing import Any, Never
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.shapes.header import has_header, name_positions
-from lens_engine.reading.shapes.workbook_size import MOST_SHEETS, check_workbook
 from lens_engine.reading.table import NO_CELLS, Row, Table
 from lens_engine.task.wording import show_label
 
-_DAMAGES = (
-    zipfile.BadZipFile,
-    zipfile.LargeZipFile,
-    zlib.error,
-    NotImplementedError,
-    RuntimeError,
-    EOFError,
-    ValueError,
-)
 _SAMPLE = 1_000
+_MOST_SHEETS = 100
+_MOST_PARTS = 1_000
+_GROWTH = 8
+"""Largest size of what a workbook unpacks to, for each byte that a file may have: XML is long-winded."""
+_CELLS_A_ROW = 50
+"""Most cells for each row that a dataset may have; a reader makes the whole rectangle, however few are filled."""
+_CHUNK_BYTES = 2**20
+_XLSX_CELL = re.compile(rb'<(?:\w+:)?c\b([^<>]*?)\br="([A-Z]{1,3})(\d{1,7})"([^<>]*)>(?:\s*<(?:\w+:)?v>(\d+)<)?')
+_ODS_CELL = re.compile(rb"<table:(table-row|table-cell|covered-table-cell)\b([^<>]*)>")
+_TIMES = re.compile(rb'number-(?:rows|columns)-repeated="(\d{1,9})"')
+_STRING = re.compile(rb"<(?:\w+:)?si\b.*?</(?:\w+:)?si>", re.DOTALL)
 
 
 def is_workbook(file: BufferedReader) -> bool:
@@ -36,50 +41,50 @@ def is_workbook(file: BufferedReader) -> bool:
     return "xl/workbook.xml" in names or "xl/workbook.bin" in names or {"content.xml", "styles.xml"} <= names
 
 
-def read_workbook(file: BufferedReader, limits: ParsingLimits, field: str, known: tuple[str, ...]) -> Table:
+def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known: tuple[str, ...]) -> Table:
     """The table of the first sheet with rows.
 
     Raises:
         DatasetTooLarge: the workbook unpacks to more than a file may have, or has too many sheets or columns.
         InvalidDataset: it is damaged, or locked by a password.
     """
-    file.seek(0)
-    if file.peek(2).startswith(b"PK"):
-        try:
-            check_workbook(file, limits, field)
-        except InvalidDataset:
+    try:
+        filled = _read_sheets(file, limits, field)
+    except BaseException as error:  # a panic of the reader is no Exception
+        if isinstance(error, InvalidDataset | KeyboardInterrupt | SystemExit | MemoryError | GeneratorExit):
             raise
-        except _DAMAGES:
-            raise _damaged(field) from None
-    rows, note = _read_sheet(file, field)
-    if not rows:
+        raise InvalidDataset(
+            "the workbook is damaged, or locked by a password; save the sheet as CSV (UTF-8)", field=field
+        ) from None
+    if not filled:
         raise InvalidDataset("the workbook has no sheet with rows", field=field)
+    (name, rows), *others = filled
     if len(rows) > limits.max_rows + 1:
         raise DatasetTooLarge(f"the dataset has more than {limits.max_rows:,} rows; send a sample of it", field=field)
+    kind = f"a workbook, of which the sheet {show_label(name)} is read"
+    if others:
+        kind += f", and not {', '.join(show_label(one) for one, _ in others[:10])}"
     width = max(place for row in rows[:_SAMPLE] for place, cell in enumerate(row, start=1) if cell != "")
     start = next((number for number, row in enumerate(rows) if sum(cell != "" for cell in row) > 1), 0)
-    note += f"; its table begins in row {start + 1}" if start else ""
-    rows = rows[start:]
-    first, others = (
-        [_show(cell) for cell in rows[0][:width]],
-        [list(map(_show, row[:width])) for row in rows[1:_SAMPLE]],
-    )
-    is_header = has_header(first, others, known)
+    kind += f"; its table begins in row {start + 1}" if start else ""
+    first, *sample = ([_show(cell) for cell in row[:width]] for row in rows[start : start + _SAMPLE])
+    is_header = has_header(first, sample, known)
     names = tuple(first) if is_header else name_positions(width)
+    begin = start + is_header
 
     def read() -> Iterator[Row]:
-        for number, row in enumerate(rows[is_header:], start=start + 1 + is_header):
+        for number, row in enumerate(rows[begin:], start=begin + 1):
             cells = [_show(cell) for cell in row[:width]]
             if any(cells):
                 yield Row(dict(zip_longest(names, cells, fillvalue="")), number)
             else:
                 yield Row(NO_CELLS, number, empty="line")
 
-    return Table(names, read, "workbook", kind=note)
+    return Table(names, read, "workbook", kind=kind)
 
 
-def _read_sheet(file: BufferedReader, field: str) -> tuple[list[list[object]], str]:
-    """The cells of the first sheet with two rows, and what is to be said of the others."""
+def _read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> list[tuple[str, list[list[Any]]]]:
+    """The names and the cells of the sheets with two rows."""
     try:
         from python_calamine import CalamineWorkbook
     except ImportError:
@@ -88,22 +93,14 @@ def _read_sheet(file: BufferedReader, field: str) -> tuple[list[list[object]], s
             field=field,
         ) from None
     file.seek(0)
-    try:
-        book = CalamineWorkbook.from_filelike(file)
-        filled = [(name, rows) for name in book.sheet_names[:MOST_SHEETS] if len(rows := _clean(book, name)) > 1]
-    except BaseException as error:  # a panic of the reader is no Exception
-        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError | GeneratorExit):
-            raise
-        raise _damaged(field) from None
-    if not filled:
-        return [], ""
-    (name, rows), *others = filled
-    more = f", and not {', '.join(show_label(one) for one, _ in others[:10])}" if others else ""
-    return rows, f"a workbook, of which the sheet {show_label(name)} is read{more}"
-
-
-def _clean(book: object, name: str) -> list[list[object]]:
-    return list(book.get_sheet_by_name(name).to_python(skip_empty_area=False))  # type: ignore[attr-defined]
+    if file.peek(2).startswith(b"PK"):
+        _check_size(file, limits, field)
+        file.seek(0)
+    book = CalamineWorkbook.from_filelike(file)
+    sheets: dict[str, list[Any]] = {
+        name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names[:_MOST_SHEETS]
+    }
+    return [(name, rows) for name, rows in sheets.items() if len(rows) > 1]
 
 
 def _show(cell: object) -> str:
@@ -115,7 +112,78 @@ def _show(cell: object) -> str:
     return cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else str(cell)
 
 
-def _damaged(field: str) -> InvalidDataset:
-    return InvalidDataset(
-        "the workbook is damaged, or locked by a password; save the sheet as CSV (UTF-8)", field=field
-    )
+class _Sheet:
+    """Counts the cells of a sheet, and what their texts take."""
+
+    def __init__(self) -> None:
+        self.rows = self.columns = 0  #: of the rectangle of filled cells
+        self.num_bytes = 0  #: of their texts, where they are told once and repeated
+        self._row = self._column = self._times = 0
+
+    def count_xlsx(self, text: bytes, strings: list[int]) -> None:
+        for before, letters, row, after, place in _XLSX_CELL.findall(text):
+            if not after.endswith(b"/"):
+                self.rows, self.columns = max(self.rows, int(row)), max(self.columns, _place(letters))
+                if b't="s"' in before + after and place and int(place) < len(strings):
+                    self.num_bytes += strings[int(place)]
+
+    def count_ods(self, text: bytes) -> None:
+        found = list(_ODS_CELL.finditer(text))
+        ends = [*(one.start() for one in found), len(text)][1:]
+        for one, end in zip(found, ends, strict=True):
+            repeated = _TIMES.search(one[2])
+            times = int(repeated[1]) if repeated else 1
+            if one[1] == b"table-row":
+                self._row, self._column, self._times = self._row + times, 0, times
+                continue
+            self._column += times
+            if b"value" in one[2]:
+                self.rows, self.columns = max(self.rows, self._row), max(self.columns, self._column)
+                self.num_bytes += times * self._times * (end - one.end())
+
+
+def _check_size(file: BufferedReader, limits: ParsingLimits, field: str) -> None:
+    """Unpack each part in pieces, and throw it away: the size that an archive tells of itself may be wrong.
+
+    Raises:
+        DatasetTooLarge: the workbook unpacks to more than a file may have, or has too many sheets, rows or cells.
+        zipfile.BadZipFile, RuntimeError, EOFError, NotImplementedError, ValueError: it is damaged or locked.
+    """
+    most = _GROWTH * limits.max_bytes
+    with zipfile.ZipFile(file) as archive:
+        parts = archive.infolist()
+        sheets = [part for part in parts if "sheets/sheet" in part.filename or part.filename == "content.xml"]
+        if len(parts) > _MOST_PARTS or len(sheets) > _MOST_SHEETS or sum(part.file_size for part in parts) > most:
+            _refuse(f"{_MOST_SHEETS} sheets, or unpacks to more than {most:,} bytes", field)
+        strings = list[int]()
+        for part in sorted(parts, key=lambda one: one in sheets):
+            sheet, rest = _Sheet(), b""
+            with archive.open(part) as content:
+                while chunk := content.read(_CHUNK_BYTES):
+                    rest += chunk
+                    if part.filename.endswith("sharedStrings.xml"):
+                        ends = [one.end() for one in _STRING.finditer(rest)]
+                        strings += [end - start for start, end in zip([0, *ends], ends, strict=False)]
+                    else:
+                        ends = [rest.rfind(b">", 0, rest.rfind(b"<")) + 1]
+                        if part in sheets:
+                            sheet.count_xlsx(rest[: ends[0]], strings)
+                            sheet.count_ods(rest[: ends[0]])
+                    rest = rest[ends[-1] :] if ends else rest
+                    if sheet.rows > limits.max_rows + 1:
+                        _refuse(f"{limits.max_rows:,} rows", field)
+                    if sheet.rows * sheet.columns > _CELLS_A_ROW * limits.max_rows or sheet.num_bytes > most:
+                        _refuse(
+                            f"{_CELLS_A_ROW * limits.max_rows:,} cells, or texts that are repeated too often", field
+                        )
+
+
+def _place(letters: bytes) -> int:
+    place = 0
+    for letter in letters:
+        place = 26 * place + letter - 64
+    return place
+
+
+def _refuse(what: str, field: str) -> Never:
+    raise DatasetTooLarge(f"the workbook has more than {what}; keep the sheet of the rows alone", field=field)

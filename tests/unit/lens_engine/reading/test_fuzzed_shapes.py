@@ -7,7 +7,7 @@ import json
 import sys
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 from random import Random
@@ -143,6 +143,33 @@ def test_changed_file_of_any_shape_ends_in_a_refusal_or_a_table(tmp_path: Path, 
     draw = Random(seed)
     for _ in range(6):
         try_one(tmp_path / "upload", draw)
+
+
+def change_each(value: Any, odd: object) -> Iterator[Any]:
+    """The value, with one value within it replaced: each in turn."""
+    yield odd
+    if isinstance(value, dict | list):
+        for place, one in list(value.items() if isinstance(value, dict) else enumerate(value)):
+            for changed in change_each(one, odd):
+                copy = value.copy()
+                copy[place] = changed
+                yield copy
+
+
+@pytest.mark.parametrize("odd", [7, [7], {"x": 7}], ids=repr)
+@pytest.mark.parametrize("written", [one for one, write in SHAPES.items() if write(ROWS)[:1] in b"[{"])
+def test_row_with_an_odd_value_in_any_place_ends_in_a_refusal_or_a_table(
+    tmp_path: Path, written: str, odd: object
+) -> None:
+    content, path = SHAPES[written](ROWS[:12]), tmp_path / "upload"
+    try:
+        rows = json.loads(content)
+    except ValueError:  # a value a line, or objects one after another
+        rows = [json.loads(line) for line in content.splitlines()] if content.startswith(b'{"') else []
+    if isinstance(rows, list) and rows:
+        for changed in change_each(rows[-1], odd):
+            path.write_text(json.dumps([*rows[:-1], changed]))
+            assert ends_well(parse_dataset, path, STRANGERS)
 
 
 if __name__ == "__main__":
