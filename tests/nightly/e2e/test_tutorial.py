@@ -85,7 +85,7 @@ def test_commands_of_the_tutorial_lead_from_a_file_to_predictions(folder: Path, 
     shown = run(["bash", "-euo", "pipefail", "-c", "".join(blocks)], folder, environment)
     for part in (
         "lens select tickets.csv",
-        "Support examples, in order",
+        "upport examples, in order",
         "Single prompts",
         "Classifiers: chosen",
         "Use the ",
