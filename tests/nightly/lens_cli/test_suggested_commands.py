@@ -42,7 +42,7 @@ def files(draw: st.DrawFn) -> bytes:
     return file.getvalue().encode(draw(st.sampled_from(["utf-8", "cp1252", "utf-16"])))
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=files(), room=st.sampled_from([40, 400, 8_000]))
 def test_command_runs_with_the_rows_the_cost_and_the_refusals_that_were_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, room: int
