@@ -15,7 +15,6 @@ IN_THE_FILTER = 2
 IN_THE_SEARCH = 6
 """A call of the scorer in the second iteration of the search: the checkpoint of the first exists before it."""
 
-
 _RESUMED = re.compile(r"resumes after step \d of search")
 
 

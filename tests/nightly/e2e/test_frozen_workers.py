@@ -15,12 +15,8 @@ WORDINGS: dict[str, Any] = {
     "template": ["{text} It was {label}.", "{text} Mood: {label}."],
     "instruction": ["", "Say it."],
 }
-
-
 AFTER_THE_CHOICE = 8
 """A call of the scorer in the filter: the choice among these four wordings has seven."""
-
-
 PHASES = {"wording": (3, "wording", 1), "forms": (20, "evaluate", 3)}
 """A call of the scorer in each phase of a selection with these wordings, the phase, and its step."""
 

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from app.main import create_app
 from app.problems import TITLES
 from app.settings import Settings
+from tests.integration.conftest import close_app
 
 KEYS = {hashlib.sha256(b"key").hexdigest(): "alice"}
 
@@ -22,8 +23,7 @@ def client() -> Iterator[TestClient]:
     """A client without a key, of a service that has keys. The pages need neither Postgres nor Redis."""
     app = create_app(Settings(_env_file=None, api_keys=KEYS))
     yield TestClient(app)
-    app.state.services.queue.close()
-    app.state.services.database.dispose()
+    close_app(app)
 
 
 def test_docs_refer_to_no_other_host_and_all_assets_are_there(client: TestClient) -> None:
@@ -86,8 +86,7 @@ def test_pages_behind_a_proxy_refer_to_its_path() -> None:
     assert client.get("/lens/").json()["documentation"] == "/lens/docs"
     paths = re.findall(r"""(?:href|src)="([^"]+)"|url: '([^']+)'""", client.get("/lens/docs").text)
     assert all((link or address).startswith("/lens/") for link, address in paths)
-    app.state.services.queue.close()
-    app.state.services.database.dispose()
+    close_app(app)
 
 
 def test_root_points_to_the_documentation(client: TestClient) -> None:
@@ -105,8 +104,7 @@ def test_service_that_has_ended_leaves_nothing_in_memory() -> None:
     # FastAPI remembers the functions of routes for the whole process. One that held its service held all of it.
     app = create_app(Settings(_env_file=None, api_keys=KEYS))
     assert TestClient(app).get("/").status_code == 200
-    app.state.services.queue.close()
-    app.state.services.database.dispose()
+    close_app(app)
     watched = weakref.ref(app)
     del app
     gc.collect()
