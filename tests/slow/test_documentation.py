@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import itertools
 import json
 import re
 import tomllib
@@ -80,7 +81,6 @@ def test_figures_of_the_readme_are_those_of_the_cells() -> None:
         cells = list(csv.DictReader(file))
     kinds = {
         "bag of words, no language model": lambda cell: cell["classifier"] == "bag of words",
-        "hidden states, zero-shot": lambda cell: cell["classifier"] == "hidden states, zero-shot",
         "hidden states, one prompt": lambda cell: cell["classifier"] == "hidden states, one prompt",
         "**chosen: both, one prompt**": lambda cell: cell["chosen"] == "True",
     }
@@ -91,34 +91,89 @@ def test_figures_of_the_readme_are_those_of_the_cells() -> None:
             assert shown.strip() == f"{sum(own) / len(own) / 300:.3f}", (name, dataset)
 
 
-@pytest.mark.parametrize(("use", "words"), [("prompt", "points for the likeliest"), ("probabilities", "with label")])
-def test_lead_of_the_support_examples_is_that_of_the_cells(use: str, words: str) -> None:
-    with (ROOT / "docs/results/support-examples.csv").open() as file:
-        cells = [cell for cell in csv.DictReader(file) if cell["use"] == use]
-    right = {(cell["dataset"], cell["seed"], cell["method"]): int(cell["right_of_300"]) for cell in cells}
-    draws = {key[:2] for key in right}
-    leads = np.array([right[*it, "lens"] - right[*it, "random_and_validation"] for it in draws]) / 3
-    half = t.ppf(0.975, len(leads) - 1) * leads.std(ddof=1) / len(leads) ** 0.5
-    page = " ".join(read(ROOT / "docs/results.md").split())
-    assert f"{leads.mean():.1f} ± {half:.1f} {words}" in page
+METHODS = ("zero_shot", "random", "random_and_validation", "fixed", "nearest", "fixed+nearest", "chosen")
+DATASETS = ("sst-2", "sst-5", "trec", "clinc40", "subj")
+BUNDLED, SECOND = "smollm2-135m-instruct", "qwen2.5-coder-0.5b-instruct"
 
 
-def test_accuracies_of_forms_are_those_of_the_cells() -> None:
+def accuracy_of(cells: list[dict[str, str]], **names: str) -> float:
+    own = [cell for cell in cells if all(cell[name] == value for name, value in names.items())]
+    return sum(int(cell["right_of_test"]) for cell in own) / sum(int(cell["tested"]) for cell in own)
+
+
+def table_after(page: Path, heading: str) -> list[list[str]]:
+    """The cells below the head, without the names of the rows, of the first table after a heading."""
+    _, _, rows = read(page).partition(heading)[2].partition("|---")
+    return [
+        [cell.strip() for cell in row.split("|")[2:-1]]
+        for row in itertools.takewhile(lambda line: line.startswith("| "), rows.splitlines()[1:])
+    ]
+
+
+@pytest.fixture(scope="module")
+def prompt_cells() -> list[dict[str, str]]:
     with (ROOT / "docs/results/prompts.csv").open() as file:
-        cells = list(csv.DictReader(file))
-    _, section = read(ROOT / "docs/results.md").split("## Forms of a prompt")
-    head, _, *table = (line for line in section.split("\n## ")[0].splitlines() if line.startswith("|"))
-    datasets = [part.split(",")[0].strip().lower() for part in head.split("|")[2:-1]]
-    methods = ("zero_shot", "random", "random_and_validation", "fixed", "nearest", "fixed+nearest", "chosen")
-    assert {cell["dataset"] for cell in cells} == set(datasets)
-    for line, method in zip(table, methods, strict=True):
-        for shown, dataset in zip(line.split("|")[2:-1], datasets, strict=True):
-            for figure, use in zip(shown.split(","), ("prompt", "probabilities"), strict=True):
-                own = [
-                    cell for cell in cells if (cell["dataset"], cell["method"], cell["use"]) == (dataset, method, use)
-                ]
-                right = sum(int(cell["right_of_test"]) for cell in own) / sum(int(cell["tested"]) for cell in own)
-                assert figure.strip() == f"{right:.3f}", (dataset, method, use)
+        return list(csv.DictReader(file))
+
+
+def test_prompts_of_the_readme_are_those_of_the_cells(prompt_cells: list[dict[str, str]]) -> None:
+    for row, method in zip(table_after(README, "| Right answers of prompts"), METHODS, strict=True):
+        kind = {"model": BUNDLED, "wordings": "one", "use": "prompt", "method": method}
+        means = [accuracy_of(prompt_cells, dataset=dataset, **kind) for dataset in DATASETS]
+        assert row == [f"{mean:.2f}" for mean in (*means, sum(means) / len(means))], method
+
+
+@pytest.mark.parametrize(("heading", "model"), [("## Prompts", BUNDLED), ("### A second model", SECOND)])
+def test_accuracies_of_prompts_are_those_of_the_cells(
+    heading: str, model: str, prompt_cells: list[dict[str, str]]
+) -> None:
+    for row, method in zip(table_after(ROOT / "docs/results.md", heading), METHODS, strict=True):
+        for shown, dataset in zip(row, DATASETS, strict=True):
+            kind = {"model": model, "wordings": "one", "dataset": dataset, "method": method}
+            means = [accuracy_of(prompt_cells, use=use, **kind) for use in ("prompt", "probabilities")]
+            assert shown == ", ".join(f"{mean:.3f}" for mean in means), (dataset, method)
+
+
+def test_accuracies_of_wordings_are_those_of_the_cells(prompt_cells: list[dict[str, str]]) -> None:
+    methods = ("random_and_validation", "fixed", "chosen")
+    rows = table_after(ROOT / "docs/results.md", "### A choice among wordings")
+    for row, method in zip(rows, methods, strict=True):
+        for shown, dataset in zip(row, DATASETS, strict=True):
+            of_dataset = [one for one in prompt_cells if (one["dataset"], one["model"]) == (dataset, BUNDLED)]
+            draws = {one["draw"] for one in of_dataset if one["wordings"] == "chosen"}
+            same = [one for one in of_dataset if one["draw"] in draws]
+            means = [accuracy_of(same, wordings=kind, use="prompt", method=method) for kind in ("one", "chosen")]
+            assert shown == ", ".join(f"{mean:.3f}" for mean in means), (dataset, method)
+
+
+@pytest.mark.parametrize(
+    ("method", "model", "words"),
+    [
+        ("chosen", BUNDLED, "by {} points for the likeliest label word {}, and by {} with label biases"),
+        ("fixed", BUNDLED, "alone lead by {} and by {}."),
+        ("chosen", SECOND, "The lead is {} and {} points"),
+    ],
+)
+def test_leads_of_prompts_are_those_of_the_cells(
+    method: str, model: str, words: str, prompt_cells: list[dict[str, str]]
+) -> None:
+    found = list[str]()
+    for use in ("prompt", "probabilities"):
+        kind = {"model": model, "wordings": "one", "use": use}
+        cells = [one for one in prompt_cells if all(one[name] == value for name, value in kind.items())]
+        runs = sorted({(one["dataset"], one["draw"]) for one in cells})
+        leads = np.array(
+            [
+                accuracy_of(cells, dataset=dataset, draw=draw, method=method)
+                - accuracy_of(cells, dataset=dataset, draw=draw, method="random_and_validation")
+                for dataset, draw in runs
+            ]
+        )
+        half = t.ppf(0.975, len(leads) - 1) * leads.std(ddof=1) / len(leads) ** 0.5
+        found.append(f"{100 * leads.mean():.1f} ± {100 * half:.1f}")
+        if "{} with" in words and use == "prompt":
+            found.append(f"(ahead in {(leads > 0).sum()} of {len(leads)} runs, behind in {(leads < 0).sum()})")
+    assert words.format(*found) in " ".join(read(ROOT / "docs/results.md").split())
 
 
 def test_newest_entry_of_changelog_is_the_version() -> None:
