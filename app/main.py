@@ -177,6 +177,17 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
     return RequestMetrics(registry)
 
 
+def close_app(app: FastAPI) -> None:
+    """Close what an app holds, processes and connections; its lifespan does so at its end."""
+    services: Services = app.state.services
+    app.state.intake.close()
+    app.state.indexes.close()
+    services.enqueuers.shutdown(cancel_futures=True)
+    services.queue.close()
+    app.state.keys.close()
+    services.database.dispose()
+
+
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
     services: Services = app.state.services
@@ -189,12 +200,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
         stopping.set()
         measuring.cancel()
         await sweeping  # a running sweep holds a connection
-        app.state.intake.close()
-        app.state.indexes.close()
-        services.enqueuers.shutdown(cancel_futures=True)
-        services.queue.close()
-        app.state.keys.close()
-        services.database.dispose()
+        close_app(app)
 
 
 async def sweep_until(stopping: asyncio.Event, services: Services, metrics: SweepMetrics | None = None) -> None:

@@ -13,7 +13,7 @@ from app.database import Database, create_database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.results import SelectionOutcome
-from app.main import create_app
+from app.main import close_app, create_app
 from app.queue import JobQueue
 from app.settings import Settings
 from lens_engine.result import SelectionResult
@@ -66,15 +66,6 @@ def make_client(settings: Settings) -> Iterator[Callable[..., TestClient]]:
     for client in made:
         close_app(client.app)
         client.close()
-
-
-def close_app(app: Any) -> None:
-    """Close what an app without a lifespan holds."""
-    app.state.intake.close()
-    app.state.indexes.close()
-    app.state.keys.close()
-    app.state.services.queue.close()
-    app.state.services.database.dispose()
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.intake.admission import Admission
-from app.main import create_app
+from app.main import close_app, create_app
 from app.settings import Settings
-from tests.integration.conftest import close_app
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
 BODY = json.dumps(make_submission()).encode()

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import httpx
 
-from app.main import create_app
+from app.main import close_app, create_app
 from app.settings import Settings
-from tests.integration.conftest import close_app
 from tests.integration.samples import make_csv, make_rows, make_spec
 from tests.open_files import list_open_files, needs_proc
 

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from app.main import create_app
+from app.main import close_app, create_app
 from app.problems import TITLES
 from app.settings import Settings
-from tests.integration.conftest import close_app
 
 KEYS = {hashlib.sha256(b"key").hexdigest(): "alice"}
 
