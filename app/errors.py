@@ -32,7 +32,7 @@
     │   └── IdempotencyMismatch         422  idempotency-mismatch
     ├── PreconditionRequired            428  precondition-required
     ├── TooManyRequests                 429  too-many-requests
-    │   ├── TooManySelections           429  too-many-selections
+    │   ├── TooManyJobs                 429  too-many-selections
     │   ├── TooManyOutputs              429  too-many-outputs
     │   └── TooManyStreams              429  too-many-streams
     └── Unavailable                     503  unavailable
@@ -212,7 +212,7 @@ class TooManyRequests(AppError):
     status, code = 429, "too-many-requests"
 
 
-class TooManySelections(TooManyRequests):
+class TooManyJobs(TooManyRequests):
     code = "too-many-selections"
 
 

@@ -204,7 +204,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
 
 
 async def sweep_until(stopping: asyncio.Event, services: Services, metrics: SweepMetrics | None = None) -> None:
-    """Sweep at every interval. Never raises, because only the sweep retries crashed selections."""
+    """Sweep at every interval. Never raises, because only the sweep retries crashed jobs."""
     settling = Settling(services.settings)
     metrics = metrics or SweepMetrics(CollectorRegistry())
 

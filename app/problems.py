@@ -1,4 +1,4 @@
-"""Problem details (RFC 9457): the form of error responses and of a failed selection's `error`."""
+"""Problem details (RFC 9457): the form of error responses and of a failed job's `error`."""
 
 from collections.abc import Sequence
 from typing import Any, TypedDict
@@ -98,7 +98,7 @@ def problem(
     instance: str | None = None,
     errors: Sequence[ErrorItem] = (),
 ) -> dict[str, Any]:
-    """Build a problem. `status` is omitted in the `error` of a failed selection.
+    """Build a problem. `status` is omitted in the `error` of a failed job.
 
     `type` leads to the documentation that the service itself serves, at the code.
     """

@@ -26,7 +26,7 @@ from app.settings import Settings
 from app.worker_count import WorkerCount
 from app.worker_device import REDIS_FIELD, WorkerDevice
 
-RUN_SELECTION = "worker.jobs.run_selection"
+RUN_JOB = "worker.jobs.run_job"
 """Name of the job function. The API process never imports the worker."""
 
 SERIALIZER = "json"
@@ -50,7 +50,7 @@ class JobId:
 
 
 class JobQueue:
-    """The queue of selections. Its timeouts are short, because a request must not wait for Redis."""
+    """The queue of jobs. Its timeouts are short, because a request must not wait for Redis."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -73,7 +73,7 @@ class JobQueue:
         return {name: Queue(name, connection=connection, serializer=SERIALIZER) for name in names}
 
     def enqueue(self, job_id: JobId) -> None:
-        """Enqueue a selection for a request. If Redis does not answer, the sweep does it.
+        """Enqueue a job for a request. If Redis does not answer, the sweep does it.
 
         For some seconds after Redis did not answer, it is not asked, so that requests do not wait one after another.
         """
@@ -113,7 +113,7 @@ class JobQueue:
         lacking = max(0, num_waiting - length - num_taken)
         for size in (min(_JOBS_AT_A_TIME, lacking - start) for start in range(0, lacking, _JOBS_AT_A_TIME)):
             queue.enqueue_many(
-                Queue.prepare_data(RUN_SELECTION, ("sweep",), job_id=f"sweep-{uuid4().hex}", **self._job_options())
+                Queue.prepare_data(RUN_JOB, ("sweep",), job_id=f"sweep-{uuid4().hex}", **self._job_options())
                 for _ in range(size)
             )
         return lacking
@@ -122,7 +122,7 @@ class JobQueue:
         """Enqueue a job, unless it is enqueued already."""
         with suppress(DuplicateJobError):
             self._queues[self._settings.queue_of(job_id.model)].enqueue_call(
-                RUN_SELECTION, args=(job_id.job_id,), job_id=str(job_id), unique=True, **self._job_options()
+                RUN_JOB, args=(job_id.job_id,), job_id=str(job_id), unique=True, **self._job_options()
             )
 
     def _job_options(self) -> dict[str, Any]:

@@ -14,8 +14,12 @@ from app.settings import Settings
 
 
 def upgrade_schema(settings: Settings) -> None:
-    """Run the missing migrations. Several processes can call this at the same time."""
-    command.upgrade(alembic_config(settings), "head")
+    """Run the missing migrations. Several processes can call this at the same time.
+
+    Raises:
+        ValueError: as `is_older`.
+    """
+    move_schema(settings, own_revisions().head)
 
 
 def move_schema(settings: Settings, revision: str) -> None:
@@ -33,7 +37,7 @@ def is_older(settings: Settings, revision: str) -> bool:
     Raises:
         ValueError: this release does not know the revision, or that of the database.
     """
-    oldest_first = [script.revision for script in ScriptDirectory.from_config(_bare_config()).walk_revisions()][::-1]
+    oldest_first = own_revisions().oldest_first
     engine = create_engine(settings.database_url, poolclass=NullPool)
     with engine.connect() as connection:
         found = current_revision(connection)
@@ -76,15 +80,17 @@ def _count_contents(connection: Connection) -> dict[str, int]:
 class Revisions:
     """The migrations of this release."""
 
-    head: str | None  #: the newest; None without any migration
-    known: frozenset[str]
+    oldest_first: tuple[str, ...]
+
+    @property
+    def head(self) -> str:
+        return self.oldest_first[-1]
 
 
 @cache
 def own_revisions() -> Revisions:
     """Read the migrations of this release. Reading takes milliseconds, and they cannot change while a process runs."""
-    scripts = ScriptDirectory.from_config(_bare_config())
-    return Revisions(scripts.get_current_head(), frozenset(script.revision for script in scripts.walk_revisions()))
+    return Revisions(tuple(one.revision for one in ScriptDirectory.from_config(_bare_config()).walk_revisions())[::-1])
 
 
 def current_revision(connection: Connection) -> str | None:
@@ -99,7 +105,7 @@ def current_revision(connection: Connection) -> str | None:
 def is_behind(connection: Connection) -> bool:
     """Whether the schema is older than this release needs. A revision that this release does not know is newer."""
     found, own = current_revision(connection), own_revisions()
-    return found is None or found in own.known - {own.head}
+    return found is None or found in own.oldest_first[:-1]
 
 
 def alembic_config(settings: Settings) -> Config:

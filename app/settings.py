@@ -62,11 +62,11 @@ class Settings(ModelSettings):
         "redis://localhost:6379/0", repr=False, description="Address of Redis: `redis://`, `rediss://` or `unix://`."
     )
 
-    # Liveness. A worker holds a selection by a lease that it renews. The sweep takes over expired leases.
+    # Liveness. A worker holds a job by a lease that it renews. The sweep takes over expired leases.
     lease_seconds: float = Field(
         60.0,
         gt=0,
-        description="Time for which a silent worker keeps its selection before another may take it (seconds).",
+        description="Time for which a silent worker keeps its job before another may take it (seconds).",
     )
     lease_renew_seconds: float = Field(15.0, gt=0, description="Time between two renewals of a lease (seconds).")
     sweep_interval_seconds: float = Field(15.0, gt=0, description="Time between two sweeps of the API (seconds).")
@@ -85,7 +85,7 @@ class Settings(ModelSettings):
     max_checkpoint_mib: int = Field(
         256, ge=1, le=900, description="Maximum size of a checkpoint; a larger one is not stored (MiB)."
     )
-    max_attempts: int = Field(3, ge=1, le=100, description="Number of crashes after which a selection fails.")
+    max_attempts: int = Field(3, ge=1, le=100, description="Number of crashes after which a job fails.")
     retry_backoff_seconds: float = Field(
         5.0, ge=0, le=3600, description="Wait after the first crash; doubles with each crash up to one hour (seconds)."
     )
@@ -158,7 +158,7 @@ class Settings(ModelSettings):
         16, ge=0, le=1000, description="Number of further submissions that are read or wait; more of them get 503."
     )
     max_selections: int | None = Field(
-        100, ge=1, description="Number of selections of one owner that may be queued or running; null for no maximum."
+        100, ge=1, description="Number of jobs of one owner that may be queued or running; null for no maximum."
     )
     max_owner_bytes: int | None = Field(
         2**30,
@@ -191,7 +191,7 @@ class Settings(ModelSettings):
         7.0, ge=0, description="Time for which a cancelled selection keeps its checkpoint for a resume (days)."
     )
     keep_days: float | None = Field(
-        None, gt=0, description="Time after its end at which a selection is deleted (days); null for never."
+        None, gt=0, description="Time after its end at which a job is deleted (days); null for never."
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Level of the log.")
     log_format: Literal["json", "text"] = Field("json", description="Form of a log line.")

@@ -1,4 +1,4 @@
-"""The number of living workers of each queue, for every poll of a queued selection."""
+"""The number of living workers of each queue, for every poll of a queued job."""
 
 import math
 import threading

@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from app.lifecycle.states import Status
 
 MOVES = """
-SELECT selection_id, data->>'from', data->>'to', (data->>'attempt')::int FROM events
-WHERE type = 'status' ORDER BY selection_id, id
+SELECT job_id, data->>'from', data->>'to', (data->>'attempt')::int FROM events
+WHERE type = 'status' ORDER BY job_id, id
 """
 UNUSED_DATASETS = """
-SELECT id FROM datasets WHERE NOT EXISTS (SELECT FROM selections WHERE datasets.id IN (dataset_id, test_dataset_id))
+SELECT id FROM datasets WHERE NOT EXISTS (SELECT FROM jobs WHERE datasets.id IN (dataset_id, test_dataset_id))
 """
 GAPS = """
-SELECT selections.id FROM selections JOIN datasets ON datasets.id = dataset_id CROSS JOIN LATERAL (
-    SELECT count(*) AS kept, coalesce(max(place) + 1, 0) AS places FROM predictions WHERE job_id = selections.id
+SELECT jobs.id FROM jobs JOIN datasets ON datasets.id = dataset_id CROSS JOIN LATERAL (
+    SELECT count(*) AS kept, coalesce(max(place) + 1, 0) AS places FROM predictions WHERE job_id = jobs.id
 ) AS answers
 WHERE kept <> places OR (kind = 'selection' AND kept > 0) OR (
     kind <> 'selection' AND status = 'succeeded'

@@ -1,1 +1,1 @@
-"""The RQ worker that runs selections and survives crashes, shutdowns and outages."""
+"""The RQ worker that runs jobs and survives crashes, shutdowns and outages."""

@@ -1,4 +1,4 @@
-"""`python -m worker`: a process that runs selections, one at a time."""
+"""`python -m worker`: a process that runs jobs, one at a time."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 def main(look: Callable[[Settings], Device] = inspect) -> int:
-    """Run selections until a signal, and return the exit code.
+    """Run jobs until a signal, and return the exit code.
 
     Args:
         look: checks the models and the device; raises UnfitWorker.

@@ -1,7 +1,7 @@
-"""Which errors are the worker's and not the selection's.
+"""Which errors are the worker's and not the job's.
 
-A selection fails at once by an error that any worker would meet. An error of this machine, of its device or of its
-files says nothing about the selection: another worker may run it. An error of a server says nothing about the worker.
+A job fails at once by an error that any worker would meet. An error of this machine, of its device or of its
+files says nothing about the job: another worker may run it. An error of a server says nothing about the worker.
 """
 
 import re
@@ -38,7 +38,7 @@ class ModelMoved(Exception):
 
 
 class WorkerFault(Exception):
-    """This worker cannot run the selection, and another worker may. `code` is stable, and clients see it."""
+    """This worker cannot run the job, and another worker may. `code` is stable, and clients see it."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class WorkerFault(Exception):
 
 @contextmanager
 def blaming_worker_for_everything() -> Iterator[None]:
-    """Turn every error of the block into a `WorkerFault`: of loading a model, which does not depend on the selection.
+    """Turn every error of the block into a `WorkerFault`: of loading a model, which does not depend on the job.
 
     Raises:
         EndpointError: a server refuses, failed a check, or does not answer.

@@ -1,4 +1,4 @@
-"""The thread that renews a selection's lease and writes its progress and checkpoints while the run computes."""
+"""The thread that renews a job's lease and writes its progress and checkpoints while the run computes."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""From the name in a selection's spec to a loaded language model."""
+"""From the name in a job's spec to a loaded language model."""
 
 import pkgutil
 

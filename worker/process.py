@@ -2,7 +2,7 @@
 
 The parent never imports torch, so every work-horse starts clean and returns all its memory at exit.
 Seven things differ from plain RQ: the work-horse dies with its parent, the parent kills it when its attempt is over, a
-shutdown reaches the job at once, the worker runs no job except selections, a worker that is unfit stops, a Redis that
+shutdown reaches the job at once, the worker runs only jobs of the service, a worker that is unfit stops, a Redis that
 refuses to write (out of memory, disk full, a replica) ends neither the worker nor its run, and a worker that is told to
 leave does so although Redis is away.
 """
@@ -33,7 +33,7 @@ from rq.worker_registration import register
 
 from app.lean_imports import leave_pandas_out
 from app.logs.failures import describe
-from app.queue import RUN_SELECTION, SERIALIZER
+from app.queue import RUN_JOB, SERIALIZER
 from app.settings import Settings
 from app.worker_device import REDIS_FIELD
 from worker.crash import CrashHandler
@@ -56,17 +56,17 @@ _log = logging.getLogger(__name__)
 
 
 class ForbiddenJobError(Exception):
-    """A job asks for a function other than `run_selection`. A foreign program writes to this Redis."""
+    """A job asks for a function other than `run_job`. A foreign program writes to this Redis."""
 
 
-class SelectionJob(Job):
-    """A job that can only run a selection.
+class GuardedJob(Job):
+    """A job of RQ that can only run `run_job`.
 
     Anyone who can write to Redis can enqueue any dotted name, callback or webhook. A JSON serializer
     does not prevent this, so this class refuses other functions and drops callbacks and webhooks.
     """
 
-    has_run = False  #: whether the selection was claimed, and did not end by a fault; known in the work-horse
+    has_run = False  #: whether a job was claimed, and did not end by a fault; known in the work-horse
     is_performing = False
 
     def perform(self) -> Any:
@@ -78,8 +78,8 @@ class SelectionJob(Job):
 
     @property
     def func(self) -> Any:
-        if self.func_name != RUN_SELECTION or self.instance is not None:
-            raise ForbiddenJobError(f"job {self.id} asks for {self.func_name!r}; only {RUN_SELECTION} is allowed")
+        if self.func_name != RUN_JOB or self.instance is not None:
+            raise ForbiddenJobError(f"job {self.id} asks for {self.func_name!r}; only {RUN_JOB} is allowed")
         return super().func
 
     def restore(self, raw_data: Any) -> Any:
@@ -92,15 +92,15 @@ class SelectionJob(Job):
         self.repeats_left = None
 
 
-class SelectionWorker(HerokuWorker):
+class JobWorker(HerokuWorker):
     """RQ's worker for platforms that stop processes with SIGTERM.
 
     SIGTERM to the parent raises ShutDownImminentException inside the job at once. The job then
-    releases its selection, and the worker ends within seconds.
+    releases what it has claimed, and the worker ends within seconds.
     """
 
     imminent_shutdown_delay = 0
-    job_class = SelectionJob
+    job_class = GuardedJob
 
     def __init__(self, *args: Any, settings: Settings, device: Device | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -141,7 +141,7 @@ class SelectionWorker(HerokuWorker):
 
     def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
         is_done = bool(super().perform_job(job, queue, execution))
-        if isinstance(job, SelectionJob) and job.has_run:
+        if isinstance(job, GuardedJob) and job.has_run:
             self._verdict[0] = _FIT
         return is_done
 
@@ -230,7 +230,7 @@ class SelectionWorker(HerokuWorker):
 
     def request_force_stop_sigrtmin(self, signum: int, frame: FrameType | None) -> None:
         """The work-horse of a worker that was told to end: it gives its job back, and tells Redis if that answers."""
-        leave_soon(lambda: not (isinstance(self._own_job, SelectionJob) and self._own_job.is_performing))
+        leave_soon(lambda: not (isinstance(self._own_job, GuardedJob) and self._own_job.is_performing))
         super().request_force_stop_sigrtmin(signum, frame)  # type: ignore[no-untyped-call]
 
     def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
@@ -262,10 +262,10 @@ class SelectionWorker(HerokuWorker):
         super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
     def request_drain(self, _signum: int, _frame: FrameType | None) -> None:
-        """Take no further selection, and end after the one under way. SIGTERM still releases that one at once."""
+        """Take no further job, and end after the one under way. SIGTERM still releases that one at once."""
         if os.getpid() != self.pid:
             return  # a work-horse, which inherits this handler
-        _log.info("the worker drains: it takes no further selection", extra={"action": "drain"})
+        _log.info("the worker drains: it takes no further job", extra={"action": "drain"})
         self._shutdown_requested_date = datetime.now(UTC)
         self._shutdown()  # type: ignore[no-untyped-call]
 
@@ -296,15 +296,15 @@ def _is_text(value: bytes | str) -> bool:
         return False
 
 
-def create_worker(settings: Settings, device: Device | None = None) -> SelectionWorker:
-    """Create a worker on the queue of selections.
+def create_worker(settings: Settings, device: Device | None = None) -> JobWorker:
+    """Create a worker on the queue of jobs.
 
     With exactly one queue, RQ moves a job's id atomically, so a crash between taking and starting a
     job does not lose the job.
     """
     # Retry for ten minutes, because a restart of Redis must not end a run.
     patience = Retry(ExponentialWithJitterBackoff(base=0.5, cap=5), 120)
-    return SelectionWorker(
+    return JobWorker(
         [settings.worker_queue],
         connection=Redis.from_url(settings.redis_url, retry=patience),
         serializer=SERIALIZER,

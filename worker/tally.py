@@ -50,7 +50,7 @@ def count_killed(database: Database, outcome: str, owner_id: str, seconds: float
 def count(database: Database, amounts: dict[CounterKey, float], owner_id: str) -> None:
     """Add to the counters when an attempt begins or ends, and note that its owner is served now.
 
-    Tries once and raises nothing: numbers for operators must not hold up a selection.
+    Tries once and raises nothing: numbers for operators must not hold up a job.
     """
     try:
         with database.session_scope() as session:

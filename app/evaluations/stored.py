@@ -82,7 +82,7 @@ class EvaluationOutcome:
     def store(self, session: Session, job_id: str) -> dict[str, Any]:
         found = self.result.model_dump(mode="json")
         delete_pool(session, job_id)  # nobody asks again
-        session.execute(insert(Report).values(selection_id=job_id, result=found))
+        session.execute(insert(Report).values(job_id=job_id, result=found))
         digest = hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
         dtype = None if self.result.model is None else self.result.model.dtype
         return {"partial": False, "digest": digest, "dtype": dtype}

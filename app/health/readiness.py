@@ -99,7 +99,7 @@ def _check_revision(found: str | None) -> Check:
     own = own_revisions()
     if found == own.head:
         return Check()
-    if found is None or found in own.known:
+    if found is None or found in own.oldest_first:
         return Check(f"the schema is at revision {found}; this release needs {own.head}", is_fatal=True)
     return Check(f"the schema is at revision {found}, newer than {own.head} of this release: an upgrade is under way")
 

@@ -1,4 +1,4 @@
-"""Idempotency-Key: a repeated POST creates no second selection and gets the first answer."""
+"""Idempotency-Key: a repeated POST creates no second job and gets the first answer."""
 
 import hashlib
 import re
@@ -78,7 +78,7 @@ def keep_answer(session: Session, request: RequestKey, answer: dict[str, Any]) -
             owner_id=request.owner_id,
             key=request.key,
             body_sha256=request.body_sha256,
-            selection_id=answer["id"],
+            job_id=answer["id"],
             answer=answer,
         )
     )

@@ -36,7 +36,7 @@ def find_attempt_with(
 
     A selection that was resumed has no part until another attempt stores one. None without a part.
     """
-    statement = select(Job.attempt).join(part, part.selection_id == Job.id)
+    statement = select(Job.attempt).join(part, part.job_id == Job.id)
     return session.scalar(statement.where(*_own(owner_id, "selection", selection_id)))
 
 
@@ -58,13 +58,13 @@ def list_summaries(
 
 def list_events(session: Session, job_id: str, after: int, limit: int) -> Sequence[Event]:
     """Return up to `limit` + 1 events, oldest first. The extra one shows that there is a next page."""
-    statement = select(Event).where(Event.selection_id == job_id, Event.id > after)
+    statement = select(Event).where(Event.job_id == job_id, Event.id > after)
     return session.scalars(statement.order_by(Event.id).limit(limit + 1)).all()
 
 
 def list_newest_events(session: Session, job_id: str, limit: int) -> Sequence[Event]:
     """Return the newest events, oldest first."""
-    newest = select(Event).where(Event.selection_id == job_id).order_by(Event.id.desc()).limit(limit)
+    newest = select(Event).where(Event.job_id == job_id).order_by(Event.id.desc()).limit(limit)
     return session.scalars(newest).all()[::-1]
 
 

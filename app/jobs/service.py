@@ -87,7 +87,7 @@ def retry(services: Services, session: Session, owner_id: str, kind: str, job_id
 
     Raises:
         NotFailed: the job has not failed.
-        TooManySelections: the owner has too many jobs under way.
+        TooManyJobs: the owner has too many jobs under way.
     """
     hold_quota(session, owner_id, services.settings)
     retried = _found(retry_failed(session, owner_id, kind, job_id), kind)
@@ -103,7 +103,7 @@ def resume(services: Services, session: Session, owner_id: str, kind: str, job_i
 
     Raises:
         NotCancelled: the job is neither cancelled nor under way.
-        TooManySelections: the owner has too many jobs under way.
+        TooManyJobs: the owner has too many jobs under way.
     """
     hold_quota(session, owner_id, services.settings)
     retried = _found(resume_cancelled(session, owner_id, kind, job_id), kind)

@@ -1,1 +1,1 @@
-"""The life of a selection: claimed, run, ended, swept. No HTTP."""
+"""The life of a job: claimed, run, ended, swept. No HTTP."""

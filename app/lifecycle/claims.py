@@ -137,14 +137,14 @@ def save_checkpoint(session: Session, claim: Claim, checkpoint: PackedCheckpoint
         store_pool(session, claim.job_id, checkpoint.pool)
     own = {name: getattr(checkpoint, name) for name in ("phase", "step", "data", "best")}
     values = {**own, "attempt": claim.attempt, "created_at": func.now()}
-    statement = upsert(StoredCheckpoint).values(selection_id=claim.job_id, **values)
-    session.execute(statement.on_conflict_do_update(index_elements=["selection_id"], set_=values))
+    statement = upsert(StoredCheckpoint).values(job_id=claim.job_id, **values)
+    session.execute(statement.on_conflict_do_update(index_elements=["job_id"], set_=values))
     return True
 
 
 def load_checkpoint(session: Session, claim: Claim) -> bytes | None:
     """Return the newest checkpoint of any attempt, as bytes for `Checkpoint.from_bytes`."""
-    return session.scalar(select(StoredCheckpoint.data).where(StoredCheckpoint.selection_id == claim.job_id))
+    return session.scalar(select(StoredCheckpoint.data).where(StoredCheckpoint.job_id == claim.job_id))
 
 
 def drop_checkpoint(session: Session, claim: Claim) -> bool:
@@ -156,15 +156,15 @@ def drop_checkpoint(session: Session, claim: Claim) -> bool:
 
 
 def record_event(session: Session, claim: Claim, type_: str, data: Mapping[str, Any]) -> bool:
-    """Add an event to the selection's history. Returns False if the claim is lost."""
+    """Add an event to the job's history. Returns False if the claim is lost."""
     if not lock(session, claim):
         return False
-    session.execute(insert(Event).values(selection_id=claim.job_id, type=type_, data=dict(data)))
+    session.execute(insert(Event).values(job_id=claim.job_id, type=type_, data=dict(data)))
     return True
 
 
 def is_held(claim: Claim) -> ColumnElement[bool]:
-    """The fence: this claim still holds the selection."""
+    """The fence: this claim still holds the job."""
     return and_(
         Job.id == claim.job_id,
         Job.attempt == claim.attempt,
@@ -184,7 +184,7 @@ def lock(session: Session, claim: Claim) -> bool:
 
 
 def _state_of_lease(status: str | None) -> Lease:
-    """The state of a held selection's lease. `status`: None if the claim is lost."""
+    """The state of a held job's lease. `status`: None if the claim is lost."""
     if status is None:
         return Lease.LOST
     return Lease.CANCEL_REQUESTED if status == Status.CANCELLING else Lease.HELD

@@ -36,10 +36,10 @@ _LONGEST_BACKOFF_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A crash that is charged to a selection. After the last that the settings allow, the selection fails."""
+    """A crash that is charged to a job. After the last that the settings allow, the job fails."""
 
     settings: Settings
-    code: str  #: of the problem (RFC 9457) of a selection that gets no further attempt
+    code: str  #: of the problem (RFC 9457) of a job that gets no further attempt
     reason: str  #: what the last attempt met
     event: Mapping[str, Any] | None = field(default=None)  #: data of an event of the type `code`; None for no event
 
@@ -69,13 +69,13 @@ def finish(session: Session, claim: Claim, outcome: Outcome) -> bool:
     described = {"stop_reason": outcome.stop_reason.value, **outcome.store(session, claim.job_id)}
     status = Status.CANCELLED if outcome.stop_reason is StopReason.CANCELLED else Status.SUCCEEDED
     session.execute(_ending(claim, status).values(described))
-    if status is Status.SUCCEEDED:  # a cancelled selection may be resumed
+    if status is Status.SUCCEEDED:  # a cancelled job may be resumed
         delete_checkpoint(session, claim.job_id)
     return True
 
 
 def finish_cancelled(session: Session, claim: Claim) -> bool:
-    """End a cancelled selection with the best so far of its checkpoint. Returns False if the claim is lost."""
+    """End a cancelled job with the best so far of its checkpoint, if it has one. Returns False if the claim is lost."""
     if not lock(session, claim):
         return False
     end_cancelled(session, claim.job_id)
@@ -85,7 +85,7 @@ def finish_cancelled(session: Session, claim: Claim) -> bool:
 def finish_late(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
     """End a run at its time limit: with the best so far of its checkpoint, or with this problem if it has none.
 
-    A selection with a cancel request is cancelled. Returns False if the claim is lost.
+    A job with a cancel request is cancelled. Returns False if the claim is lost.
     """
     if not lock(session, claim):
         return False
@@ -100,7 +100,7 @@ def finish_late(session: Session, claim: Claim, problem: dict[str, Any]) -> bool
 
 
 def fail(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
-    """End a selection with an error that another attempt would repeat. `problem` follows RFC 9457."""
+    """End a job with an error that another attempt would repeat. `problem` follows RFC 9457."""
     failing = _ending(claim, Status.FAILED).values(error=problem)
     if session.scalar(failing.returning(Job.id)) is None:
         return False
@@ -116,51 +116,51 @@ def requeue(
     charge: Charge | None = None,
     wait_seconds: float = 0.0,
 ) -> bool:
-    """Give the selection back to the queue, with its checkpoint. Returns False if the claim is lost.
+    """Give the job back to the queue, with its checkpoint. Returns False if the claim is lost.
 
-    A selection with a cancel request is cancelled instead, with the best so far of its checkpoint.
+    A job with a cancel request is cancelled instead, with the best so far of its checkpoint.
 
     Args:
         event: type and data of an event.
         charge: the crash to count; None if the attempt did nothing wrong, as at a shutdown.
         wait_seconds: until the next attempt, without a charge; a charge decides its own.
     """
-    selection = session.scalar(select(Job).where(is_held(claim)).with_for_update())
-    if selection is None:
+    job = session.scalar(select(Job).where(is_held(claim)).with_for_update())
+    if job is None:
         return False
     if event is not None:
         record_event(session, claim, *event)
-    requeue_dead(session, selection, charge, wait_seconds)
+    requeue_dead(session, job, charge, wait_seconds)
     return True
 
 
-def requeue_dead(session: Session, selection: Job, charge: Charge | None, wait_seconds: float = 0.0) -> Status:
+def requeue_dead(session: Session, job: Job, charge: Charge | None, wait_seconds: float = 0.0) -> Status:
     """As `requeue`, of a locked row whose holder is gone. Returns the new status.
 
     The next claim, not this function, increments `attempt`.
     """
     if charge is not None:
-        selection.crashes += 1
-        wait_seconds = backoff_seconds(selection.crashes, charge.settings)
+        job.crashes += 1
+        wait_seconds = backoff_seconds(job.crashes, charge.settings)
         if charge.event is not None:
-            claim = Claim(selection.id, selection.attempt)
-            record_event(session, claim, charge.code, {**charge.event, "attempt": selection.attempt})
-    if selection.status == Status.CANCELLING:
+            claim = Claim(job.id, job.attempt)
+            record_event(session, claim, charge.code, {**charge.event, "attempt": job.attempt})
+    if job.status == Status.CANCELLING:
         session.flush()
-        end_cancelled(session, selection.id)
+        end_cancelled(session, job.id)
         return Status.CANCELLED
     now: Any = func.now()
-    selection.lease_until = None
-    if charge is None or selection.crashes < charge.settings.max_attempts:
-        selection.status, selection.queued_at = Status.QUEUED, now
-        selection.not_before = now + timedelta(seconds=wait_seconds)
+    job.lease_until = None
+    if charge is None or job.crashes < charge.settings.max_attempts:
+        job.status, job.queued_at = Status.QUEUED, now
+        job.not_before = now + timedelta(seconds=wait_seconds)
         session.flush()
         return Status.QUEUED
-    detail = f"{selection.crashes} attempts ended without a result; the last one: {charge.reason}"
-    selection.status, selection.failed_at = Status.FAILED, now
-    selection.error = problem(charge.code, detail, instance=path_of(selection.kind, selection.id))
+    detail = f"{job.crashes} attempts ended without a result; the last one: {charge.reason}"
+    job.status, job.failed_at = Status.FAILED, now
+    job.error = problem(charge.code, detail, instance=path_of(job.kind, job.id))
     session.flush()
-    delete_checkpoint(session, selection.id)
+    delete_checkpoint(session, job.id)
     return Status.FAILED
 
 

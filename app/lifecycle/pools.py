@@ -69,32 +69,32 @@ def join_pool(session: Session, job_id: str, asked: Classifier) -> Classifier:
     """
     if asked.retrieval is None:
         return asked
-    data = session.scalars(select(StoredPool.data).where(StoredPool.selection_id == job_id)).one()
+    data = session.scalars(select(StoredPool.data).where(StoredPool.job_id == job_id)).one()
     whole = asked.retrieval.model_copy(update={"pool": unpack_pool(data)})
     return asked.model_copy(update={"retrieval": whole})
 
 
-def store_pool(session: Session, selection_id: str, pool: PackedPool) -> None:
+def store_pool(session: Session, job_id: str, pool: PackedPool) -> None:
     """Store the pool of a job, unless it is there."""
-    known = select(StoredPool.digest).where(StoredPool.selection_id == selection_id)
+    known = select(StoredPool.digest).where(StoredPool.job_id == job_id)
     if session.scalar(known) == pool.digest:
         return
     values = {"digest": pool.digest, "num_rows": pool.num_rows, "data": pool.data}
-    statement = upsert(StoredPool).values(selection_id=selection_id, **values)
-    session.execute(statement.on_conflict_do_update(index_elements=["selection_id"], set_=values))
+    statement = upsert(StoredPool).values(job_id=job_id, **values)
+    session.execute(statement.on_conflict_do_update(index_elements=["job_id"], set_=values))
 
 
-def read_pool(session: Session, selection_id: str) -> Pool | None:
-    data = session.scalar(select(StoredPool.data).where(StoredPool.selection_id == selection_id))
+def read_pool(session: Session, job_id: str) -> Pool | None:
+    data = session.scalar(select(StoredPool.data).where(StoredPool.job_id == job_id))
     return None if data is None else unpack_pool(data)
 
 
-def delete_pool(session: Session, selection_id: str) -> None:
-    session.execute(delete(StoredPool).where(StoredPool.selection_id == selection_id))
+def delete_pool(session: Session, job_id: str) -> None:
+    session.execute(delete(StoredPool).where(StoredPool.job_id == job_id))
 
 
-def delete_pool_without_result(session: Session, selection_id: str) -> None:
+def delete_pool_without_result(session: Session, job_id: str) -> None:
     """Delete the pool of a selection that no result names. That of another job is asked by its next attempt."""
-    has_result = exists().where(Report.selection_id == selection_id)
-    is_selection = exists().where(Job.id == selection_id, Job.kind == "selection")
-    session.execute(delete(StoredPool).where(StoredPool.selection_id == selection_id, is_selection, ~has_result))
+    has_result = exists().where(Report.job_id == job_id)
+    is_selection = exists().where(Job.id == job_id, Job.kind == "selection")
+    session.execute(delete(StoredPool).where(StoredPool.job_id == job_id, is_selection, ~has_result))

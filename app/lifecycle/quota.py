@@ -3,7 +3,7 @@
 from sqlalchemy import func, literal, select
 from sqlalchemy.orm import Session
 
-from app.errors import OwnerFull, TooManySelections
+from app.errors import OwnerFull, TooManyJobs
 from app.lifecycle.states import UNDER_WAY
 from app.lifecycle.stored_bytes import count_stored
 from app.models import Job
@@ -13,10 +13,10 @@ _RETRY_AFTER_SECONDS = 30
 
 
 def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
-    """Refuse one more selection than the owner may have under way. Cheap, and two requests at once may both pass.
+    """Refuse one more job than the owner may have under way. Cheap, and two requests at once may both pass.
 
     Raises:
-        TooManySelections: the owner has as many as the settings allow.
+        TooManyJobs: the owner has as many as the settings allow.
     """
     most = settings.max_selections
     if most is None:
@@ -24,7 +24,7 @@ def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
     under_way = select(literal(1)).where(Job.owner_id == owner_id, Job.status.in_(UNDER_WAY))
     count = session.scalar(select(func.count()).select_from(under_way.limit(most).subquery()))
     if (count or 0) >= most:
-        raise TooManySelections(
+        raise TooManyJobs(
             f"{most:,} of your jobs are queued or running, the most that this service allows at once; wait until "
             "one has ended, or cancel one",
             headers={"Retry-After": str(_RETRY_AFTER_SECONDS)},
@@ -35,7 +35,7 @@ def hold_quota(session: Session, owner_id: str, settings: Settings) -> None:
     """As `check_quota`, and keep other requests of this owner waiting until the transaction ends.
 
     Raises:
-        TooManySelections: the owner has as many as the settings allow.
+        TooManyJobs: the owner has as many as the settings allow.
     """
     lock_owner(session, owner_id, settings)
     check_quota(session, owner_id, settings)
@@ -44,7 +44,7 @@ def hold_quota(session: Session, owner_id: str, settings: Settings) -> None:
 def lock_owner(session: Session, owner_id: str, settings: Settings) -> None:
     """Keep other requests of this owner that may exceed a quota waiting until the transaction ends."""
     if settings.max_selections is not None or settings.max_owner_bytes is not None:
-        session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"selections of {owner_id}", 0))))
+        session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"jobs of {owner_id}", 0))))
 
 
 def check_bytes(session: Session, owner_id: str, settings: Settings, added: int = 0) -> None:

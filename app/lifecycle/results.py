@@ -1,4 +1,4 @@
-"""How an outcome comes into the database: that of a run, and the best so far of a selection that was cancelled."""
+"""How an outcome comes into the database: that of a run, and the best so far of a job that was cancelled."""
 
 import logging
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class SelectionOutcome:
         """Store report, classifier and pool. The event of the classifier comes before that of the end."""
         result = self.result
         report = result.model_dump(mode="json", exclude={"classifier", "pool"})  # they have tables of their own
-        session.execute(insert(Report).values(selection_id=job_id, result=report))
+        session.execute(insert(Report).values(job_id=job_id, result=report))
         if result.classifier is not None:
             _store_classifier(session, job_id, result.classifier)
         if result.pool is not None:
@@ -58,35 +58,35 @@ class SelectionOutcome:
         }
 
 
-def end_cancelled(session: Session, selection_id: str) -> None:
-    """End a selection as cancelled, with the best so far of its checkpoint as its result.
+def end_cancelled(session: Session, job_id: str) -> None:
+    """End a job as cancelled, with the best so far of its checkpoint as its result.
 
-    The checkpoint stays, because the selection may be resumed. The row of the selection must be locked, and its status
-    must not be a final one.
+    The checkpoint stays, because the job may be resumed. The row of the job must be locked, and its status must not be
+    a final one.
     """
-    best = read_best(session, selection_id)
+    best = read_best(session, job_id)
     described: dict[str, Any] = {"stop_reason": StopReason.CANCELLED.value, "partial": None}
     if best is not None:
-        described |= SelectionOutcome(best).store(session, selection_id)
-    ending = update(Job).where(Job.id == selection_id)
+        described |= SelectionOutcome(best).store(session, job_id)
+    ending = update(Job).where(Job.id == job_id)
     session.execute(
         ending.values(status=Status.CANCELLED, lease_until=None, cancelled_at=func.now(), **described),
         execution_options={"synchronize_session": False},
     )
 
 
-def delete_checkpoint(session: Session, selection_id: str) -> None:
+def delete_checkpoint(session: Session, job_id: str) -> None:
     """Delete the checkpoint, with the pool of its best so far where no result names it."""
-    session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id == selection_id))
-    delete_pool_without_result(session, selection_id)
+    session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.job_id == job_id))
+    delete_pool_without_result(session, job_id)
 
 
-def read_best(session: Session, selection_id: str) -> SelectionResult | None:
+def read_best(session: Session, job_id: str) -> SelectionResult | None:
     """The best so far of the checkpoint.
 
     None without a checkpoint, before any examples were chosen, and for a form that this release does not know.
     """
-    best = session.scalar(select(StoredCheckpoint.best).where(StoredCheckpoint.selection_id == selection_id))
+    best = session.scalar(select(StoredCheckpoint.best).where(StoredCheckpoint.job_id == job_id))
     if best is None:
         return None
     try:
@@ -94,22 +94,22 @@ def read_best(session: Session, selection_id: str) -> SelectionResult | None:
     except ValidationError:
         _log.warning(
             "%s ends without its best so far, which another release stored in another form",
-            selection_id,
-            extra={"action": "best-unreadable", "job_id": selection_id},
+            job_id,
+            extra={"action": "best-unreadable", "job_id": job_id},
         )
         return None
     finds = any(one.form.nearest for one in result.support_examples)
-    return result.model_copy(update={"pool": read_pool(session, selection_id)}) if finds else result
+    return result.model_copy(update={"pool": read_pool(session, job_id)}) if finds else result
 
 
-def _store_classifier(session: Session, selection_id: str, classifier: Classifier) -> None:
+def _store_classifier(session: Session, job_id: str, classifier: Classifier) -> None:
     of_dataset = select(Dataset.input).join(Job, Job.dataset_id == Dataset.id)
-    known = session.scalar(of_dataset.where(Job.id == selection_id))
+    known = session.scalar(of_dataset.where(Job.id == job_id))
     stored = {**classifier.model_dump(mode="json"), "input": known}
-    session.execute(insert(StoredClassifier).values(selection_id=selection_id, classifier=stored))
+    session.execute(insert(StoredClassifier).values(job_id=job_id, classifier=stored))
     event = {
         "size": len(classifier.prompts),
         "head": classifier.head.kind,
         "accuracy": None if classifier.test is None else classifier.test.accuracy,
     }
-    session.execute(insert(Event).values(selection_id=selection_id, type="classifier", data=event))
+    session.execute(insert(Event).values(job_id=job_id, type="classifier", data=event))

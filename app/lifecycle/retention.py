@@ -14,7 +14,7 @@ from app.models import Dataset, Job, StoredCheckpoint
 from app.settings import Settings
 
 _MOST_A_SWEEP = 20
-"""A selection may bring 100,000 rows with it, so few are deleted at a time, each in a transaction of its own."""
+"""A job may bring 100,000 rows with it, so few are deleted at a time, each in a transaction of its own."""
 
 _log = logging.getLogger(__name__)
 
@@ -25,9 +25,9 @@ def forget_old(database: Database, settings: Settings) -> int:
         _forget_checkpoints(session, settings)
         old = _find_old(session, settings)
     deleted = 0
-    for selection_id in old:
+    for job_id in old:
         with database.session_scope() as session:
-            deleted += _forget(session, selection_id)
+            deleted += _forget(session, job_id)
     with database.session_scope() as session:
         _forget_kept(session, settings)
     if deleted:
@@ -52,9 +52,9 @@ def _find_old(session: Session, settings: Settings) -> list[str]:
     return list(session.scalars(query.order_by(Job.id).limit(_MOST_A_SWEEP)))
 
 
-def _forget(session: Session, selection_id: str) -> bool:
-    """Delete one selection. Returns False if it was queued again or deleted meanwhile."""
-    statement = delete(Job).where(Job.id == selection_id, Job.status.in_([status.value for status in TERMINAL]))
+def _forget(session: Session, job_id: str) -> bool:
+    """Delete one job. Returns False if it was queued again or deleted meanwhile."""
+    statement = delete(Job).where(Job.id == job_id, Job.status.in_([status.value for status in TERMINAL]))
     columns = (Job.owner_id, Job.dataset_id, Job.test_dataset_id)
     row = session.execute(statement.returning(*columns)).one_or_none()
     if row is None:
@@ -66,13 +66,13 @@ def _forget(session: Session, selection_id: str) -> bool:
 
 def _forget_checkpoints(session: Session, settings: Settings) -> None:
     """Delete the checkpoints of selections that were cancelled too long ago to be resumed from them."""
-    too_old = select(StoredCheckpoint.selection_id).join(Job, Job.id == StoredCheckpoint.selection_id)
+    too_old = select(StoredCheckpoint.job_id).join(Job, Job.id == StoredCheckpoint.job_id)
     too_old = too_old.where(
         Job.status == Status.CANCELLED,
         Job.cancelled_at < func.now() - timedelta(days=settings.resume_days),
     )
     some = too_old.limit(_MOST_A_SWEEP)
-    session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id.in_(some)))
+    session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.job_id.in_(some)))
 
 
 def _forget_kept(session: Session, settings: Settings) -> None:

@@ -51,7 +51,7 @@ def resume_cancelled(session: Session, owner_id: str, kind: str, job_id: str) ->
     had_result = _has(session, Report, job_id)
     _record(session, job, RESUMED, {"from_checkpoint": has_checkpoint, "result_deleted": had_result})
     for table in (Report, StoredClassifier):
-        session.execute(delete(table).where(table.selection_id == job_id))
+        session.execute(delete(table).where(table.job_id == job_id))
     if not has_checkpoint:
         delete_pool_without_result(session, job_id)
     _queue_again(session, job, keeps_progress=has_checkpoint)
@@ -64,11 +64,11 @@ def _lock(session: Session, owner_id: str, kind: str, job_id: str) -> Job | None
 
 
 def _has(session: Session, table: type[StoredCheckpoint | Report], job_id: str) -> bool:
-    return bool(session.scalar(select(exists().where(table.selection_id == job_id))))
+    return bool(session.scalar(select(exists().where(table.job_id == job_id))))
 
 
 def _record(session: Session, job: Job, kind: str, data: dict[str, Any]) -> None:
-    values = {"selection_id": job.id, "type": kind, "data": {**data, "attempt": job.attempt}}
+    values = {"job_id": job.id, "type": kind, "data": {**data, "attempt": job.attempt}}
     session.execute(insert(Event).values(**values))
 
 

@@ -1,10 +1,10 @@
-"""Statuses of a selection."""
+"""Statuses of a job."""
 
 from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Status of a selection.
+    """Status of a job.
 
     - `queued`: waits for a worker, also after a crash or a shutdown of its worker.
     - `running`: a worker searches.
@@ -23,10 +23,10 @@ class Status(StrEnum):
 
 
 TERMINAL = frozenset({Status.CANCELLED, Status.SUCCEEDED, Status.FAILED})
-"""Statuses that only a request of the owner changes: a retry of a failed selection, or a resume of a cancelled one."""
+"""Statuses that only a request of the owner changes: a retry of a failed job, or a resume of a cancelled one."""
 
 LEASED = frozenset({Status.RUNNING, Status.CANCELLING})
-"""Statuses in which a worker holds the selection."""
+"""Statuses in which a worker holds the job."""
 
 UNDER_WAY = tuple(status.value for status in (Status.QUEUED, *sorted(LEASED)))
 """Statuses of what is queued or running."""

@@ -55,11 +55,11 @@ def _queries() -> list[tuple[str, Any, InstrumentedAttribute[str]]]:
         *(
             (part, select(Job.owner_id, func.sum(size(column))).join(Job, Job.id == key), Job.owner_id)
             for part, key, column in (
-                (RESULTS, Report.selection_id, Report.result),
-                (RESULTS, StoredClassifier.selection_id, StoredClassifier.classifier),
-                (RESULTS, StoredPool.selection_id, StoredPool.data),
-                (CHECKPOINTS, StoredCheckpoint.selection_id, StoredCheckpoint.data),
-                (CHECKPOINTS, StoredCheckpoint.selection_id, StoredCheckpoint.best),
+                (RESULTS, Report.job_id, Report.result),
+                (RESULTS, StoredClassifier.job_id, StoredClassifier.classifier),
+                (RESULTS, StoredPool.job_id, StoredPool.data),
+                (CHECKPOINTS, StoredCheckpoint.job_id, StoredCheckpoint.data),
+                (CHECKPOINTS, StoredCheckpoint.job_id, StoredCheckpoint.best),
             )
         ),
     ]

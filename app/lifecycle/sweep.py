@@ -1,4 +1,4 @@
-"""The sweep: takes over selections with expired leases, and enqueues as many jobs as wait for a worker.
+"""The sweep: takes over jobs with expired leases, and enqueues as many jobs as wait for a worker.
 
 The API sweeps every few seconds. An advisory lock admits one sweep at a time. Rows that a worker is writing are left
 to the next sweep. One row that cannot be read or written keeps no other from its rescue.
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SweepReport:
-    """Numbers of selections that one sweep changed. `skipped`: another process was sweeping."""
+    """Numbers of jobs that one sweep changed. `skipped`: another process was sweeping."""
 
     rescued: int = 0
     failed: int = 0
@@ -138,34 +138,34 @@ def _rescue_all(database: Database, settings: Settings) -> Counter[Status]:
 
 
 def _find_dead(session: Session, after: str) -> list[str]:
-    """Ids of selections whose lease ran out, in order."""
+    """Ids of jobs whose lease ran out, in order."""
     query = select(Job.id).where(_is_dead(), Job.id > after)
     return list(session.scalars(query.order_by(Job.id).limit(_PAGE_ROWS)))
 
 
-def _try_rescue(session: Session, selection_id: str, settings: Settings) -> Status | None:
-    """Rescue one selection. Returns None if its holder is alive or writing, or if the row is broken."""
+def _try_rescue(session: Session, job_id: str, settings: Settings) -> Status | None:
+    """Rescue one job. Returns None if its holder is alive or writing, or if the row is broken."""
     try:
         with session.begin_nested():
-            return _rescue(session, selection_id, settings)
+            return _rescue(session, job_id, settings)
     except Exception as error:
         if isinstance(error, DBAPIError) and _is_outage(error):
             raise
         # The message is not logged, because Postgres repeats the row in it.
         _log.error(
             "%s cannot be rescued (%s, SQLSTATE %s); the next sweep tries again",
-            selection_id,
+            job_id,
             type(error).__name__,
             find_sqlstate(error),
-            extra={"action": "rescue-failed", "job_id": selection_id},
+            extra={"action": "rescue-failed", "job_id": job_id},
         )
         return None
 
 
-def _rescue(session: Session, selection_id: str, settings: Settings) -> Status | None:
-    query = select(Job).where(Job.id == selection_id, _is_dead())
-    selection = session.scalar(query.with_for_update(skip_locked=True))
-    return None if selection is None else requeue_dead(session, selection, Charge.died(settings))
+def _rescue(session: Session, job_id: str, settings: Settings) -> Status | None:
+    query = select(Job).where(Job.id == job_id, _is_dead())
+    job = session.scalar(query.with_for_update(skip_locked=True))
+    return None if job is None else requeue_dead(session, job, Charge.died(settings))
 
 
 def _enqueue(database: Database, queue: JobQueue, settings: Settings) -> int:

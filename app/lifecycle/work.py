@@ -36,8 +36,8 @@ def load_submission(session: Session, selection_id: str) -> Submission:
     )
 
 
-def has_inline_rows(session: Session, selection_id: str) -> bool:
-    """Whether the dataset of the selection came in a JSON body. False also for a selection that was deleted."""
-    owned = select(Job.dataset_id).where(Job.id == selection_id)
+def has_inline_rows(session: Session, job_id: str) -> bool:
+    """Whether the dataset of the job came in a JSON body. False also for a job that was deleted."""
+    owned = select(Job.dataset_id).where(Job.id == job_id)
     statement = select(Dataset.format == "inline").where(Dataset.id == owned.scalar_subquery())
     return bool(session.scalar(statement))

@@ -54,7 +54,7 @@ class ServiceState(Collector):
         try:
             with self._services.database.session_scope() as session:
                 settings = self._services.settings
-                found = [*_selections(session), *_queue(session, settings), *_names(session), *_counters(session)]
+                found = [*_jobs(session), *_queue(session, settings), *_names(session), *_counters(session)]
         except SQLAlchemyError:
             return [_up("lens_database_up", about, is_up=False)]
         return [_up("lens_database_up", about, is_up=True), *found]
@@ -80,10 +80,10 @@ def _up(name: str, about: str, *, is_up: bool) -> Metric:
     return GaugeMetricFamily(name, about, value=float(is_up))
 
 
-def _selections(session: Session) -> Iterator[Metric]:
+def _jobs(session: Session) -> Iterator[Metric]:
     rows = session.execute(select(Job.status, func.count().label("num")).group_by(Job.status)).all()
     found = {row.status: row.num for row in rows}
-    family = GaugeMetricFamily("lens_selections", "Stored selections by `status`.", labels=["status"])
+    family = GaugeMetricFamily("lens_jobs", "Stored jobs by `status`.", labels=["status"])
     for status in Status:
         family.add_metric([status.value], found.get(status.value, 0))
     yield family

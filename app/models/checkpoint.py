@@ -18,7 +18,7 @@ class StoredCheckpoint(Base):
 
     __tablename__ = "checkpoints"
 
-    selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
     attempt: Mapped[int] = mapped_column(Integer)
     phase: Mapped[str] = mapped_column(String(20))
     step: Mapped[int] = mapped_column(Integer)

@@ -14,6 +14,6 @@ class StoredClassifier(Base):
 
     __tablename__ = "classifiers"
 
-    selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
     classifier: Mapped[dict[str, Any]] = mapped_column(JSONB)
     created_at: Mapped[CreatedAt]

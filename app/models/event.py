@@ -1,4 +1,4 @@
-"""The history of a selection. A database trigger writes status and phase changes."""
+"""The history of a job. A database trigger writes status and phase changes."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ class Event(Base):
     """One event. Ids increase in order of insertion."""
 
     __tablename__ = "events"
-    __table_args__ = (Index(None, "selection_id", "id"),)
+    __table_args__ = (Index(None, "job_id", "id"),)
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"))
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"))
     at: Mapped[CreatedAt]
     type: Mapped[str] = mapped_column(String(30))
     data: Mapped[dict[str, Any]] = mapped_column(JSONB)

@@ -1,4 +1,4 @@
-"""Stored answers, so that a client can repeat a POST without creating a second selection."""
+"""Stored answers, so that a client can repeat a POST without creating a second job."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from app.models.base import Base, CreatedAt, IdText, OwnerText
 
 
 class IdempotencyKey(Base):
-    """An answer by owner and key. It outlives its selection, so there is no foreign key."""
+    """An answer by owner and key. It outlives its job, so there is no foreign key."""
 
     __tablename__ = "idempotency_keys"
     __table_args__ = (Index(None, "created_at"),)
@@ -17,7 +17,7 @@ class IdempotencyKey(Base):
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
     key: Mapped[str] = mapped_column(String(255), primary_key=True)
     body_sha256: Mapped[str] = mapped_column(String(64))
-    selection_id: Mapped[str] = mapped_column(IdText)
+    job_id: Mapped[str] = mapped_column(IdText)
     # JSON instead of JSONB, because JSONB loses the order of keys and a replayed answer must be identical.
     answer: Mapped[dict[str, Any]] = mapped_column(JSON)
     created_at: Mapped[CreatedAt]

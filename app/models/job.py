@@ -33,7 +33,7 @@ class Job(Base):
     `attempt` counts claims; with `holder`, drawn by each claim, it is the fencing token.
     """
 
-    __tablename__ = "selections"
+    __tablename__ = "jobs"
     __table_args__ = (
         CheckConstraint(f"status IN ({_STATUSES})", name="status_known"),
         CheckConstraint(f"phase IN ({_PHASES})", name="phase_known"),
@@ -44,9 +44,9 @@ class Job(Base):
         CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
         Index(None, "owner_id", "kind", "id"),
         Index(None, "owner_id", "status", "id"),
-        Index("ix_selections_in_queue", "owner_id", "queued_at", "id", postgresql_where=text("status = 'queued'")),
+        Index("ix_jobs_in_queue", "owner_id", "queued_at", "id", postgresql_where=text("status = 'queued'")),
         # Not by `lease_until`: a renewal that changes no indexed column writes to no index.
-        Index("ix_selections_held", "id", postgresql_where=text("status IN ('running', 'cancelling')")),
+        Index("ix_jobs_held", "id", postgresql_where=text("status IN ('running', 'cancelling')")),
         Index(None, "dataset_id"),
         Index(None, "test_dataset_id"),
     )

@@ -16,7 +16,7 @@ class StoredPool(Base):
 
     __tablename__ = "pools"
 
-    selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
     digest: Mapped[str] = mapped_column(String(64))
     num_rows: Mapped[int] = mapped_column(Integer)
     data: Mapped[bytes] = mapped_column(LargeBinary)  #: as `PackedPool` has it

@@ -11,7 +11,7 @@ class StoredPrediction(Base):
 
     __tablename__ = "predictions"
 
-    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
     place: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)  #: among the rows of the job
     label: Mapped[str | None] = mapped_column(String(200))  #: null for a row without an answer
     probabilities: Mapped[bytes] = mapped_column(LargeBinary)

@@ -1,4 +1,4 @@
-"""The complete result of a finished selection: the JSON of `lens_engine.result.SelectionResult`.
+"""The complete result of a finished selection or evaluation: the JSON of `SelectionResult` or `EvaluationResult`.
 
 Classifier and pool have tables of their own, because not every reader of a result needs them."""
 
@@ -12,10 +12,10 @@ from app.models.base import Base, CreatedAt, IdText
 
 
 class Report(Base):
-    """One result per selection."""
+    """One result per job. A prediction has none: its answers are in `predictions`."""
 
     __tablename__ = "reports"
 
-    selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
     result: Mapped[dict[str, Any]] = mapped_column(JSONB)
     created_at: Mapped[CreatedAt]

@@ -76,7 +76,7 @@ def _list_evaluations(session: Session, owner: str, versions: list[PromptVersion
             version_of.setdefault(one.selection_id, one.version)
     source, quality = Job.source["selection_id"].astext, Report.result["quality"]
     columns = select(Job.id, Job.name, Job.succeeded_at, source, quality)
-    query = columns.join(Report, Report.selection_id == Job.id).where(source.in_(version_of), quality.is_not(None))
+    query = columns.join(Report, Report.job_id == Job.id).where(source.in_(version_of), quality.is_not(None))
     own = (Job.owner_id == owner, Job.kind == "evaluation", Job.status == Status.SUCCEEDED)
     rows = session.execute(query.where(*own).order_by(Job.id.desc()).limit(_MOST_EVALUATIONS)).all()
     return [

@@ -92,7 +92,7 @@ def copy_pool(session: Session, owner_id: str, name: str, selection_id: str, num
     Args:
         num_rows: of the dataset of the selection.
     """
-    own = select(StoredPool.digest, StoredPool.num_rows).where(StoredPool.selection_id == selection_id)
+    own = select(StoredPool.digest, StoredPool.num_rows).where(StoredPool.job_id == selection_id)
     found = session.execute(own).one_or_none()
     if found is None:
         return None
@@ -104,7 +104,7 @@ def copy_pool(session: Session, owner_id: str, name: str, selection_id: str, num
             StoredPool.num_rows,
             literal(num_rows),
             StoredPool.data,
-        ).where(StoredPool.selection_id == selection_id)
+        ).where(StoredPool.job_id == selection_id)
         columns = ["owner_id", "name", "digest", "num_rows", "first_added", "data"]
         session.execute(insert(PromptPool).from_select(columns, copied))
     return CopiedPool(*found)

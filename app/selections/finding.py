@@ -105,13 +105,13 @@ class Reader:
 
     def _find_checkpoint(self, session: Session, *columns: Any) -> Sequence[Any] | None:
         """Columns of the checkpoint of a selection that has not ended; None if it has chosen no examples."""
-        has_best = (StoredCheckpoint.selection_id == self.selection_id, StoredCheckpoint.best.is_not(None))
+        has_best = (StoredCheckpoint.job_id == self.selection_id, StoredCheckpoint.best.is_not(None))
         own = (Job.owner_id == self.owner_id, Job.kind == "selection", Job.status.not_in(TERMINAL))
-        statement = select(*columns).join(Job, Job.id == StoredCheckpoint.selection_id)
+        statement = select(*columns).join(Job, Job.id == StoredCheckpoint.job_id)
         return session.execute(statement.where(*has_best, *own)).one_or_none()
 
     def _find_pool(self, session: Session) -> PoolSource | None:
-        own = select(StoredPool.digest, StoredPool.num_rows).where(StoredPool.selection_id == self.selection_id)
+        own = select(StoredPool.digest, StoredPool.num_rows).where(StoredPool.job_id == self.selection_id)
         found = session.execute(own).one_or_none()
         if found is None:
             return None
@@ -119,7 +119,7 @@ class Reader:
 
     def _load_pool(self) -> Pool:
         with self.services.database.session_scope() as session:
-            own = select(StoredPool.data).where(StoredPool.selection_id == self.selection_id)
+            own = select(StoredPool.data).where(StoredPool.job_id == self.selection_id)
             data = session.scalar(own)
         if data is None:
             raise NoResult("the selection was changed or deleted meanwhile; look at it, and repeat the request")

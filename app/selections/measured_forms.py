@@ -44,7 +44,7 @@ def find_measured(
         return None
     matches = Report.result["matches"].as_boolean()
     query = select(Job.id, matches, Report.result["quality", "accuracy"].as_float()).join(
-        Report, Report.selection_id == Job.id
+        Report, Report.job_id == Job.id
     )
     query = query.where(
         Job.owner_id == owner_id,

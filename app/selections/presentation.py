@@ -34,7 +34,7 @@ class ShownPool(NamedTuple):
 
 def find_shown_pool(session: Session, selection_id: str, *, has_rows: bool) -> ShownPool | None:
     """The pool of a result; None if it has none."""
-    num_rows = session.scalar(select(StoredPool.num_rows).where(StoredPool.selection_id == selection_id))
+    num_rows = session.scalar(select(StoredPool.num_rows).where(StoredPool.job_id == selection_id))
     if num_rows is None:
         return None
     return ShownPool(num_rows, read_pool(session, selection_id) if has_rows else None)
@@ -45,7 +45,7 @@ def present_result(
 ) -> ResultOut | dict[str, Any]:
     """Build the API's view of a result. One that this release cannot read is shown as it is stored."""
     own = None if classifier is None else classifier.classifier
-    about = {"classifier": own, "selection_id": report.selection_id, "pool_rows": pool and pool.num_rows}
+    about = {"classifier": own, "selection_id": report.job_id, "pool_rows": pool and pool.num_rows}
     stored, rows = {**report.result, **about}, pool and pool.pool
     try:
         return ResultOut.model_validate({**stored, "pool": rows})

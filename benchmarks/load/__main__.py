@@ -128,7 +128,7 @@ async def _measure_uploads(servers: Servers, ids: list[str], options: Options, n
 def _describe_losses(servers: Servers, submitted: Submitted) -> str:
     ids = [location.rpartition("/")[2] for location in submitted.locations]
     with servers.database.session_scope() as session:
-        stored = session.scalar(text("SELECT count(*) FROM selections WHERE id = ANY(:ids)"), {"ids": ids})
+        stored = session.scalar(text("SELECT count(*) FROM jobs WHERE id = ANY(:ids)"), {"ids": ids})
     return f"lost {len(set(ids)) - (stored or 0)}, given up {submitted.given_up}"
 
 

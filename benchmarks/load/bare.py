@@ -11,7 +11,7 @@ from app.database import create_database
 from app.settings import Settings
 from lens_cli.service.commands import GRACEFUL_SHUTDOWN_SECONDS, KEEP_ALIVE_SECONDS
 
-_ONE = text("SELECT id, status FROM selections WHERE id = :id")
+_ONE = text("SELECT id, status FROM jobs WHERE id = :id")
 
 
 def create_bare_app() -> FastAPI:

@@ -90,7 +90,7 @@ def _check_spool(settings: "Settings") -> None:
 
 
 def work() -> None:
-    """Run selections, one at a time, until stopped. Start one worker per GPU."""
+    """Run jobs, one at a time, until stopped. Start one worker per GPU."""
     read_settings()
     os.execv(sys.executable, [sys.executable, "-m", "worker"])
 

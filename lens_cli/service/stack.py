@@ -67,7 +67,8 @@ def running_stack(spec: StackSpec, say: Callable[[str], None]) -> Iterator[Stack
     `say` is told what happens meanwhile, such as the end of a worker.
 
     Raises:
-        Refusal: the port or the data directory is taken, or a process does not come up.
+        Refusal: the port or the data directory is taken, the directory is that of a newer release, or a process does
+            not come up.
     """
     from app.schema import upgrade_schema
     from app.settings import Settings
@@ -76,7 +77,11 @@ def running_stack(spec: StackSpec, say: Callable[[str], None]) -> Iterator[Stack
     with ExitStack() as exits:
         servers = exits.enter_context(embedded_servers(spec.data_dir, durable=spec.durable))
         settings = Settings(database_url=servers.database_url, redis_url=servers.redis_url)
-        upgrade_schema(settings)
+        try:
+            upgrade_schema(settings)
+        except ValueError as error:
+            where = f"where: {spec.data_dir}; start the release that made it, or name another folder by --data-dir"
+            raise RefusedInput(str(error), where) from error
         environment = {
             "LENS_LOG_FORMAT": _log_format(),
             **spec.environment,

@@ -40,7 +40,7 @@ def up(
     """Run everything on this machine: Postgres, Redis, the API and a worker, until Ctrl-C.
 
     With models behind servers (LENS_ENDPOINTS), a second worker asks them. The extra `embedded`
-    has both stores. The data stays in the data directory, so a selection that was under way goes on at the next
+    has both stores. The data stays in the data directory, so a job that was under way goes on at the next
     `lens up`.
     """
     from lens_cli.service.stack import StackSpec, running_stack

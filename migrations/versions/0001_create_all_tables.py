@@ -3,230 +3,247 @@
 Revision: 0001, the first
 """
 
-from datetime import datetime
-
-import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
 
-_ID = sa.String(40, collation="C")
-_STAMP = sa.DateTime(timezone=True)
+_DATASETS = """
+CREATE TABLE datasets (
+    id varchar(40) COLLATE "C" CONSTRAINT pk_datasets PRIMARY KEY,
+    owner_id varchar(100) NOT NULL,
+    name varchar(200),
+    sha256 varchar(64) NOT NULL,
+    format varchar(20) NOT NULL CONSTRAINT ck_datasets_format_known
+        CHECK (format IN ('csv', 'jsonl', 'json', 'text', 'workbook', 'inline')),
+    num_rows integer NOT NULL CONSTRAINT ck_datasets_not_empty CHECK (num_rows > 0),
+    num_bytes bigint NOT NULL DEFAULT '0',
+    label_counts jsonb NOT NULL, warnings jsonb NOT NULL,
+    input jsonb,
+    is_kept boolean NOT NULL DEFAULT false,
+    report jsonb,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX ix_datasets_owner_id_id ON datasets (owner_id, id);
+CREATE INDEX ix_datasets_owner_id_sha256 ON datasets (owner_id, sha256);
 
-# A trigger writes the history, so that no code path can forget an event.
-_RECORD_CHANGE = """
-CREATE FUNCTION record_selection_change() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE TABLE examples (
+    dataset_id varchar(40) COLLATE "C"
+        CONSTRAINT fk_examples_dataset_id_datasets REFERENCES datasets (id) ON DELETE CASCADE,
+    row integer CONSTRAINT ck_examples_row_not_negative CHECK (row >= 0),
+    text text NOT NULL,
+    label text, cells text, fault text,
+    CONSTRAINT pk_examples PRIMARY KEY (dataset_id, row)
+);
+"""
+
+# Room on each page for new versions of its rows, and long specs out of line, so that a renewed lease copies little.
+_JOBS = """
+CREATE TABLE jobs (
+    id varchar(40) COLLATE "C" CONSTRAINT pk_jobs PRIMARY KEY,
+    owner_id varchar(100) NOT NULL,
+    kind varchar(20) NOT NULL DEFAULT 'selection',
+    name varchar(200),
+    source jsonb,
+    dataset_id varchar(40) COLLATE "C" NOT NULL CONSTRAINT fk_jobs_dataset_id_datasets REFERENCES datasets (id),
+    test_dataset_id varchar(40) COLLATE "C" CONSTRAINT fk_jobs_test_dataset_id_datasets REFERENCES datasets (id),
+    spec jsonb NOT NULL,
+    model text GENERATED ALWAYS AS (spec ->> 'model') STORED,
+    spec_version smallint NOT NULL,
+    reserved_bytes bigint NOT NULL DEFAULT '0',
+    request_id varchar(64),
+    warnings jsonb NOT NULL DEFAULT '[]',
+    status varchar(20) NOT NULL DEFAULT 'queued' CONSTRAINT ck_jobs_status_known
+        CHECK (status IN ('queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed')),
+    phase varchar(20) CONSTRAINT ck_jobs_phase_known
+        CHECK (phase IN ('fine_tune', 'wording', 'filter', 'initialise', 'search', 'evaluate', 'classify')),
+    progress jsonb,
+    partial boolean, dtype varchar(20), digest varchar(64),
+    stop_reason varchar(20) CONSTRAINT ck_jobs_stop_reason_known
+        CHECK (stop_reason IN ('completed', 'budget', 'cancelled')),
+    error jsonb, provenance jsonb,
+    paid_usd double precision NOT NULL DEFAULT '0',
+    attempt integer NOT NULL DEFAULT 0, crashes integer NOT NULL DEFAULT 0,
+    holder varchar(32), lease_until timestamptz,
+    not_before timestamptz NOT NULL DEFAULT now(),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    queued_at timestamptz NOT NULL DEFAULT now(),
+    started_at timestamptz, cancel_requested_at timestamptz, cancelled_at timestamptz,
+    succeeded_at timestamptz, failed_at timestamptz,
+    CONSTRAINT ck_jobs_leased_while_running CHECK ((status IN ('running', 'cancelling')) = (lease_until IS NOT NULL)),
+    CONSTRAINT ck_jobs_error_when_failed CHECK ((status = 'failed') = (error IS NOT NULL))
+) WITH (fillfactor = 70, toast_tuple_target = 512);
+CREATE INDEX ix_jobs_owner_id_kind_id ON jobs (owner_id, kind, id);
+CREATE INDEX ix_jobs_owner_id_status_id ON jobs (owner_id, status, id);
+CREATE INDEX ix_jobs_in_queue ON jobs (owner_id, queued_at, id) WHERE status = 'queued';
+CREATE INDEX ix_jobs_held ON jobs (id) WHERE status IN ('running', 'cancelling');
+CREATE INDEX ix_jobs_dataset_id ON jobs (dataset_id);
+CREATE INDEX ix_jobs_test_dataset_id ON jobs (test_dataset_id);
+"""
+
+_OF_JOBS = """
+CREATE TABLE events (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_events PRIMARY KEY,
+    job_id varchar(40) COLLATE "C" NOT NULL CONSTRAINT fk_events_job_id_jobs REFERENCES jobs (id) ON DELETE CASCADE,
+    at timestamptz NOT NULL DEFAULT now(),
+    type varchar(30) NOT NULL, data jsonb NOT NULL
+);
+CREATE INDEX ix_events_job_id_id ON events (job_id, id);
+
+CREATE TABLE checkpoints (
+    job_id varchar(40) COLLATE "C" CONSTRAINT pk_checkpoints PRIMARY KEY
+        CONSTRAINT fk_checkpoints_job_id_jobs REFERENCES jobs (id) ON DELETE CASCADE,
+    attempt integer NOT NULL, phase varchar(20) NOT NULL, step integer NOT NULL,
+    data bytea NOT NULL,
+    best jsonb,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE reports (
+    job_id varchar(40) COLLATE "C" CONSTRAINT pk_reports PRIMARY KEY
+        CONSTRAINT fk_reports_job_id_jobs REFERENCES jobs (id) ON DELETE CASCADE,
+    result jsonb NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE classifiers (
+    job_id varchar(40) COLLATE "C" CONSTRAINT pk_classifiers PRIMARY KEY
+        CONSTRAINT fk_classifiers_job_id_jobs REFERENCES jobs (id) ON DELETE CASCADE,
+    classifier jsonb NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE pools (
+    job_id varchar(40) COLLATE "C" CONSTRAINT pk_pools PRIMARY KEY
+        CONSTRAINT fk_pools_job_id_jobs REFERENCES jobs (id) ON DELETE CASCADE,
+    digest varchar(64) NOT NULL,
+    num_rows integer NOT NULL, data bytea NOT NULL
+);
+
+CREATE TABLE predictions (
+    job_id varchar(40) COLLATE "C" CONSTRAINT fk_predictions_job_id_jobs REFERENCES jobs (id) ON DELETE CASCADE,
+    place integer, label varchar(200),
+    probabilities bytea NOT NULL,
+    error text, is_cut boolean NOT NULL,
+    CONSTRAINT pk_predictions PRIMARY KEY (job_id, place)
+);
+"""
+
+_PROMPTS = """
+CREATE TABLE prompts (
+    owner_id varchar(100), name varchar(100) COLLATE "C",
+    version integer NOT NULL, is_deleted boolean NOT NULL,
+    CONSTRAINT pk_prompts PRIMARY KEY (owner_id, name)
+);
+
+CREATE TABLE prompt_versions (
+    owner_id varchar(100), name varchar(100) COLLATE "C",
+    version integer,
+    selection_id varchar(40) COLLATE "C",
+    digest varchar(64),
+    summary jsonb NOT NULL,
+    note varchar(500), key_name varchar(100),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_prompt_versions PRIMARY KEY (owner_id, name, version),
+    CONSTRAINT fk_prompt_versions_owner_id_name_prompts FOREIGN KEY (owner_id, name) REFERENCES prompts,
+    CONSTRAINT ck_prompt_versions_deletion_has_neither CHECK ((selection_id IS NULL) = (digest IS NULL))
+);
+
+CREATE TABLE prompt_contents (
+    owner_id varchar(100), name varchar(100) COLLATE "C",
+    digest varchar(64),
+    result jsonb NOT NULL, classifier jsonb, pool_digest varchar(64),
+    CONSTRAINT pk_prompt_contents PRIMARY KEY (owner_id, name, digest),
+    CONSTRAINT fk_prompt_contents_owner_id_name_prompts FOREIGN KEY (owner_id, name) REFERENCES prompts
+);
+
+CREATE TABLE prompt_pools (
+    owner_id varchar(100), name varchar(100) COLLATE "C",
+    digest varchar(64),
+    num_rows integer NOT NULL, first_added integer NOT NULL, data bytea NOT NULL,
+    CONSTRAINT pk_prompt_pools PRIMARY KEY (owner_id, name, digest),
+    CONSTRAINT fk_prompt_pools_owner_id_name_prompts FOREIGN KEY (owner_id, name) REFERENCES prompts
+);
+
+CREATE TABLE prompt_examples (
+    owner_id varchar(100), name varchar(100) COLLATE "C",
+    row integer, since integer, until integer,
+    text text, label text,
+    CONSTRAINT pk_prompt_examples PRIMARY KEY (owner_id, name, row, since),
+    CONSTRAINT fk_prompt_examples_owner_id_name_prompts FOREIGN KEY (owner_id, name) REFERENCES prompts,
+    CONSTRAINT ck_prompt_examples_text_has_label CHECK ((text IS NULL) = (label IS NULL))
+);
+"""
+
+_OWNERS = """
+CREATE TABLE api_keys (
+    id varchar(40) COLLATE "C" CONSTRAINT pk_api_keys PRIMARY KEY,
+    owner_id varchar(100) NOT NULL, name varchar(100) NOT NULL, prefix varchar(20) NOT NULL,
+    sha256 varchar(64) NOT NULL CONSTRAINT uq_api_keys_sha256 UNIQUE,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz, revoked_at timestamptz, last_used_at timestamptz
+);
+
+CREATE TABLE idempotency_keys (
+    owner_id varchar(100),
+    key varchar(255),
+    body_sha256 varchar(64) NOT NULL,
+    job_id varchar(40) COLLATE "C" NOT NULL,
+    answer json NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_idempotency_keys PRIMARY KEY (owner_id, key)
+);
+CREATE INDEX ix_idempotency_keys_created_at ON idempotency_keys (created_at);
+
+CREATE TABLE turns (
+    owner_id varchar(100) CONSTRAINT pk_turns PRIMARY KEY,
+    served_at timestamptz NOT NULL
+);
+
+CREATE TABLE counters (
+    name varchar(40), label varchar(40), value double precision NOT NULL,
+    CONSTRAINT pk_counters PRIMARY KEY (name, label)
+);
+"""
+
+# Triggers write the history, so that no code path can forget an event.
+_NOTED = ("phase", "step", "steps", "survivors", "best_validation_accuracy", "best_random_accuracy")
+_STEP = ", ".join(f"'{name}', {{0}}.progress -> '{name}'" for name in _NOTED)
+_HISTORY = f"""
+CREATE FUNCTION record_job_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' OR OLD.status IS DISTINCT FROM NEW.status THEN
-        INSERT INTO events (selection_id, at, type, data)
+        INSERT INTO events (job_id, at, type, data)
         VALUES (NEW.id, clock_timestamp(), 'status', jsonb_build_object(
             'from', CASE WHEN TG_OP = 'UPDATE' THEN OLD.status END, 'to', NEW.status, 'attempt', NEW.attempt));
     END IF;
     IF NEW.phase IS NOT NULL AND (TG_OP = 'INSERT' OR OLD.phase IS DISTINCT FROM NEW.phase) THEN
-        INSERT INTO events (selection_id, at, type, data)
+        INSERT INTO events (job_id, at, type, data)
         VALUES (NEW.id, clock_timestamp(), 'phase', jsonb_build_object(
             'from', CASE WHEN TG_OP = 'UPDATE' THEN OLD.phase END, 'to', NEW.phase, 'attempt', NEW.attempt));
     END IF;
     RETURN NULL;
-END $$
-"""
-_CALL_IT = """
-CREATE TRIGGER record_selection_change AFTER INSERT OR UPDATE OF status, phase ON selections
-FOR EACH ROW EXECUTE FUNCTION record_selection_change()
+END $$;
+CREATE TRIGGER record_job_change AFTER INSERT OR UPDATE OF status, phase ON jobs
+FOR EACH ROW EXECUTE FUNCTION record_job_change();
+
+CREATE FUNCTION note_step() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    noted jsonb := jsonb_build_object({_STEP.format("NEW")});
+BEGIN
+    IF OLD.progress IS NULL OR noted <> jsonb_build_object({_STEP.format("OLD")}) THEN
+        INSERT INTO events (job_id, at, type, data) VALUES (NEW.id, clock_timestamp(), 'progress',
+            noted || jsonb_build_object('pairs_done', NEW.progress -> 'pairs_done', 'attempt', NEW.attempt));
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER note_step AFTER UPDATE OF progress ON jobs
+FOR EACH ROW WHEN (NEW.kind = 'selection' AND NEW.progress IS NOT NULL) EXECUTE FUNCTION note_step();
 """
 
 
 def upgrade() -> None:
-    _create_datasets()
-    _create_idempotency_keys()
-    _create_examples()
-    _create_selections()
-    _create_checkpoints()
-    _create_events()
-    _create_reports()
-    _create_classifiers()
-    _create_counters()
-    _create_api_keys()
-    op.execute(_RECORD_CHANGE)
-    op.execute(_CALL_IT)
-
-
-def _create_datasets() -> None:
-    op.create_table(
-        "datasets",
-        sa.Column("id", _ID, primary_key=True),
-        sa.Column("owner_id", sa.String(100), nullable=False),
-        sa.Column("name", sa.String(200)),
-        sa.Column("sha256", sa.String(64), nullable=False),
-        sa.Column("format", sa.String(20), nullable=False),
-        sa.Column("num_rows", sa.Integer(), nullable=False),
-        sa.Column("label_counts", JSONB(), nullable=False),
-        sa.Column("warnings", JSONB(), nullable=False),
-        _created_at(),
-        sa.CheckConstraint("format IN ('csv', 'jsonl', 'inline')", name="format_known"),
-        sa.CheckConstraint("num_rows > 0", name="not_empty"),
-    )
-    op.create_index(op.f("ix_datasets_owner_id_id"), "datasets", ["owner_id", "id"])
-    op.create_index(op.f("ix_datasets_owner_id_sha256"), "datasets", ["owner_id", "sha256"])
-
-
-def _create_idempotency_keys() -> None:
-    op.create_table(
-        "idempotency_keys",
-        sa.Column("owner_id", sa.String(100), primary_key=True),
-        sa.Column("key", sa.String(255), primary_key=True),
-        sa.Column("body_sha256", sa.String(64), nullable=False),
-        sa.Column("selection_id", _ID, nullable=False),
-        sa.Column("answer", sa.JSON(), nullable=False),
-        _created_at(),
-    )
-    op.create_index(op.f("ix_idempotency_keys_created_at"), "idempotency_keys", ["created_at"])
-
-
-def _create_examples() -> None:
-    op.create_table(
-        "examples",
-        sa.Column("dataset_id", _ID, primary_key=True),
-        sa.Column("row", sa.Integer(), autoincrement=False, primary_key=True),
-        sa.Column("text", sa.Text(), nullable=False),
-        sa.Column("label", sa.Text(), nullable=False),
-        sa.CheckConstraint("row >= 0", name="row_not_negative"),
-        sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"], ondelete="CASCADE"),
-    )
-
-
-def _create_selections() -> None:
-    op.create_table(
-        "selections",
-        sa.Column("id", _ID, primary_key=True),
-        sa.Column("owner_id", sa.String(100), nullable=False),
-        sa.Column("name", sa.String(200)),
-        sa.Column("dataset_id", _ID, nullable=False),
-        sa.Column("test_dataset_id", _ID),
-        sa.Column("spec", JSONB(), nullable=False),
-        sa.Column("spec_version", sa.SmallInteger(), nullable=False),
-        sa.Column("warnings", JSONB(), server_default=sa.text("'[]'::jsonb"), nullable=False),
-        sa.Column("status", sa.String(20), server_default="queued", nullable=False),
-        sa.Column("phase", sa.String(20)),
-        sa.Column("progress", JSONB(none_as_null=True)),
-        sa.Column("partial", sa.Boolean()),
-        sa.Column("stop_reason", sa.String(20)),
-        sa.Column("error", JSONB(none_as_null=True)),
-        sa.Column("provenance", JSONB(none_as_null=True)),
-        sa.Column("dtype", sa.String(20)),
-        sa.Column("digest", sa.String(64)),
-        sa.Column("attempt", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("crashes", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("lease_until", _STAMP),
-        sa.Column("not_before", _STAMP, server_default=sa.func.now(), nullable=False),
-        _created_at(),
-        sa.Column("queued_at", _STAMP, server_default=sa.func.now(), nullable=False),
-        sa.Column("started_at", _STAMP),
-        sa.Column("cancel_requested_at", _STAMP),
-        sa.Column("cancelled_at", _STAMP),
-        sa.Column("succeeded_at", _STAMP),
-        sa.Column("failed_at", _STAMP),
-        sa.CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
-        sa.CheckConstraint(
-            "(status IN ('running', 'cancelling')) = (lease_until IS NOT NULL)", name="leased_while_running"
-        ),
-        sa.CheckConstraint("phase IN ('fine_tune', 'filter', 'initialise', 'search', 'evaluate')", name="phase_known"),
-        sa.CheckConstraint(
-            "status IN ('queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed')", name="status_known"
-        ),
-        sa.CheckConstraint("stop_reason IN ('completed', 'budget', 'cancelled')", name="stop_reason_known"),
-        sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"]),
-        sa.ForeignKeyConstraint(["test_dataset_id"], ["datasets.id"]),
-    )
-    op.create_index(op.f("ix_selections_dataset_id"), "selections", ["dataset_id"])
-    op.create_index(
-        "ix_selections_held", "selections", ["id"], postgresql_where=sa.text("status IN ('running', 'cancelling')")
-    )
-    op.create_index(op.f("ix_selections_owner_id_id"), "selections", ["owner_id", "id"])
-    op.create_index(op.f("ix_selections_owner_id_status_id"), "selections", ["owner_id", "status", "id"])
-    op.create_index(
-        "ix_selections_in_queue", "selections", ["queued_at", "id"], postgresql_where=sa.text("status = 'queued'")
-    )
-    op.create_index(op.f("ix_selections_test_dataset_id"), "selections", ["test_dataset_id"])
-    # Room on each page for new versions of its rows, and long specs out of line, so that a renewed lease copies little.
-    op.execute("ALTER TABLE selections SET (fillfactor = 70, toast_tuple_target = 512)")
-
-
-def _create_checkpoints() -> None:
-    op.create_table(
-        "checkpoints",
-        sa.Column("selection_id", _ID, primary_key=True),
-        sa.Column("attempt", sa.Integer(), nullable=False),
-        sa.Column("phase", sa.String(20), nullable=False),
-        sa.Column("step", sa.Integer(), nullable=False),
-        sa.Column("data", sa.LargeBinary(), nullable=False),
-        sa.Column("best", JSONB(none_as_null=True)),
-        _created_at(),
-        sa.ForeignKeyConstraint(["selection_id"], ["selections.id"], ondelete="CASCADE"),
-    )
-
-
-def _create_events() -> None:
-    op.create_table(
-        "events",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), primary_key=True),
-        sa.Column("selection_id", _ID, nullable=False),
-        sa.Column("at", _STAMP, server_default=sa.func.now(), nullable=False),
-        sa.Column("type", sa.String(30), nullable=False),
-        sa.Column("data", JSONB(), nullable=False),
-        sa.ForeignKeyConstraint(["selection_id"], ["selections.id"], ondelete="CASCADE"),
-    )
-    op.create_index(op.f("ix_events_selection_id_id"), "events", ["selection_id", "id"])
-
-
-def _create_reports() -> None:
-    op.create_table(
-        "reports",
-        sa.Column("selection_id", _ID, primary_key=True),
-        sa.Column("result", JSONB(), nullable=False),
-        _created_at(),
-        sa.ForeignKeyConstraint(["selection_id"], ["selections.id"], ondelete="CASCADE"),
-    )
-
-
-def _create_classifiers() -> None:
-    op.create_table(
-        "classifiers",
-        sa.Column("selection_id", _ID, primary_key=True),
-        sa.Column("classifier", JSONB(), nullable=False),
-        _created_at(),
-        sa.ForeignKeyConstraint(["selection_id"], ["selections.id"], ondelete="CASCADE"),
-    )
-
-
-def _create_counters() -> None:
-    op.create_table(
-        "counters",
-        sa.Column("name", sa.String(40), primary_key=True),
-        sa.Column("label", sa.String(40), primary_key=True),
-        sa.Column("value", sa.Double(), nullable=False),
-    )
-
-
-def _create_api_keys() -> None:
-    op.create_table(
-        "api_keys",
-        sa.Column("id", _ID, primary_key=True),
-        sa.Column("owner_id", sa.String(100), nullable=False),
-        sa.Column("name", sa.String(100), nullable=False),
-        sa.Column("prefix", sa.String(20), nullable=False),
-        sa.Column("sha256", sa.String(64), nullable=False),
-        _created_at(),
-        sa.Column("expires_at", _STAMP),
-        sa.Column("revoked_at", _STAMP),
-        sa.Column("last_used_at", _STAMP),
-        sa.UniqueConstraint("sha256"),
-    )
-
-
-def _created_at() -> sa.Column[datetime]:
-    return sa.Column("created_at", _STAMP, server_default=sa.func.now(), nullable=False)
+    for part in (_DATASETS, _JOBS, _OF_JOBS, _PROMPTS, _OWNERS, _HISTORY):
+        op.execute(part)

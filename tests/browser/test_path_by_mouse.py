@@ -42,7 +42,7 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
     tab.see("How the search went")
 
     selection_id = tab.path.rpartition("/")[2]
-    spec = lens.scalar("SELECT spec FROM selections WHERE id = :id", id=selection_id)
+    spec = lens.scalar("SELECT spec FROM jobs WHERE id = :id", id=selection_id)
     assert dict(spec["verbalizer"])["technical"] == "device"
     cell = tab.find("//table[@class='matrix']//button")
     rows, gold, answer = cell.text.split()[0], *cell.text.replace("answered", "").split()[-2:]

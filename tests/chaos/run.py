@@ -20,10 +20,10 @@ from tests.e2e.waiting import until
 
 _MODEL_VARIANTS = (Variant(0, BUNDLED),)
 _LEARNING_SECONDS = 600.0
-_UNFINISHED = "SELECT count(*) FROM selections WHERE status IN ('queued', 'running', 'cancelling')"
+_UNFINISHED = "SELECT count(*) FROM jobs WHERE status IN ('queued', 'running', 'cancelling')"
 _COUNTS = {
-    "Jobs by kind and status": "SELECT kind || ' ' || status, count(*) FROM selections GROUP BY kind, status",
-    "Jobs by number of attempts": "SELECT attempt::text, count(*) FROM selections GROUP BY attempt",
+    "Jobs by kind and status": "SELECT kind || ' ' || status, count(*) FROM jobs GROUP BY kind, status",
+    "Jobs by number of attempts": "SELECT attempt::text, count(*) FROM jobs GROUP BY attempt",
 }
 
 

@@ -25,14 +25,14 @@ class Found(NamedTuple):
 Undisturbed = Mapping[Submission, Found]
 """What each submission gives undisturbed."""
 
-_STATUSES = "SELECT id, status, digest, partial, attempt, crashes, error->>'type' FROM selections"
-_TWINS = "SELECT array_agg(id ORDER BY id), owner_id, name FROM selections GROUP BY owner_id, name HAVING count(*) > 1"
+_STATUSES = "SELECT id, status, digest, partial, attempt, crashes, error->>'type' FROM jobs"
+_TWINS = "SELECT array_agg(id ORDER BY id), owner_id, name FROM jobs GROUP BY owner_id, name HAVING count(*) > 1"
 _RESULTS = """
-SELECT id, kind, status, EXISTS (SELECT FROM reports WHERE selection_id = id) AS has_report,
+SELECT id, kind, status, EXISTS (SELECT FROM reports WHERE job_id = id) AS has_report,
        coalesce((SELECT jsonb_array_length(result #> '{support_examples,0,contenders,0,rows}')
-                 FROM reports WHERE selection_id = id), 0) AS examples,
-       EXISTS (SELECT FROM checkpoints WHERE selection_id = id) AS has_checkpoint
-FROM selections
+                 FROM reports WHERE job_id = id), 0) AS examples,
+       EXISTS (SELECT FROM checkpoints WHERE job_id = id) AS has_checkpoint
+FROM jobs
 """
 _HELD = """
 SELECT 'advisory lock', pid::text, objid::text FROM pg_locks WHERE locktype = 'advisory'

@@ -19,8 +19,8 @@ JOB_SECONDS: Mapping[str, float] = {"queued": 60.0, "started": 300.0}
 RQ calls the job of a killed worker started for 75 s, and then until a worker has no job for long enough to clean up.
 Nobody runs such a job.
 """
-_DEAD = "SELECT id, attempt FROM selections WHERE status IN ('running', 'cancelling') AND lease_until < now()"
-_ENDED = "SELECT id FROM selections WHERE id = ANY(%s) AND status IN ('succeeded', 'failed', 'cancelled')"
+_DEAD = "SELECT id, attempt FROM jobs WHERE status IN ('running', 'cancelling') AND lease_until < now()"
+_ENDED = "SELECT id FROM jobs WHERE id = ANY(%s) AND status IN ('succeeded', 'failed', 'cancelled')"
 
 
 class Watch(threading.Thread):

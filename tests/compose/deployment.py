@@ -189,8 +189,8 @@ class Deployment:
     def wait_until_held(self, selection_id: str, attempt: int) -> None:
         """Until an attempt runs that has a checkpoint to go on from."""
         query = (
-            "SELECT status, selections.attempt, checkpoints.phase FROM selections JOIN checkpoints "
-            f"ON selection_id = selections.id WHERE selections.id = '{selection_id}'"
+            "SELECT status, jobs.attempt, checkpoints.phase FROM jobs JOIN checkpoints "
+            f"ON job_id = jobs.id WHERE jobs.id = '{selection_id}'"
         )
         until(lambda: self.query(query) == f"running|{attempt}|search", f"attempt {attempt} is held", seconds=600)
 
@@ -199,7 +199,7 @@ class Deployment:
 
     def crashes(self, selection_id: str) -> int:
         """Attempts that were charged to a selection."""
-        return int(self.query(f"SELECT crashes FROM selections WHERE id = '{selection_id}'"))
+        return int(self.query(f"SELECT crashes FROM jobs WHERE id = '{selection_id}'"))
 
     def remove(self) -> None:
         """Remove containers, networks, volumes and images; the cache of the builder stays."""

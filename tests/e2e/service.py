@@ -76,9 +76,7 @@ def _empty(database: Database) -> bool:
     """False where a request reads at the same time, and Postgres ends one of the two to free the other."""
     try:
         with database.session_scope() as session:
-            session.execute(
-                text("TRUNCATE selections, datasets, idempotency_keys, prompts, prompt_contents, turns CASCADE")
-            )
+            session.execute(text("TRUNCATE jobs, datasets, idempotency_keys, prompts, prompt_contents, turns CASCADE"))
     except OperationalError:
         return False
     return True

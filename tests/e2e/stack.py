@@ -160,7 +160,7 @@ class Stack:
 
     def wait_for_checkpoint(self, selection_id: str, phase: str = "search", seconds: float = 45.0) -> int:
         """The attempt that wrote a checkpoint of `phase`."""
-        query = "SELECT attempt FROM checkpoints WHERE selection_id = :id AND phase = :phase"
+        query = "SELECT attempt FROM checkpoints WHERE job_id = :id AND phase = :phase"
         try:
             what = f"a checkpoint of {phase}"
             attempt: int = until(lambda: self.scalar(query, id=selection_id, phase=phase), what, seconds)
@@ -169,11 +169,11 @@ class Stack:
         return attempt
 
     def attempt(self, selection_id: str) -> int:
-        value: int = self.scalar("SELECT attempt FROM selections WHERE id = :id", id=selection_id)
+        value: int = self.scalar("SELECT attempt FROM jobs WHERE id = :id", id=selection_id)
         return value
 
     def crashes(self, selection_id: str) -> int:
-        value: int = self.scalar("SELECT crashes FROM selections WHERE id = :id", id=selection_id)
+        value: int = self.scalar("SELECT crashes FROM jobs WHERE id = :id", id=selection_id)
         return value
 
     def undisturbed_digest(self, selection_id: str, scorer: LabelScorer | None = None) -> str:
@@ -200,7 +200,7 @@ class Stack:
             if ending.status == Status.SUCCEEDED:
                 assert ending.has_report == (ending.kind != "prediction"), ending.id
             assert (ending.error is not None) == (ending.status == Status.FAILED), ending.id
-        for id_, path in itertools.groupby(moves, key=lambda move: move.selection_id):
+        for id_, path in itertools.groupby(moves, key=lambda move: move.job_id):
             assert find_false_moves((before, after, attempt) for _, before, after, attempt in path) == [], id_
         assert not unused, "datasets of no selection"
         assert not gaps, f"answers of {', '.join(gaps)} are missing"
@@ -208,11 +208,11 @@ class Stack:
 
 _ENDINGS = """
 SELECT id, kind, status, lease_until, error,
-       EXISTS (SELECT FROM reports WHERE selection_id = id) AS has_report,
-       EXISTS (SELECT FROM reports WHERE selection_id = id
+       EXISTS (SELECT FROM reports WHERE job_id = id) AS has_report,
+       EXISTS (SELECT FROM reports WHERE job_id = id
                AND result #> '{support_examples,0,contenders,0,rows}' <> '[]') AS has_examples,
-       (SELECT count(*) FROM checkpoints WHERE selection_id = id) AS num_checkpoints
-FROM selections
+       (SELECT count(*) FROM checkpoints WHERE job_id = id) AS num_checkpoints
+FROM jobs
 """
 
 

@@ -48,13 +48,13 @@ def test_guest_s_first_job_waits_for_the_one_under_way(lens: Stack, owners: Owne
     for _ in range(4):
         submit(owners.flood)
     lens.start_worker(LENS_LEASE_SECONDS="60")  # a short lease runs out on a busy machine, and another turn begins
-    until(lambda: lens.scalar("SELECT count(*) FROM selections WHERE status = 'running'"), "the flood begins", 120)
+    until(lambda: lens.scalar("SELECT count(*) FROM jobs WHERE status = 'running'"), "the flood begins", 120)
     guest = submit(owners.guest)
     queue = owners.guest.get(f"/selections/{guest}").json()["queue"]
     assert (queue["position"], queue["owners"]) == (1, 2)
 
     lens.let_go()
-    has_begun = "SELECT started_at IS NOT NULL FROM selections WHERE id = :id"
+    has_begun = "SELECT started_at IS NOT NULL FROM jobs WHERE id = :id"
     until(lambda: lens.scalar(has_begun, id=guest), "the guest's job begins", 120)
 
     assert order_of_owners(lens)[:2] == ["flood", "guest"]
@@ -62,5 +62,5 @@ def test_guest_s_first_job_waits_for_the_one_under_way(lens: Stack, owners: Owne
 
 def order_of_owners(lens: Stack) -> list[str]:
     with lens.database.session_scope() as session:
-        rows = session.connection().exec_driver_sql("SELECT owner_id FROM selections ORDER BY started_at NULLS LAST")
+        rows = session.connection().exec_driver_sql("SELECT owner_id FROM jobs ORDER BY started_at NULLS LAST")
         return [str(row.owner_id) for row in rows]

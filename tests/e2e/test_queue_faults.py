@@ -19,7 +19,7 @@ def test_an_id_delivered_twice_runs_once(lens: Stack) -> None:
     selection_id = lens.submit()
     jobs = Queue(lens.settings.queue_name, connection=lens.redis, serializer=SERIALIZER)
     for number in (8, 9):
-        jobs.enqueue("worker.jobs.run_selection", selection_id, job_id=f"{selection_id}-{number}")
+        jobs.enqueue("worker.jobs.run_job", selection_id, job_id=f"{selection_id}-{number}")
     for _ in range(2):
         lens.start_worker()
 

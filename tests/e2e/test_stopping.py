@@ -69,7 +69,7 @@ def test_an_idle_worker_ends_on_request(lens: Stack, request_: signal.Signals) -
 
 def _wait_until_heard(lens: Stack, selection_id: str) -> None:
     """The heartbeat has written after the request, and so has read it."""
-    query = "SELECT lease_until - :lease * interval '1 second' > cancel_requested_at FROM selections WHERE id = :id"
+    query = "SELECT lease_until - :lease * interval '1 second' > cancel_requested_at FROM jobs WHERE id = :id"
     until(
         lambda: lens.scalar(query, id=selection_id, lease=lens.settings.lease_seconds), "the heartbeat hears the cancel"
     )

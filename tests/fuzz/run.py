@@ -28,19 +28,19 @@ _CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
     "response_schema_conformance,unsupported_method,ignored_auth,wall,problem,journal"
 )
-_RUN = "UPDATE selections SET status = 'running', attempt = 1, lease_until = now() + '1 day' WHERE id = %s"
+_RUN = "UPDATE jobs SET status = 'running', attempt = 1, lease_until = now() + '1 day' WHERE id = %s"
 _BENS = """
-SELECT s::text, (SELECT count(*) FROM events WHERE selection_id = s.id) FROM selections s WHERE owner_id = 'ben'
+SELECT s::text, (SELECT count(*) FROM events WHERE job_id = s.id) FROM jobs s WHERE owner_id = 'ben'
 ORDER BY id
 """
 _HALVES = {
     "datasets of no job": "SELECT id FROM datasets WHERE NOT is_kept AND NOT EXISTS "
-    "(SELECT FROM selections WHERE datasets.id IN (dataset_id, test_dataset_id))",
+    "(SELECT FROM jobs WHERE datasets.id IN (dataset_id, test_dataset_id))",
     "datasets with rows missing": "SELECT id FROM datasets WHERE num_rows <> "
     "(SELECT count(*) FROM examples WHERE dataset_id = datasets.id)",
     "answers with rows missing": GAPS,
-    "jobs of nobody": "SELECT id FROM selections WHERE owner_id NOT IN ('ada', 'ben')",
-    "datasets of two owners": "SELECT s.id FROM selections s JOIN datasets d ON d.id IN (dataset_id, test_dataset_id) "
+    "jobs of nobody": "SELECT id FROM jobs WHERE owner_id NOT IN ('ada', 'ben')",
+    "datasets of two owners": "SELECT s.id FROM jobs s JOIN datasets d ON d.id IN (dataset_id, test_dataset_id) "
     "WHERE s.owner_id <> d.owner_id",
 }
 
@@ -157,7 +157,7 @@ def _run(service: Service, folder: Path, num_examples: int, seed: int) -> subpro
 
 
 def _find_ids(connection: Connection) -> set[str]:
-    return {id_ for (id_,) in connection.execute("SELECT id FROM selections")}
+    return {id_ for (id_,) in connection.execute("SELECT id FROM jobs")}
 
 
 def _compare(

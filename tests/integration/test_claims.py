@@ -44,7 +44,7 @@ WRITES: dict[str, Callable[[Session, Claim], bool]] = {
 def snapshot(database: Database) -> list[object]:
     """All rows that a worker may write, as text."""
     with database.session_scope() as session:
-        tables = ("selections", "checkpoints", "reports", "classifiers", "events")
+        tables = ("jobs", "checkpoints", "reports", "classifiers", "events")
         return [session.execute(text(f"SELECT array_agg(t::text) FROM {table} t")).scalar() for table in tables]
 
 
@@ -79,7 +79,7 @@ def test_holder_writes_nothing_after_a_restore_gave_its_number_to_another(
 ) -> None:
     zombie = selections.running()
     with database.session_scope() as session:
-        session.execute(text("UPDATE selections SET status = 'queued', lease_until = NULL, attempt = 0"))
+        session.execute(text("UPDATE jobs SET status = 'queued', lease_until = NULL, attempt = 0"))
     assert selections.claim(zombie.job_id) == zombie
     before = snapshot(database)
     with database.session_scope() as session:
@@ -152,7 +152,7 @@ def test_parent_sees_when_an_attempt_is_over(
     selections: Selections, database: Database, change: str, expected: Lease
 ) -> None:
     claim = selections.running()
-    run_sql(database, f"UPDATE selections SET {change}")
+    run_sql(database, f"UPDATE jobs SET {change}")
     with database.session_scope() as session:
         assert claims.read_lease_for_parent(session, claim, stop_grace_seconds=5) is expected
 

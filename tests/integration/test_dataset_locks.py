@@ -22,7 +22,7 @@ def dataset_id(selections: Selections, database: Database) -> str:
     """A dataset that no selection uses any more."""
     selection_id = selections.cancelled()
     found: str = selections.client.get(f"/selections/{selection_id}").json()["dataset_id"]
-    run_sql(database, "DELETE FROM selections")
+    run_sql(database, "DELETE FROM jobs")
     return found
 
 
@@ -59,7 +59,7 @@ def test_dataset_that_a_submission_is_about_to_use_is_kept(
         with deletion(database, dataset_id) as errors:
             wait_until_blocked(database)
             session.execute(
-                text("UPDATE selections SET dataset_id = :dataset WHERE id = :id"),
+                text("UPDATE jobs SET dataset_id = :dataset WHERE id = :id"),
                 {"dataset": dataset_id, "id": other_id},
             )
             session.commit()

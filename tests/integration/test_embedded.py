@@ -12,8 +12,9 @@ import pytest
 from redis import Redis
 from sqlalchemy import create_engine, make_url, pool, text
 
-from lens_cli.refusals import Refusal
+from lens_cli.refusals import Refusal, RefusedInput
 from lens_cli.service.embedded import Child, ChildFailed, ChildSpec, EmbeddedServers, embedded_servers
+from lens_cli.service.stack import StackSpec, running_stack
 from tests.dispositions import default_signals, ignored_signals
 from tests.e2e.waiting import until
 
@@ -66,6 +67,17 @@ def test_durable_servers_keep_their_data(tmp_path: Path) -> None:
         store(servers, "for good")
     with embedded_servers(tmp_path) as servers:
         assert read(servers) == ("for good", "for good")
+
+
+def test_directory_of_a_newer_release_is_refused(tmp_path: Path) -> None:
+    with embedded_servers(tmp_path, durable=False) as servers:
+        engine = create_engine(servers.database_url, poolclass=pool.NullPool)
+        with engine.begin() as connection:
+            connection.execute(text("CREATE TABLE alembic_version AS SELECT '9999' AS version_num"))
+    spec = StackSpec(tmp_path, "127.0.0.1", 0, durable=False)
+    with pytest.raises(RefusedInput, match="does not know revision 9999") as refused, running_stack(spec, print):
+        pass
+    assert "start the release that made it, or name another folder by --data-dir" in refused.value.details[0]
 
 
 def test_one_directory_is_served_once(tmp_path: Path) -> None:

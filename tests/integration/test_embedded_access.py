@@ -134,7 +134,7 @@ def test_role_of_the_service_has_no_power(stores: EmbeddedServers) -> None:
         assert tuple(flags) == ("lens", False, False, False, False, False)
         owned = connection.scalar(text("SELECT count(*) FROM pg_class WHERE relowner = 'lens'::regrole"))
         assert owned == 0
-        assert connection.scalar(text("SELECT count(*) FROM selections")) == 0
+        assert connection.scalar(text("SELECT count(*) FROM jobs")) == 0
     for statement in ("DROP TABLE events", "CREATE TABLE x (y int)", "COPY events TO PROGRAM 'true'"):
         with engine.connect() as connection, pytest.raises(ProgrammingError, match=r"must be owner|permission denied"):
             connection.execute(text(statement))

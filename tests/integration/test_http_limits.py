@@ -174,7 +174,7 @@ def test_other_request_id_is_replaced(client: TestClient, given: str) -> None:
 
 
 def test_unexpected_error_is_a_problem_without_its_cause(client: TestClient, database: Database) -> None:
-    run_sql(database, "ALTER TABLE selections RENAME TO hidden")
+    run_sql(database, "ALTER TABLE jobs RENAME TO hidden")
     try:
         response = client.get("/selections")
         body = problem_of(response, 500, "internal-error")
@@ -182,7 +182,7 @@ def test_unexpected_error_is_a_problem_without_its_cause(client: TestClient, dat
         assert "SELECT" not in response.text
         assert body["request_id"]
     finally:
-        run_sql(database, "ALTER TABLE hidden RENAME TO selections")
+        run_sql(database, "ALTER TABLE hidden RENAME TO jobs")
 
 
 KEYS = {hashlib.sha256(b"key").hexdigest(): "alice"}

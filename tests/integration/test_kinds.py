@@ -80,7 +80,7 @@ def test_deleted_selection_leaves_what_was_asked_of_it(
     assert selections.client.get(path).json()["source"]["selection_id"] == selection_id
     assert selections.client.delete(path).status_code == 204
     problem_of(selections.client.get(path), 404, "not-found")
-    for table in ("selections", "datasets", "examples", "predictions", "reports", "events"):
+    for table in ("jobs", "datasets", "examples", "predictions", "reports", "events"):
         assert run_sql(database, f"SELECT count(*) FROM {table}") == 0, table
 
 
@@ -116,11 +116,11 @@ def test_job_of_a_kind_of_a_newer_release_waits_for_its_worker(
     selections: Selections, settings: Settings, database: Database
 ) -> None:
     _, job_id = selections.asked("prediction")
-    run_sql(database, "UPDATE selections SET kind = 'tournament' WHERE id = :id", id=job_id)
+    run_sql(database, "UPDATE jobs SET kind = 'tournament' WHERE id = :id", id=job_id)
 
     execute_job(job_id, settings)
 
-    run_sql(database, "UPDATE selections SET kind = 'prediction' WHERE id = :id", id=job_id)
+    run_sql(database, "UPDATE jobs SET kind = 'prediction' WHERE id = :id", id=job_id)
     assert selections.client.get(f"/predictions/{job_id}").json()["status"] == "queued"
     events = selections.client.get(f"/predictions/{job_id}/events").json()["items"]
     assert [event["data"]["detail"] for event in events if event["type"] == "spec-newer"] == [

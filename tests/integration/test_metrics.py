@@ -121,7 +121,7 @@ def test_queue_and_selections_are_those_of_the_database(client: TestClient, sele
     ages = by_labels(found, "lens_queue_oldest_seconds", "kind")
     assert 0 < ages["selection",] < 300
     assert ages["evaluation",] == 0
-    statuses = by_labels(found, "lens_selections", "status")
+    statuses = by_labels(found, "lens_jobs", "status")
     assert statuses == {
         ("queued",): 3,
         ("running",): 1,
@@ -152,7 +152,7 @@ def test_waits_of_jobs_and_for_the_large_place_are_histograms(
     client: TestClient, selections: Selections, database: Database
 ) -> None:
     waiting = selections.queued()
-    run_sql(database, "UPDATE selections SET queued_at = now() - interval '40s', not_before = now() - interval '1h'")
+    run_sql(database, "UPDATE jobs SET queued_at = now() - interval '40s', not_before = now() - interval '1h'")
     claim = selections.claim(waiting)
     for seconds in (claim.waited_seconds, 2e6):
         count(database, count_wait("selection", seconds), claim.owner_id)

@@ -112,7 +112,7 @@ def test_report_and_files_have_the_name_of_the_selection(client: TestClient, sel
     selection_id = selections.succeeded()
     page = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
     assert f'data-save="{selection_id}-report.html"' in page
-    run_sql(selections.database, "UPDATE selections SET name = 'My films.csv'")
+    run_sql(selections.database, "UPDATE jobs SET name = 'My films.csv'")
 
     page = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
     assert {f"My-films-{one}" for one in ("prompt.txt", "result.json", "report.html")} <= set(

@@ -28,14 +28,14 @@ def fill(database: Database, selection_id: str, number: int) -> None:
     """Copies of a selection, with older ids: few at a time, because a busy machine cuts off a statement after 10 s."""
     columns = ", ".join(one.name for one in Job.__table__.columns if one.name != "id" and one.computed is None)
     copies = f"""
-        INSERT INTO selections (id, {columns}) SELECT copy, {columns}
-        FROM selections, (SELECT 'sel_00' || lpad(n::text, 24, '0') copy
+        INSERT INTO jobs (id, {columns}) SELECT copy, {columns}
+        FROM jobs, (SELECT 'sel_00' || lpad(n::text, 24, '0') copy
             FROM generate_series(CAST(:first AS int), CAST(:last AS int)) n) copies
         WHERE id = :id
     """
     for last in range(_COPIES_AT_A_TIME, number + 1, _COPIES_AT_A_TIME):
         run_sql(database, copies, id=selection_id, first=last - _COPIES_AT_A_TIME + 1, last=last)
-    run_sql(database, "ANALYZE selections")
+    run_sql(database, "ANALYZE jobs")
 
 
 def count_rows_read(engine: Engine, asked: list[tuple[str, Any]]) -> int:
@@ -79,7 +79,7 @@ def test_list_of_many_reads_as_few_rows_as_a_short_one(
             page = client.get(path, headers=FRAGMENT).text
 
         assert page.count("<tr>") >= 20
-        lists = [one for one in asked if "FROM selections" in one[0]]
+        lists = [one for one in asked if "FROM jobs" in one[0]]
         assert len(lists) == 1
         assert count_rows_read(engine, lists) <= 21, "the list reads what it does not show"
         path = re.findall(r'hx-get="([^"]+cursor=[^"]+)"', page)[0] + "&limit=20"
@@ -172,14 +172,14 @@ def test_page_and_report_show_the_figures_of_the_result(client: TestClient, sele
     selection_id = selections.succeeded(make_reported())
     addresses = (f"/pages/selections/{selection_id}", f"/selections/{selection_id}/report")
     figure = "{support_examples,0,contenders,0,test,accuracy}"
-    read = "SELECT result #>> CAST(:path AS text[]) FROM reports WHERE selection_id = :id"
+    read = "SELECT result #>> CAST(:path AS text[]) FROM reports WHERE job_id = :id"
     before = f"{float(run_sql(selections.database, read, path=figure, id=selection_id)):.3f}"
     for address in addresses:
         shown = client.get(address, headers=FRAGMENT).text
         assert before in shown
         assert "0.123" not in shown
 
-    change = "UPDATE reports SET result = jsonb_set(result, CAST(:path AS text[]), '0.1234') WHERE selection_id = :id"
+    change = "UPDATE reports SET result = jsonb_set(result, CAST(:path AS text[]), '0.1234') WHERE job_id = :id"
     run_sql(selections.database, change, path=figure, id=selection_id)
 
     for address in addresses:
@@ -188,9 +188,7 @@ def test_page_and_report_show_the_figures_of_the_result(client: TestClient, sele
 
 def test_result_of_another_release_is_offered_as_it_is(client: TestClient, selections: Selections) -> None:
     selection_id = selections.succeeded()
-    run_sql(
-        selections.database, "UPDATE reports SET result = result - 'verdict' WHERE selection_id = :id", id=selection_id
-    )
+    run_sql(selections.database, "UPDATE reports SET result = result - 'verdict' WHERE job_id = :id", id=selection_id)
     shown = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
     assert "Another release of Lens wrote the result." in shown
 

@@ -38,8 +38,8 @@ def test_known_selection_costs_one_read_without_its_spec(client: TestClient, sel
     etag = client.get(path).headers["etag"]
     with statements_of(client) as statements:
         assert client.get(path, headers={"If-None-Match": etag}).status_code == 304
-    assert len([statement for statement in statements if "FROM selections" in statement]) == 1
-    assert not any("selections.spec" in statement or "selections.warnings" in statement for statement in statements)
+    assert len([statement for statement in statements if "FROM jobs" in statement]) == 1
+    assert not any("jobs.spec" in statement or "jobs.warnings" in statement for statement in statements)
 
 
 @pytest.mark.parametrize(

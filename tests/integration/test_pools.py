@@ -290,5 +290,5 @@ def test_evaluation_of_the_prompt_finds_examples_too(
     selection_id = selections.succeeded(result.model_copy(update={"provenance": provenance}).with_digest())
     made = client.post(f"/selections/{selection_id}/evaluations", json={"examples": make_rows()[:30]})
     assert made.status_code == 202, made.text
-    asked = "SELECT num_rows FROM pools WHERE selection_id = :id"
+    asked = "SELECT num_rows FROM pools WHERE job_id = :id"
     assert run_sql(database, asked, id=made.json()["id"]) == 40

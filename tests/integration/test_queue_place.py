@@ -15,7 +15,7 @@ from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections, run_sql
 from worker.process import create_worker
 
-_ROWS_READ = text("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'selections'")
+_ROWS_READ = text("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'jobs'")
 """By the transaction."""
 
 
@@ -35,7 +35,7 @@ def test_places_are_in_the_order_of_waiting(client: TestClient, selections: Sele
     first, second, third = (selections.queued() for _ in range(3))
     assert [place_of(client, id_)["position"] for id_ in (first, second, third)] == [1, 2, 3]  # type: ignore[index]
 
-    run_sql(database, "UPDATE selections SET queued_at = now() WHERE id = :id", id=first)
+    run_sql(database, "UPDATE jobs SET queued_at = now() WHERE id = :id", id=first)
     assert [place_of(client, id_)["position"] for id_ in (first, second, third)] == [3, 1, 2]  # type: ignore[index]
 
 
@@ -43,7 +43,7 @@ def test_selection_that_may_not_start_has_no_place_and_takes_none(
     client: TestClient, selections: Selections, database: Database
 ) -> None:
     first, second = (selections.queued() for _ in range(2))
-    run_sql(database, "UPDATE selections SET not_before = now() + interval '1h' WHERE id = :id", id=first)
+    run_sql(database, "UPDATE jobs SET not_before = now() + interval '1h' WHERE id = :id", id=first)
 
     assert [place_of(client, id_)["position"] for id_ in (first, second)] == [None, 1]  # type: ignore[index]
 
@@ -78,8 +78,8 @@ def copy_for_owners(database: Database, job_id: str, numbers: str, owner: str) -
     columns = "dataset_id, spec, spec_version"
     run_sql(
         database,
-        f"INSERT INTO selections (id, owner_id, {columns}) SELECT left(id, -4) || 1000 + number, {owner}, {columns} "
-        f"FROM selections, {numbers} WHERE id = '{job_id}'",
+        f"INSERT INTO jobs (id, owner_id, {columns}) SELECT left(id, -4) || 1000 + number, {owner}, {columns} "
+        f"FROM jobs, {numbers} WHERE id = '{job_id}'",
     )
 
 
@@ -88,8 +88,8 @@ def test_owners_who_wait_are_counted(client: TestClient, selections: Selections,
     for number, owner in enumerate("abb"):
         copy_for_owners(database, waiting, f"(VALUES ({number})) AS one(number)", f"'{owner}'")
     copy_for_owners(database, waiting, "(VALUES (3)) AS one(number)", "'c'")
-    run_sql(database, "UPDATE selections SET not_before = now() + interval '1h' WHERE owner_id = 'c'")
-    run_sql(database, "UPDATE selections SET not_before = now() + interval '1h' WHERE id = :id", id=delayed)
+    run_sql(database, "UPDATE jobs SET not_before = now() + interval '1h' WHERE owner_id = 'c'")
+    run_sql(database, "UPDATE jobs SET not_before = now() + interval '1h' WHERE id = :id", id=delayed)
 
     assert place_of(client, waiting) == {"position": 1, "owners": 3, "workers": 0}
     assert place_of(client, delayed) == {"position": None, "owners": 3, "workers": 0}
@@ -100,7 +100,7 @@ def test_places_are_in_the_order_of_an_owners_turns(
     client: TestClient, selections: Selections, database: Database, kind: str
 ) -> None:
     first, second, begun = (selections.queued() for _ in range(3))
-    run_sql(database, "UPDATE selections SET attempt = 1 WHERE id = :id", id=begun)
+    run_sql(database, "UPDATE jobs SET attempt = 1 WHERE id = :id", id=begun)
     _, short = selections.asked(kind)
 
     assert client.get(f"/{kind}s/{short}").json()["queue"]["position"] == 1
@@ -134,7 +134,7 @@ def test_place_of_a_deleted_job_is_unknown(selections: Selections, database: Dat
     with database.session_scope() as session:
         state = find_state(session, LOCAL_OWNER, "selection", selections.queued())
     assert state is not None
-    run_sql(database, "DELETE FROM selections")
+    run_sql(database, "DELETE FROM jobs")
     with database.session_scope() as session:
         assert find_place(session, state).position is None
 

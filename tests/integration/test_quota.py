@@ -94,7 +94,7 @@ def test_submission_waits_for_another_one_of_its_owner(
 ) -> None:
     selections = Selections(make_client(max_selections=1), database)
     selection_id = selections.cancelled()
-    again = text("UPDATE selections SET status = 'queued', cancelled_at = NULL WHERE id = :id")
+    again = text("UPDATE jobs SET status = 'queued', cancelled_at = NULL WHERE id = :id")
     with ThreadPoolExecutor(1) as pool:
         with database.session_scope() as session:
             hold_quota(session, LOCAL_OWNER, settings.model_copy(update={"max_selections": 1}))
@@ -141,9 +141,7 @@ def test_rows_of_all_kinds_are_bytes_of_their_owner(
     client = make_client(max_owner_bytes=stored + room)
     path = f"/selections/{selection_id}/{kind}s"
     problem_of(client.post(path, json=large[kind]), 413, "owner-full")
-    assert (
-        run_sql(database, "SELECT count(*) FROM selections") == run_sql(database, "SELECT count(*) FROM datasets") == 1
-    )
+    assert run_sql(database, "SELECT count(*) FROM jobs") == run_sql(database, "SELECT count(*) FROM datasets") == 1
     assert client.post(path, json=SHORT[kind]).status_code == 202
 
 
@@ -160,7 +158,7 @@ def test_copies_of_classifiers_are_bytes_of_their_owner(
     selection_id = Selections(make_client(), database).succeeded(make_result(classifier=make_bag_of_words()))
     path, texts = f"/selections/{selection_id}/predictions", {"texts": ["a"]}
     assert make_client().post(path, json=texts).status_code == 202
-    copied = run_sql(database, "SELECT sum(length(spec::text)) FROM selections WHERE kind = 'prediction'")
+    copied = run_sql(database, "SELECT sum(length(spec::text)) FROM jobs WHERE kind = 'prediction'")
     client = make_client(max_owner_bytes=stored_by(database) + copied // 2)
     problem_of(client.post(path, json=texts), 413, "owner-full")
 
@@ -169,7 +167,7 @@ def test_answers_count_before_there_is_any(make_client: Callable[..., TestClient
     selection_id = Selections(make_client(), database).succeeded(make_result(classifier=make_bag_of_words()))
     path, before = f"/selections/{selection_id}/predictions", stored_by(database)
     made = make_client().post(path, json={"texts": ["a"] * 1000}).json()
-    spec = run_sql(database, "SELECT length(spec::text) FROM selections WHERE id = :id", id=made["id"])
+    spec = run_sql(database, "SELECT length(spec::text) FROM jobs WHERE id = :id", id=made["id"])
     texts, answers = 1000 * (1 + ROW_BYTES), 1000 * (ANSWER_BYTES + len("negative") + 2 * 4)
     assert stored_by(database) - before == pytest.approx(texts + answers + spec, abs=100)
     client = make_client(max_owner_bytes=stored_by(database) + texts + spec + answers // 2)

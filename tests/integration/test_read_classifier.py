@@ -71,7 +71,7 @@ def test_classifier_of_the_result_is_stored_once_and_shown_with_it(
     assert client.get(f"/selections/{selection_id}/classifier").json() == made
     assert client.get(f"/selections/{selection_id}/result").json()["classifier"] == made
     with database.session_scope() as session:
-        stored = session.scalar(select(Report.result).where(Report.selection_id == selection_id))
+        stored = session.scalar(select(Report.result).where(Report.job_id == selection_id))
     assert stored is not None
     assert "classifier" not in stored
     assert [event["size"] for event in selections.events_of(selection_id, "classifier")] == [2]

@@ -62,7 +62,7 @@ def test_shared_dataset_is_deleted_with_its_last_selection(client: TestClient, d
 def test_dataset_under_deletion_is_not_used(client: TestClient, database: Database) -> None:
     first = submit(client)
     with database.session_scope() as session:
-        session.execute(text("DELETE FROM selections"))
+        session.execute(text("DELETE FROM jobs"))
         delete_unused_datasets(session, LOCAL_OWNER, [first])
         second = submit(client)  # while the deletion is not committed
     assert second != first

@@ -25,9 +25,8 @@ def make_old(database: Database, job_id: str, created: int, ended: int) -> str:
     with database.session_scope() as session:
         session.execute(text("SET LOCAL session_replication_role = replica"))  # no trigger checks a foreign key
         for table in ("reports", "classifiers", "events", "predictions"):
-            column = "job_id" if table == "predictions" else "selection_id"
-            session.execute(text(f"UPDATE {table} SET {column} = :new WHERE {column} = :old"), _ids(job_id, old_id))
-        session.execute(text(f"UPDATE selections SET id = :new, {changes} WHERE id = :old"), _ids(job_id, old_id))
+            session.execute(text(f"UPDATE {table} SET job_id = :new WHERE job_id = :old"), _ids(job_id, old_id))
+        session.execute(text(f"UPDATE jobs SET id = :new, {changes} WHERE id = :old"), _ids(job_id, old_id))
     return old_id
 
 
@@ -54,7 +53,7 @@ def test_selection_that_ended_long_ago_is_deleted_with_its_dataset(
 ) -> None:
     make_old(database, selections.in_state(status), created=40, ended=31)
     sweep(database, queue, keeping)
-    assert ids_in(database, "selections") == ids_in(database, "datasets") == set()
+    assert ids_in(database, "jobs") == ids_in(database, "datasets") == set()
 
 
 @pytest.mark.parametrize("kind", ["evaluation", "prediction"])
@@ -69,7 +68,7 @@ def test_job_of_another_kind_is_deleted_with_its_rows_alone(
     assert ids_in(database, "predictions", "job_id") == {old, young}
     assert len(ids_in(database, "datasets")) == (2 if kind == "evaluation" else 3)  # equal labelled rows are one
     sweep(database, queue, keeping)
-    assert ids_in(database, "selections") == {selection_id, young}
+    assert ids_in(database, "jobs") == {selection_id, young}
     assert len(ids_in(database, "datasets")) == 2
     assert ids_in(database, "predictions", "job_id") == {young}
 
@@ -81,7 +80,7 @@ def test_young_job_of_another_kind_is_not_looked_at(
     """Its end is in the past, which only its row tells: its id is young."""
     _, job_id = selections.asked(kind)
     execute_job(job_id, keeping)
-    run_sql(database, "UPDATE selections SET succeeded_at = now() - interval '31 days' WHERE id = :id", id=job_id)
+    run_sql(database, "UPDATE jobs SET succeeded_at = now() - interval '31 days' WHERE id = :id", id=job_id)
     with database.session_scope() as session:
         assert retention._find_old(session, keeping) == []
     old = make_old(database, job_id, created=40, ended=31)
@@ -96,7 +95,7 @@ def test_old_selection_leaves_what_was_asked_of_it(
     selection_id, job_id = selections.asked(kind)
     make_old(database, selection_id, created=40, ended=31)
     sweep(database, queue, keeping)
-    assert ids_in(database, "selections") == {job_id}
+    assert ids_in(database, "jobs") == {job_id}
     execute_job(job_id, keeping)
     assert selections.client.get(f"/{kind}s/{job_id}").json()["status"] == "succeeded"
 
@@ -122,7 +121,7 @@ def test_other_selection_is_kept(
 ) -> None:
     kept = make_old(database, selections.in_state(status), created=4000, ended=ended)
     sweep(database, queue, settings.model_copy(update={"keep_days": keep_days}))
-    assert ids_in(database, "selections") == {kept}
+    assert ids_in(database, "jobs") == {kept}
 
 
 def test_dataset_that_another_selection_uses_is_kept(
@@ -131,7 +130,7 @@ def test_dataset_that_another_selection_uses_is_kept(
     make_old(database, selections.failed(), created=40, ended=31)
     young = selections.queued()
     sweep(database, queue, keeping)
-    assert ids_in(database, "selections") == {young}
+    assert ids_in(database, "jobs") == {young}
     assert len(ids_in(database, "datasets")) == 1
 
 
@@ -147,7 +146,7 @@ def test_each_sweep_deletes_a_page(
         make_old(database, selections.failed(), created=40 + days, ended=31)
     for left in (1, 0):
         sweep(database, queue, keeping)
-        assert len(ids_in(database, "selections")) == left
+        assert len(ids_in(database, "jobs")) == left
 
 
 @pytest.mark.parametrize(("days", "is_kept"), [(6, True), (8, False)])
@@ -156,7 +155,7 @@ def test_checkpoint_of_a_cancelled_selection_is_kept_for_a_week(
 ) -> None:
     selection_id = selections.cancelled()
     put_checkpoint(database, selection_id)
-    run_sql(database, f"UPDATE selections SET cancelled_at = now() - interval '{days} days'")
+    run_sql(database, f"UPDATE jobs SET cancelled_at = now() - interval '{days} days'")
     sweep(database, queue, settings)
-    assert ids_in(database, "checkpoints", "selection_id") == ({selection_id} if is_kept else set())
-    assert ids_in(database, "selections") == {selection_id}
+    assert ids_in(database, "checkpoints", "job_id") == ({selection_id} if is_kept else set())
+    assert ids_in(database, "jobs") == {selection_id}

@@ -25,7 +25,7 @@ def post(client: TestClient, selection_id: str, act: str, status: int = 202) -> 
 
 def put_checkpoint(database: Database, selection_id: str, data: bytes = b"x") -> None:
     with database.session_scope() as session:
-        values = {"selection_id": selection_id, "attempt": 1, "phase": "search", "step": 1, "data": data}
+        values = {"job_id": selection_id, "attempt": 1, "phase": "search", "step": 1, "data": data}
         session.add(StoredCheckpoint(**values))
 
 
@@ -45,7 +45,7 @@ def test_failed_selection_is_queued_again_with_nothing_charged(
     client: TestClient, selections: Selections, database: Database, settings: Settings
 ) -> None:
     selection_id = selections.failed()
-    run_sql(database, "UPDATE selections SET crashes = 3, progress = '{}', phase = 'search'")
+    run_sql(database, "UPDATE jobs SET crashes = 3, progress = '{}', phase = 'search'")
     shown = post(client, selection_id, "retry")
 
     assert (shown["status"], shown["error"], shown["failed_at"], shown["progress"]) == ("queued", None, None, None)

@@ -73,12 +73,12 @@ def test_output_is_cut_off_when_its_prediction_is_deleted(
 ) -> None:
     monkeypatch.setattr(rows, "_ROWS_A_PAGE", 1)
     assert keep(database, claim, 0, ANSWERS[:2])
-    dataset_id = run_sql(database, "SELECT dataset_id FROM selections WHERE id = :id", id=claim.job_id)
+    dataset_id = run_sql(database, "SELECT dataset_id FROM jobs WHERE id = :id", id=claim.job_id)
     reading = rows.read_answered(database, dataset_id, claim.job_id)
     row, answer = next(reading)
     assert (row.text, answer) == ("a warm film", ANSWERS[0])
 
-    run_sql(database, "DELETE FROM selections WHERE id = :id", id=claim.job_id)
+    run_sql(database, "DELETE FROM jobs WHERE id = :id", id=claim.job_id)
 
     with pytest.raises(LookupError, match=claim.job_id):
         next(reading)

@@ -69,7 +69,7 @@ def test_texts_and_templates_are_where_the_page_on_privacy_says(
     }
     made = client.post("/selections", json={**submission, "spec": spec}, headers={"Idempotency-Key": "key"}).json()
     assert find_tables(CANARY) == {"examples"}
-    assert find_tables("template-4e1f") == find_tables("instruction-4e1f") == {"selections", "idempotency_keys"}
+    assert find_tables("template-4e1f") == find_tables("instruction-4e1f") == {"jobs", "idempotency_keys"}
     client.post(f"/selections/{made['id']}/cancel")
     assert client.delete(f"/selections/{made['id']}").status_code == 204
     assert (find_tables(CANARY), find_tables("template-4e1f")) == (set(), {"idempotency_keys"})

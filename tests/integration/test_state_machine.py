@@ -35,7 +35,7 @@ ANSWER = Prediction(label="positive", probabilities=(0.75, 0.25))
 
 
 def history(database: Database, selection_id: str) -> list[Status]:
-    query = select(Event.data["to"].astext).where(Event.selection_id == selection_id, Event.type == "status")
+    query = select(Event.data["to"].astext).where(Event.job_id == selection_id, Event.type == "status")
     with database.session_scope() as session:
         return [Status(status) for status in session.scalars(query.order_by(Event.id))]
 
@@ -64,7 +64,7 @@ def test_any_order_of_events_is_a_path_to_an_end(
     held: list[Claim] = []
 
     def claim() -> None:
-        run_sql(database, "UPDATE selections SET not_before = now()")
+        run_sql(database, "UPDATE jobs SET not_before = now()")
         with database.session_scope() as session:
             held.extend(filter(None, [claims.claim_job(session, job_id, 60)]))
 

@@ -15,7 +15,7 @@ from app.health.full_disk import FullDisk
 from tests.integration.conftest import run_sql
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission, problem_of
 
-_TABLES = ("selections", "datasets", "examples", "idempotency_keys", "events")
+_TABLES = ("jobs", "datasets", "examples", "idempotency_keys", "events")
 _REFUSE = """
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$

@@ -41,7 +41,7 @@ def insert(database: Database, spec: dict[str, Any], version: int) -> None:
         )
         session.execute(
             text(
-                "INSERT INTO selections (id, owner_id, dataset_id, spec, spec_version, progress) "
+                "INSERT INTO jobs (id, owner_id, dataset_id, spec, spec_version, progress) "
                 "VALUES (:id, 'local', 'ds_1', :spec, :version, :progress)"
             ),
             {
@@ -153,10 +153,10 @@ def test_newer_spec_is_given_back_and_waits_ever_longer(
     waits = []
     for _ in range(3):
         with database.session_scope() as session:
-            session.execute(text("UPDATE selections SET not_before = now()"))
+            session.execute(text("UPDATE jobs SET not_before = now()"))
         execute_job(selection_id, settings)
         with database.session_scope() as session:
-            waits.append(session.scalar(text("SELECT extract(epoch FROM not_before - queued_at) FROM selections")))
+            waits.append(session.scalar(text("SELECT extract(epoch FROM not_before - queued_at) FROM jobs")))
     assert [round(float(wait or 0)) for wait in waits] == [5, 10, 20]
     with database.session_scope() as session:
         stored = session.get_one(Job, selection_id)
@@ -174,7 +174,7 @@ def test_unknown_option_of_this_version_is_left_to_a_worker_that_knows_it(
     with database.session_scope() as session:
         stored = session.get_one(Job, selection_id)
         assert (stored.status, stored.crashes, stored.error) == ("queued", 0, None)
-        assert session.scalar(text("SELECT not_before > now() FROM selections"))
+        assert session.scalar(text("SELECT not_before > now() FROM jobs"))
     events = read(selections.client, f"/selections/{selection_id}/events")["items"]
     [event] = [event for event in events if event["type"] == "spec-newer"]
     assert "filtering.tomorrow" in event["data"]["detail"]

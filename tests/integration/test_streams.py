@@ -199,7 +199,7 @@ def test_steps_of_other_kinds_are_no_events(selections: Selections) -> None:
     _, evaluation_id = selections.asked("evaluation")
     claim = selections.claim(evaluation_id)
     advance(selections, claim)
-    count = "SELECT count(*) FROM events WHERE selection_id = :id AND type = 'progress'"
+    count = "SELECT count(*) FROM events WHERE job_id = :id AND type = 'progress'"
     assert run_sql(selections.database, count, id=evaluation_id) == 0
 
 

@@ -32,7 +32,7 @@ Sweep = Callable[..., SweepReport]
 
 def age(database: Database, column: str, seconds: float) -> None:
     """Set a stamp of all selections back."""
-    run_sql(database, f"UPDATE selections SET {column} = now() - make_interval(secs => :s)", s=seconds)
+    run_sql(database, f"UPDATE jobs SET {column} = now() - make_interval(secs => :s)", s=seconds)
 
 
 def read(database: Database, selection_id: str) -> Job:
@@ -182,10 +182,8 @@ def test_any_number_of_dead_leases_is_rescued_and_enqueued(
     selections.running(lease_seconds=-1)
     columns = "owner_id, dataset_id, spec, spec_version, status, attempt, lease_until"
     with database.session_scope() as session:
-        copies = "FROM selections, generate_series(1, 450) AS number"
-        session.execute(
-            text(f"INSERT INTO selections (id, {columns}) SELECT 'sel_copy_' || number, {columns} {copies}")
-        )
+        copies = "FROM jobs, generate_series(1, 450) AS number"
+        session.execute(text(f"INSERT INTO jobs (id, {columns}) SELECT 'sel_copy_' || number, {columns} {copies}"))
     assert sweep().rescued == 451
     age(database, "not_before", 0)
     sweep()
@@ -231,8 +229,8 @@ def test_any_number_of_lost_jobs_is_enqueued(
     selections.queued()
     run_sql(
         database,
-        f"INSERT INTO selections (id, {columns}) SELECT 'sel_copy_' || number, {columns} "
-        "FROM selections, generate_series(1, 1200) AS number",
+        f"INSERT INTO jobs (id, {columns}) SELECT 'sel_copy_' || number, {columns} "
+        "FROM jobs, generate_series(1, 1200) AS number",
     )
     assert sweep() == SweepReport(enqueued=1200)
     assert redis.llen(QUEUE) == 1201
@@ -370,7 +368,7 @@ def test_payload_is_the_id_in_json(queue: JobQueue, redis: Redis) -> None:
     queue.enqueue(JobId("sel_1", 1))
     data = redis.hget("rq:job:sel_1-1", "data")
     assert isinstance(data, bytes)
-    assert json.loads(zlib.decompress(data)) == ["worker.jobs.run_selection", None, ["sel_1"], {}]
+    assert json.loads(zlib.decompress(data)) == ["worker.jobs.run_job", None, ["sel_1"], {}]
 
 
 def test_unreadable_job_keeps_no_other_from_the_queue(selections: Selections, sweep: Sweep, redis: Redis) -> None:

@@ -31,7 +31,7 @@ def take(database: Database, settings: Settings) -> Take:
 
 def give(database: Database, job_id: str, owner: str) -> str:
     """Make the job another owner's."""
-    run_sql(database, "UPDATE selections SET owner_id = :owner WHERE id = :id", id=job_id, owner=owner)
+    run_sql(database, "UPDATE jobs SET owner_id = :owner WHERE id = :id", id=job_id, owner=owner)
     return job_id
 
 
@@ -74,7 +74,7 @@ def test_own_short_jobs_go_before_own_selections_and_begun_before_new(
 ) -> None:
     first, short = selections.asked("prediction")
     new, begun = selections.queued(), selections.queued()
-    run_sql(database, "UPDATE selections SET attempt = 1 WHERE id = :id", id=begun)
+    run_sql(database, "UPDATE jobs SET attempt = 1 WHERE id = :id", id=begun)
     newer = selections.asked_of(first, "evaluation")
     assert [end(database, take()) for _ in range(4)] == [short, newer, begun, new]
 
@@ -88,7 +88,7 @@ def test_owner_with_fewer_running_goes_first(selections: Selections, database: D
 
 def test_job_that_may_not_start_holds_nobody(selections: Selections, database: Database, take: Take) -> None:
     delayed, other = selections.queued(), selections.queued()
-    run_sql(database, "UPDATE selections SET not_before = now() + interval '1h' WHERE id = :id", id=delayed)
+    run_sql(database, "UPDATE jobs SET not_before = now() + interval '1h' WHERE id = :id", id=delayed)
     assert end(database, take()) == other
     assert take() is None
 

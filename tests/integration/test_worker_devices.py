@@ -9,14 +9,14 @@ from starlette.testclient import TestClient
 from app.settings import Settings
 from app.worker_device import REDIS_FIELD
 from worker.device import Device
-from worker.process import SelectionWorker, create_worker
+from worker.process import JobWorker, create_worker
 
 GPU = Device("cuda:0", "NVIDIA H200", total_bytes=150_109_880_320, free_bytes=1, number_format="bfloat16")
 PROCESSOR = Device("cpu", "A processor")
 
 
 @pytest.fixture
-def workers(settings: Settings) -> Iterator[list[SelectionWorker]]:
+def workers(settings: Settings) -> Iterator[list[JobWorker]]:
     made = [create_worker(settings, device) for device in (PROCESSOR, GPU)]
     for worker in made:
         worker.register_birth()
@@ -25,7 +25,7 @@ def workers(settings: Settings) -> Iterator[list[SelectionWorker]]:
         worker.connection.close()
 
 
-def test_every_worker_is_shown_with_its_device(client: TestClient, workers: list[SelectionWorker]) -> None:
+def test_every_worker_is_shown_with_its_device(client: TestClient, workers: list[JobWorker]) -> None:
     assert len(workers) == 2
     response = client.get("/readyz")
 
@@ -36,7 +36,7 @@ def test_every_worker_is_shown_with_its_device(client: TestClient, workers: list
     ]
 
 
-def test_worker_that_ended_is_not_shown(client: TestClient, workers: list[SelectionWorker]) -> None:
+def test_worker_that_ended_is_not_shown(client: TestClient, workers: list[JobWorker]) -> None:
     workers[0].register_death()
 
     assert [worker["device"] for worker in client.get("/readyz").json()["workers"]] == ["cuda:0"]
@@ -50,7 +50,7 @@ def test_service_without_workers_is_ready(client: TestClient) -> None:
 
 @pytest.mark.parametrize("text", ["{}", "no json", '{"device": 7, "name": "x"}'])
 def test_device_in_another_form_is_left_out(
-    client: TestClient, workers: list[SelectionWorker], settings: Settings, text: str
+    client: TestClient, workers: list[JobWorker], settings: Settings, text: str
 ) -> None:
     with Redis.from_url(settings.redis_url) as redis:
         redis.hset(workers[0].key, REDIS_FIELD, text)
@@ -59,7 +59,7 @@ def test_device_in_another_form_is_left_out(
 
 
 def test_workers_of_another_queue_are_not_shown(
-    client: TestClient, settings: Settings, workers: list[SelectionWorker]
+    client: TestClient, settings: Settings, workers: list[JobWorker]
 ) -> None:
     other = create_worker(settings.model_copy(update={"queue_name": "other"}), GPU)
     other.register_birth()

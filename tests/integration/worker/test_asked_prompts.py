@@ -180,8 +180,8 @@ def test_rows_of_the_pool_are_beside_the_spec_until_they_were_asked(
     path = submit(client, f"{selection}/{what}", **body, spec={"prompts": "support_examples"})
     own = {"id": path.rpartition("/")[2]}
     pooled = next(row.text for row in result.pool.rows)
-    assert pooled not in json.dumps(run_sql(database, "SELECT spec FROM selections WHERE id = :id", **own))
-    count = "SELECT num_rows FROM pools WHERE selection_id = :id"
+    assert pooled not in json.dumps(run_sql(database, "SELECT spec FROM jobs WHERE id = :id", **own))
+    count = "SELECT num_rows FROM pools WHERE job_id = :id"
     assert run_sql(database, count, **own) == len(result.pool.rows)
     used = client.get("/usage").json()["bytes"]["results"]
     run(settings, path)

@@ -261,7 +261,7 @@ def test_rows_of_another_device_are_asked_again(
     path = submit(client, f"/selections/{selection}/predictions", texts=TEXTS)
     with pytest.raises(RuntimeError):
         run(settings, path, "dies_at_second_call")
-    run_sql(database, "UPDATE selections SET provenance = jsonb_set(provenance, '{device}', '\"cuda\"')")
+    run_sql(database, "UPDATE jobs SET provenance = jsonb_set(provenance, '{device}', '\"cuda\"')")
     end_the_wait(database)
     doubles.COUNTED.clear()
     run(settings, path, "counting")
@@ -370,7 +370,7 @@ def test_prediction_ends_at_the_limit_on_its_cost_over_all_attempts(
     assert client.post(f"{path}/retry").status_code == 202
     run(settings.model_copy(update={"max_cost_usd": 3}), path, "paid")
     succeeded(client, path)
-    assert run_sql(database, "SELECT paid_usd FROM selections WHERE id = :id", id=path.rpartition("/")[2]) == 3
+    assert run_sql(database, "SELECT paid_usd FROM jobs WHERE id = :id", id=path.rpartition("/")[2]) == 3
 
 
 @pytest.mark.parametrize("double", ["paid_and_away", "paid_and_leaving", "paid_and_faulty"])
@@ -383,7 +383,7 @@ def test_what_an_attempt_paid_counts_whatever_ended_it(
         run(settings, path, double)
     assert client.get(path).json()["status"] == "queued"
     assert run_sql(database, "SELECT count(*) FROM predictions") == BATCH_ROWS
-    assert run_sql(database, "SELECT paid_usd FROM selections WHERE kind = 'prediction'") == 2
+    assert run_sql(database, "SELECT paid_usd FROM jobs WHERE kind = 'prediction'") == 2
 
 
 def test_other_orders_of_an_evaluation_are_paid_from_the_same_limit(
@@ -398,7 +398,7 @@ def test_other_orders_of_an_evaluation_are_paid_from_the_same_limit(
     path = submit(client, f"/selections/{claim.job_id}/evaluations", spec={"orders": 5}, examples=rows)
     with suppress(RuntimeError):
         run(settings, path, "paid_and_faulty_in_the_orders")
-    assert run_sql(database, "SELECT paid_usd FROM selections WHERE kind = 'evaluation'") == 4
+    assert run_sql(database, "SELECT paid_usd FROM jobs WHERE kind = 'evaluation'") == 4
 
 
 def test_attempt_that_is_lost_keeps_nothing(
@@ -406,7 +406,7 @@ def test_attempt_that_is_lost_keeps_nothing(
 ) -> None:
     path = submit(client, f"/selections/{selection}/predictions", texts=TEXTS[:3])
     claim = selections.claim(path.rpartition("/")[2], lease_seconds=60)
-    run_sql(database, "UPDATE selections SET attempt = attempt + 1 WHERE id = :id", id=claim.job_id)
+    run_sql(database, "UPDATE jobs SET attempt = attempt + 1 WHERE id = :id", id=claim.job_id)
     allowed = {settings.default_model: "testing:tests.integration.worker.doubles:offered"}
     Attempt(database, claim, settings.model_copy(update={"allowed_models": allowed})).run()
     assert run_sql(database, "SELECT count(*) FROM predictions") == 0

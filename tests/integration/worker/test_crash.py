@@ -11,7 +11,7 @@ from rq.job import Job
 from app.database import Database
 from app.lifecycle import claims
 from app.lifecycle.claims import Claim, PackedCheckpoint
-from app.queue import RUN_SELECTION, JobId
+from app.queue import RUN_JOB, JobId
 from app.settings import Settings
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
@@ -33,7 +33,7 @@ def redis(settings: Settings) -> Iterator[Redis]:
 def job_of(claim: Claim, redis: Redis) -> Job:
     """The job of a work-horse that has told its parent of its claim."""
     REPORT.claim = claim
-    return Job.create(RUN_SELECTION, id=str(JobId(claim.job_id, 7)), timeout=5, connection=redis)
+    return Job.create(RUN_JOB, id=str(JobId(claim.job_id, 7)), timeout=5, connection=redis)
 
 
 def test_selection_of_a_killed_work_horse_is_queued_again(
@@ -44,14 +44,14 @@ def test_selection_of_a_killed_work_horse_is_queued_again(
     CrashHandler(settings)(job_of(claim, redis), 1, KILLED, None)
 
     assert selections.status_of(claim.job_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM selections") == 1
+    assert run_sql(database, "SELECT crashes FROM jobs") == 1
 
 
 def test_selection_that_the_system_kills_each_time_names_memory(
     selections: Selections, settings: Settings, database: Database, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     claim = selections.running()
-    run_sql(database, f"UPDATE selections SET crashes = {settings.max_attempts - 1}")
+    run_sql(database, f"UPDATE jobs SET crashes = {settings.max_attempts - 1}")
 
     CrashHandler(settings)(job_of(claim, redis), 1, KILLED, None)
 

@@ -38,7 +38,7 @@ def run_with(settings: Settings, double: str, selection_id: str) -> None:
 
 
 def end_the_wait(database: Database) -> None:
-    run_sql(database, "UPDATE selections SET not_before = now()")
+    run_sql(database, "UPDATE jobs SET not_before = now()")
 
 
 def change_checkpoint(database: Database, selection_id: str, **changes: Any) -> None:
@@ -184,8 +184,8 @@ def test_a_fault_of_the_worker_leaves_the_selection_to_another(
 
     selection = selections.client.get(f"/selections/{selection_id}").json()
     assert (selection["status"], selection["error"]) == ("queued", None)
-    assert run_sql(database, "SELECT crashes FROM selections WHERE id = :id", id=selection_id) == 1
-    assert run_sql(database, "SELECT not_before > now() FROM selections WHERE id = :id", id=selection_id)
+    assert run_sql(database, "SELECT crashes FROM jobs WHERE id = :id", id=selection_id) == 1
+    assert run_sql(database, "SELECT not_before > now() FROM jobs WHERE id = :id", id=selection_id)
     assert selections.events_of(selection_id, "worker-unfit") == [{"code": code, "attempt": 1}]
 
 
@@ -198,11 +198,11 @@ def test_a_server_that_is_away_costs_no_attempt_and_the_worker_nothing(
 
     for double in doubles:
         run_with(settings, double, selection_id)
-        waits.append(run_sql(database, "SELECT not_before - queued_at FROM selections WHERE id = :id", id=selection_id))
+        waits.append(run_sql(database, "SELECT not_before - queued_at FROM jobs WHERE id = :id", id=selection_id))
         end_the_wait(database)
 
     assert selections.status_of(selection_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM selections WHERE id = :id", id=selection_id) == 0
+    assert run_sql(database, "SELECT crashes FROM jobs WHERE id = :id", id=selection_id) == 0
     assert waits == [timedelta(seconds=settings.retry_backoff_seconds * 2**n) for n in range(len(doubles))]
     details = [event["detail"] for event in selections.events_of(selection_id, "endpoint-away")]
     assert [detail.endswith("does not answer: 503, after 8 attempts") for detail in details] == [True, *[False] * 3]
@@ -224,7 +224,7 @@ def test_a_model_that_went_behind_a_server_is_left_to_the_workers_that_ask_it(
     execute_job(selection_id, Settings.model_validate({**settings.model_dump(), **changes}))
 
     assert selections.status_of(selection_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM selections") == 0
+    assert run_sql(database, "SELECT crashes FROM jobs") == 0
     [event] = selections.events_of(selection_id, "model-moved")
     assert event["detail"].endswith(f"moved to the workers of the queue {settings.queue_name}-endpoints")
 
@@ -273,7 +273,7 @@ def test_a_selection_that_only_meets_unfit_workers_fails_after_its_last_attempt(
     assert selection["error"]["code"] == "worker-unfit"
     assert "device-failed" in selection["error"]["detail"]
     assert "illegal memory access" not in selection["error"]["detail"]
-    assert run_sql(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", id=selection_id) == 0
+    assert run_sql(database, "SELECT count(*) FROM checkpoints WHERE job_id = :id", id=selection_id) == 0
 
 
 def test_a_fault_of_ours_is_charged_and_not_hidden(
@@ -285,7 +285,7 @@ def test_a_fault_of_ours_is_charged_and_not_hidden(
         run_with(settings, "faulty", selection_id)
 
     assert selections.status_of(selection_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM selections") == 1
+    assert run_sql(database, "SELECT crashes FROM jobs") == 1
 
 
 def test_a_run_without_a_heartbeat_writes_no_result_and_is_queued_again(
@@ -314,7 +314,7 @@ def test_a_shutdown_while_the_claim_is_counted_is_not_charged(
     run_with(settings, "sound", selection_id)
 
     assert selections.status_of(selection_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM selections") == 0
+    assert run_sql(database, "SELECT crashes FROM jobs") == 0
 
 
 def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
@@ -343,7 +343,7 @@ def test_a_run_released_by_a_shutdown_ends_as_if_it_had_not_been_stopped(
 
     run_with(settings, "interrupted", stopped_id)
     assert selections.status_of(stopped_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM selections WHERE id = :id", id=stopped_id) == 0
+    assert run_sql(database, "SELECT crashes FROM jobs WHERE id = :id", id=stopped_id) == 0
     run_with(settings, "sound", stopped_id)
     run_with(settings, "sound", other_id)
 

@@ -46,7 +46,7 @@ def beating(
 
 
 def checkpoints(database: Database, claim: Claim) -> int:
-    count: int = run_sql(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", id=claim.job_id)
+    count: int = run_sql(database, "SELECT count(*) FROM checkpoints WHERE job_id = :id", id=claim.job_id)
     return count
 
 
@@ -70,7 +70,7 @@ def test_lease_is_renewed_without_news(selections: Selections, database: Databas
     claim = selections.running(lease_seconds=1)
 
     with beating(database, claim):
-        remaining = "SELECT lease_until > now() + interval '30 seconds' FROM selections WHERE id = :id"
+        remaining = "SELECT lease_until > now() + interval '30 seconds' FROM jobs WHERE id = :id"
         until(lambda: run_sql(database, remaining, id=claim.job_id), "the lease is longer")
 
 
@@ -114,22 +114,22 @@ def test_run_without_progress_is_given_up_and_stops(selections: Selections, data
 def test_run_writes_seldom_however_often_it_reports(selections: Selections, database: Database) -> None:
     claim = selections.running()
     versions = "SELECT xmin::text::bigint FROM {} WHERE {} = :id"
-    row = versions.format("selections", "id")
+    row = versions.format("jobs", "id")
 
     with beating(database, claim, renew=30, progress=30, checkpoint=30) as monitor:
         before = run_sql(database, row, id=claim.job_id)
         monitor.on_checkpoint(CHECKPOINT)
         until(lambda: checkpoints(database, claim), "the first checkpoint is written at once")
-        first = run_sql(database, versions.format("checkpoints", "selection_id"), id=claim.job_id)
+        first = run_sql(database, versions.format("checkpoints", "job_id"), id=claim.job_id)
         for step in range(20):
             monitor.on_progress(replace(PROGRESS, step=step))
             monitor.on_checkpoint(replace(CHECKPOINT, step=step))
             time.sleep(0.02)
         assert run_sql(database, row, id=claim.job_id) == before
-        assert run_sql(database, versions.format("checkpoints", "selection_id"), id=claim.job_id) == first
+        assert run_sql(database, versions.format("checkpoints", "job_id"), id=claim.job_id) == first
 
-    assert run_sql(database, "SELECT step FROM checkpoints WHERE selection_id = :id", id=claim.job_id) == 19
-    assert run_sql(database, "SELECT progress->'step' FROM selections WHERE id = :id", id=claim.job_id) == 19
+    assert run_sql(database, "SELECT step FROM checkpoints WHERE job_id = :id", id=claim.job_id) == 19
+    assert run_sql(database, "SELECT progress->'step' FROM jobs WHERE id = :id", id=claim.job_id) == 19
 
 
 def test_renewal_with_progress_touches_no_index(selections: Selections, database: Database) -> None:
@@ -139,7 +139,7 @@ def test_renewal_with_progress_touches_no_index(selections: Selections, database
             claims.renew_lease(session, claim, 60, replace(PROGRESS, step=step))
 
     run_sql(database, "SELECT pg_stat_force_next_flush()")
-    heap_only = "SELECT pg_stat_get_tuples_hot_updated('selections'::regclass)"
+    heap_only = "SELECT pg_stat_get_tuples_hot_updated('jobs'::regclass)"
     until(lambda: run_sql(database, heap_only, id=claim.job_id) >= 4, "the updates are counted")
 
 
@@ -172,7 +172,7 @@ def test_checkpoint_that_postgres_refuses_costs_neither_lease_nor_progress(
 
     assert run_sql(
         database,
-        "SELECT lease_until > now() + interval '30 seconds' FROM selections WHERE id = :id",
+        "SELECT lease_until > now() + interval '30 seconds' FROM jobs WHERE id = :id",
         id=claim.job_id,
     )
     assert "Postgres does not answer" not in caplog.text
@@ -194,7 +194,7 @@ def test_checkpoint_above_the_limit_is_not_stored_and_said(selections: Selection
 
 
 def monitor_told(database: Database, claim: Claim) -> Any:
-    query = "SELECT data->>'detail' FROM events WHERE selection_id = :id AND type = 'checkpoint-unwritten'"
+    query = "SELECT data->>'detail' FROM events WHERE job_id = :id AND type = 'checkpoint-unwritten'"
     return run_sql(database, query, id=claim.job_id)
 
 

@@ -10,9 +10,9 @@ from rq import Queue
 from rq.executions import Execution
 from rq.worker_registration import get_keys
 
-from app.queue import RUN_SELECTION, SERIALIZER
+from app.queue import RUN_JOB, SERIALIZER
 from app.settings import Settings
-from worker.process import SelectionJob, SelectionWorker, create_worker
+from worker.process import GuardedJob, JobWorker, create_worker
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def redis(settings: Settings) -> Iterator[Redis]:
 
 
 @pytest.fixture
-def worker(settings: Settings) -> Iterator[SelectionWorker]:
+def worker(settings: Settings) -> Iterator[JobWorker]:
     made = create_worker(settings)
     made.register_birth()
     yield made
@@ -39,8 +39,8 @@ def refusing(redis: Redis) -> Iterator[None]:
         redis.config_set("maxmemory", 0)
 
 
-def test_refusals_end_neither_heartbeat_nor_upkeep(worker: SelectionWorker, redis: Redis) -> None:
-    job = SelectionJob.create(RUN_SELECTION, id="sel_1-1", connection=worker.connection, serializer=SERIALIZER)
+def test_refusals_end_neither_heartbeat_nor_upkeep(worker: JobWorker, redis: Redis) -> None:
+    job = GuardedJob.create(RUN_JOB, id="sel_1-1", connection=worker.connection, serializer=SERIALIZER)
     execution = Execution("one", job.id, connection=worker.connection)
     with refusing(redis):
         worker.heartbeat()
@@ -48,7 +48,7 @@ def test_refusals_end_neither_heartbeat_nor_upkeep(worker: SelectionWorker, redi
         worker.run_maintenance_tasks()
 
 
-def test_idle_worker_waits_until_redis_takes_writes_again(worker: SelectionWorker, redis: Redis) -> None:
+def test_idle_worker_waits_until_redis_takes_writes_again(worker: JobWorker, redis: Redis) -> None:
     redis.config_set("maxmemory", 1)
     recovery = threading.Timer(1.5, lambda: redis.config_set("maxmemory", 0))
     recovery.start()
@@ -59,14 +59,14 @@ def test_idle_worker_waits_until_redis_takes_writes_again(worker: SelectionWorke
         redis.config_set("maxmemory", 0)
 
 
-def test_worker_registers_again_after_redis_lost_everything(worker: SelectionWorker, redis: Redis) -> None:
+def test_worker_registers_again_after_redis_lost_everything(worker: JobWorker, redis: Redis) -> None:
     redis.flushdb()
     worker.heartbeat()
     assert get_keys(queue=worker.queues[0]) == {worker.key}
     assert redis.hget(worker.key, "birth") is not None
 
 
-def test_id_that_is_no_text_is_dropped(worker: SelectionWorker, redis: Redis) -> None:
+def test_id_that_is_no_text_is_dropped(worker: JobWorker, redis: Redis) -> None:
     queue = Queue(worker.queue_names()[0], connection=redis, serializer=SERIALIZER)
     redis.lpush(queue.key, b"\xff\xfe")
     assert worker.dequeue_job_and_maintain_ttl(None) is None

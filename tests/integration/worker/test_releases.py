@@ -32,7 +32,7 @@ def test_noted_release_is_handed_in_without_a_charge(selections: Selections, own
     hand_in_releases(own)
 
     assert selections.status_of(claim.job_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM selections") == 0
+    assert run_sql(database, "SELECT crashes FROM jobs") == 0
     assert notes(own) == []
 
 

@@ -80,7 +80,7 @@ def test_run_that_does_not_heed_its_cancel_is_killed(
     REPORT.claim = claim = selections.cancelling()
     clock.now = 5.0
     assert watch.find_reason_to_kill() is None
-    run_sql(database, "UPDATE selections SET cancel_requested_at = now() - interval '6 seconds'")
+    run_sql(database, "UPDATE jobs SET cancel_requested_at = now() - interval '6 seconds'")
     assert watch.find_reason_to_kill() == f"{claim.job_id} was cancelled, and its run did not stop"
 
 

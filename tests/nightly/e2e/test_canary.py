@@ -174,7 +174,7 @@ def provoke_failures(client: httpx.Client, lens: Stack, done: str) -> list[Any]:
         fresh = submission("held")  # rows that were not stored before
         fresh["examples"] = [{**row, "text": f"{row['text']}, again"} for row in fresh["examples"]]
         by_postgres = client.post("/selections", json=fresh, headers=headers)
-    damage = "UPDATE classifiers SET classifier = to_jsonb(CAST(:word AS text)) WHERE selection_id = :id RETURNING 1"
+    damage = "UPDATE classifiers SET classifier = to_jsonb(CAST(:word AS text)) WHERE job_id = :id RETURNING 1"
     assert lens.scalar(damage, word=CANARY, id=done) == 1
     by_pydantic = client.get(f"/selections/{done}/classifier")
     assert (by_postgres.status_code, by_pydantic.status_code) == (500, 500)

@@ -188,7 +188,7 @@ def test_role_of_the_service_changes_no_table_and_sees_no_other_password(machine
 
     assert machine.ask("api", ["lens", "migrate"]).returncode == 0, "there is nothing to do"
     address = f"postgresql://lens:a1@127.0.0.1:{machine.ports['postgres']}/lens"
-    for statement in ("DROP TABLE events", "ALTER TABLE selections ADD x int", "CREATE TABLE x (y int)"):
+    for statement in ("DROP TABLE events", "ALTER TABLE jobs ADD x int", "CREATE TABLE x (y int)"):
         refused = machine.ask("api", ["psql", address, "--set=ON_ERROR_STOP=1", f"--command={statement}"])
         assert re.search("must be owner|permission denied", refused.stderr), statement
 

@@ -39,7 +39,7 @@ def test_an_upload_whose_reader_dies_is_refused_and_the_next_one_is_read(
     assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
     assert int(refused.headers["Retry-After"]) > 0
     assert accepted.status_code == 202
-    assert lens.scalar("SELECT count(*) FROM selections") == 1
+    assert lens.scalar("SELECT count(*) FROM jobs") == 1
     assert lens.scalar("SELECT count(*) FROM datasets") == 1
 
 

@@ -66,7 +66,7 @@ def test_a_reboot_costs_no_attempt(machine: Stack, own_servers: EmbeddedServers)
         until(lambda: is_answering(machine), "Postgres answers", 30)
         machine.let_go()
         second = machine.start_worker()
-        query = "SELECT status FROM selections WHERE id = :id"
+        query = "SELECT status FROM jobs WHERE id = :id"
         until(lambda: machine.scalar(query, id=selection_id) == Status.QUEUED, "the release is handed in", 30)
         assert machine.crashes(selection_id) == 0
         machine.start_api()

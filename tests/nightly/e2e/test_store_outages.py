@@ -48,7 +48,7 @@ def test_an_outage_longer_than_a_lease_costs_no_attempt(lens: Stack, servers: Em
         horse.send_signal(signal.SIGSTOP)  # the sweep comes before its next renewal
     wait_for_sweep(lens, selection_id)
     horse.send_signal(signal.SIGCONT)
-    is_renewed = "SELECT lease_until > now() FROM selections WHERE id = :id"
+    is_renewed = "SELECT lease_until > now() FROM jobs WHERE id = :id"
     until(lambda: lens.scalar(is_renewed, id=selection_id), "the run renews its lease")
     lens.let_go()
     selection = lens.wait_until_done(selection_id)

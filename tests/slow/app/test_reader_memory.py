@@ -54,9 +54,9 @@ needs_pandas = pytest.mark.skipif(find_spec("pandas") is None, reason="without p
 _BEGIN_CHILD = """
 import os, sys
 from rq.worker import HerokuWorker
-from worker.process import SelectionWorker
+from worker.process import JobWorker
 
-class Waiting(SelectionWorker):
+class Waiting(JobWorker):
     pid = os.getppid()
 
     def __init__(self):

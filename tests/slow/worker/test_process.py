@@ -19,18 +19,18 @@ from rq.serializers import JSONSerializer
 from rq.worker import HerokuWorker
 
 from app.lifecycle.claims import Claim
-from app.queue import RUN_SELECTION
+from app.queue import RUN_JOB
 from worker.horse_report import REPORT
 from worker.leaving import has_exited
 from worker.metrics import WorkerMetrics
-from worker.process import _FIT, _UNFIT, ForbiddenJobError, SelectionJob, SelectionWorker
+from worker.process import _FIT, _UNFIT, ForbiddenJobError, GuardedJob, JobWorker
 
 UNREACHABLE = Redis(unix_socket_path="/nonexistent")
 
 
-def restored_job(function: str, *, instance: str | None = None, **fields: str) -> SelectionJob:
+def restored_job(function: str, *, instance: str | None = None, **fields: str) -> GuardedJob:
     """A job as the worker reads it from Redis, with fields that a foreign program wrote."""
-    job = SelectionJob("sel_1-1", connection=UNREACHABLE, serializer=JSONSerializer)
+    job = GuardedJob("sel_1-1", connection=UNREACHABLE, serializer=JSONSerializer)
     data = zlib.compress(json.dumps([function, instance, ["sel_1"], {}]).encode())
     raw: dict[bytes, bytes] = {name.encode(): value.encode() for name, value in fields.items()}
     job.restore({b"data": data, **raw})
@@ -39,31 +39,31 @@ def restored_job(function: str, *, instance: str | None = None, **fields: str) -
 
 @pytest.mark.parametrize("function", ["os.system", "worker.execution.execute_selection", "builtins.eval", ""])
 def test_other_function_is_refused(function: str) -> None:
-    with pytest.raises(ForbiddenJobError, match="only worker\\.jobs\\.run_selection is allowed"):
+    with pytest.raises(ForbiddenJobError, match="only worker\\.jobs\\.run_job is allowed"):
         _ = restored_job(function).func
 
 
 def test_method_of_an_instance_is_refused() -> None:
     with pytest.raises(ForbiddenJobError):
-        _ = restored_job(RUN_SELECTION, instance="text").func
+        _ = restored_job(RUN_JOB, instance="text").func
 
 
-def test_run_selection_is_allowed() -> None:
-    from worker.jobs import run_selection
+def test_run_job_is_allowed() -> None:
+    from worker.jobs import run_job
 
-    assert restored_job(RUN_SELECTION).func is run_selection
+    assert restored_job(RUN_JOB).func is run_job
 
 
 @pytest.mark.parametrize("kind", ["success", "failure", "stopped"])
 def test_callback_is_dropped(kind: str) -> None:
-    job = restored_job(RUN_SELECTION, **{f"{kind}_callback_name": "os.system"})
+    job = restored_job(RUN_JOB, **{f"{kind}_callback_name": "os.system"})
     callback: Any = getattr(job, f"{kind}_callback")
     assert callback is None
 
 
 def test_webhooks_and_retries_are_dropped() -> None:
     webhook = '[{"url": "http://169.254.169.254/", "job_status": "failed"}]'
-    job = restored_job(RUN_SELECTION, webhooks=webhook, retries_left="3", repeats_left="3")
+    job = restored_job(RUN_JOB, webhooks=webhook, retries_left="3", repeats_left="3")
     assert job.webhooks == []
     assert job.retries_left is None
     assert job.repeats_left is None
@@ -115,10 +115,10 @@ KILLER = """
 import os, signal, subprocess, sys
 from redis import Redis
 from app.settings import Settings
-from worker.process import SelectionWorker
+from worker.process import JobWorker
 
 connection = Redis(unix_socket_path="/nonexistent")
-worker = SelectionWorker(["lens"], connection=connection, settings=Settings(), prepare_for_work=False)
+worker = JobWorker(["lens"], connection=connection, settings=Settings(), prepare_for_work=False)
 worker.kill_horse()  # there is none
 horse = subprocess.Popen(["sleep", "600"], start_new_session={new_group})
 worker._horse_pid = horse.pid
@@ -136,7 +136,7 @@ def test_kill_ends_the_work_horse_and_not_the_worker(new_group: bool) -> None:
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Runs jobs of a worker, each given by its id and its verdict."""
-    worker = object.__new__(SelectionWorker)
+    worker = object.__new__(JobWorker)
     worker._verdict, worker._faulted, worker.metrics = bytearray(1), set(), WorkerMetrics(None)
 
     def run(*jobs: tuple[str, int]) -> None:
@@ -147,7 +147,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
                 REPORT.claim = Claim(id_, 1)
 
             monkeypatch.setattr(HerokuWorker, "execute_job", work)
-            worker.execute_job(restored_job(RUN_SELECTION), None)  # type: ignore[arg-type]
+            worker.execute_job(restored_job(RUN_JOB), None)  # type: ignore[arg-type]
 
     yield run
     REPORT.claim = None
