@@ -25,7 +25,6 @@ FormatName = Literal[
     "promptfoo",
     "lm-eval",
     "python",
-    "typescript",
     "markdown",
 ]
 

@@ -14,7 +14,7 @@ from tests.formed import take_form
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, problem_of
 
-EVALUATED = {"text", "json", "lm-eval", "python", "typescript"}
+EVALUATED = {"text", "json", "lm-eval", "python"}
 
 
 @pytest.mark.parametrize("format", get_args(FormatName))
