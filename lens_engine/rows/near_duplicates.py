@@ -126,7 +126,7 @@ def _find_near(rows: Sequence[Example], others: Sequence[Example], most: int) ->
 
     found: Any = NearestNeighbors  # which has no types
     neighbours = found(n_neighbors=min(most, len(others)), metric="cosine", algorithm="brute")
-    with sklearn.config_context(working_memory=_WORKING_MEMORY):
+    with sklearn.config_context(working_memory=_WORKING_MEMORY):  # type: ignore[attr-defined]
         distances, places = neighbours.fit(_make_sets(others)).kneighbors(_make_sets(rows))
     similarities = np.round(1 - distances, 6)
     first, column = np.nonzero(similarities >= _LEAST_SIMILARITY)
