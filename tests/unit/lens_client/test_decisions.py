@@ -95,6 +95,22 @@ def test_change_of_a_name_whose_answer_was_lost_is_not_sent_again() -> None:
     assert client.prompts.put("x", selection_id=ID, if_version=6).version == 7
 
 
+def test_change_of_a_name_that_a_busy_service_may_have_made_is_not_sent_again(pauses: list[float]) -> None:
+    client, wire = client_of(refused(503, "unavailable"))
+    with pytest.raises(Problem, match="unavailable"):
+        client.prompts.put("x", selection_id=ID, if_version=6)
+    client, wire = client_of(refused(429, "too-many-requests", Retry_After="900"), ok(VERSION))
+    assert client.prompts.put("x", selection_id=ID, if_version=6).version == 7
+    assert (len(wire.requests), pauses) == (2, [30.0])
+
+
+def test_name_whose_version_may_not_be_read_is_not_made() -> None:
+    client, wire = client_of(refused(401, "unauthorized"))
+    with pytest.raises(Problem, match="unauthorized"):
+        client.prompts.put("x", selection_id=ID)
+    assert [request.method for request in wire.requests] == ["GET"]
+
+
 def test_change_names_the_version_that_the_name_has() -> None:
     client, wire = client_of(ok(VERSION, ETag='"7"'), ok({**VERSION, "version": 8}))
     assert client.prompts.put("x", version=3, note="back").version == 8
@@ -123,9 +139,9 @@ def test_service_that_never_answers_is_unreachable(pauses: list[float]) -> None:
 def test_wait_polls_until_the_end_as_often_as_the_service_asks_for(pauses: list[float]) -> None:
     running = {**SELECTION, "status": "running"}
     seen = list[str]()
-    client, _ = client_of(ok(running, Retry_After="3"), ok(running, Retry_After="9"), ok())
+    client, _ = client_of(ok(running, Retry_After="3"), ok(running), ok(running, Retry_After="0"), ok())
     assert client.selections.wait(ID, on_change=lambda one: seen.append(one.status)).status == "succeeded"
-    assert (seen, pauses) == (["running", "running", "succeeded"], [3.0, 9.0])
+    assert (seen, pauses) == (["running", "running", "running", "succeeded"], [3.0, 2.0, 0.0])
     client, _ = client_of(ok({**SELECTION, "status": "failed", "error": {"detail": "no memory"}}))
     with pytest.raises(NotSucceeded, match="ended as failed: no memory") as failure:
         client.selections.wait(ID)
