@@ -42,3 +42,4 @@ def check_client(lens: Stack, folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert "I was charged twice" in done.stdout
+    assert done.stdout.endswith("404 not-found\n")
