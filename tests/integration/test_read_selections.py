@@ -16,8 +16,9 @@ from app.lifecycle.claims import Lease
 from app.lifecycle.results import SelectionOutcome
 from app.models import Report
 from lens_engine.classifier.suspicion import SuspiciousLabel
-from lens_engine.result import SelectionResult, TestAnswers
+from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
+from tests.answered import make_answers
 from tests.integration.conftest import Selections
 from tests.integration.samples import PROGRESS, make_result, make_rows, problem_of
 
@@ -309,7 +310,7 @@ def test_report_has_the_texts_of_rows_that_it_calls_wrong(
 ) -> None:
     claim, rows = selections.running(), make_rows()
     judged = {"label": "a", "likelier": "b", "probability": 0.1, "probability_of_likelier": 0.9}
-    answers = TestAnswers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
+    answers = make_answers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
     found = {"suspicious_labels": (SuspiciousLabel(row=7, **judged),), "test_answers": answers}
     with database.session_scope() as session:
         assert endings.finish(session, claim, SelectionOutcome(make_result().model_copy(update=found)))
