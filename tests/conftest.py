@@ -121,9 +121,7 @@ def settings(migrated: "Settings", tmp_path: Path) -> "Settings":
     with Redis.from_url(migrated.redis_url) as redis:
         redis.flushall()
     tables = [table.name for table in reversed(Base.metadata.sorted_tables)]
-    _run_at(
-        migrated.database_url, "; ".join(f"DELETE FROM {name}" for name in tables)
-    )  # eight times as fast as TRUNCATE
+    _run_at(migrated.database_url, "; ".join(f"DELETE FROM {name}" for name in tables))  # eight times as fast as TRUNCATE
     return migrated.model_copy(update={"spool_dir": _folder(tmp_path / "spool")})
 
 
