@@ -82,7 +82,7 @@ def export_support_examples(
 
     Raises:
         InvalidConfig: there is no such format or use.
-        OSError, ValueError: the file cannot be read, or is no result of this release.
+        OSError, ValueError: the file cannot be read, or is no result.
     """
     if format == FOLDER:
         return pack(export_folder(result, use=use))
@@ -99,7 +99,7 @@ def export_folder(result: SelectionResult | str | Path, *, use: Use | None = Non
         result, use: as `export_support_examples`.
 
     Raises:
-        InvalidConfig: there is no such use, or the result has no task or not the pool of its prompt.
+        InvalidConfig: there is no such use, or the result has not the pool of its prompt.
         OSError, ValueError: as `export_support_examples`.
     """
     result = _read(result)
