@@ -124,8 +124,7 @@ class Classifier(Record):
         """Read a file that `save` wrote.
 
         Raises:
-            ClassifierUnreadable: the file is no classifier, or has another `schema_version`; the message names the
-                first fault.
+            ClassifierUnreadable: the file is no classifier of this `schema_version`; the message names the first fault.
             OSError: the file cannot be read.
         """
         try:
