@@ -16,13 +16,19 @@ def count(path: Path) -> int:
     return len(path.read_text("utf-8").splitlines())
 
 
+def is_made(path: Path) -> bool:
+    """Whether a script writes the file: nobody reads or changes its lines."""
+    return path.read_text("utf-8").startswith("# Made from ")
+
+
 def find_faults() -> list[str]:
     """One sentence for each ceiling that is exceeded, and for each exception that is no longer needed."""
     totals = {"Markdown": sum(count(path) for pattern in PAGES for path in ROOT.glob(pattern))}
     ceilings: dict[str, int] = CEILINGS["lines"]
     long_files = set()
     for package in ceilings.keys() - {"Markdown"}:
-        sizes = {path.relative_to(ROOT).as_posix(): count(path) for path in (ROOT / package).rglob("*.py")}
+        written = [path for path in (ROOT / package).rglob("*.py") if not is_made(path)]
+        sizes = {path.relative_to(ROOT).as_posix(): count(path) for path in written}
         totals[package] = sum(sizes.values())
         if package != "tests":
             long_files |= {name for name, lines in sizes.items() if lines > CEILINGS["file"]}

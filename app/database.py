@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from pydantic_core import from_json
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError
@@ -77,6 +78,7 @@ def create_database(settings: Settings, *, pool_size: int | None = None) -> Data
         pool_recycle=1800,
         hide_parameters=True,
         connect_args=_connect_args(settings),
+        json_deserializer=from_json,  # twice as fast as json.loads
     )
     event.listen(engine, "handle_error", _report_outage)
     stuck = StuckConnections(engine, settings.statement_timeout_seconds + _MARGIN_SECONDS)

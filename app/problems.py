@@ -73,7 +73,7 @@ TITLES = {
     "checkpoint-damaged": "The checkpoint is damaged",
     "checkpoint-foreign": "The checkpoint belongs to another run",
     "nothing-selected": "The run ended before any examples were chosen",
-    "spec-refused": "This release cannot run the stored spec",
+    "spec-unreadable": "The stored spec cannot be read",
     "timeout": "The run exceeded the time limit",
     "stalled": "The run made no progress",
     "worker-crashed": "The worker crashed repeatedly",

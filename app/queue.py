@@ -184,7 +184,7 @@ def _find_keys(queues: Mapping[str, Queue]) -> set[str]:
 
 
 def _parse_device(text: bytes | None) -> WorkerDevice | None:
-    """None for a worker that has expired, or of a release that registers its device in another form."""
+    """None for a worker that has expired, or whose entry cannot be read: it costs nobody the readiness."""
     try:
         return None if text is None else WorkerDevice.model_validate_json(text)
     except ValidationError:

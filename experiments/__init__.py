@@ -1,7 +1,7 @@
-"""Repeats the paper's tables and figures with the engine. Not part of the wheel.
+"""Repeats the paper's table with the engine. Not part of the wheel.
 
 python -m experiments.table            the paper's table: LENS, its rivals, other readings of it
-python -m experiments.analyses NAME    classifier, order, transfer, labels
+python -m experiments.prompts          prompts of every form beside random-and-validation
 Every finished cell is stored; a stopped or killed command resumes from the stored cells.
 
 data        datasets by name: label words, templates, rows
@@ -9,7 +9,7 @@ scales.py   the size of an experiment: the paper's, a laptop's, and one for test
 laboratory  computes cells, each once, and stores them
 command.py  the options of both commands
 table       the main table
-analyses    further questions, over one skeleton
+prompts.py  prompts of every form
 rivals      coreset methods, which fine-tune the model on the candidates
 findings    tables and notes, and the files they become
 """

@@ -78,8 +78,6 @@ def measure(problem: Problem, model: LanguageModel, options: Mapping[str, Any]) 
         started = time.monotonic()
         config = resolve_config("quick", {**options, **changes, "classifier.kind": "none"})
         result = select_support_examples(problem, model, config)
-        if result.task is None:
-            raise RuntimeError("a run that has ended has a task")
         if problem.alternatives:  # the other runs take the wording that the first one chose
             chosen = Task(result.task.template, problem.task.verbalizer, instruction=result.task.instruction)
             problem = Problem(chosen, problem.examples, problem.test)

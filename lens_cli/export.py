@@ -37,7 +37,7 @@ def export(
         str,
         typer.Option(
             help="Format: json, text, jsonl, csv, openai-chat, anthropic, gemini, langchain, dspy, promptfoo, lm-eval, "
-            "python, typescript, markdown, logit-bias or folder. Of a classifier: python or typescript."
+            "python, markdown, logit-bias or folder. Of a classifier: python."
         ),
     ] = "text",
     use: Annotated[
@@ -58,11 +58,11 @@ def export(
 ) -> None:
     """Write the support examples of a result, or a classifier, in the form that another tool loads.
 
-    `text`, `json`, `lm-eval`, `python` and `typescript` give a model the prompt that was evaluated. The turns of a chat
+    `text`, `json`, `lm-eval` and `python` give a model the prompt that was evaluated. The turns of a chat
     do not: `lens evaluate --form` measures them before production takes them.
 
-    `python` and `typescript` are code that needs no Lens and asks an OpenAI-compatible endpoint (vLLM, SGLang). Of a
-    result, they ask the prompt of its support examples; for the classifier, give the file that lens select --classifier
+    `python` is code that needs no Lens and asks an OpenAI-compatible endpoint (vLLM, SGLang). Of a
+    result, it asks the prompt of its support examples; for the classifier, give the file that lens select --classifier
     wrote. A classifier of hidden states or of words has no such code, because it needs lens classify.
 
     `folder` has a Python module without dependencies that renders the prompt of each input, also where the prompt finds
@@ -117,7 +117,7 @@ def _export_folder(path: Path, use: Use | None, output: Path | None) -> None:
 def _export_classifier(path: Path, format: str) -> bytes | None:
     """The code of a classifier; None if the file is none."""
     from lens_engine.classifier.classifier import Classifier
-    from lens_engine.exports import CodeFormat, write_classifier_export
+    from lens_engine.exports import write_classifier_export
 
     try:
         found = json.loads(path.read_bytes())
@@ -125,7 +125,9 @@ def _export_classifier(path: Path, format: str) -> bytes | None:
         return None
     if not isinstance(found, dict) or "head" not in found:
         return None
-    return write_classifier_export(Classifier.load(path), cast(CodeFormat, format))
+    if format != "python":
+        raise RefusedInput(f"a classifier has no format {format!r}; take python", "where: --format")
+    return write_classifier_export(Classifier.load(path))
 
 
 def _export_result(path: Path, format: str, use: Use | None, model: str | None) -> tuple[bytes, str | None]:

@@ -2,16 +2,19 @@
 
 It needs httpx and pydantic alone. `LensClient` blocks, `AsyncLensClient` is for asyncio; both have the same calls.
 
-models       answers
-errors       a class for each code of a refusal
-flows        what is asked, and when again: Retry-After, Idempotency-Key, ETag
-jobs  async_jobs             calls of selections, evaluations and predictions
-resources  async_resources   calls of names and datasets
-clients      the two clients
+models              answers
+errors              refusals of the service, and what else goes wrong
+calls               paths, bodies and waits
+async_connection    how the service is asked: repeats, ETags, pages
+async_jobs          calls of selections, evaluations and predictions
+async_resources     calls of names and datasets
+async_client        the client
+
+`.ci/blocking_client.py` writes `connection`, `jobs`, `resources` and `client` from the modules for asyncio.
 """
 
-from lens_client import errors
-from lens_client.clients import AsyncLensClient, LensClient
-from lens_client.errors import ClientError, NotSucceeded, Problem
+from lens_client.async_client import AsyncLensClient
+from lens_client.client import LensClient
+from lens_client.errors import LensError, NotSucceeded, Problem, TimedOut, Unreachable
 
-__all__ = ["AsyncLensClient", "ClientError", "LensClient", "NotSucceeded", "Problem", "errors"]
+__all__ = ["AsyncLensClient", "LensClient", "LensError", "NotSucceeded", "Problem", "TimedOut", "Unreachable"]

@@ -1,17 +1,20 @@
-"""The jobs of the service, for callers with asyncio."""
+"""The jobs of the service."""
 
+import asyncio
 from builtins import list as List  # noqa: N812 - a method is called `list`
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from time import monotonic
+from typing import Any, Generic, Literal, TypeVar
 
-from lens_client.calls import Flow
-from lens_client.flows import File, Flows, path_of
-from lens_client.jobs import PromptKind, path_of_predictions, split_texts
+from lens_client.async_connection import AsyncConnection
+from lens_client.calls import File, path_of, path_of_predictions, read_retry_after
+from lens_client.errors import NotSucceeded, TimedOut
 from lens_client.models import (
     Evaluation,
     Event,
     Job,
     Prediction,
+    PromptKind,
     Rendered,
     Selection,
     Status,
@@ -20,14 +23,10 @@ from lens_client.models import (
     Use,
 )
 
-T = TypeVar("T")
 J = TypeVar("J", bound=Job)
 
-
-class AsyncRun(Protocol):
-    """Runs a flow to its end."""
-
-    async def __call__(self, flow: Flow[T], /) -> T: ...
+_POLL_SECONDS = 2.0
+"""Between two looks at a job, where the service names no time."""
 
 
 class AsyncJobs(Generic[J]):
@@ -36,38 +35,65 @@ class AsyncJobs(Generic[J]):
     _kind: type[J]
     _path: str
 
-    def __init__(self, flows: Flows, run: AsyncRun) -> None:
-        self._flows, self._run = flows, run
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
 
     async def get(self, job_id: str) -> J:
-        """As `Jobs.get`."""
-        return await self._run(self._flows.read_as(self._kind, path_of(self._path, job_id)))
+        """Read a job."""
+        return await self._connection.read_as(self._kind, path_of(self._path, job_id))
 
     async def wait(
         self, job_id: str, *, on_change: Callable[[J], None] | None = None, timeout: float | None = None
     ) -> J:
-        """As `Jobs.wait`."""
-        return await self._run(self._flows.wait(self._kind, path_of(self._path, job_id), on_change, timeout))
+        """Poll until the job has succeeded, as often as the service asks for.
+
+        Args:
+            on_change: gets the job at each poll.
+            timeout: seconds; None for no limit.
+
+        Raises:
+            NotSucceeded: it failed or was cancelled.
+            TimedOut: it has not ended within `timeout`.
+        """
+        deadline = None if timeout is None else monotonic() + timeout
+        while True:
+            answer = await self._connection.read(path_of(self._path, job_id))
+            job = self._kind.model_validate_json(answer.content)
+            if on_change is not None:
+                on_change(job)
+            if job.status == "succeeded":
+                return job
+            if job.has_ended:
+                raise NotSucceeded(job)
+            seconds = read_retry_after(answer)
+            seconds = _POLL_SECONDS if seconds is None else seconds
+            if deadline is not None:
+                left = deadline - monotonic()
+                if left <= 0:
+                    raise TimedOut(f"{job.id} is {job.status} after {timeout:g} s")
+                seconds = min(seconds, left)
+            await asyncio.sleep(seconds)
 
     async def events(self, job_id: str) -> List[Event]:
-        """As `Jobs.events`."""
-        return await self._run(self._flows.read_pages(Event, path_of(self._path, job_id, "events")))
+        """The history of a job, oldest first."""
+        return await self._connection.read_pages(Event, path_of(self._path, job_id, "events"))
 
     async def cancel(self, job_id: str) -> J:
-        """As `Jobs.cancel`."""
-        return await self._run(self._flows.change(self._kind, path_of(self._path, job_id), "cancel"))
+        """Cancel a job; what it has so far is kept."""
+        return await self._connection.ask_as(self._kind, "POST", path_of(self._path, job_id, "cancel"))
 
     async def resume(self, job_id: str) -> J:
-        """As `Jobs.resume`."""
-        return await self._run(self._flows.change(self._kind, path_of(self._path, job_id), "resume"))
+        """Queue a cancelled job again."""
+        return await self._connection.ask_as(self._kind, "POST", path_of(self._path, job_id, "resume"))
 
     async def retry(self, job_id: str) -> J:
-        """As `Jobs.retry`."""
-        return await self._run(self._flows.change(self._kind, path_of(self._path, job_id), "retry"))
+        """Queue a failed job again."""
+        path = path_of(self._path, job_id, "retry")
+        return await self._connection.ask_as(self._kind, "POST", path, is_repeatable=False)
 
     async def delete(self, job_id: str) -> None:
-        """As `Jobs.delete`."""
-        await self._run(self._flows.delete(path_of(self._path, job_id)))
+        """Delete an ended job."""
+        await self._connection.ask("DELETE", path_of(self._path, job_id))
 
 
 class AsyncSelections(AsyncJobs[Selection]):
@@ -84,29 +110,38 @@ class AsyncSelections(AsyncJobs[Selection]):
         idempotency_key: str | None = None,
         **parts: Any,
     ) -> Selection:
-        """As `Selections.submit`."""
+        """Submit a dataset: a file, or by `examples` or `dataset_id`.
+
+        Args:
+            dataset, test: path or content of a CSV or JSONL file.
+            spec: template and instruction (each a text, or a list of several to choose among), verbalizer, model,
+                preset, options and name; see docs/api.md.
+            idempotency_key: a repeat with the same key makes no second selection; drawn by default.
+            parts: `text_column`, `label_column`, `delimiter` and `encoding` of files; or `examples`, `dataset_id` and
+                their test rows.
+        """
         given = {"spec": dict(spec or {}), **parts}
         files = {"dataset": dataset, "test": test}
-        return await self._run(self._flows.submit(Selection, "/selections", files, given, idempotency_key))
+        return await self._connection.submit(Selection, "/selections", files, given, idempotency_key)
 
     async def list(self, *, status: Status | None = None, most: int | None = None) -> List[Selection]:
-        """As `Selections.list`."""
-        return await self._run(self._flows.read_pages(Selection, "/selections", most, status=status))
+        """Your selections, newest first, without their specs."""
+        return await self._connection.read_pages(Selection, "/selections", most, status=status)
 
     async def support_examples(
         self, selection_id: str, *, use: Use | None = None, input: str | None = None
     ) -> SupportExamples:
-        """As `Selections.support_examples`."""
-        return await self._run(self._flows.support_examples(path_of("selections", selection_id), use, input))
+        """The support examples, in order, also while the selection runs; with the demonstrations of `input`, a text."""
+        return await self._connection.support_examples(path_of("selections", selection_id), use, input)
 
     async def result(self, selection_id: str, *, pool: bool = False) -> dict[str, Any]:
-        """As `Selections.result`."""
+        """Everything that the run found. `pool`: with the rows in which prompts find demonstrations, up to 20,000."""
         path = path_of("selections", selection_id, "result")
-        return await self._run(self._flows.read_json(path, pool=True if pool else None))
+        return await self._connection.read_json(path, pool=True if pool else None)
 
     async def classifier(self, selection_id: str) -> dict[str, Any]:
-        """As `Selections.classifier`."""
-        return await self._run(self._flows.read_json(path_of("selections", selection_id, "classifier")))
+        """The classifier, as a file that `lens classify` reads."""
+        return await self._connection.read_json(path_of("selections", selection_id, "classifier"))
 
     async def render(
         self,
@@ -116,22 +151,21 @@ class AsyncSelections(AsyncJobs[Selection]):
         prompts: PromptKind = "support_examples",
         use: Use | None = None,
     ) -> Rendered:
-        """As `Selections.render`."""
-        return await self._run(self._flows.render(path_of("selections", selection_id), inputs, prompts, use))
+        """The prompts for new inputs; `str` of the answer is the first."""
+        return await self._connection.render(path_of("selections", selection_id), inputs, prompts, use)
 
     async def export(self, selection_id: str, format: str = "json", *, use: Use | None = None) -> bytes:
-        """As `Selections.export`."""
-        return await self._run(
-            self._flows.read_bytes(path_of("selections", selection_id, "export"), format=format, use=use)
-        )
+        """The support examples as a file that another tool loads."""
+        return await self._connection.read_bytes(path_of("selections", selection_id, "export"), format=format, use=use)
 
     async def report(self, selection_id: str, format: str = "html") -> bytes:
-        """As `Selections.report`."""
-        return await self._run(self._flows.read_bytes(path_of("selections", selection_id, "report"), format=format))
+        """A report for people, as html or markdown."""
+        return await self._connection.read_bytes(path_of("selections", selection_id, "report"), format=format)
 
     async def suspicious_labels(self, selection_id: str) -> List[SuspiciousLabel]:
-        """As `Selections.suspicious_labels`."""
-        return await self._run(self._flows.suspicious_labels(selection_id))
+        """Rows whose label is probably wrong, the most suspicious first."""
+        shown = await self._connection.read_json(path_of("selections", selection_id, "suspicious-labels"))
+        return [SuspiciousLabel.model_validate(item) for item in shown["items"]]
 
 
 class AsyncEvaluations(AsyncJobs[Evaluation]):
@@ -148,16 +182,23 @@ class AsyncEvaluations(AsyncJobs[Evaluation]):
         idempotency_key: str | None = None,
         **parts: Any,
     ) -> Evaluation:
-        """As `Evaluations.submit`."""
+        """Judge what a selection found: on a file, on `examples` or a `dataset_id`, or on its own test rows.
+
+        Args:
+            dataset: path or content of a CSV or JSONL file.
+            spec: prompts, use, fixed, model, form, orders, num_prompts and name; see docs/api.md.
+            idempotency_key: a repeat with the same key makes no second evaluation; drawn by default.
+            parts: as of `AsyncSelections.submit`.
+        """
         path = path_of("selections", selection_id, "evaluations")
         given = {"spec": dict(spec or {}), **parts}
-        return await self._run(self._flows.submit(Evaluation, path, {"dataset": dataset}, given, idempotency_key))
+        return await self._connection.submit(Evaluation, path, {"dataset": dataset}, given, idempotency_key)
 
     async def list(
         self, *, source: str | None = None, status: Status | None = None, most: int | None = None
     ) -> List[Evaluation]:
-        """As `Evaluations.list`."""
-        return await self._run(self._flows.read_pages(Evaluation, "/evaluations", most, source=source, status=status))
+        """Your evaluations, newest first; `source`: of this selection or name alone."""
+        return await self._connection.read_pages(Evaluation, "/evaluations", most, source=source, status=status)
 
 
 class AsyncPredictions(AsyncJobs[Prediction]):
@@ -174,17 +215,24 @@ class AsyncPredictions(AsyncJobs[Prediction]):
         idempotency_key: str | None = None,
         **parts: Any,
     ) -> Prediction:
-        """As `Predictions.submit`."""
+        """Classify texts with the classifier or the prompt of a selection or of a name; give one of both.
+
+        Args:
+            texts: path or content of a CSV or JSONL file, or a list of texts.
+            idempotency_key: a repeat with the same key makes no second prediction; drawn by default.
+            parts: `spec` (prompts, use and fixed; see docs/api.md), and `text_column`, `delimiter` and `encoding` of a
+                file.
+        """
         path = path_of_predictions(selection_id, prompt_name)
-        files, given = split_texts(texts, parts)
-        return await self._run(self._flows.submit(Prediction, path, files, given, idempotency_key))
+        files, given = ({}, {**parts, "texts": texts}) if isinstance(texts, List) else ({"texts": texts}, parts)
+        return await self._connection.submit(Prediction, path, files, given, idempotency_key)
 
     async def list(
         self, *, source: str | None = None, status: Status | None = None, most: int | None = None
     ) -> List[Prediction]:
-        """As `Predictions.list`."""
-        return await self._run(self._flows.read_pages(Prediction, "/predictions", most, source=source, status=status))
+        """Your predictions, newest first; `source`: of this selection or name alone."""
+        return await self._connection.read_pages(Prediction, "/predictions", most, source=source, status=status)
 
     async def output(self, prediction_id: str, format: Literal["csv", "jsonl", "parquet"] = "csv") -> bytes:
-        """As `Predictions.output`."""
-        return await self._run(self._flows.read_bytes(path_of("predictions", prediction_id, "output"), format=format))
+        """The columns of the input with label and probabilities."""
+        return await self._connection.read_bytes(path_of("predictions", prediction_id, "output"), format=format)

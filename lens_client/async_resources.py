@@ -1,27 +1,24 @@
-"""Names and datasets of the service, for callers with asyncio."""
+"""Names and datasets of the service."""
 
 from builtins import list as List  # noqa: N812 - a method is called `list`
 from collections.abc import Iterable
 from typing import Any
 
-from lens_client.async_jobs import AsyncRun
-from lens_client.flows import File, Flows, path_of
-from lens_client.jobs import PromptKind
-from lens_client.models import (
-    Dataset,
-    PromptExample,
-    PromptVersion,
-    Rendered,
-    SupportExamples,
-    Use,
-)
+from lens_client.async_connection import AsyncConnection
+from lens_client.calls import File, leave_none_out, make_examples, path_of
+from lens_client.errors import Problem
+from lens_client.models import Dataset, PromptExample, PromptKind, PromptVersion, Rendered, SupportExamples, Use
 
 
 class AsyncPrompts:
-    """Names that production reads."""
+    """Names that production reads.
 
-    def __init__(self, flows: Flows, run: AsyncRun) -> None:
-        self._flows, self._run = flows, run
+    A change names the version that it changes, so that no change of somebody else is overwritten unseen. Such a change
+    is refused with code `precondition-failed`, and is not repeated where its answer was lost.
+    """
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
 
     async def put(
         self,
@@ -32,34 +29,47 @@ class AsyncPrompts:
         note: str | None = None,
         if_version: int | None = None,
     ) -> PromptVersion:
-        """As `Prompts.put`."""
-        return await self._run(
-            self._flows.put(name, {"selection_id": selection_id, "version": version, "note": note}, if_version)
-        )
+        """Let a name say what a selection found, or what a version said.
+
+        Args:
+            if_version: the version that is changed; None for the one that the name has now, or for a new name.
+
+        Raises:
+            Problem: with code `precondition-failed`: somebody else changed the name meanwhile.
+        """
+        try:
+            headers = await self._name_version(name, if_version)
+        except Problem as problem:
+            if problem.code != "not-found":
+                raise
+            headers = {"If-None-Match": "*"}
+        given = leave_none_out({"selection_id": selection_id, "version": version, "note": note})
+        return await self._change("PUT", path_of("prompts", name), headers, json=given)
 
     async def get(self, name: str) -> PromptVersion:
-        """As `Prompts.get`."""
-        return await self._run(self._flows.read_as(PromptVersion, path_of("prompts", name)))
+        """Which version a name has."""
+        return await self._connection.read_as(PromptVersion, path_of("prompts", name))
 
     async def list(self, *, most: int | None = None) -> List[PromptVersion]:
-        """As `Prompts.list`."""
-        return await self._run(self._flows.read_pages(PromptVersion, "/prompts", most))
+        """Your names with their versions."""
+        return await self._connection.read_pages(PromptVersion, "/prompts", most)
 
     async def versions(self, name: str, *, most: int | None = None) -> List[PromptVersion]:
-        """As `Prompts.versions`."""
-        return await self._run(self._flows.read_pages(PromptVersion, path_of("prompts", name, "versions"), most))
+        """The versions of a name, newest first."""
+        return await self._connection.read_pages(PromptVersion, path_of("prompts", name, "versions"), most)
 
     async def delete(self, name: str, *, if_version: int) -> None:
-        """As `Prompts.delete`."""
-        await self._run(self._flows.delete(path_of("prompts", name), {"If-Match": f'"{if_version}"'}))
+        """Delete a name that has this version."""
+        headers = {"If-Match": f'"{if_version}"'}
+        await self._connection.ask("DELETE", path_of("prompts", name), is_repeatable=False, headers=headers)
 
     async def support_examples(self, name: str, *, use: Use | None = None, input: str | None = None) -> SupportExamples:
-        """As `Prompts.support_examples`."""
-        return await self._run(self._flows.support_examples(path_of("prompts", name), use, input))
+        """The support examples that a name says; with the demonstrations of `input`, a text, if it is given."""
+        return await self._connection.support_examples(path_of("prompts", name), use, input)
 
     async def examples(self, name: str, *, most: int | None = None) -> List[PromptExample]:
-        """As `Prompts.examples`."""
-        return await self._run(self._flows.read_pages(PromptExample, path_of("prompts", name, "examples"), most))
+        """The pool of a name: the labelled rows in which its prompts find the demonstrations of an input."""
+        return await self._connection.read_pages(PromptExample, path_of("prompts", name, "examples"), most)
 
     async def add_examples(
         self,
@@ -69,56 +79,80 @@ class AsyncPrompts:
         note: str | None = None,
         if_version: int | None = None,
     ) -> PromptVersion:
-        """As `Prompts.add_examples`."""
-        return await self._run(self._flows.add_examples(name, examples, note, if_version))
+        """Add rows to the pool of a name, all or none. The next prompt may show them.
+
+        Args:
+            examples: pairs of text and label, at most 200.
+            if_version: the version that is changed; None for the one that the name has now.
+
+        Raises:
+            Problem: with code `contradicting-example`: a row of the pool has the same text with another label;
+                `errors` name it. With `no-pool`: the prompts of this name show the same support examples for every
+                input. With `precondition-failed`: somebody else changed the name meanwhile.
+        """
+        headers = await self._name_version(name, if_version)
+        body = {"examples": make_examples(examples), **leave_none_out({"note": note})}
+        return await self._change("POST", path_of("prompts", name, "examples"), headers, json=body)
 
     async def take_example_out(
         self, name: str, row: int, *, note: str | None = None, if_version: int | None = None
     ) -> PromptVersion:
-        """As `Prompts.take_example_out`."""
-        return await self._run(self._flows.take_example_out(name, row, note, if_version))
+        """Take a row out of the pool of a name; see `add_examples`."""
+        headers = await self._name_version(name, if_version)
+        path = path_of("prompts", name, "examples", str(int(row)))
+        return await self._change("DELETE", path, headers, params=leave_none_out({"note": note}))
 
     async def make_dataset(self, name: str) -> Dataset:
-        """As `Prompts.make_dataset`."""
-        return await self._run(self._flows.make_dataset(name))
+        """Store the pool of a name and its support examples as a dataset, from which a new selection can start."""
+        return await self._connection.ask_as(Dataset, "POST", path_of("prompts", name, "dataset"))
 
     async def classifier(self, name: str) -> dict[str, Any]:
-        """As `Prompts.classifier`."""
-        return await self._run(self._flows.read_json(path_of("prompts", name, "classifier")))
+        """The classifier that a name says."""
+        return await self._connection.read_json(path_of("prompts", name, "classifier"))
 
     async def render(
         self, name: str, inputs: str | List[str], *, prompts: PromptKind = "support_examples", use: Use | None = None
     ) -> Rendered:
-        """As `Prompts.render`."""
-        return await self._run(self._flows.render(path_of("prompts", name), inputs, prompts, use))
+        """The prompts of a name for new inputs; `str` of the answer is the first."""
+        return await self._connection.render(path_of("prompts", name), inputs, prompts, use)
 
     async def export(self, name: str, format: str = "json", *, use: Use | None = None) -> bytes:
-        """As `Prompts.export`."""
-        return await self._run(self._flows.read_bytes(path_of("prompts", name, "export"), format=format, use=use))
+        """The support examples of a name as a file that another tool loads."""
+        return await self._connection.read_bytes(path_of("prompts", name, "export"), format=format, use=use)
+
+    async def _name_version(self, name: str, if_version: int | None) -> dict[str, str]:
+        """The header that names the version which a change expects; by default the one that the name has now."""
+        version = (await self.get(name)).version if if_version is None else if_version
+        return {"If-Match": f'"{version}"'}
+
+    async def _change(self, method: str, path: str, headers: dict[str, str], **arguments: Any) -> PromptVersion:
+        return await self._connection.ask_as(
+            PromptVersion, method, path, is_repeatable=False, headers=headers, **arguments
+        )
 
 
 class AsyncDatasets:
     """Stored datasets of the owner of the key."""
 
-    def __init__(self, flows: Flows, run: AsyncRun) -> None:
-        self._flows, self._run = flows, run
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
 
     async def store(self, dataset: File | None = None, **parts: Any) -> Dataset:
-        """As `Datasets.store`."""
-        return await self._run(self._flows.submit(Dataset, "/datasets", {"dataset": dataset}, parts))
+        """Store a file, or `examples`; equal rows are stored once. `parts`: as of `AsyncSelections.submit`."""
+        return await self._connection.submit(Dataset, "/datasets", {"dataset": dataset}, parts)
 
     async def get(self, dataset_id: str) -> Dataset:
-        """As `Datasets.get`."""
-        return await self._run(self._flows.read_as(Dataset, path_of("datasets", dataset_id)))
+        """What is known of a dataset."""
+        return await self._connection.read_as(Dataset, path_of("datasets", dataset_id))
 
     async def list(self, *, most: int | None = None) -> List[Dataset]:
-        """As `Datasets.list`."""
-        return await self._run(self._flows.read_pages(Dataset, "/datasets", most))
+        """Your datasets, newest first."""
+        return await self._connection.read_pages(Dataset, "/datasets", most)
 
     async def report(self, dataset_id: str) -> dict[str, Any]:
-        """As `Datasets.report`."""
-        return await self._run(self._flows.read_json(path_of("datasets", dataset_id, "report")))
+        """What is in a dataset: labels, duplicates, conflicting labels, near-duplicates, lengths."""
+        return await self._connection.read_json(path_of("datasets", dataset_id, "report"))
 
     async def delete(self, dataset_id: str) -> None:
-        """As `Datasets.delete`."""
-        await self._run(self._flows.delete(path_of("datasets", dataset_id)))
+        """Delete a dataset that no job uses."""
+        await self._connection.ask("DELETE", path_of("datasets", dataset_id))

@@ -1,74 +1,77 @@
-"""Requests, and when they are sent again.
+"""What both clients decide without a connection: paths, bodies, waits."""
 
-A flow is a generator. It yields calls, for which it is sent answers, and pauses, and returns what the caller gets.
-"""
-
+import json
 import math
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import httpx
 
-from lens_client.errors import Unreachable, problem_of
-
-T = TypeVar("T")
-
-_TRIES = 5
-_LONGEST_PAUSE = 30.0
-_RETRIED = (429, 503)
+File = str | Path | bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request."""
-
-    method: str
-    path: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)  #: of `httpx.Client.request`
-    is_repeatable: bool = True  #: whether a request whose answer was lost may be sent again
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Wait (seconds)."""
-
-    seconds: float
-
-
-Flow = Generator[Call | Pause, httpx.Response, T]
-
-
-def ask(call: Call) -> Flow[httpx.Response]:
-    """Send a request, again after `Retry-After` where the service is busy or away.
+def path_of(*parts: str) -> str:
+    """The path of these parts, quoted, so that no name is read as another path.
 
     Raises:
-        Problem: the service refuses.
-        Unreachable: it did not answer.
+        ValueError: a part is empty or a step to another folder.
     """
-    for left in reversed(range(_TRIES)):
-        wait = min(2.0 ** (_TRIES - left - 1), _LONGEST_PAUSE)
-        try:
-            answer = yield call
-        except httpx.TransportError as error:
-            if not left or not (call.is_repeatable or isinstance(error, httpx.ConnectError)):
-                raise Unreachable(f"{call.method} {call.path}: {error or type(error).__name__}") from error
-        else:
-            is_busy = answer.status_code in _RETRIED and (call.is_repeatable or answer.status_code == 429)
-            is_busy |= answer.is_error and problem_of(answer).code == "idempotency-in-flight"
-            if not (is_busy and left):
-                if not (answer.is_success or answer.status_code == 304):
-                    raise problem_of(answer)
-                return answer
-            wait = min(read_retry_after(answer, wait), _LONGEST_PAUSE)
-        yield Pause(wait)
-    raise AssertionError("the last try returns or raises")
+    for part in parts:
+        if part in ("", ".", ".."):
+            raise ValueError(f"{part!r} is no name or id")
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 
-def read_retry_after(answer: httpx.Response, usual: float) -> float:
-    """The seconds after which the service wants to be asked again."""
+def path_of_predictions(selection_id: str | None, prompt_name: str | None) -> str:
+    """
+    Raises:
+        TypeError: not exactly one of both is given.
+    """
+    if (selection_id is None) == (prompt_name is None):
+        raise TypeError("give either selection_id or prompt_name")
+    where = ("selections", selection_id) if selection_id is not None else ("prompts", prompt_name or "")
+    return path_of(*where, "predictions")
+
+
+def leave_none_out(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def make_submission(files: Mapping[str, File | None], parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `httpx.Client.request` for a form with files, or for JSON if no file is given.
+
+    Raises:
+        TypeError: a test file is given without a dataset file.
+    """
+    if files.get("test") is not None and files["dataset"] is None:
+        raise TypeError("a test file needs a dataset file; give test_examples or test_dataset_id")
+    given = leave_none_out(parts)
+    sent: dict[str, Any] = {name: (name, read_file(file)) for name, file in files.items() if file is not None}
+    if not sent:
+        return {"json": given}
+    if "spec" in given:
+        sent["spec"] = (None, json.dumps(given.pop("spec")).encode(), "application/json")
+    return {"files": sent, "data": given}
+
+
+def make_inputs(inputs: str | list[str] | tuple[str, ...]) -> dict[str, Any]:
+    return {"input": inputs} if isinstance(inputs, str) else {"inputs": list(inputs)}
+
+
+def make_examples(examples: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"text": text, "label": label} for text, label in examples]
+
+
+def read_file(file: File) -> bytes:
+    return file if isinstance(file, bytes) else Path(file).read_bytes()
+
+
+def read_retry_after(answer: httpx.Response) -> float | None:
+    """The seconds after which the service wants to be asked again; None if it does not say."""
     try:
         seconds = float(answer.headers["Retry-After"])
     except (KeyError, ValueError):
-        return usual
-    return seconds if 0.0 <= seconds < math.inf else usual
+        return None
+    return seconds if 0.0 <= seconds < math.inf else None

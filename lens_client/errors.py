@@ -1,30 +1,54 @@
-"""What the service refuses: a class for each code of a problem (RFC 9457), named after it.
+"""Errors of the client.
 
-A caller catches the class that it can act on, or `Problem` for all. A code that this release does not know is a
-`Problem` with its `code`.
+LensError
+├── Problem        the service refused; `code` says why
+├── Unreachable    the service did not answer
+├── TimedOut       a job runs longer than the caller waits
+└── NotSucceeded   a job failed or was cancelled
 """
 
-import re
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx
 
+from lens_client.calls import read_retry_after
 from lens_client.models import Job
 
 
-class ClientError(Exception):
+class LensError(Exception):
     """Base of all errors of the client."""
 
 
-class Unreachable(ClientError):
+class Problem(LensError):
+    """A refusal of the service (problem details, RFC 9457), or an error of a proxy before it.
+
+    Compare `code`: `error.code == "not-found"`. docs/api.md lists the codes.
+    """
+
+    def __init__(self, answer: httpx.Response) -> None:
+        body = _read_body(answer)
+        self.status = answer.status_code
+        self.code = str(body.get("code", ""))  #: stable; empty in the answer of a proxy
+        #: the same for every problem of this code
+        self.title = str(body.get("title") or f"{self.status} {answer.reason_phrase}")
+        self.detail = str(body.get("detail") or self.title)  #: what is wrong with this request
+        self.errors: list[dict[str, Any]] = list(
+            body.get("errors") or []
+        )  #: of each place: `detail`, and `pointer` to it
+        self.request_id: str | None = body.get("request_id")  #: to be quoted in a report
+        self.retry_after = read_retry_after(answer)  #: seconds; None if the service names no time
+        super().__init__(f"{self.detail} ({self.code or self.status})")
+
+
+class Unreachable(LensError):
     """The service did not answer, also when it was asked again. A submission may be stored."""
 
 
-class TimedOut(ClientError):
-    """The selection did not end within the time that the caller gave."""
+class TimedOut(LensError):
+    """The job did not end within the time that the caller gave. It goes on."""
 
 
-class NotSucceeded(ClientError):
+class NotSucceeded(LensError):
     """The job failed or was cancelled."""
 
     def __init__(self, job: Job) -> None:
@@ -33,172 +57,9 @@ class NotSucceeded(ClientError):
         super().__init__(f"{job.id} ended as {job.status}{f': {why}' if why else ''}")
 
 
-class Problem(ClientError):
-    """A refusal of the service."""
-
-    code: str = ""
-    kinds: ClassVar[dict[str, type["Problem"]]] = {}
-
-    def __init_subclass__(cls) -> None:
-        cls.code = re.sub("(?<=.)([A-Z])", r"-\1", cls.__name__).lower()
-        Problem.kinds[cls.code] = cls
-
-    def __init__(self, status: int, body: dict[str, Any]) -> None:
-        self.status, self.body = status, body
-        self.code = str(body.get("code", self.code))
-        self.detail = str(body.get("detail") or body.get("title") or f"the service answered {status}")
-        self.errors: list[dict[str, Any]] = list(body.get("errors", []))
-        self.request_id = body.get("request_id")
-        super().__init__(f"{self.detail} ({self.code or status})")
-
-
-def problem_of(answer: httpx.Response) -> Problem:
-    """The error of an answer that is a refusal."""
-    body: Any = answer.json() if "json" in answer.headers.get("Content-Type", "") else None
-    if not isinstance(body, dict):  # of a proxy
-        body = {"detail": f"{answer.status_code} {answer.reason_phrase}"}
-    return Problem.kinds.get(str(body.get("code")), Problem)(answer.status_code, body)
-
-
-class BadRequest(Problem): ...
-
-
-class InvalidCursor(BadRequest): ...
-
-
-class Unauthorized(Problem): ...
-
-
-class NotLocal(Problem): ...
-
-
-class NotFound(Problem): ...
-
-
-class MethodNotAllowed(Problem): ...
-
-
-class Conflict(Problem): ...
-
-
-class NotFinished(Conflict): ...
-
-
-class NoResult(Conflict): ...
-
-
-class NoClassifier(Conflict): ...
-
-
-class AlreadyFinished(Conflict): ...
-
-
-class StillRunning(Conflict): ...
-
-
-class DatasetInUse(Conflict): ...
-
-
-class NotFailed(Conflict): ...
-
-
-class NotCancelled(Conflict): ...
-
-
-class NoPool(Conflict): ...
-
-
-class ContradictingExample(Conflict): ...
-
-
-class ExampleInUse(Conflict): ...
-
-
-class IdempotencyInFlight(Conflict): ...
-
-
-class PreconditionFailed(Problem): ...
-
-
-class PreconditionRequired(Problem): ...
-
-
-class ContentTooLarge(Problem): ...
-
-
-class OwnerFull(Problem): ...
-
-
-class PoolFull(Problem): ...
-
-
-class UnsupportedMediaType(Problem): ...
-
-
-class InvalidRequest(Problem): ...
-
-
-class UnknownModel(InvalidRequest): ...
-
-
-class UnknownDataset(InvalidRequest): ...
-
-
-class UnknownSelection(InvalidRequest): ...
-
-
-class UnknownVersion(InvalidRequest): ...
-
-
-class IdempotencyMismatch(InvalidRequest): ...
-
-
-class InvalidDataset(InvalidRequest): ...
-
-
-class DatasetEmpty(InvalidDataset): ...
-
-
-class DatasetTooLarge(InvalidDataset): ...
-
-
-class ClassTooSmall(InvalidDataset): ...
-
-
-class InvalidTemplate(InvalidRequest): ...
-
-
-class InvalidInstruction(InvalidRequest): ...
-
-
-class InvalidVerbalizer(InvalidRequest): ...
-
-
-class InvalidOptions(InvalidRequest): ...
-
-
-class PromptTooLong(InvalidRequest): ...
-
-
-class TooManyRequests(Problem): ...
-
-
-class TooManySelections(TooManyRequests): ...
-
-
-class TooManyOutputs(TooManyRequests): ...
-
-
-class TooManyStreams(TooManyRequests): ...
-
-
-class InternalError(Problem): ...
-
-
-class Unavailable(Problem): ...
-
-
-class Busy(Unavailable): ...
-
-
-class StorageFull(Unavailable): ...
+def _read_body(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        body = answer.json()
+    except ValueError:  # of a proxy
+        return {}
+    return body if isinstance(body, dict) else {}

@@ -1,16 +1,21 @@
-"""The jobs of the service, for callers without asyncio."""
+# Made from lens_client/async_jobs.py by `python .ci/blocking_client.py`: change that file, and run the command.
+"""The jobs of the service."""
 
+import time
 from builtins import list as List  # noqa: N812 - a method is called `list`
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from time import monotonic
+from typing import Any, Generic, Literal, TypeVar
 
-from lens_client.calls import Flow
-from lens_client.flows import File, Flows, path_of
+from lens_client.calls import File, path_of, path_of_predictions, read_retry_after
+from lens_client.connection import Connection
+from lens_client.errors import NotSucceeded, TimedOut
 from lens_client.models import (
     Evaluation,
     Event,
     Job,
     Prediction,
+    PromptKind,
     Rendered,
     Selection,
     Status,
@@ -19,33 +24,10 @@ from lens_client.models import (
     Use,
 )
 
-PromptKind = Literal["support_examples", "classifier"]
-T = TypeVar("T")
 J = TypeVar("J", bound=Job)
 
-
-class Run(Protocol):
-    """Runs a flow to its end."""
-
-    def __call__(self, flow: Flow[T], /) -> T: ...
-
-
-def path_of_predictions(selection_id: str | None, prompt_name: str | None) -> str:
-    """
-    Raises:
-        TypeError: not exactly one of both is given.
-    """
-    if (selection_id is None) == (prompt_name is None):
-        raise TypeError("give either selection_id or prompt_name")
-    where = ("selections", selection_id) if selection_id is not None else ("prompts", prompt_name or "")
-    return path_of(*where, "predictions")
-
-
-def split_texts(
-    texts: File | List[str], parts: Mapping[str, Any]
-) -> tuple[Mapping[str, File | None], Mapping[str, Any]]:
-    """The files and the other parts of a submission of texts."""
-    return ({}, {**parts, "texts": texts}) if isinstance(texts, list) else ({"texts": texts}, parts)
+_POLL_SECONDS = 2.0
+"""Between two looks at a job, where the service names no time."""
 
 
 class Jobs(Generic[J]):
@@ -54,12 +36,12 @@ class Jobs(Generic[J]):
     _kind: type[J]
     _path: str
 
-    def __init__(self, flows: Flows, run: Run) -> None:
-        self._flows, self._run = flows, run
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def get(self, job_id: str) -> J:
         """Read a job."""
-        return self._run(self._flows.read_as(self._kind, path_of(self._path, job_id)))
+        return self._connection.read_as(self._kind, path_of(self._path, job_id))
 
     def wait(self, job_id: str, *, on_change: Callable[[J], None] | None = None, timeout: float | None = None) -> J:
         """Poll until the job has succeeded, as often as the service asks for.
@@ -72,27 +54,45 @@ class Jobs(Generic[J]):
             NotSucceeded: it failed or was cancelled.
             TimedOut: it has not ended within `timeout`.
         """
-        return self._run(self._flows.wait(self._kind, path_of(self._path, job_id), on_change, timeout))
+        deadline = None if timeout is None else monotonic() + timeout
+        while True:
+            answer = self._connection.read(path_of(self._path, job_id))
+            job = self._kind.model_validate_json(answer.content)
+            if on_change is not None:
+                on_change(job)
+            if job.status == "succeeded":
+                return job
+            if job.has_ended:
+                raise NotSucceeded(job)
+            seconds = read_retry_after(answer)
+            seconds = _POLL_SECONDS if seconds is None else seconds
+            if deadline is not None:
+                left = deadline - monotonic()
+                if left <= 0:
+                    raise TimedOut(f"{job.id} is {job.status} after {timeout:g} s")
+                seconds = min(seconds, left)
+            time.sleep(seconds)
 
     def events(self, job_id: str) -> List[Event]:
         """The history of a job, oldest first."""
-        return self._run(self._flows.read_pages(Event, path_of(self._path, job_id, "events")))
+        return self._connection.read_pages(Event, path_of(self._path, job_id, "events"))
 
     def cancel(self, job_id: str) -> J:
         """Cancel a job; what it has so far is kept."""
-        return self._run(self._flows.change(self._kind, path_of(self._path, job_id), "cancel"))
+        return self._connection.ask_as(self._kind, "POST", path_of(self._path, job_id, "cancel"))
 
     def resume(self, job_id: str) -> J:
         """Queue a cancelled job again."""
-        return self._run(self._flows.change(self._kind, path_of(self._path, job_id), "resume"))
+        return self._connection.ask_as(self._kind, "POST", path_of(self._path, job_id, "resume"))
 
     def retry(self, job_id: str) -> J:
         """Queue a failed job again."""
-        return self._run(self._flows.change(self._kind, path_of(self._path, job_id), "retry"))
+        path = path_of(self._path, job_id, "retry")
+        return self._connection.ask_as(self._kind, "POST", path, is_repeatable=False)
 
     def delete(self, job_id: str) -> None:
         """Delete an ended job."""
-        self._run(self._flows.delete(path_of(self._path, job_id)))
+        self._connection.ask("DELETE", path_of(self._path, job_id))
 
 
 class Selections(Jobs[Selection]):
@@ -121,26 +121,26 @@ class Selections(Jobs[Selection]):
         """
         given = {"spec": dict(spec or {}), **parts}
         files = {"dataset": dataset, "test": test}
-        return self._run(self._flows.submit(Selection, "/selections", files, given, idempotency_key))
+        return self._connection.submit(Selection, "/selections", files, given, idempotency_key)
 
     def list(self, *, status: Status | None = None, most: int | None = None) -> List[Selection]:
         """Your selections, newest first, without their specs."""
-        return self._run(self._flows.read_pages(Selection, "/selections", most, status=status))
+        return self._connection.read_pages(Selection, "/selections", most, status=status)
 
     def support_examples(
         self, selection_id: str, *, use: Use | None = None, input: str | None = None
     ) -> SupportExamples:
         """The support examples, in order, also while the selection runs; with the demonstrations of `input`, a text."""
-        return self._run(self._flows.support_examples(path_of("selections", selection_id), use, input))
+        return self._connection.support_examples(path_of("selections", selection_id), use, input)
 
     def result(self, selection_id: str, *, pool: bool = False) -> dict[str, Any]:
         """Everything that the run found. `pool`: with the rows in which prompts find demonstrations, up to 20,000."""
         path = path_of("selections", selection_id, "result")
-        return self._run(self._flows.read_json(path, pool=True if pool else None))
+        return self._connection.read_json(path, pool=True if pool else None)
 
     def classifier(self, selection_id: str) -> dict[str, Any]:
         """The classifier, as a file that `lens classify` reads."""
-        return self._run(self._flows.read_json(path_of("selections", selection_id, "classifier")))
+        return self._connection.read_json(path_of("selections", selection_id, "classifier"))
 
     def render(
         self,
@@ -151,19 +151,20 @@ class Selections(Jobs[Selection]):
         use: Use | None = None,
     ) -> Rendered:
         """The prompts for new inputs; `str` of the answer is the first."""
-        return self._run(self._flows.render(path_of("selections", selection_id), inputs, prompts, use))
+        return self._connection.render(path_of("selections", selection_id), inputs, prompts, use)
 
     def export(self, selection_id: str, format: str = "json", *, use: Use | None = None) -> bytes:
         """The support examples as a file that another tool loads."""
-        return self._run(self._flows.read_bytes(path_of("selections", selection_id, "export"), format=format, use=use))
+        return self._connection.read_bytes(path_of("selections", selection_id, "export"), format=format, use=use)
 
     def report(self, selection_id: str, format: str = "html") -> bytes:
         """A report for people, as html or markdown."""
-        return self._run(self._flows.read_bytes(path_of("selections", selection_id, "report"), format=format))
+        return self._connection.read_bytes(path_of("selections", selection_id, "report"), format=format)
 
     def suspicious_labels(self, selection_id: str) -> List[SuspiciousLabel]:
         """Rows whose label is probably wrong, the most suspicious first."""
-        return self._run(self._flows.suspicious_labels(selection_id))
+        shown = self._connection.read_json(path_of("selections", selection_id, "suspicious-labels"))
+        return [SuspiciousLabel.model_validate(item) for item in shown["items"]]
 
 
 class Evaluations(Jobs[Evaluation]):
@@ -190,13 +191,13 @@ class Evaluations(Jobs[Evaluation]):
         """
         path = path_of("selections", selection_id, "evaluations")
         given = {"spec": dict(spec or {}), **parts}
-        return self._run(self._flows.submit(Evaluation, path, {"dataset": dataset}, given, idempotency_key))
+        return self._connection.submit(Evaluation, path, {"dataset": dataset}, given, idempotency_key)
 
     def list(
         self, *, source: str | None = None, status: Status | None = None, most: int | None = None
     ) -> List[Evaluation]:
         """Your evaluations, newest first; `source`: of this selection or name alone."""
-        return self._run(self._flows.read_pages(Evaluation, "/evaluations", most, source=source, status=status))
+        return self._connection.read_pages(Evaluation, "/evaluations", most, source=source, status=status)
 
 
 class Predictions(Jobs[Prediction]):
@@ -222,15 +223,15 @@ class Predictions(Jobs[Prediction]):
                 file.
         """
         path = path_of_predictions(selection_id, prompt_name)
-        files, given = split_texts(texts, parts)
-        return self._run(self._flows.submit(Prediction, path, files, given, idempotency_key))
+        files, given = ({}, {**parts, "texts": texts}) if isinstance(texts, List) else ({"texts": texts}, parts)
+        return self._connection.submit(Prediction, path, files, given, idempotency_key)
 
     def list(
         self, *, source: str | None = None, status: Status | None = None, most: int | None = None
     ) -> List[Prediction]:
         """Your predictions, newest first; `source`: of this selection or name alone."""
-        return self._run(self._flows.read_pages(Prediction, "/predictions", most, source=source, status=status))
+        return self._connection.read_pages(Prediction, "/predictions", most, source=source, status=status)
 
     def output(self, prediction_id: str, format: Literal["csv", "jsonl", "parquet"] = "csv") -> bytes:
         """The columns of the input with label and probabilities."""
-        return self._run(self._flows.read_bytes(path_of("predictions", prediction_id, "output"), format=format))
+        return self._connection.read_bytes(path_of("predictions", prediction_id, "output"), format=format)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 Use = Literal["prompt", "probabilities"]
+PromptKind = Literal["support_examples", "classifier"]
 Status = Literal["queued", "running", "cancelling", "cancelled", "succeeded", "failed"]
 
 

@@ -1,26 +1,25 @@
-"""Names and datasets of the service, for callers without asyncio."""
+# Made from lens_client/async_resources.py by `python .ci/blocking_client.py`: change that file, and run the command.
+"""Names and datasets of the service."""
 
 from builtins import list as List  # noqa: N812 - a method is called `list`
 from collections.abc import Iterable
 from typing import Any
 
-from lens_client.flows import File, Flows, path_of
-from lens_client.jobs import PromptKind, Run
-from lens_client.models import (
-    Dataset,
-    PromptExample,
-    PromptVersion,
-    Rendered,
-    SupportExamples,
-    Use,
-)
+from lens_client.calls import File, leave_none_out, make_examples, path_of
+from lens_client.connection import Connection
+from lens_client.errors import Problem
+from lens_client.models import Dataset, PromptExample, PromptKind, PromptVersion, Rendered, SupportExamples, Use
 
 
 class Prompts:
-    """Names that production reads."""
+    """Names that production reads.
 
-    def __init__(self, flows: Flows, run: Run) -> None:
-        self._flows, self._run = flows, run
+    A change names the version that it changes, so that no change of somebody else is overwritten unseen. Such a change
+    is refused with code `precondition-failed`, and is not repeated where its answer was lost.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def put(
         self,
@@ -37,35 +36,41 @@ class Prompts:
             if_version: the version that is changed; None for the one that the name has now, or for a new name.
 
         Raises:
-            PreconditionFailed: somebody else changed the name meanwhile.
+            Problem: with code `precondition-failed`: somebody else changed the name meanwhile.
         """
-        return self._run(
-            self._flows.put(name, {"selection_id": selection_id, "version": version, "note": note}, if_version)
-        )
+        try:
+            headers = self._name_version(name, if_version)
+        except Problem as problem:
+            if problem.code != "not-found":
+                raise
+            headers = {"If-None-Match": "*"}
+        given = leave_none_out({"selection_id": selection_id, "version": version, "note": note})
+        return self._change("PUT", path_of("prompts", name), headers, json=given)
 
     def get(self, name: str) -> PromptVersion:
         """Which version a name has."""
-        return self._run(self._flows.read_as(PromptVersion, path_of("prompts", name)))
+        return self._connection.read_as(PromptVersion, path_of("prompts", name))
 
     def list(self, *, most: int | None = None) -> List[PromptVersion]:
         """Your names with their versions."""
-        return self._run(self._flows.read_pages(PromptVersion, "/prompts", most))
+        return self._connection.read_pages(PromptVersion, "/prompts", most)
 
     def versions(self, name: str, *, most: int | None = None) -> List[PromptVersion]:
         """The versions of a name, newest first."""
-        return self._run(self._flows.read_pages(PromptVersion, path_of("prompts", name, "versions"), most))
+        return self._connection.read_pages(PromptVersion, path_of("prompts", name, "versions"), most)
 
     def delete(self, name: str, *, if_version: int) -> None:
         """Delete a name that has this version."""
-        self._run(self._flows.delete(path_of("prompts", name), {"If-Match": f'"{if_version}"'}))
+        headers = {"If-Match": f'"{if_version}"'}
+        self._connection.ask("DELETE", path_of("prompts", name), is_repeatable=False, headers=headers)
 
     def support_examples(self, name: str, *, use: Use | None = None, input: str | None = None) -> SupportExamples:
         """The support examples that a name says; with the demonstrations of `input`, a text, if it is given."""
-        return self._run(self._flows.support_examples(path_of("prompts", name), use, input))
+        return self._connection.support_examples(path_of("prompts", name), use, input)
 
     def examples(self, name: str, *, most: int | None = None) -> List[PromptExample]:
         """The pool of a name: the labelled rows in which its prompts find the demonstrations of an input."""
-        return self._run(self._flows.read_pages(PromptExample, path_of("prompts", name, "examples"), most))
+        return self._connection.read_pages(PromptExample, path_of("prompts", name, "examples"), most)
 
     def add_examples(
         self,
@@ -82,59 +87,71 @@ class Prompts:
             if_version: the version that is changed; None for the one that the name has now.
 
         Raises:
-            ContradictingExample: a row of the pool has the same text with another label; `errors` name it.
-            NoPool: the prompts of this name show the same support examples for every input.
-            PreconditionFailed: somebody else changed the name meanwhile.
+            Problem: with code `contradicting-example`: a row of the pool has the same text with another label;
+                `errors` name it. With `no-pool`: the prompts of this name show the same support examples for every
+                input. With `precondition-failed`: somebody else changed the name meanwhile.
         """
-        return self._run(self._flows.add_examples(name, examples, note, if_version))
+        headers = self._name_version(name, if_version)
+        body = {"examples": make_examples(examples), **leave_none_out({"note": note})}
+        return self._change("POST", path_of("prompts", name, "examples"), headers, json=body)
 
     def take_example_out(
         self, name: str, row: int, *, note: str | None = None, if_version: int | None = None
     ) -> PromptVersion:
         """Take a row out of the pool of a name; see `add_examples`."""
-        return self._run(self._flows.take_example_out(name, row, note, if_version))
+        headers = self._name_version(name, if_version)
+        path = path_of("prompts", name, "examples", str(int(row)))
+        return self._change("DELETE", path, headers, params=leave_none_out({"note": note}))
 
     def make_dataset(self, name: str) -> Dataset:
         """Store the pool of a name and its support examples as a dataset, from which a new selection can start."""
-        return self._run(self._flows.make_dataset(name))
+        return self._connection.ask_as(Dataset, "POST", path_of("prompts", name, "dataset"))
 
     def classifier(self, name: str) -> dict[str, Any]:
         """The classifier that a name says."""
-        return self._run(self._flows.read_json(path_of("prompts", name, "classifier")))
+        return self._connection.read_json(path_of("prompts", name, "classifier"))
 
     def render(
         self, name: str, inputs: str | List[str], *, prompts: PromptKind = "support_examples", use: Use | None = None
     ) -> Rendered:
         """The prompts of a name for new inputs; `str` of the answer is the first."""
-        return self._run(self._flows.render(path_of("prompts", name), inputs, prompts, use))
+        return self._connection.render(path_of("prompts", name), inputs, prompts, use)
 
     def export(self, name: str, format: str = "json", *, use: Use | None = None) -> bytes:
         """The support examples of a name as a file that another tool loads."""
-        return self._run(self._flows.read_bytes(path_of("prompts", name, "export"), format=format, use=use))
+        return self._connection.read_bytes(path_of("prompts", name, "export"), format=format, use=use)
+
+    def _name_version(self, name: str, if_version: int | None) -> dict[str, str]:
+        """The header that names the version which a change expects; by default the one that the name has now."""
+        version = (self.get(name)).version if if_version is None else if_version
+        return {"If-Match": f'"{version}"'}
+
+    def _change(self, method: str, path: str, headers: dict[str, str], **arguments: Any) -> PromptVersion:
+        return self._connection.ask_as(PromptVersion, method, path, is_repeatable=False, headers=headers, **arguments)
 
 
 class Datasets:
     """Stored datasets of the owner of the key."""
 
-    def __init__(self, flows: Flows, run: Run) -> None:
-        self._flows, self._run = flows, run
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def store(self, dataset: File | None = None, **parts: Any) -> Dataset:
         """Store a file, or `examples`; equal rows are stored once. `parts`: as of `Selections.submit`."""
-        return self._run(self._flows.submit(Dataset, "/datasets", {"dataset": dataset}, parts))
+        return self._connection.submit(Dataset, "/datasets", {"dataset": dataset}, parts)
 
     def get(self, dataset_id: str) -> Dataset:
         """What is known of a dataset."""
-        return self._run(self._flows.read_as(Dataset, path_of("datasets", dataset_id)))
+        return self._connection.read_as(Dataset, path_of("datasets", dataset_id))
 
     def list(self, *, most: int | None = None) -> List[Dataset]:
         """Your datasets, newest first."""
-        return self._run(self._flows.read_pages(Dataset, "/datasets", most))
+        return self._connection.read_pages(Dataset, "/datasets", most)
 
     def report(self, dataset_id: str) -> dict[str, Any]:
         """What is in a dataset: labels, duplicates, conflicting labels, near-duplicates, lengths."""
-        return self._run(self._flows.read_json(path_of("datasets", dataset_id, "report")))
+        return self._connection.read_json(path_of("datasets", dataset_id, "report"))
 
     def delete(self, dataset_id: str) -> None:
         """Delete a dataset that no job uses."""
-        self._run(self._flows.delete(path_of("datasets", dataset_id)))
+        self._connection.ask("DELETE", path_of("datasets", dataset_id))

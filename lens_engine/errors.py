@@ -156,7 +156,7 @@ class PromptTooLong(InvalidInput):
 
 
 class ClassifierUnreadable(InvalidInput):
-    """A file is no classifier, or was written by a newer version of Lens."""
+    """A file is no classifier, or has another `schema_version`."""
 
     code = "classifier-unreadable"
 

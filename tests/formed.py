@@ -40,7 +40,7 @@ def _double(form: PromptForm) -> PromptForm:
 
 def _take_form(answer: SupportExamples, form: PromptForm, result: SelectionResult) -> SupportExamples:
     examples = () if form.kind == "nearest" else answer.examples
-    opening = () if result.task is None else result.task.task().opening
+    opening = result.task.task().opening
     contender = PromptContender(
         method=form.kind, form=form, rows=tuple(one.row for one in examples), judged=answer.judged, test=answer.test
     )

@@ -8,10 +8,9 @@ attempt. What ends a run, and what becomes of the job:
     InvalidInput, ModelError        failed at once: another attempt would meet it again
     BudgetSpent                     the same, of an evaluation or a prediction: it costs more than LENS_MAX_COST_USD
     WorkerFault                     given up and charged; queued again, or failed (worker-unfit) at the last attempt
-    a spec of a newer release       queued again for a worker of that release, not charged
     a model that moved              queued again for a worker of the other queue, not charged
     a server that does not answer   queued again for a later attempt, not charged
-    a spec that no release can run  failed (spec-refused)
+    a spec that cannot be read      failed (spec-unreadable)
     the time limit draws near       succeeded with the best so far, a partial result
     the job's time limit            succeeded with the best so far; failed (timeout) if nothing was chosen yet
     shutdown of the worker          queued again, the attempt not charged
@@ -36,18 +35,18 @@ from app.lifecycle import claims, endings, turns
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Charge, backoff_seconds
 from app.lifecycle.rows import note_payment
-from app.lifecycle.spec import SpecOfNewerRelease, SpecRefused
+from app.lifecycle.spec import SpecUnreadable
 from app.lifecycle.work import has_inline_rows
 from app.logs import context
 from app.logs.failures import summarize
 from app.metrics.waits import count_wait
 from app.settings import Settings
 from lens_engine.errors import BudgetSpent, EndpointAway, InvalidInput, ModelError
-from worker.failures import describe_failure, describe_refused_spec, describe_timeout, tell_owner
+from worker.failures import describe_failure, describe_timeout, describe_unreadable_spec, tell_owner
 from worker.faults import ModelMoved, WorkerFault
 from worker.heartbeat import Heartbeat
 from worker.horse_report import REPORT
-from worker.kinds import find_run
+from worker.kinds import RUNS
 from worker.persistence import commit_with_patience
 from worker.progress import RunMonitor
 from worker.releases import note_release
@@ -168,12 +167,12 @@ class Attempt:
         """Compute, and return the last write of the run."""
         run = Running(self._claim, self._settings, self._monitor, self._deadline, self._transact, self._log)
         try:
-            outcome = find_run(self._claim.kind)(run)
-        except (SpecOfNewerRelease, ModelMoved, EndpointAway) as error:
+            outcome = RUNS[self._claim.kind](run)
+        except (ModelMoved, EndpointAway) as error:
             return self._pass_on(error)
-        except SpecRefused as error:
+        except SpecUnreadable as error:
             self._log("failed: %s", summarize(error))
-            return partial(endings.fail, problem=describe_refused_spec(error, self._claim.path))
+            return partial(endings.fail, problem=describe_unreadable_spec(error, self._claim.path))
         except JobTimeoutException:
             return partial(endings.finish_late, problem=describe_timeout(self._settings, self._claim))
         except (InvalidInput, ModelError, BudgetSpent, MemoryError) as error:
@@ -183,7 +182,7 @@ class Attempt:
             return partial(endings.fail, problem=described)
         return endings.finish_cancelled if outcome is None else partial(endings.finish, outcome=outcome)
 
-    def _pass_on(self, error: SpecOfNewerRelease | ModelMoved | EndpointAway) -> Ending:
+    def _pass_on(self, error: ModelMoved | EndpointAway) -> Ending:
         """Leave the job to another worker, or to a time when the server answers. The wait doubles with each attempt."""
         self._log("left to a later attempt: %s", summarize(error), level=logging.WARNING)
         seconds = min(backoff_seconds(self._claim.attempt, self._settings), _LONGEST_WAIT_SECONDS)

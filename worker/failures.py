@@ -4,7 +4,7 @@ from typing import Any
 
 from app.intake.refusals import as_items
 from app.lifecycle.claims import Claim
-from app.lifecycle.spec import SpecRefused
+from app.lifecycle.spec import SpecUnreadable
 from app.problems import problem
 from app.settings import Settings
 from lens_engine.errors import EndpointError, InvalidInput, LensError
@@ -28,8 +28,8 @@ def tell_owner(error: Exception) -> str:
     return error.sentence if isinstance(error, EndpointError) else str(error)
 
 
-def describe_refused_spec(error: SpecRefused, instance: str) -> dict[str, Any]:
-    """Describe a stored spec that this release and later ones refuse."""
+def describe_unreadable_spec(error: SpecUnreadable, instance: str) -> dict[str, Any]:
+    """Describe a stored spec that cannot be read."""
     return problem(error.code, str(error), instance=instance, errors=error.errors)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 
 from app.lifecycle.results import Outcome
-from app.lifecycle.spec import SpecOfNewerRelease
 from worker.classifying import run_evaluation, run_prediction
 from worker.running import Running
 from worker.selecting import run_selection
@@ -15,13 +14,3 @@ RUNS: Mapping[str, Run] = {
     "evaluation": run_evaluation,
     "prediction": run_prediction,
 }
-
-
-def find_run(kind: str) -> Run:
-    """
-    Raises:
-        SpecOfNewerRelease: this release does not know the kind.
-    """
-    if kind not in RUNS:
-        raise SpecOfNewerRelease(f"this release runs no job of the kind {kind!r}")
-    return RUNS[kind]

@@ -22,7 +22,6 @@ from app.web.validation import read_model
 from lens_engine.language_model.loading.token_counter import CountTokens, find_token_counter
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.rows.report import describe_dataset
-from lens_engine.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ class Describing:
         found = describe_dataset(rows, count_tokens, counts=counts, warnings=dataset.warnings)
         report = found.model_dump(mode="json")
         with services.database.session_scope() as session:
-            kept = {"made_by": _maker(settings), **report}
+            kept = {"default_model": settings.default_model, **report}
             session.execute(update(Dataset).where(Dataset.id == self.dataset_id).values(report=kept))
         return report
 
@@ -120,13 +119,8 @@ def get(session: Session, owner_id: str, dataset_id: str) -> Dataset:
     return found
 
 
-def _maker(settings: Settings) -> list[str]:
-    """Of what a report depends besides the dataset: release and default model."""
-    return [__version__, settings.default_model]
-
-
 def find_report(session: Session, owner_id: str, dataset_id: str, settings: Settings) -> dict[str, Any] | None:
-    """Return the report on a dataset, if this release has made it already.
+    """Return the report on a dataset, if it was made already with the tokens of the default model.
 
     Raises:
         NotFound: the owner has no dataset with this id.
@@ -136,7 +130,7 @@ def find_report(session: Session, owner_id: str, dataset_id: str, settings: Sett
     if not dataset.label_counts:
         raise Unprocessable("the dataset is a file of texts without labels, of which there is no report")
     kept = dict(dataset.report or {})
-    return kept if kept.pop("made_by", None) == _maker(settings) else None
+    return kept if kept.pop("default_model", None) == settings.default_model else None
 
 
 _counters = LRUCache[str, CountTokens](maxsize=2)

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.datasets.repository import find_equal_dataset
-from app.errors import NoResult, Unprocessable
+from app.errors import Unprocessable
 from app.evaluations.presentation import present
 from app.evaluations.schemas import EvaluationBody, EvaluationRequest
 from app.evaluations.stored import EvaluationSpec
@@ -20,7 +19,6 @@ from app.lifecycle.pools import part_pool, read_pool
 from app.lifecycle.rows import weigh_answers
 from app.models import Job
 from app.selections import service
-from app.selections.answers import OTHER_RELEASE
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.predicting.answers import join_labels
@@ -88,11 +86,7 @@ def _read(body: RawSubmission, desk: Desk) -> tuple[EvaluationRequest, Labelled 
 
 def _read_result(desk: Desk, session: Session, selection_id: str) -> SelectionResult:
     report = service.get_report(desk.services, session, desk.owner_id, selection_id)
-    try:
-        result = SelectionResult.model_validate(report.result)
-    except ValidationError as error:
-        raise NoResult(OTHER_RELEASE) from error
-    return result.model_copy(update={"pool": read_pool(session, selection_id)})
+    return SelectionResult.model_validate(report.result | {"pool": read_pool(session, selection_id)})
 
 
 def _find_subject(
@@ -154,7 +148,6 @@ class _Judging:
         source = {"selection_id": self.selection.id, "answer": digest_answer(self.subject)}
         return ValidJob(
             spec.model_dump(mode="json"),
-            spec.VERSION,
             rows,
             name=wanted.name,
             source=source,
@@ -183,7 +176,7 @@ class _Judging:
     def _own_rows(self) -> tuple[KnownDataset, tuple[int, ...]]:
         """The test rows of the selection: their dataset, and which rows of it."""
         answers = self.result.test_answers
-        if answers is not None and answers.rows:
+        if answers.rows:
             return KnownDataset(self._test_dataset), answers.rows
         raise Unprocessable.at(
             "/dataset_id", "the test rows of the selection are not known; send rows, or name a `dataset_id`"

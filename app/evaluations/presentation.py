@@ -4,29 +4,55 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from app.evaluations.schemas import EvaluationOut
+from app.evaluations.schemas import EvaluationOut, EvaluationView
 from app.jobs import repository
 from app.jobs.presentation import read_columns
 from app.jobs.schemas import QueueOut
+from app.lifecycle.spec import StoredPart
 from app.models import Job
+from lens_engine.config import Use
+from lens_engine.exports import FormatName
+from lens_engine.retrieval.form import PromptForm
+
+
+class _AnswerPart(StoredPart):
+    use: Use
+    form: PromptForm
+
+
+class _PromptPart(StoredPart):
+    answer: _AnswerPart
+
+
+class _SpecPart(StoredPart):
+    """An `EvaluationSpec` without the prompts and the answers of the selection."""
+
+    model: str | None
+    prompt: _PromptPart | None
+    form: FormatName | None
+    num_prompts: int | None
+    orders: int
+    rows: tuple[int, ...] | None
 
 
 def present(session: Session, job: Job, queue: QueueOut | None) -> EvaluationOut:
-    """Build the API's view of an evaluation. Another release may have stored its result."""
+    """Build the API's view of an evaluation."""
     report = repository.find_report(session, job.id)
     values = read_columns(job, EvaluationOut.model_fields, queue)
     spec = _present_spec(job.spec)
     return EvaluationOut.model_validate({**values, "spec": spec, "result": None if report is None else report.result})
 
 
-def _present_spec(stored: dict[str, Any]) -> dict[str, Any]:
-    prompt = stored.get("prompt")
-    copied = {name: stored.get(name) for name in ("model", "form", "num_prompts")}
-    return {
-        **copied,
-        "orders": stored.get("orders", 0),
-        "prompts": "classifier" if prompt is None else "support_examples",
-        "use": None if prompt is None else prompt["answer"]["use"],
-        "prompt_form": None if prompt is None else prompt["answer"].get("form"),
-        "rows": None if stored.get("rows") is None else len(stored["rows"]),
-    }
+def _present_spec(stored: dict[str, Any]) -> EvaluationView:
+    spec = _SpecPart.model_validate(stored)
+    answer = None if spec.prompt is None else spec.prompt.answer
+    return EvaluationView(
+        prompts="classifier" if answer is None else "support_examples",
+        use=None if answer is None else answer.use,
+        model=spec.model,
+        form=spec.form,
+        prompt_form=None if answer is None else answer.form,
+        orders=spec.orders,
+        num_prompts=spec.num_prompts,
+        rows=None if spec.rows is None else len(spec.rows),
+    )

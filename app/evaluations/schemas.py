@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from app.intake.parts import ModelName, Name, RowsBody
-from app.jobs.schemas import AsStored, JobOut, JobSummary, Outgoing
+from app.jobs.schemas import JobOut, JobSummary, Outgoing
 from app.web.validation import Incoming
 from lens_engine.config import Use
 from lens_engine.exports import FormatName
@@ -89,10 +89,8 @@ class EvaluationView(Outgoing):
     prompts: Literal["support_examples", "classifier"] = Field(description="What is judged.")
     use: Use | None = Field(description="Use of the support examples; null for a classifier.")
     model: str | None = Field(description="Name of the model; null for a bag of words.")
-    form: AsStored[FormatName | None] = Field(
-        description="Format of exports whose turns are asked; null for the template."
-    )
-    prompt_form: AsStored[PromptForm | None] = Field(
+    form: FormatName | None = Field(description="Format of exports whose turns are asked; null for the template.")
+    prompt_form: PromptForm | None = Field(
         description="How the prompt finds the demonstrations of an input; null for a classifier."
     )
     orders: int = Field(description="Number of other orders that are judged too.")
@@ -104,7 +102,7 @@ class EvaluationOut(EvaluationSummary, JobOut):
     """An evaluation, with its result."""
 
     spec: EvaluationView = Field(description="What is judged, and how it is asked.")
-    result: AsStored[EvaluationResult | None] = Field(description="The figures; null before the evaluation succeeded.")
+    result: EvaluationResult | None = Field(description="The figures; null before the evaluation succeeded.")
 
 
 class EvaluationPage(Outgoing):

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
@@ -21,8 +21,6 @@ from lens_engine.types import Example, StopReason
 
 class EvaluationSpec(JobSpec):
     """What is judged, on which rows, and how it is asked."""
-
-    VERSION: ClassVar[int] = 2  # a release with specs of version 1 alone knows no evaluation
 
     model: str | None  #: name of the model that is asked; None for a bag of words
     prompt: PromptSubject | None = None  #: without the rows of its pool, which are stored beside the job
@@ -58,10 +56,10 @@ def load_evaluation(session: Session, job_id: str) -> EvaluationWork:
     """
     Raises:
         NoResultFound: the evaluation was deleted.
-        SpecOfNewerRelease, SpecRefused: see `JobSpec.read`.
+        SpecUnreadable: see `JobSpec.read`.
     """
     job = session.execute(select(Job).where(Job.id == job_id)).scalar_one()
-    spec = EvaluationSpec.read(job.spec, job.spec_version)
+    spec = EvaluationSpec.read(job.spec)
     if spec.prompt is not None:
         whole = spec.prompt.model_copy(update={"asked": join_pool(session, job_id, spec.prompt.asked)})
         spec = spec.model_copy(update={"prompt": whole})

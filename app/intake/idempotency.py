@@ -44,7 +44,7 @@ def check_key(key: str) -> str:
 
 
 def find_answer(session: Session, request: RequestKey) -> dict[str, Any] | None:
-    """Return the stored answer to this request, if any, as it was sent: another release may have sent it.
+    """Return the stored answer to this request, if any, as it was sent.
 
     Raises:
         IdempotencyMismatch: the key was used with a different body.

@@ -35,7 +35,6 @@ class ValidJob:
     """A validated submission, ready to store."""
 
     spec: dict[str, Any]
-    spec_version: int
     dataset: Source
     test: Source | None = None
     name: str | None = None

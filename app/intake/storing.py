@@ -24,6 +24,7 @@ from app.intake.order import Desk, KnownDataset, Order, Source, ValidJob
 from app.intake.submissions import RawSubmission
 from app.lifecycle.pools import store_pool
 from app.lifecycle.quota import check_bytes, check_quota, hold_quota
+from app.lifecycle.spec import SPEC_VERSION
 from app.logs import context
 from app.models import Job
 from app.queue import JobId
@@ -121,7 +122,7 @@ def _store(services: Services, session: Session, owner_id: str, order: Order, va
         dataset_id=dataset_id,
         test_dataset_id=test_id,
         spec=valid.spec,
-        spec_version=valid.spec_version,
+        spec_version=SPEC_VERSION,
         reserved_bytes=reserved,
         request_id=context.get("request_id"),
         warnings=[*warnings, *valid.warnings],

@@ -208,7 +208,7 @@ def _answer_queued(view: View, services: Services, session: Session, job: Job) -
         view.present(session, job, None).model_dump(mode="json"),
         status.HTTP_202_ACCEPTED,
         {"Retry-After": str(services.settings.retry_after_seconds)},
-        background=enqueueing(services, JobId(job.id, job.attempt + 1, job.spec.get("model"))),
+        background=enqueueing(services, JobId(job.id, job.attempt + 1, job.model)),
     )
 
 

@@ -1,17 +1,12 @@
 """Wire types that jobs of every kind share."""
 
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WrapValidator
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.lifecycle.states import Status
 from lens_engine.types import Phase, StopReason
-
-T = TypeVar("T")
-# Without annotations on the functions, pydantic documents the type that they pass by.
-AsStored = Annotated[T, WrapValidator(lambda value, _: value), PlainSerializer(lambda value: value)]
-"""JSON that is shown as it is stored. The type documents what this release stores; other releases may differ."""
 
 
 class Outgoing(BaseModel):
@@ -78,7 +73,7 @@ class JobSummary(Outgoing):
     name: str | None = Field(description="Display name.")
     status: Status = Field(description="Status.")
     dataset_id: str = Field(description="Id of the dataset; a later submission can name it instead of sending rows.")
-    progress: AsStored[ProgressOut | None] = Field(description="Progress of the run; null before the first report.")
+    progress: ProgressOut | None = Field(description="Progress of the run; null before the first report.")
     attempt: int = Field(description="Number of times a worker started or resumed the run.")
     stop_reason: StopReason | None = Field(
         description="Why the run ended; null without a result. completed: the run did all its work. budget: `budget` "
@@ -121,7 +116,6 @@ class EventOut(Outgoing):
         description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
         "stored. progress: a step of a selection ended. checkpoint-damaged, checkpoint-foreign: a worker dropped the "
         "checkpoint and started afresh. "
-        "spec-newer: a worker of an older release left the job to a worker that knows its options. "
         "model-moved: the operator moved the model behind a server, or back, and its workers take the job. "
         "endpoint-away: the server of the model does not answer, and the job waits. "
         "checkpoint-unwritten: a checkpoint could not be stored, and the run continues. "
@@ -133,8 +127,8 @@ class EventOut(Outgoing):
     data: dict[str, Any] = Field(
         description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head` "
         "and `accuracy` (on the test rows). progress: `pairs_done` and what `progress` of the selection said then. "
-        "checkpoint-damaged, checkpoint-foreign, checkpoint-unwritten, spec-newer, "
-        "model-moved, endpoint-away: `detail`. worker-unfit: `code` (what is wrong with the worker) and `attempt`. "
+        "checkpoint-damaged, checkpoint-foreign, checkpoint-unwritten, model-moved, endpoint-away: `detail`. "
+        "worker-unfit: `code` (what is wrong with the worker) and `attempt`. "
         "stalled: `seconds` (without progress) and `attempt`. "
         "retried: `error` (why it had failed) and `attempt`. resumed: `from_checkpoint` (whether the run goes on where "
         "it was), `result_deleted` (whether it had a partial result) and `attempt`.",

@@ -84,7 +84,7 @@ def delete_checkpoint(session: Session, job_id: str) -> None:
 def read_best(session: Session, job_id: str) -> SelectionResult | None:
     """The best so far of the checkpoint.
 
-    None without a checkpoint, before any examples were chosen, and for a form that this release does not know.
+    None without a checkpoint, before any examples were chosen, and if it cannot be read.
     """
     best = session.scalar(select(StoredCheckpoint.best).where(StoredCheckpoint.job_id == job_id))
     if best is None:
@@ -93,9 +93,9 @@ def read_best(session: Session, job_id: str) -> SelectionResult | None:
         result = SelectionResult.model_validate(best)
     except ValidationError:
         _log.warning(
-            "%s ends without its best so far, which another release stored in another form",
-            job_id,
-            extra={"action": "best-unreadable", "job_id": job_id},
+            "%s ends without its best so far, which cannot be read",
+            selection_id,
+            extra={"action": "best-unreadable", "job_id": selection_id},
         )
         return None
     finds = any(one.form.nearest for one in result.support_examples)

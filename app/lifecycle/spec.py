@@ -1,7 +1,7 @@
-"""The stored spec of a job. Every option is resolved, so a later release runs it the same way."""
+"""The stored spec of a job, in which every option is resolved, and parts of what is stored as JSON."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -9,28 +9,26 @@ from app.problems import ErrorItem, point
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.task.combinations import Wordings, combine_wordings, read_instructions, read_templates
 from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.types import Record
 
 SPEC_VERSION = 1
-"""Version of the stored spec. It grows when older workers cannot run the spec; they do not claim newer ones.
-
-A change of the options in `lens_engine/config.py` that an older worker refuses needs the next version.
-"""
+"""Version of the form in which specs are stored."""
 
 
-class SpecOfNewerRelease(Exception):
-    """The spec has options that this release does not know."""
+class SpecUnreadable(Exception):
+    """The stored spec cannot be read, so no attempt can run it."""
 
-    code = "spec-newer"
-
-
-class SpecRefused(Exception):
-    """No worker of this release or of a later one can run the stored spec."""
-
-    code = "spec-refused"
+    code = "spec-unreadable"
 
     def __init__(self, detail: str, errors: list[ErrorItem]) -> None:
         super().__init__(detail)
         self.errors = errors
+
+
+class StoredPart(Record):
+    """Base of what is read of stored JSON: the fields that are needed, and no others."""
+
+    model_config = ConfigDict(extra="ignore")
 
 
 class JobSpec(BaseModel):
@@ -38,18 +36,12 @@ class JobSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    VERSION: ClassVar[int]
-
     @classmethod
-    def read(cls, stored: dict[str, Any], version: int) -> Self:
-        """Read a stored spec to run it. What only shows a spec shows the stored JSON and does not call this.
-
-        Args:
-            version: the version that is stored with the spec.
+    def read(cls, stored: dict[str, Any]) -> Self:
+        """Read a stored spec to run it.
 
         Raises:
-            SpecOfNewerRelease: the spec has options that this release does not know, and is not older.
-            SpecRefused: this release refuses the options of the spec.
+            SpecUnreadable: the spec has unknown options, or values that are not allowed.
         """
         try:
             return cls.model_validate(stored)
@@ -57,17 +49,7 @@ class JobSpec(BaseModel):
             faults = error.errors(include_url=False, include_input=False, include_context=False)
             errors = [_describe_fault(fault["loc"], fault["msg"]) for fault in faults]
             found = "; ".join(item["detail"] for item in errors)
-            # A release that took an option away raised the version, so an unknown option of this version is new.
-            is_unknown = any(fault["type"] == "extra_forbidden" for fault in faults)
-            if version > cls.VERSION or (version == cls.VERSION and is_unknown):
-                raise SpecOfNewerRelease(
-                    f"the spec has version {version}, and this release runs specs up to version {cls.VERSION}: {found}"
-                ) from error
-            raise SpecRefused(
-                f"the spec has version {version}, and this release refuses it: {found}; submit a new one with options "
-                "of this release",
-                errors,
-            ) from error
+            raise SpecUnreadable(f"the stored spec cannot be read: {found}; submit a new one", errors) from error
 
 
 class StoredSpec(JobSpec):
@@ -75,8 +57,6 @@ class StoredSpec(JobSpec):
 
     A run chooses among several templates or instructions; a single one is stored as a text.
     """
-
-    VERSION: ClassVar[int] = SPEC_VERSION
 
     model: str
     template: str | tuple[str, ...]
@@ -90,6 +70,11 @@ class StoredSpec(JobSpec):
     def wordings(self) -> Wordings:
         words, templates = Verbalizer(dict(self.verbalizer)), read_templates(self.template)
         return combine_wordings(words, templates, read_instructions(self.instruction), self.separator)
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether the run begins with a choice among several templates or instructions."""
+        return not (isinstance(self.template, str) and isinstance(self.instruction, str))
 
     @classmethod
     def of(cls, model: str, wordings: Wordings, preset: PresetName, config: SelectionConfig) -> Self:

@@ -25,12 +25,12 @@ def load_submission(session: Session, selection_id: str) -> Submission:
 
     Raises:
         NoResultFound: the selection was deleted.
-        SpecOfNewerRelease, SpecRefused: this release cannot run the spec; see `StoredSpec.read`.
+        SpecUnreadable: see `StoredSpec.read`.
     """
     selection = session.execute(select(Job).where(Job.id == selection_id)).scalar_one()
     test_id = selection.test_dataset_id
     return Submission(
-        spec=StoredSpec.read(selection.spec, selection.spec_version),
+        spec=StoredSpec.read(selection.spec),
         examples=load_rows(session, selection.dataset_id),
         test=None if test_id is None else load_rows(session, test_id),
     )

@@ -51,6 +51,6 @@ class PromptContent(Base):
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
     name: Mapped[str] = mapped_column(NameText, primary_key=True)
     digest: Mapped[str] = mapped_column(String(64), primary_key=True)
-    result: Mapped[dict[str, Any]] = mapped_column(JSONB)  #: the fields of a result that `READ_BY_PRODUCTION` names
+    result: Mapped[dict[str, Any]] = mapped_column(JSONB)  #: a `PromptPart`
     classifier: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     pool_digest: Mapped[str | None] = mapped_column(String(64))  #: null where no prompt finds examples for an input

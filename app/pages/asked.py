@@ -1,43 +1,38 @@
-"""What a selection was asked for: its task, its preset, and the options that differ from the preset.
-
-Another release may have stored the spec. So it is shown as it is stored, and is not validated.
-"""
+"""What a selection was asked for: its task, its preset, and the options that differ from the preset."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from app.lifecycle.spec import StoredSpec
 from lens_engine.presets import PRESETS
 from lens_engine.task.wording import show_count
 from lens_engine.views.table import Table
 
 
-def list_asked(spec: Mapping[str, Any]) -> dict[str, str]:
-    """The parts of a stored spec by name, and each option by its path."""
+def list_asked(spec: StoredSpec) -> dict[str, str]:
+    """The parts of a spec by name, and each option by its path."""
     changed = list_changes(spec)
     return {
-        "model": spec["model"],
-        "preset": spec["preset"] + (f", with {show_count(len(changed), 'option')} changed" if changed else ""),
-        **_list_texts("template", spec["template"]),
-        **(_list_texts("instruction", spec["instruction"]) if spec.get("instruction") else {}),
-        "label words": ", ".join(f"{label}: {word}" for label, word in spec["verbalizer"]),
+        "model": spec.model,
+        "preset": spec.preset + (f", with {show_count(len(changed), 'option')} changed" if changed else ""),
+        **_list_texts("template", spec.template),
+        **(_list_texts("instruction", spec.instruction) if spec.instruction else {}),
+        "label words": ", ".join(f"{label}: {word}" for label, word in spec.verbalizer),
         **changed,
     }
 
 
-def list_changes(spec: Mapping[str, Any]) -> dict[str, str]:
+def list_changes(spec: StoredSpec) -> dict[str, str]:
     """The options that differ from the preset, by their paths."""
-    preset = PRESETS.get(spec["preset"])
-    if preset is None:  # of another release
-        return {}
-    usual = dict(_walk(preset.model_dump(mode="json")))
+    usual = dict(_walk(PRESETS[spec.preset].model_dump(mode="json")))
     return {
         path: "none" if value is None else str(value)
-        for path, value in _walk(spec.get("config", {}))
-        if value != usual.get(path, value)
+        for path, value in _walk(spec.config.model_dump(mode="json"))
+        if value != usual[path]
     }
 
 
-def tabulate_asked(spec: Mapping[str, Any]) -> Table:
+def tabulate_asked(spec: StoredSpec) -> Table:
     """What was asked for, as a table."""
     return Table("What was asked", ("", "value"), tuple(list_asked(spec).items()), words=("", "value"))
 

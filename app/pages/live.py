@@ -9,7 +9,8 @@ from markupsafe import Markup
 
 from app.jobs.presentation import present_progress
 from app.jobs.queue_place import MOST_COUNTED
-from app.jobs.schemas import QueueOut
+from app.jobs.schemas import ProgressOut, QueueOut
+from app.lifecycle.spec import StoredSpec
 from app.lifecycle.states import Status
 from app.models import Event, Job
 from lens_engine.report.charts import Step, draw_curve
@@ -50,7 +51,7 @@ class Run:
 
     sentence: str
     is_trouble: bool  #: the sentence names something that may need a person
-    progress: Mapping[str, Any] | None
+    progress: ProgressOut | None
     phases: tuple[tuple[str, str], ...]  #: name and state: done, now or to come
     rounds: tuple[str, ...]  #: survivors of each round of filtering
     curve: Markup | None
@@ -58,8 +59,7 @@ class Run:
 
     @property
     def percent(self) -> int:
-        done, total = (self.progress or {}).get("pairs_done", 0), (self.progress or {}).get("pairs_total") or 1
-        return int(100 * done / total)
+        return 0 if self.progress is None else int(100 * self.progress.pairs_done / (self.progress.pairs_total or 1))
 
 
 def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> Run:
@@ -68,15 +68,15 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> R
     Args:
         events: of the job, oldest first.
     """
-    steps = _list_steps(events)
+    steps, progress = _list_steps(events), present_progress(job)
     sentence, is_trouble = _say_status(job, place, _goes_on(job, steps))
     return Run(
         sentence=sentence,
         is_trouble=is_trouble,
-        progress=present_progress(job),
-        phases=tuple(_list_phases(job)),
+        progress=progress,
+        phases=tuple(_list_phases(job, progress)),
         rounds=tuple(_list_rounds(steps)),
-        curve=_draw_search(job, steps),
+        curve=_draw_search(progress, steps),
         notes=tuple(_list_notes(events))[::-1],
     )
 
@@ -141,26 +141,19 @@ def _say_place(position: int, owners: int) -> str:
     return own + (f"; {show_count(others, 'other owner')} and you take turns" if others > 0 else "")
 
 
-def _list_phases(job: Job) -> Iterator[tuple[str, str]]:
-    progress, is_lens = job.progress or {}, job.spec.get("config", {}).get("method", "lens") == "lens"
-    usual = _PHASES if is_lens else _OF_EVERY_METHOD
+def _list_phases(job: Job, progress: ProgressOut | None) -> Iterator[tuple[str, str]]:
+    spec = StoredSpec.model_validate(job.spec)
+    usual = _PHASES if spec.config.method == "lens" else _OF_EVERY_METHOD
     phases = {
-        one.value: name
-        for one, name in _PHASES.items()
-        if (_has_choice(job.spec) if one is Phase.WORDING else one in usual)
+        one.value: name for one, name in _PHASES.items() if (spec.has_choice if one is Phase.WORDING else one in usual)
     }
-    phase, order = progress.get("phase"), list(phases)
-    reached = order.index(phase) if phase in order else -1
+    order = list(phases)
+    reached = order.index(progress.phase) if progress is not None and progress.phase in order else -1
     for place, name in enumerate(phases.values()):
-        if place == reached and job.status != Status.SUCCEEDED:
-            yield f"{name}, step {progress.get('step')} of {progress.get('steps')}", "now"
+        if progress is not None and place == reached and job.status != Status.SUCCEEDED:
+            yield f"{name}, step {progress.step} of {progress.steps}", "now"
         else:
             yield name, "done" if place < reached or job.status == Status.SUCCEEDED else "to come"
-
-
-def _has_choice(spec: Mapping[str, Any]) -> bool:
-    """Whether the run begins with a choice among several templates or instructions."""
-    return any(isinstance(spec.get(name), list) for name in ("template", "instruction"))
 
 
 def _list_rounds(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -169,10 +162,10 @@ def _list_rounds(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"Round {number}: {show_count(survivors, 'candidate')} left"
 
 
-def _draw_search(job: Job, steps: Sequence[Mapping[str, Any]]) -> Markup | None:
+def _draw_search(progress: ProgressOut | None, steps: Sequence[Mapping[str, Any]]) -> Markup | None:
     """The best accuracies so far, over all attempts that went on from each other."""
     best, rival = (list(_climb(steps, name)) for name in ("best_validation_accuracy", "best_random_accuracy"))
-    planned = (job.progress or {}).get("pairs_total")
+    planned = None if progress is None else progress.pairs_total
     return draw_curve(best, rival, planned=planned) if best or rival else None
 
 

@@ -9,6 +9,7 @@ from app.datasets.repository import load_texts
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
 from app.errors import BadRequest, NoResult, NotFinished, NotFound
 from app.ids import NAME, is_id
+from app.lifecycle.spec import StoredSpec
 from app.models import Job
 from app.pages.asked import list_asked
 from app.pages.creation import FieldsDep, read_field
@@ -40,7 +41,7 @@ _MOST_NAMES = 200
 
 
 def describe_result(services: Services, job: Job) -> dict[str, Any]:
-    """What the page of a selection shows of its result; `view` is None without one that this release reads."""
+    """What the page of a selection shows of its result; `view` is None without one."""
     with services.database.session_scope() as session:
         names = [one.name for one in list_names(session, job.owner_id, None, _MOST_NAMES)]
     return {"view": _find_view(services, job), "names": names, "formats": FORMATS}
@@ -137,7 +138,7 @@ def compare(
 
 def _list_facts(job: Job, view: ResultView | None) -> dict[str, str]:
     """What two selections may differ in."""
-    facts = {"name": job.name or job.id, **list_asked(job.spec)}
+    facts = {"name": job.name or job.id, **list_asked(StoredSpec.model_validate(job.spec))}
     if view is None:
         return facts | {"result": f"none: it is {job.status}"}
     result = view.result

@@ -11,6 +11,7 @@ from app.jobs import repository, service
 from app.jobs.enqueueing import enqueueing
 from app.jobs.listing import list_page
 from app.jobs.polls import JobState
+from app.lifecycle.spec import StoredSpec
 from app.lifecycle.states import TERMINAL, Status
 from app.pages.asked import tabulate_asked
 from app.pages.live import describe_run
@@ -85,7 +86,7 @@ def _queue_again(action: Action, services: Services, session: Session, owner: st
         job = service.retry(services, session, owner, "selection", selection_id)
     else:
         job, has_changed = service.resume(services, session, owner, "selection", selection_id)
-    return JobId(job.id, job.attempt + 1, job.spec.get("model")) if has_changed else None
+    return JobId(job.id, job.attempt + 1, job.model) if has_changed else None
 
 
 def _describe(services: Services, owner: str, selection_id: str) -> dict[str, Any]:
@@ -93,4 +94,5 @@ def _describe(services: Services, owner: str, selection_id: str) -> dict[str, An
         job = service.get(session, owner, "selection", selection_id)
         place = service.find_place(services, session, JobState.of(job))
         events = repository.list_newest_events(session, selection_id, _MOST_EVENTS)
-    return {"job": job, "run": describe_run(job, place, events), "asked": tabulate_asked(job.spec)}
+        asked = tabulate_asked(StoredSpec.model_validate(job.spec))
+    return {"job": job, "run": describe_run(job, place, events), "asked": asked}

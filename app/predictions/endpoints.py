@@ -20,6 +20,7 @@ from app.predictions.order import PredictionOrder
 from app.predictions.outputs import OUTPUT_PLACE
 from app.predictions.presentation import present
 from app.predictions.schemas import PredictionOut, PredictionPage, PredictionSummary
+from app.predictions.stored import PredictionPart
 from app.prompts.asking import NameDep
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, is_known, make_etag
 from app.web.openapi import not_modified, refusals
@@ -106,19 +107,20 @@ def get_output(
         job = service.get(session, owner, "prediction", job_id)
         if job.status != Status.SUCCEEDED:
             raise service.explain_absence(services, job, "output")
-        spec, dataset_id = job.spec, job.dataset_id
+        stored, dataset_id = job.spec, job.dataset_id
         etag = make_etag("output", job.id, str(job.attempt), format)
     if is_known(if_none_match, etag):
         return answer_unchanged(etag, REVALIDATED)
+    spec = PredictionPart.model_validate(stored)
     table = PredictedTable(
-        tuple(one["label"] for one in spec["classifier"]["task"]["label_words"]),
-        tuple(spec["columns"]),
+        spec.classifier.task.labels,
+        spec.columns,
         lambda: read_answered(services.database, dataset_id, job_id),
-        spec.get("text_place"),
-        spec["delimiter"],
-        has_mark=spec["has_mark"],
+        spec.text_place,
+        spec.delimiter,
+        has_mark=spec.has_mark,
         spool_dir=services.settings.spool_dir,
-        answer_above=spec.get("answer_above"),
+        answer_above=spec.answer_above,
     )
     pieces = write_table(table, format)
     first = next(pieces)  # so that an error of the first page, or of a whole Parquet file, is an answer of its own

@@ -72,7 +72,6 @@ class PredictionOrder:
         )
         return ValidJob(
             spec.model_dump(mode="json"),
-            spec.VERSION,
             texts,
             name=name,
             source=source,
@@ -95,7 +94,7 @@ class PredictionOrder:
         whose = {"selection_id": version.selection_id, "prompt_name": version.name, "version": version.version}
         if not is_prompt:
             return _Found(named.get_classifier()), whose
-        return _find_prompt(named.answers, wanted, (named.content.classifier or {}).get("input")), whose
+        return _find_prompt(named.answers, wanted, named.find_input()), whose
 
     def present(self, session: Session, job: Job) -> dict[str, Any]:
         return present(session, job, None).model_dump(mode="json")
@@ -108,15 +107,14 @@ class _Found(NamedTuple):
     use: Use | None = None  #: of a prompt
 
 
-def _find_prompt(answers: Answers, wanted: PredictionRequest, usual: Any) -> _Found:
+def _find_prompt(answers: Answers, wanted: PredictionRequest, usual: InputFormat | None) -> _Found:
     """The prompt that is wanted, as a classifier.
 
     Args:
-        usual: how the file of the selection was written, as it is stored; None if that is not known.
+        usual: how the file of the selection was written; None if that is not known.
     """
     asked = answers.make_classifier(wanted.use, is_fixed=wanted.fixed)
-    known = None if usual is None else InputFormat.model_validate(usual)
-    return _Found(asked.classifier.model_copy(update={"input": known}), asked.use)
+    return _Found(asked.classifier.model_copy(update={"input": usual}), asked.use)
 
 
 def _read_request(body: RawSubmission) -> PredictionRequest:

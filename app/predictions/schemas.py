@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from app.evaluations.schemas import SourceOut
 from app.intake.parts import Name
-from app.jobs.schemas import AsStored, JobOut, JobSummary, Outgoing
+from app.jobs.schemas import JobOut, JobSummary, Outgoing
 from app.web.validation import Incoming
 from lens_engine.config import Use
 from lens_engine.retrieval.form import PromptForm
@@ -72,7 +72,7 @@ class PredictionView(Outgoing):
 
     prompts: Literal["support_examples", "classifier"] = Field(description="What is asked.")
     use: Use | None = Field(description="Use of the support examples; null for a classifier.")
-    prompt_form: AsStored[PromptForm | None] = Field(
+    prompt_form: PromptForm | None = Field(
         description="How the prompt finds the demonstrations of an input; null for a classifier."
     )
     model: str | None = Field(description="Name of the model; null for a bag of words.")

@@ -1,14 +1,15 @@
 """A prediction in the database: what its worker reads, and that it has ended. No HTTP."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.lifecycle.pools import delete_pool, join_pool
-from app.lifecycle.spec import JobSpec
+from app.lifecycle.spec import JobSpec, StoredPart
 from app.models import Dataset, Job
+from app.selections.stored import ClassifierPart
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.types import StopReason
@@ -16,8 +17,6 @@ from lens_engine.types import StopReason
 
 class PredictionSpec(JobSpec):
     """The classifier, or the prompt as a classifier, that is asked, and how its output is written."""
-
-    VERSION: ClassVar[int] = 2  # a release with specs of version 1 alone knows no prediction
 
     model: str | None  #: name of the model that is asked; None for a bag of words
     classifier: Classifier  #: without the rows of its pool, which are stored beside the job
@@ -27,6 +26,19 @@ class PredictionSpec(JobSpec):
     delimiter: str | None
     has_mark: bool  #: whether CSV begins with a byte order mark
     answer_above: float | None = None  #: least probability of a label that is given
+
+
+class PredictionPart(StoredPart):
+    """A `PredictionSpec` without the prompts and coefficients of the classifier."""
+
+    model: str | None
+    classifier: ClassifierPart
+    use: Use | None
+    columns: tuple[str, ...]
+    text_place: int | None
+    delimiter: str | None
+    has_mark: bool
+    answer_above: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +54,11 @@ def load_prediction(session: Session, job_id: str) -> PredictionWork:
     """
     Raises:
         NoResultFound: the prediction was deleted.
-        SpecOfNewerRelease, SpecRefused: see `JobSpec.read`.
+        SpecUnreadable: see `JobSpec.read`.
     """
-    query = select(Job.spec, Job.spec_version, Dataset.id, Dataset.num_rows).join(Dataset, Dataset.id == Job.dataset_id)
-    stored, version, dataset_id, num_rows = session.execute(query.where(Job.id == job_id)).one()
-    spec = PredictionSpec.read(stored, version)
+    query = select(Job.spec, Dataset.id, Dataset.num_rows).join(Dataset, Dataset.id == Job.dataset_id)
+    stored, dataset_id, num_rows = session.execute(query.where(Job.id == job_id)).one()
+    spec = PredictionSpec.read(stored)
     whole = spec.model_copy(update={"classifier": join_pool(session, job_id, spec.classifier)})
     return PredictionWork(whole, dataset_id, num_rows)
 

@@ -39,9 +39,8 @@ class Known:
     @classmethod
     def of(cls, found: NamedAnswers, pool: Pool) -> "Known":
         result = found.answers.result
-        labels = tuple(one["label"] for one in result["task"]["label_words"])
-        examples = [one for answer in result["support_examples"] for one in answer["examples"]]
-        return cls(found.version.name, labels, pool, {one["row"]: (one["text"], one["label"]) for one in examples})
+        examples = [one for answer in result.support_examples for one in answer.examples]
+        return cls(found.version.name, result.task.labels, pool, {one.row: (one.text, one.label) for one in examples})
 
     @property
     def by_text(self) -> dict[str, _Labelled]:

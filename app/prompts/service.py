@@ -24,10 +24,11 @@ from app.prompts.condition import Condition
 from app.prompts.pools import Changes, VersionedPool
 from app.prompts.schemas import PromptBody, PromptSummary
 from app.selections import service as selection_service
-from app.selections.answers import READ_BY_PRODUCTION, Answers, read_accuracy, read_quality
-from app.selections.prompts_of_inputs import read_form
+from app.selections.answers import Answers
+from app.selections.stored import ClassifierPart, PromptPart
 from app.services import Services
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.input_format import InputFormat
 
 _Found = TypeVar("_Found")
 
@@ -127,12 +128,13 @@ class Change:
         report = selection_service.get_report(self.services, session, self.owner_id, selection_id)
         stored = jobs.find_classifier(session, selection_id)
         classifier = None if stored is None else stored.classifier
-        result = {name: report.result.get(name) for name in READ_BY_PRODUCTION}
+        part = PromptPart.model_validate(report.result)
+        result = part.model_dump(mode="json")
         num_rows = count_rows(session, selection.dataset_id)
         pool = pools.copy_pool(session, self.owner_id, self.name, selection_id, num_rows)
         digest = _digest(result, classifier, pool and pool.digest)
         content = PromptContent(digest=digest, result=result, classifier=classifier, pool_digest=pool and pool.digest)
-        summary = _summarise(report.result, classifier, pool and pool.num_rows)
+        summary = _summarise(part, classifier, pool and pool.num_rows)
         return Said(selection_id, summary, content)
 
 
@@ -172,6 +174,11 @@ class NamedAnswers:
             raise NoClassifier("the selection of this version made no classifier; promote one that has a classifier")
         return Classifier.model_validate(self.content.classifier)
 
+    def find_input(self) -> InputFormat | None:
+        """How the file of the selection was written; None if that is not known."""
+        stored = self.content.classifier
+        return None if stored is None else ClassifierPart.model_validate(stored).input
+
 
 def read(services: Services, session: Session, owner_id: str, name: str) -> NamedAnswers:
     """Return what the current version of a name says.
@@ -181,9 +188,8 @@ def read(services: Services, session: Session, owner_id: str, name: str) -> Name
     """
     version, content = _found(repository.read_current(session, owner_id, name))
     pool = pools.find_pool(services, content, version)
-    model, path = version.summary.get("model"), f"/prompts/{name}"
-    source = None if pool is None else pool.source
-    answers = Answers(version.selection_id or "", path, content.result, model, source)
+    part, path = PromptPart.model_validate(content.result), f"/prompts/{name}"
+    answers = Answers(version.selection_id or "", path, part, None if pool is None else pool.source)
     return NamedAnswers(version, content, answers, pool)
 
 
@@ -216,19 +222,17 @@ def _digest(result: Mapping[str, Any], classifier: Mapping[str, Any] | None, poo
     return hashlib.sha256(json.dumps([result, classifier, pool], sort_keys=True).encode()).hexdigest()
 
 
-def _summarise(
-    result: Mapping[str, Any], classifier: Mapping[str, Any] | None, pool_rows: int | None
-) -> dict[str, Any]:
-    answer = (result.get("support_examples") or [{}])[0]
-    head, test = (None, None) if classifier is None else (classifier["head"]["kind"], classifier["test"])
-    tested = test or read_quality(answer, answer.get("use", "prompt")) or {}
+def _summarise(result: PromptPart, classifier: Mapping[str, Any] | None, pool_rows: int | None) -> dict[str, Any]:
+    answer, made = result.answer_for(None), None if classifier is None else ClassifierPart.model_validate(classifier)
+    test = None if made is None else made.test
+    tested = test or answer.test
     return PromptSummary(
-        model=(result.get("provenance") or {}).get("model"),
-        accuracy=read_accuracy(answer, answer.get("use", "prompt")),
-        recommended=answer.get("recommended"),
-        form=read_form(answer).name,
+        model=result.provenance.model,
+        accuracy=None if answer.test is None else answer.test.accuracy,
+        recommended=answer.recommended,
+        form=answer.form.name,
         pool_rows=pool_rows,
-        head=head,
-        classifier_accuracy=None if test is None else test["accuracy"],
-        largest_class=tested.get("largest_class"),
+        head=None if made is None else made.head.kind,
+        classifier_accuracy=None if test is None else test.accuracy,
+        largest_class=None if tested is None else tested.largest_class,
     ).model_dump()

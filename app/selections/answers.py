@@ -1,40 +1,29 @@
-"""What production reads of a finished run, of the selection itself or of the copy that a name keeps.
+"""What production reads of a finished run, of the selection itself or of the copy that a name keeps."""
 
-Another release may have stored it. So it is shown as it is stored, and is not validated.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-
-from pydantic import ValidationError
 
 from app.errors import NoClassifier, NoResult
 from app.selections.exporting import Export
 from app.selections.indexes import Indexes, PoolSource
-from app.selections.prompts_of_inputs import ShownExample, find_renderer, list_shown, read_form
 from app.selections.rendering import RenderBody, Rendered, RenderedPrompt
 from app.selections.schemas import Advice, BestOut, Demonstration, ShownDemonstration, SupportExamplesOut
+from app.selections.stored import PromptPart
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
+from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
-from lens_engine.errors import InvalidConfig
 from lens_engine.exports import Source
-from lens_engine.result import Provenance, SupportExamples
+from lens_engine.result import SupportExamples
 from lens_engine.result.of_prompt import PromptOfAnswer
+from lens_engine.result.rendering import find_renderer
 from lens_engine.retrieval.form import PromptForm
-from lens_engine.retrieval.pool import Pool
+from lens_engine.retrieval.pool import Found, Pool
 from lens_engine.retrieval.prompts import RenderedPrompt as PromptOfInput
-from lens_engine.task.record import TaskRecord
+from lens_engine.types import Example
 
-READ_BY_PRODUCTION = (
-    *("task", "support_examples", "partial", "verdict"),
-    *("provenance", "most_tokens", "opening_tokens"),  # what asks the prompt
-)
-"""The fields of a result that are read here."""
-
-OTHER_RELEASE = "another release of the service stored this result; submit a new selection"
-_OF_ANSWER = ("use", "method", "examples", "label_biases", "judged")
+CHANGED = "the selection was changed or deleted meanwhile; look at it, and repeat the request"
 
 
 class AskedPrompt(NamedTuple):
@@ -44,24 +33,31 @@ class AskedPrompt(NamedTuple):
     use: Use
 
 
+class ShownExample(NamedTuple):
+    """A demonstration, and how much it is like the input; None for one that every prompt shows."""
+
+    example: Example
+    similarity: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Answers:
     """The support examples of a result, and the prompts for new inputs."""
 
     selection_id: str
     path: str  #: of the resource that the client reads
-    result: Mapping[str, Any]
-    model: str | None  #: language model for which the support examples were found
+    result: PromptPart
     pool: PoolSource | None = None  #: None where no prompt finds examples for an input
     is_running: bool = False  #: whether it is the best so far of a selection that has not ended
 
     async def fetch_pool(self, indexes: Indexes, use: Use | None) -> Pool | None:
-        """The pool in which the prompt for a use finds examples; None for a fixed form."""
-        if not read_form(self._pick(use)).nearest:
-            return None
-        if self.pool is None:
-            raise NoResult(OTHER_RELEASE)
-        return await indexes.find(self.pool)
+        """The pool in which the prompt for a use finds examples; None for a fixed form.
+
+        Raises:
+            NoResult: the selection was changed meanwhile.
+        """
+        source = self._find_pool(self.result.answer_for(use))
+        return None if source is None else await indexes.find(source)
 
     def show(self, use: Use | None, text: str | None = None, pool: Pool | None = None) -> SupportExamplesOut:
         """The support examples for a use; None for the use that was asked for.
@@ -69,41 +65,44 @@ class Answers:
         Args:
             text: input whose demonstrations are shown as well.
             pool: of `fetch_pool`, for an input.
+
+        Raises:
+            NoResult: as `fetch_pool`.
         """
-        answer = self._pick(use)
-        shown = {name: answer.get(name) for name in _OF_ANSWER}
-        prompt, demonstrations = answer.get("prompt"), None
+        answer = self.result.answer_for(use)
+        prompt, demonstrations = answer.prompt, None
         if text is not None:
-            (beginning,) = find_renderer(self._read_task().task(), answer, pool).begin([text])
+            (beginning,) = find_renderer(self.result.task, answer, pool).begin([text])
             prompt = "".join(beginning.segments)
-            found = list_shown(answer, beginning.found)
+            found = _list_shown(answer, beginning.found)
             demonstrations = [ShownDemonstration(**_describe(one), text=one.example.text) for one in found]
         return SupportExamplesOut(
-            **shown,
             **dict(self._advise(answer)),
             **self._about_form(answer),
+            selection_id=self.selection_id,
+            partial=self.result.partial,
+            running=self.is_running,
+            task=self.result.task,
+            use=answer.use,
+            method=answer.method,
+            examples=answer.examples,
             prompt=prompt,
             demonstrations=demonstrations,
-            selection_id=self.selection_id,
-            partial=self.result.get("partial"),
-            running=self.is_running,
-            task=self.result.get("task"),
-            accuracy_without_biases=read_accuracy(answer, "prompt"),
-            accuracy_with_biases=read_accuracy(answer, "probabilities"),
+            label_biases=answer.label_biases,
+            judged=answer.judged,
+            accuracy_without_biases=_accuracy(answer.without_biases),
+            accuracy_with_biases=_accuracy(answer.with_biases),
         )
 
     def prepare_export(self, use: Use | None) -> "Export":
         """The support examples, ready to be written in any format.
 
         Raises:
-            NoResult: another release stored the result in a form that this one cannot export.
+            NoResult: as `fetch_pool`.
         """
-        try:
-            answer = SupportExamples.model_validate(self._pick(use))
-        except ValidationError as error:
-            raise NoResult(OTHER_RELEASE) from error
-        pool = self.pool if answer.form.nearest else None
-        return Export(Source.of_answer(self._read_task(), answer, self.model), pool)
+        answer = self.result.answer_for(use)
+        source = Source.of_answer(self.result.task, answer, self.result.provenance.model)
+        return Export(source, self._find_pool(answer))
 
     def make_classifier(self, use: Use | None, *, is_fixed: bool = False) -> AskedPrompt:
         """The prompt for a use as a classifier, of any form.
@@ -112,20 +111,14 @@ class Answers:
             is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
 
         Raises:
-            NoResult: another release stored the result.
+            NoResult: as `fetch_pool`.
         """
-        record, stored = self._read_task(), self.result
-        try:
-            best = SupportExamples.model_validate(self._pick(use))
-            answer = best.plain if is_fixed else best
-            origin = Provenance.model_validate(stored.get("provenance"))
-            pool = self.pool.load() if answer.form.nearest and self.pool is not None else None
-            prompt = PromptOfAnswer(
-                record, answer, origin, pool, stored.get("most_tokens"), stored.get("opening_tokens") or 0
-            )
-            return AskedPrompt(prompt.classifier(), answer.use)
-        except (ValidationError, InvalidConfig) as error:
-            raise NoResult(OTHER_RELEASE) from error
+        result, best = self.result, self.result.answer_for(use)
+        answer = best.plain if is_fixed else best
+        source = self._find_pool(answer)
+        pool = None if source is None else source.load()
+        prompt = PromptOfAnswer(result.task, answer, result.provenance, pool, result.most_tokens, result.opening_tokens)
+        return AskedPrompt(prompt.classifier(), answer.use)
 
     def render(self, body: RenderBody, classifier: Classifier | None, pool: Pool | None = None) -> Rendered:
         """The prompts for each input: of the support examples, or of this classifier.
@@ -135,22 +128,23 @@ class Answers:
 
         Raises:
             NoClassifier: the classifier reads no label probabilities, so its prompts alone classify nothing.
-            NoResult: another release stored the result without its task.
+            NoResult: as `fetch_pool`.
         """
         inputs = body.inputs if body.inputs is not None else [body.input or ""]
         if classifier is not None:
             return self._render_classifier(classifier, inputs)
-        record, answer = self._read_task(), self._pick(body.use)
-        rendered = find_renderer(record.task(), answer, pool).render(inputs)
+        answer = self.result.answer_for(body.use)
+        rendered = find_renderer(self.result.task, answer, pool).render(inputs)
         return Rendered(
             **dict(self._advise(answer)),
             **self._about_form(answer),
-            **self._about(record),
+            **self._about,
             running=self.is_running,
-            label_biases=answer["label_biases"],
-            prompts=[_present(number, one, list_shown(answer, one.found)) for number, one in enumerate(rendered)],
-            accuracy=read_accuracy(answer, answer["use"]),
-            judged=answer.get("judged"),
+            label_words=self.result.task.label_words,
+            label_biases=answer.label_biases,
+            prompts=[_present(number, one, _list_shown(answer, one.found)) for number, one in enumerate(rendered)],
+            accuracy=_accuracy(answer.test),
+            judged=answer.judged,
         )
 
     def _render_classifier(self, classifier: Classifier, inputs: Sequence[str]) -> Rendered:
@@ -158,65 +152,60 @@ class Answers:
         rendered = [renderer.render(inputs) for renderer in classifier.list_renderers()]  # [prompts][inputs]
         return Rendered(
             **dict(self._advise_classifier(classifier)),
-            **self._about(classifier.task),
+            **self._about,
             running=False,
             form=PromptForm(),
             pool_rows=None,
+            label_words=classifier.task.label_words,
             label_biases=(),
             prompts=[
                 _present(number, one, ())
                 for number, of_input in enumerate(zip(*rendered, strict=True))
                 for one in of_input
             ],
-            accuracy=None if classifier.test is None else classifier.test.accuracy,
+            accuracy=_accuracy(classifier.test),
             judged=None,
         )
 
-    def _about(self, record: TaskRecord) -> dict[str, Any]:
-        return {
-            "selection_id": self.selection_id,
-            "partial": bool(self.result.get("partial")),
-            "label_words": record.label_words,
-        }
+    @property
+    def _about(self) -> dict[str, Any]:
+        return {"selection_id": self.selection_id, "partial": self.result.partial}
 
-    def _about_form(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        form = read_form(answer)
-        return {"form": form, "pool_rows": self.pool.num_rows if form.nearest and self.pool is not None else None}
+    def _about_form(self, answer: SupportExamples) -> dict[str, Any]:
+        source = self._find_pool(answer)
+        return {"form": answer.form, "pool_rows": None if source is None else source.num_rows}
 
-    def _read_task(self) -> TaskRecord:
-        try:
-            return TaskRecord.model_validate(self.result.get("task"))
-        except ValidationError as error:
-            raise NoResult(OTHER_RELEASE) from error
+    def _find_pool(self, answer: SupportExamples) -> PoolSource | None:
+        if not answer.form.nearest:
+            return None
+        if self.pool is None:
+            raise NoResult(CHANGED)
+        return self.pool
 
-    def _pick(self, use: Use | None) -> dict[str, Any]:
-        """The stored support examples for a use; the first are those of the use that was asked for."""
-        answers: list[dict[str, Any]] = self.result.get("support_examples") or [{}]  # of another release
-        return next((one for one in answers if use in (None, one.get("use"))), answers[0])
-
-    def _advise(self, answer: dict[str, Any]) -> Advice:
+    def _advise(self, answer: SupportExamples) -> Advice:
         """Whether support examples are recommended. `best` names a classifier if they are not."""
-        best = answer.get("best")
-        if best is not None:
-            figure, path = best["test"] or {}, None if answer["recommended"] else f"{self.path}/classifier"
-            best = BestOut(name=best["name"], accuracy=figure.get("accuracy"), n=figure.get("n"), path=path)
-        return Advice(recommended=answer.get("recommended"), best=best, reason=answer.get("reason"))
+        path = None if answer.recommended else f"{self.path}/classifier"
+        best = None if answer.best is None else _present_best(answer.best.name, answer.best.test, path)
+        return Advice(recommended=answer.recommended, best=best, reason=answer.reason)
 
     def _advise_classifier(self, classifier: Classifier) -> Advice:
         """The advice on the prompts of a classifier of label probabilities: it is what the verdict recommends."""
-        accuracy, n = (None, None) if classifier.test is None else (classifier.test.accuracy, classifier.test.n)
-        best = BestOut(name="label_probabilities", accuracy=accuracy, n=n, path=f"{self.path}/classifier")
-        return Advice(recommended=True, best=best, reason=self.result["verdict"]["sentence"])
+        best = _present_best("label_probabilities", classifier.test, f"{self.path}/classifier")
+        return Advice(recommended=True, best=best, reason=self.result.verdict.sentence)
 
 
-def read_accuracy(answer: Mapping[str, Any], use: Use) -> float | None:
-    """Accuracy of stored support examples on the test rows, as this use reads them."""
-    return (read_quality(answer, use) or {}).get("accuracy")
+def _present_best(name: str, test: Quality | None, path: str | None) -> BestOut:
+    return BestOut(name=name, accuracy=_accuracy(test), n=None if test is None else test.n, path=path)
 
 
-def read_quality(answer: Mapping[str, Any], use: Use) -> Mapping[str, Any] | None:
-    """Quality of stored support examples on the test rows, as this use reads them."""
-    return answer.get("without_biases" if use == "prompt" else "with_biases")
+def _accuracy(quality: Quality | None) -> float | None:
+    return None if quality is None else quality.accuracy
+
+
+def _list_shown(answer: SupportExamples, found: Sequence[Found]) -> list[ShownExample]:
+    """The demonstrations of an input, in the order of its prompt: the fixed ones, then those that were found for it."""
+    fixed = (ShownExample(one.example, None) for one in answer.examples)
+    return [*fixed, *(ShownExample(*one) for one in found)]
 
 
 def _present(number: int, rendered: PromptOfInput, shown: Sequence[ShownExample]) -> RenderedPrompt:

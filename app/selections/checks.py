@@ -10,7 +10,7 @@ from app.intake.ceilings import bound_budget, find_prices, list_excesses
 from app.intake.model_names import check_model_name
 from app.intake.order import Labelled, ValidJob
 from app.intake.refusals import as_problem, invalid_inputs
-from app.lifecycle.spec import SPEC_VERSION, StoredSpec
+from app.lifecycle.spec import StoredSpec
 from app.selections.submission_schemas import SelectionSpec
 from app.settings import Settings
 from lens_engine.config import PresetName, SelectionConfig
@@ -64,9 +64,7 @@ class CheckedSpec:
         words = (f"{one} in `verbalizer`" for one in warn_of_silent(wordings.task.verbalizer))
         told = (*self.task.list_defaults(wordings.task), *words, *self.warnings)
         defaults = (f"spec: {default}" for default in told)
-        return ValidJob(
-            stored.model_dump(mode="json"), SPEC_VERSION, dataset, test, self.name, warnings=(*defaults, *split.notes)
-        )
+        return ValidJob(stored.model_dump(mode="json"), dataset, test, self.name, warnings=(*defaults, *split.notes))
 
 
 def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:

@@ -16,9 +16,10 @@ from app.lifecycle.pools import unpack_pool
 from app.lifecycle.states import TERMINAL, Status
 from app.models import Job, Report, StoredCheckpoint, StoredPool
 from app.selections import service
-from app.selections.answers import Answers
+from app.selections.answers import CHANGED, Answers
 from app.selections.indexes import Indexes, PoolSource
 from app.selections.rendering import RenderBody, Rendered
+from app.selections.stored import PromptPart
 from app.services import Services
 from app.web.etag import REVALIDATED
 from lens_engine.classifier.classifier import Classifier
@@ -80,9 +81,8 @@ class Reader:
             result = saved[0]
         else:
             raise self._explain_absence(session)
-        model = (result.get("provenance") or {}).get("model")
-        path = f"/selections/{self.selection_id}"
-        return Answers(self.selection_id, path, result, model, self._find_pool(session), is_running=report is None)
+        part, path = PromptPart.model_validate(result), f"/selections/{self.selection_id}"
+        return Answers(self.selection_id, path, part, self._find_pool(session), is_running=report is None)
 
     async def render(self, indexes: Indexes, body: RenderBody) -> Rendered:
         """The prompts for the inputs of a body.
@@ -122,7 +122,7 @@ class Reader:
             own = select(StoredPool.data).where(StoredPool.job_id == self.selection_id)
             data = session.scalar(own)
         if data is None:
-            raise NoResult("the selection was changed or deleted meanwhile; look at it, and repeat the request")
+            raise NoResult(CHANGED)
         return unpack_pool(data)
 
     def _explain_absence(self, session: Session) -> NotFinished | NoResult:

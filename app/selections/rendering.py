@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from app.jobs.schemas import AsStored, Outgoing
+from app.jobs.schemas import Outgoing
 from app.selections.schemas import Advice, Demonstration
 from app.web.validation import Incoming
 from lens_engine.classifier.quality import Accuracy
@@ -75,7 +75,7 @@ class Rendered(Advice):
     running: bool = Field(
         description="True if the selection has not ended: the next answer may be another. `judged` says how good it is."
     )
-    form: AsStored[PromptForm] = Field(
+    form: PromptForm = Field(
         description="How the demonstrations of an input are found; fixed for the prompts of a classifier."
     )
     pool_rows: int | None = Field(
@@ -95,7 +95,7 @@ class Rendered(Advice):
         description="Accuracy on the test rows of the prompt for this use, or of the classifier; null if it was not "
         "tested."
     )
-    judged: AsStored[Accuracy | None] = Field(
+    judged: Accuracy | None = Field(
         description="Accuracy of the prompt for this use on the rows that chose it, which is optimistic; null if it "
         "was not judged, and for the prompts of a classifier."
     )

@@ -1,10 +1,10 @@
 """Wire types of selections."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from app.jobs.schemas import AsStored, JobOut, JobSummary, Outgoing
+from app.jobs.schemas import JobOut, JobSummary, Outgoing
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import PresetName, SelectionConfig, Use
@@ -14,12 +14,12 @@ from lens_engine.task.record import TaskRecord
 
 
 class SpecOut(Outgoing):
-    """The spec with every option resolved, as the release that took the submission stored it."""
+    """The spec with every option resolved."""
 
     template: str | list[str] = Field(
         description="Prompt with one `{text}` followed by one `{label}`; a list if the run chooses among several."
     )
-    verbalizer: dict[str, str] = Field(description="Label word of each label.")
+    verbalizer: Annotated[dict[str, str], BeforeValidator(dict)] = Field(description="Label word of each label.")
     separator: str = Field(description="Text that ends each demonstration.")
     instruction: str | list[str] = Field(
         description="Text that stands once before the demonstrations, empty for none; a list if the run chooses among "
@@ -27,10 +27,7 @@ class SpecOut(Outgoing):
     )
     model: str = Field(description="Name of the model.")
     preset: PresetName = Field(description="Preset to which `options` were applied.")
-    config: SelectionConfig = Field(
-        description="Value of every option: the preset, overridden by `options`. A selection of another release may "
-        "have other options."
-    )
+    config: SelectionConfig = Field(description="Value of every option: the preset, overridden by `options`.")
 
 
 class SelectionSummary(JobSummary):
@@ -46,7 +43,7 @@ class SelectionSummary(JobSummary):
 class SelectionOut(SelectionSummary, JobOut):
     """A selection with its spec."""
 
-    spec: AsStored[SpecOut] = Field(description="The spec with every option resolved.")
+    spec: SpecOut = Field(description="The spec with every option resolved.")
 
 
 class SelectionPage(Outgoing):
@@ -89,7 +86,7 @@ class Advice(Outgoing):
         description="The classifier to use where the prompt is not recommended, or else the prompt; null if nothing "
         "was compared."
     )
-    reason: AsStored[str] = Field(description="How often the prompt and what it was compared with are right.")
+    reason: str = Field(description="How often the prompt and what it was compared with are right.")
 
 
 class SuspiciousLabelOut(SuspiciousLabel):
@@ -131,26 +128,26 @@ class SupportExamplesOut(Advice):
     """The support examples for one use, their prompt, and how good they are."""
 
     selection_id: str = Field(description="Id of the selection.")
-    partial: AsStored[bool] = Field(
+    partial: bool = Field(
         description="True if the run was stopped before its end, or still runs: this is the best found until then."
     )
     running: bool = Field(
         description="True if the selection has not ended: the next answer may be another. `judged` says how good it is."
     )
-    task: AsStored[TaskRecord] = Field(description="Template, label words, separator and instruction.")
-    use: AsStored[Use] = Field(
+    task: TaskRecord = Field(description="Template, label words, separator and instruction.")
+    use: Use = Field(
         description="How the prompt is read. prompt: the likeliest label word is the answer. probabilities: the label "
         "biases are added to the log-probabilities first."
     )
-    method: AsStored[str] = Field(
+    method: str = Field(
         description="Method that chose the examples: random-and-validation or zero-shot where they were better. Or the "
         "kind of `form`."
     )
-    examples: AsStored[tuple[SupportExample, ...]] = Field(description="Support examples, in the order of the prompt.")
-    prompt: AsStored[str] = Field(
+    examples: tuple[SupportExample, ...] = Field(description="Support examples, in the order of the prompt.")
+    prompt: str = Field(
         description="Beginning of the prompt, up to the input, with what was found for `input` if one was given."
     )
-    form: AsStored[PromptForm] = Field(
+    form: PromptForm = Field(
         description="How the demonstrations of an input are found. `examples` are the same for every input."
     )
     pool_rows: int | None = Field(
@@ -159,10 +156,10 @@ class SupportExamplesOut(Advice):
     demonstrations: list[ShownDemonstration] | None = Field(
         description="Demonstrations of `input`, in order; null if none was given."
     )
-    label_biases: AsStored[tuple[LabelBias, ...]] = Field(
+    label_biases: tuple[LabelBias, ...] = Field(
         description="Number to add to the log-probability of each label word (nats), where production reads them."
     )
-    judged: AsStored[Accuracy | None] = Field(
+    judged: Accuracy | None = Field(
         description="Accuracy on the rows that chose the prompt, which is optimistic; null if it was not judged."
     )
     accuracy_without_biases: float | None = Field(description="Accuracy on the test rows, without label biases.")

@@ -1,21 +1,20 @@
 """Decisions about what a selection found. SQL is in the repositories, HTTP in the endpoints."""
 
 from dataclasses import replace
-from typing import Any
 
-from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.datasets.repository import load_texts
-from app.errors import NoClassifier, NoResult
+from app.errors import NoClassifier
 from app.jobs import repository
 from app.jobs import service as jobs
 from app.lifecycle.states import Status
 from app.models import Job, Report
-from app.selections.answers import OTHER_RELEASE
 from app.selections.schemas import SuspiciousLabelOut, SuspiciousLabelsOut
+from app.selections.stored import ClassifierPart, SuspiciousPart
 from app.services import Services
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.input_format import InputFormat
 from lens_engine.result import SelectionResult
 from lens_engine.result.view import ResultView, Texts
 
@@ -52,10 +51,10 @@ def list_suspicious_labels(
         NotFinished, NoResult: as `get_report`.
     """
     report = get_report(services, session, owner_id, selection_id)
-    found = report.result.get("suspicious_labels", [])
+    found = SuspiciousPart.model_validate(report.result).suspicious_labels
     dataset_id = get(session, owner_id, selection_id).dataset_id
-    texts = load_texts(session, dataset_id, [one["row"] for one in found])
-    items = [SuspiciousLabelOut(**one, text=texts[one["row"]]) for one in found]
+    texts = load_texts(session, dataset_id, [one.row for one in found])
+    items = [SuspiciousLabelOut(**dict(one), text=texts[one.row]) for one in found]
     return SuspiciousLabelsOut(selection_id=selection_id, items=items)
 
 
@@ -68,18 +67,14 @@ def get_view(services: Services, owner_id: str, selection_id: str, *, with_wrong
         with_wrong: also with the texts of wrong answers.
 
     Raises:
-        NotFinished: as `get_report`.
-        NoResult: as `get_report`, or another release stored the result.
+        NotFinished, NoResult: as `get_report`.
     """
     with services.database.session_scope() as session:
         report, selection = get_report(services, session, owner_id, selection_id), get(session, owner_id, selection_id)
         stored = repository.find_classifier(session, selection_id)
-        suspicious = [one.get("row") for one in report.result.get("suspicious_labels") or []]
-        texts = load_texts(session, selection.dataset_id, suspicious)
-    try:
-        result = SelectionResult.model_validate(report.result | {"classifier": stored and stored.classifier})
-    except ValidationError as error:
-        raise NoResult(OTHER_RELEASE) from error
+        suspicious = SuspiciousPart.model_validate(report.result).suspicious_labels
+        texts = load_texts(session, selection.dataset_id, [one.row for one in suspicious])
+    result = SelectionResult.model_validate(report.result | {"classifier": stored and stored.classifier})
     view = ResultView(result, Texts(texts), selection.name, _say_origin(selection))
     if not with_wrong:
         return view
@@ -89,8 +84,7 @@ def get_view(services: Services, owner_id: str, selection_id: str, *, with_wrong
 
 
 def _say_origin(selection: Job) -> str:
-    model = selection.spec.get("model")
-    return f"{selection.id}, with {model}, submitted {selection.created_at:%Y-%m-%d %H:%M} UTC"
+    return f"{selection.id}, with {selection.model}, submitted {selection.created_at:%Y-%m-%d %H:%M} UTC"
 
 
 def get_classifier(services: Services, session: Session, owner_id: str, selection_id: str) -> Classifier:
@@ -109,11 +103,10 @@ def get_classifier(services: Services, session: Session, owner_id: str, selectio
     raise NoClassifier(f"the result has no classifier: {_say_why_none(selection)}")
 
 
-def find_input(session: Session, selection_id: str) -> dict[str, Any] | None:
+def find_input(session: Session, selection_id: str) -> InputFormat | None:
     """How the file of a selection was written, as its classifier holds it; None without one."""
     stored = repository.find_classifier(session, selection_id)
-    found: dict[str, Any] | None = None if stored is None else stored.classifier.get("input")
-    return found
+    return None if stored is None else ClassifierPart.model_validate(stored.classifier).input
 
 
 def _say_why_none(selection: Job) -> str:

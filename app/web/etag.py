@@ -21,7 +21,7 @@ REVALIDATED = {"Cache-Control": "private, no-cache"}
 
 
 def make_etag(*parts: str) -> str:
-    """Make a strong ETag of everything that decides about the response. Another release may answer otherwise."""
+    """Make a strong ETag of everything that decides about the response, the version of Lens among it."""
     return f'"{hashlib.sha256(repr((__version__, *parts)).encode()).hexdigest()[:32]}"'
 
 

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 
-from experiments.analyses.example_sets import draw_random_sets, evaluate_sets, support_set
 from experiments.data.tasks import FindDataset
 from experiments.findings.finding import Finding
-from experiments.findings.spreads import mean
 from experiments.laboratory.cells import Bench, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.scales import Scale
 from experiments.table.entries import NUM_RANDOM, Entry
+from experiments.table.example_sets import draw_random_sets, evaluate_sets, support_set
 from experiments.table.figures import Figure, Measured
 from experiments.table.report import report
 from lens_engine.errors import InvalidConfig
@@ -79,5 +79,5 @@ def measure(lab: Laboratory, entry: Entry, cell: SelectionCell, result: Selectio
     is_random = entry.reads == "random"
     sets = draw_random_sets(lab, cell, NUM_RANDOM) if is_random else [support_set(lab, cell, result)]
     found = evaluate_sets(lab, cell, sets, entry.name)
-    calibrated = mean([one.calibrated_accuracy for one in found])
-    return Figure(accuracy=mean([one.accuracy for one in found]), calibrated=calibrated, n=result.test.n)
+    calibrated = fmean(one.calibrated_accuracy for one in found)
+    return Figure(accuracy=fmean(one.accuracy for one in found), calibrated=calibrated, n=result.test.n)

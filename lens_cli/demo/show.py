@@ -21,7 +21,7 @@ from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_sta
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_cli.views.result import show_result
-from lens_client import ClientError, LensClient, Problem
+from lens_client import LensClient, LensError, Problem
 from lens_client.models import Selection
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL, mention_first_load, resolve_model
@@ -141,7 +141,7 @@ def refusing_problems(stack: Stack) -> Iterator[None]:
     except Problem as problem:
         details = tuple(f"{one.get('pointer', '')}: {one.get('detail', '')}" for one in problem.errors)
         raise Refusal(str(problem), details=details) from problem
-    except ClientError as error:
+    except LensError as error:
         stack.look_after()
         raise Refusal(str(error)) from error
 

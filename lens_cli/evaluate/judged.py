@@ -60,7 +60,7 @@ class Judged:
         if self.result is None:
             return JudgedRows(rows)
         made_of, answers, digest = self.result.provenance, self.result.test_answers, digest_examples(rows)
-        if answers is None or not answers.rows or digest != (made_of.test_sha256 or made_of.dataset_sha256):
+        if not answers.rows or digest != (made_of.test_sha256 or made_of.dataset_sha256):
             return JudgedRows(rows, notes=(OPTIMISTIC,) if digest == made_of.dataset_sha256 else ())
         tested = set(answers.rows)
         chosen = tuple(one for one in rows if one.row in tested)

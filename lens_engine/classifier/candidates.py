@@ -25,7 +25,7 @@ class Candidate(Record):
     cross_validated: Quality  #: on the fit rows
     suspicious_labels: tuple[SuspiciousLabel, ...] = ()  #: among the rows on which it was cross-validated
     tested: tuple[int, ...] = ()  #: index of the predicted label of each test row
-    tested_probabilities: tuple[float, ...] | None = None  #: of these; None in an earlier checkpoint
+    tested_probabilities: tuple[float, ...] = ()  #: of these
     losses: tuple[float, ...]  #: loss of each fit row (nats), under a head that was fitted without the row's fold
     macro_f1_values: tuple[float, ...] = ()  #: macro-F1 of the same answers as values of the fit rows; see `value_rows`
 

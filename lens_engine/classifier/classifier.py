@@ -124,7 +124,7 @@ class Classifier(Record):
         """Read a file that `save` wrote.
 
         Raises:
-            ClassifierUnreadable: the file is no classifier, or of a newer version; the message names the first fault.
+            ClassifierUnreadable: the file is no classifier of this `schema_version`; the message names the first fault.
             OSError: the file cannot be read.
         """
         try:
@@ -136,7 +136,7 @@ class Classifier(Record):
             where = ".".join(str(part) for part in first["loc"])
             fault = f"{where}: {first['msg']}" if where else first["msg"]
             raise ClassifierUnreadable(
-                f"{path} is not a classifier that this version of Lens can read: {fault}", field="classifier"
+                f"{path} is not a classifier that Lens can read: {fault}", field="classifier"
             ) from error
 
     def cut(self, texts: Sequence[str], scorer: LabelScorer) -> list[str]:

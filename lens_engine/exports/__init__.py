@@ -5,7 +5,7 @@ text  json_file   the prompt that was evaluated, and everything
 jsonl  csv_file   text and label word of each example
 openai_chat  anthropic  gemini   turns of a chat
 langchain  dspy  promptfoo  lm_eval   files of tools
-python  typescript   code that asks an OpenAI-compatible endpoint, for a classifier of label probabilities too
+python       code that asks an OpenAI-compatible endpoint, for a classifier of label probabilities too
 logit_bias   the map of token biases that carries one prompt; it needs the tokenizer of the model
 markdown     for people
 folder  retrieval_code  prompt_module   a folder that renders the prompt of each input, without Lens
@@ -13,9 +13,8 @@ folder  retrieval_code  prompt_module   a folder that renders the prompt of each
 A chat model does not see the prompt that was evaluated, so its accuracy may be another.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
@@ -37,14 +36,10 @@ from lens_engine.exports.promptfoo import PROMPTFOO
 from lens_engine.exports.python import PYTHON
 from lens_engine.exports.python import write_code as write_python
 from lens_engine.exports.text import TEXT
-from lens_engine.exports.typescript import TYPESCRIPT
-from lens_engine.exports.typescript import write_code as write_typescript
 from lens_engine.result import SelectionResult
 
 __all__ = [
-    "CODE_FORMATS",
     "FORMATS",
-    "CodeFormat",
     "ExportName",
     "Format",
     "FormatName",
@@ -54,13 +49,6 @@ __all__ = [
     "write_classifier_export",
     "write_export",
 ]
-
-CodeFormat = Literal["python", "typescript"]
-CODE_FORMATS: Mapping[CodeFormat, Callable[[EndpointClassifier], str]] = {
-    "python": write_python,
-    "typescript": write_typescript,
-}
-"""Formats of a classifier."""
 
 FORMATS: Mapping[FormatName, Format] = {
     "json": JSON,
@@ -75,7 +63,6 @@ FORMATS: Mapping[FormatName, Format] = {
     "promptfoo": PROMPTFOO,
     "lm-eval": LM_EVAL,
     "python": PYTHON,
-    "typescript": TYPESCRIPT,
     "markdown": MARKDOWN,
 }
 
@@ -95,7 +82,7 @@ def export_support_examples(
 
     Raises:
         InvalidConfig: there is no such format or use.
-        OSError, ValueError: the file cannot be read, or is no result of this release.
+        OSError, ValueError: the file cannot be read, or is no result.
     """
     if format == FOLDER:
         return pack(export_folder(result, use=use))
@@ -112,7 +99,7 @@ def export_folder(result: SelectionResult | str | Path, *, use: Use | None = Non
         result, use: as `export_support_examples`.
 
     Raises:
-        InvalidConfig: there is no such use, or the result has no task or not the pool of its prompt.
+        InvalidConfig: there is no such use, or the result has not the pool of its prompt.
         OSError, ValueError: as `export_support_examples`.
     """
     result = _read(result)
@@ -130,12 +117,10 @@ def write_export(source: Source, format: FormatName) -> bytes:
     return FORMATS[format].write(source).encode()
 
 
-def write_classifier_export(classifier: Classifier, format: CodeFormat) -> bytes:
-    """Code that classifies texts as the classifier does, by asking an OpenAI-compatible endpoint, in UTF-8.
+def write_classifier_export(classifier: Classifier) -> bytes:
+    """Python that classifies texts as the classifier does, by asking an OpenAI-compatible endpoint, in UTF-8.
 
     Raises:
-        InvalidConfig: there is no such format, or the head reads hidden states or words, for which Lens is needed.
+        InvalidConfig: the head reads hidden states or words, for which Lens is needed.
     """
-    if format not in CODE_FORMATS:
-        raise InvalidConfig(f"a classifier has no format {format!r}; take {', '.join(CODE_FORMATS)}", field="format")
-    return CODE_FORMATS[format](EndpointClassifier.of_classifier(classifier)).encode()
+    return write_python(EndpointClassifier.of_classifier(classifier)).encode()

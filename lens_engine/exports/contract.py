@@ -25,7 +25,6 @@ FormatName = Literal[
     "promptfoo",
     "lm-eval",
     "python",
-    "typescript",
     "markdown",
 ]
 
@@ -49,12 +48,10 @@ class Source:
     def of_result(cls, result: SelectionResult, use: Use | None = None) -> "Source":
         """
         Raises:
-            InvalidConfig: there is no such use, or the result has no task.
+            InvalidConfig: there is no such use.
         """
         if use is not None and use not in get_args(Use):
             raise InvalidConfig(f"there is no use {use!r}; take prompt or probabilities", field="use")
-        if result.task is None:
-            raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
         return cls.of_answer(result.task, result.answer_for(use), result.provenance.model)
 
     @classmethod

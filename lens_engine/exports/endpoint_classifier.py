@@ -1,4 +1,4 @@
-"""What `python` and `typescript` write: a classifier as a server with an OpenAI-compatible API can be asked it."""
+"""What `python` writes: a classifier as a server with an OpenAI-compatible API can be asked it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -83,7 +83,7 @@ def _find_first_tokens(task: TaskRecord, encode: Encode) -> list[int]:
         if first in label_of:
             raise InvalidVerbalizer(
                 f"the label words of {show_label(label_of[first])} and {show_label(label)} begin with the same token "
-                "of the model, so no logit_bias map tells them apart; export python or typescript",
+                "of the model, so no logit_bias map tells them apart; export python",
                 field=f"verbalizer.{label}",
             )
         label_of[first] = label

@@ -1,6 +1,5 @@
 """`python`: a module without dependencies that asks an OpenAI-compatible endpoint for label probabilities."""
 
-from lens_engine.exports.chat_code import PYTHON_ASK, PYTHON_SERVER
 from lens_engine.exports.contract import Format, Source
 from lens_engine.exports.endpoint_classifier import EndpointClassifier, lay_out
 
@@ -28,6 +27,32 @@ The server has the weights of MODEL and answers POST {base_url}/completions with
 Lens tokenises demonstrations, input and label word apart, and a server the whole text; most texts have the same
 tokens.\
 """
+
+_CHAT_SERVER = """\
+The server has MODEL and answers POST {base_url}/chat/completions with the 20 most probable tokens (`top_logprobs`), as
+the API of OpenAI, vLLM, SGLang and the server of llama.cpp do.\
+"""
+
+_ASK_CHAT = '''
+
+PATH = "/chat/completions"
+
+
+def score_labels(prompt, query, server):
+    """Log-probability of the answer of each label; one that is not listed has the smallest listed value."""
+    body = {"messages": prompt + [{"role": "user", "content": query}], "logprobs": True, "top_logprobs": 20}
+    answer = post(server, {**body, **FIELDS})
+    content = (answer["choices"][0].get("logprobs") or {}).get("content")
+    listed = {one["token"]: one["logprob"] for one in (content[0]["top_logprobs"] if content else ())}
+    listed = {token: value for token, value in listed.items() if value > -9000}
+    if len(listed) < 2:
+        raise RuntimeError("the server returned no log-probabilities (`top_logprobs`)")
+    scores = []
+    for span in SPANS:
+        found = [value for token, value in listed.items() if token.strip() == span]
+        scores.append(math.log(sum(map(math.exp, found))) if found else min(listed.values()))
+    return scores
+'''
 
 _CLASSIFY = '''
 
@@ -120,7 +145,7 @@ def write(source: Source) -> str:
 def write_code(classifier: EndpointClassifier) -> str:
     """The module. Its strings are ASCII, so that no character of a text shows the code in another order."""
     shown = "".join(f"{name} = {lay_out(value, ascii)}\n" for name, value in classifier.constants().items())
-    server, ask = (_SERVER, _ASK) if classifier.task.chat is None else (PYTHON_SERVER, PYTHON_ASK)
+    server, ask = (_SERVER, _ASK) if classifier.task.chat is None else (_CHAT_SERVER, _ASK_CHAT)
     note = "" if classifier.note is None else f"# {classifier.note}\n"
     return note + _HEADER % server + shown + _CLASSIFY + ask + _APPLY_HEAD
 

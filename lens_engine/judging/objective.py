@@ -21,6 +21,9 @@ from lens_engine.types import FloatArray, IndexArray
 _PRIOR_ROWS = 10
 """Weight, in rows, of the mean over all permutations in the estimate of one permutation's bias from few rows."""
 
+_STEPS = 100
+"""Steps of the scaling of label biases. Confident prompts need many."""
+
 
 class RankingObjective(Protocol):
     """Ranks permutations that were judged on the same rows."""
@@ -73,17 +76,15 @@ class ProbabilitiesObjective:
     def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:
         if not judgements:
             return []
+        if is_final:
+            return [self._score(judgement, find_label_biases(judgement)) for judgement in judgements]
         found = [_within_labels(judgement).mean(axis=0) for judgement in judgements]
-        means = np.array(found)  # [permutations, labels]
-        if not is_final:
-            num_rows = len(judgements[0].gold)
-            means = (num_rows * means + _PRIOR_ROWS * means.mean(axis=0)) / (num_rows + _PRIOR_ROWS)
-        return [self._score(judgement, mean) for judgement, mean in zip(judgements, means, strict=True)]
+        means, num_rows = np.array(found), len(judgements[0].gold)  # means: [permutations, labels]
+        means = (num_rows * means + _PRIOR_ROWS * means.mean(axis=0)) / (num_rows + _PRIOR_ROWS)
+        return [self._score(one, self.log_shares - mean) for one, mean in zip(judgements, means, strict=True)]
 
-    def _score(self, judgement: Judgement, mean: FloatArray) -> Score:
-        from scipy.special import log_softmax  # slow to import
-
-        corrected = np.asarray(log_softmax(_within_labels(judgement) - mean + self.log_shares, axis=1))
+    def _score(self, judgement: Judgement, biases: FloatArray) -> Score:
+        corrected = _normalise(_within_labels(judgement) + biases)
         seen_through = Judgement(corrected.astype(np.float32), judgement.gold)
         score = Score.of(seen_through, self.dtype, self.figure)
         return replace(score, log_loss=float(gold_losses(corrected, judgement.gold).mean()))
@@ -99,14 +100,28 @@ def make_objective(
 
 
 def find_label_biases(judgement: Judgement) -> FloatArray:
-    """`[labels]`, the bias of each label (nats) that gives it its share of the rows: log share - mean log p."""
-    return np.asarray(
-        log_label_shares(judgement.gold, judgement.label_log_probs.shape[1]) - _within_labels(judgement).mean(axis=0)
-    )
+    """`[labels]`, mean 0: the biases (nats) with which the mean probability of each label is its share of the rows.
+
+    Found by scaling rows and columns in turn (Sinkhorn & Knopp, 1967).
+    """
+    within = _within_labels(judgement)
+    largest = within.max(axis=0)
+    likelihoods = np.exp(within - largest)  # [rows, labels], without underflow
+    shares = np.exp(log_label_shares(judgement.gold, within.shape[1]))
+    scales = np.ones_like(shares)
+    for _ in range(_STEPS):
+        scales = shares * len(within) / (likelihoods.T @ (1 / (likelihoods @ scales)))
+    biases = np.log(scales) - largest
+    return np.asarray(biases - biases.mean())
 
 
 def _within_labels(judgement: Judgement) -> FloatArray:
     """`[rows, labels]`, log-probabilities normalised over the labels."""
+    return _normalise(judgement.label_log_probs.astype(np.float64))
+
+
+def _normalise(scores: FloatArray) -> FloatArray:
+    """Without the floor of class probabilities, which would keep a part of a large bias."""
     from scipy.special import log_softmax  # slow to import
 
-    return np.asarray(log_softmax(judgement.label_log_probs.astype(np.float64), axis=1))
+    return np.asarray(log_softmax(scores, axis=1))

@@ -56,7 +56,7 @@ class PromptSubject(Record):
             is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
 
         Raises:
-            InvalidConfig: the result has no task.
+            InvalidConfig: the result has not the pool of its prompt.
         """
         answer = result.answer_for(use)
         if not is_fixed or answer.fixed is None:
@@ -118,13 +118,11 @@ def classifier_of(subject: Subject) -> Classifier:
 def known_answers(result: SelectionResult, subject: Subject) -> dict[int, str]:
     """What the selection answered on its test rows, by row number; nothing if it did not test the subject."""
     answers = result.test_answers
-    if answers is None:
-        return {}
     found = answers.classifier
     if isinstance(subject, PromptSubject):
         kept = answers.support_examples if subject.in_place_of is None else answers.fixed
         place = [one.use for one in result.support_examples].index(subject.answer.use)
-        found = kept[place] if kept else None
+        found = kept[place]
     labels = classifier_of(subject).labels
     return {} if found is None else {row: labels[place] for row, place in zip(answers.rows, found, strict=True)}
 

@@ -153,17 +153,16 @@ def _order(one: Answer) -> tuple[int, int, float, int]:
 
 
 def list_answered(result: "SelectionResult") -> list[Answered]:
-    """The classifier first, then each use that was tested; nothing in a result of an earlier release."""
-    answers, task = result.test_answers, result.task
-    if answers is None or task is None:
-        return []
-    known = answers.support_examples_probabilities or (None,) * len(answers.support_examples)
+    """The classifier first, then each use that was tested."""
+    answers = result.test_answers
     quality = next((one.test for one in result.tested if one.is_chosen), None)
     found = [("classifier", "classifier", answers.classifier, answers.classifier_probabilities, quality)]
-    for one, answered, shares in zip(result.support_examples, answers.support_examples, known, strict=True):
+    for one, answered, shares in zip(
+        result.support_examples, answers.support_examples, answers.support_examples_probabilities, strict=True
+    ):
         found.append((one.use, f"{name_choice(one)}, {name_use(one.use)}", answered, shares, one.test))
     return [
-        Answered(name, title, task.labels, answers.rows, answers.gold, answered, shares, quality)
+        Answered(name, title, result.task.labels, answers.rows, answers.gold, answered, shares, quality)
         for name, title, answered, shares, quality in found
         if answered is not None and len(answered) > 0
     ]

@@ -28,8 +28,7 @@ class SupportExample(Record):
     tokens: int = Field(description="Number of tokens of the rendered demonstration.")
     effects: tuple[LabelEffect, ...] | None = Field(
         None,
-        description="`info_score` by label of the input, for the labels of the score set; null where it is null, and "
-        "in results of earlier releases.",
+        description="`info_score` by label of the input, for the labels of the score set; null where it is null.",
     )
 
     @property

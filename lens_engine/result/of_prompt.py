@@ -8,7 +8,6 @@ from lens_engine.classifier.heads import ArgmaxHead, PriorHead
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.config import Use
-from lens_engine.errors import InvalidConfig
 from lens_engine.result.parts import SupportExamples
 from lens_engine.result.rendering import find_renderer
 from lens_engine.result.run_facts import Provenance
@@ -25,10 +24,8 @@ def classifier_of_prompt(result: SelectionResult, use: Use | None = None, *, is_
         is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
 
     Raises:
-        InvalidConfig: the result has no task, or not the pool of its prompt.
+        InvalidConfig: the result has not the pool of its prompt.
     """
-    if result.task is None:
-        raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
     answer = result.answer_for(use)
     prompt = PromptOfAnswer(
         result.task,

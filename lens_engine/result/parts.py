@@ -159,19 +159,15 @@ class TestAnswers(Record):
         description="Answers of each of `support_examples`, for its use; null if it was not tested."
     )
     fixed: tuple[tuple[int, ...] | None, ...] = Field(
-        (),
         description="Answers of the `fixed` prompt of each of `support_examples`, for its use; null if there is none, "
         "or if it was not tested.",
     )
     classifier: tuple[int, ...] | None = Field(description="Answers of the classifier to use; null without one.")
-    support_examples_probabilities: tuple[tuple[float, ...] | None, ...] | None = Field(
-        None,
-        description="Probability of each answer in `support_examples`; null for a model that tells none, and in "
-        "results of earlier releases.",
+    support_examples_probabilities: tuple[tuple[float, ...] | None, ...] = Field(
+        description="Probability of each answer in `support_examples`; null for a model that tells none."
     )
     classifier_probabilities: tuple[float, ...] | None = Field(
-        None,
-        description="Probability of each answer in `classifier`; null without one, and in results of earlier releases.",
+        description="Probability of each answer in `classifier`; null without one."
     )
 
 

@@ -11,7 +11,6 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Objective, Use
-from lens_engine.errors import InvalidConfig
 from lens_engine.result.examples import SupportExample
 from lens_engine.result.parts import Lead, Spread, SupportExamples, TestAnswers, TriedForm, TriedWording, Verdict
 from lens_engine.result.rendering import find_renderer
@@ -38,7 +37,7 @@ class SelectionResult(Record):
         description="Why the run ended. completed: the run did all its work. budget: `budget` was spent. "
         "cancelled: the caller stopped the run."
     )
-    task: TaskRecord | None = Field(None, description="Template, label words, separator and instruction.")
+    task: TaskRecord = Field(description="Template, label words, separator and instruction.")
     support_examples: tuple[SupportExamples, ...] = Field(
         description="The best single prompt for each use; that of the use asked for first."
     )
@@ -67,9 +66,7 @@ class SelectionResult(Record):
     random: Spread | None = Field(
         None, description="Accuracy on the validation rows of permutations drawn at random, for the use asked for."
     )
-    test_answers: TestAnswers | None = Field(
-        None, description="Answers on the test rows, row by row; null in results of earlier releases."
-    )
+    test_answers: TestAnswers = Field(description="Answers on the test rows, row by row.")
     order: Spread | None = Field(description="Accuracy on the test rows of the same examples in other orders.")
     lead: Lead | None = Field(
         None, description="Lead over the runner-up; null if fewer than two permutations were judged on the same rows."
@@ -146,10 +143,8 @@ class SelectionResult(Record):
             use: use for which the prompt is the best; None for that of the run.
 
         Raises:
-            InvalidConfig: the result has no task, or not the pool of its prompt.
+            InvalidConfig: the result has not the pool of its prompt.
         """
-        if self.task is None:
-            raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
         return find_renderer(self.task, self.answer_for(use), self.pool).render([text])[0]
 
     def summary(self) -> str:

@@ -115,7 +115,7 @@ def describe_suspicious_labels(result: "SelectionResult") -> str:
 
 def describe_form(result: "SelectionResult") -> str:
     """How the model was asked as a chat, or the instruction and what ends the label words; nothing without either."""
-    return "" if result.task is None else describe_asking(result.task)
+    return describe_asking(result.task)
 
 
 def describe_cost(result: "SelectionResult") -> str:

@@ -34,7 +34,6 @@ from lens_engine.views.table import Table
 if TYPE_CHECKING:
     from lens_engine.result.selection_result import SelectionResult  # shows itself by this
 
-_EARLIER = "The result does not have this: an earlier release of Lens wrote it."
 _UNTESTED = "The result does not have this: the run tested nothing."
 _NO_PROBABILITIES = "The result does not have this: the model gives no probabilities."
 
@@ -135,7 +134,7 @@ class ResultView:
         return Section(
             "confusion",
             "Which labels are confused",
-            () if answered else (self._why_unanswered,),
+            () if answered else (_UNTESTED,),
             matrices=tuple(one.matrix for one in answered if one.has_matrix),
             tables=tuple(one.tabulate_confused() for one in answered if not one.has_matrix),
             folded=tuple(one.tabulate_wrong(self.texts.test) for one in answered),
@@ -147,7 +146,7 @@ class ResultView:
         found = [(one, bins) for one in self.answered if (bins := one.list_bins())]
         charts = tuple(draw_calibration(bins, one.title, name=f"calibration-{one.name}") for one, bins in found)
         tables = tuple(one.tabulate_bins(bins) for one, bins in found)
-        text = () if found else (self._why_uncalibrated,)
+        text = () if found else (_NO_PROBABILITIES if self.answered else _UNTESTED,)
         shares = [tabulate_answered(self.result)]
         for one in self.answered:
             if one.quality is not None:
@@ -174,18 +173,6 @@ class ResultView:
     def wrong_rows(self) -> set[int]:
         """Numbers of the test rows that are listed as wrong."""
         return {row for one in self.answered for row, *_ in one.wrong}
-
-    @property
-    def _why_unanswered(self) -> str:
-        return _EARLIER if self.result.test_answers is None or self.result.task is None else _UNTESTED
-
-    @property
-    def _why_uncalibrated(self) -> str:
-        """A result of this release has a place for the probabilities of each prompt, and null where there are none."""
-        answers = self.result.test_answers
-        if answers is None or not self.answered:
-            return self._why_unanswered
-        return _EARLIER if answers.support_examples_probabilities is None else _NO_PROBABILITIES
 
     @cached_property
     def answered(self) -> list[Answered]:

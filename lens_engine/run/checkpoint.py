@@ -25,7 +25,7 @@ from lens_engine.types import Phase
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, EOFError, zipfile.BadZipFile)
-"""What reading the intact checkpoint of another build may raise; a ValidationError of pydantic is a ValueError.
+"""What reading an intact checkpoint of an unknown form may raise; a ValidationError of pydantic is a ValueError.
 
 Not every Exception: a worker's time limit and shutdown are exceptions too, and may come at any line.
 """
@@ -75,7 +75,7 @@ class Checkpoint:
 
         Raises:
             CheckpointDamaged: the bytes are incomplete or changed.
-            CheckpointForeign: the bytes are intact, and another build wrote them in a form unknown here.
+            CheckpointForeign: the bytes are intact, and their form is unknown.
         """
         digest, body = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
         if hashlib.sha256(body).digest() != digest:
@@ -83,7 +83,7 @@ class Checkpoint:
         try:
             return cls._parse(body)
         except UNREADABLE as error:
-            raise CheckpointForeign("another build wrote the checkpoint, and this one cannot read it") from error
+            raise CheckpointForeign("the checkpoint has a form that Lens cannot read; start the run afresh") from error
 
     @classmethod
     def _parse(cls, body: bytes) -> "Checkpoint":

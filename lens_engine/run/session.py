@@ -175,7 +175,7 @@ class Session:
             self.meter.money.resume(self.state.paid)
             self._show_best()
         except UNREADABLE as error:
-            raise CheckpointForeign("another build wrote the checkpoint, and this one cannot read it") from error
+            raise CheckpointForeign("the checkpoint has a form that Lens cannot read; start the run afresh") from error
 
     def _save_evaluation(self, evaluation: Evaluation, step: int) -> None:
         self._advance(replace(self.state, evaluation=evaluation), step)

@@ -39,7 +39,6 @@ class TaskRecord(Record):
     )
     chat: ChatForm | None = Field(
         None,
-        # Left out, so that results, digests and classifiers of other tasks stay as they were.
         exclude_if=lambda chat: chat is None,
         description="How the model was asked as a chat; left out for a prompt that is one text.",
     )

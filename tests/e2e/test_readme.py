@@ -86,4 +86,5 @@ def test_client_of_the_readme_stops_after_a_refusal(lens: Stack, tmp_path: Path)
     client = run(tmp_path, sys.executable, "-c", read_client(lens).replace("train.csv", "README.md"))
 
     assert client.returncode == 1
-    assert "lens_client.errors.InvalidDataset: " in client.stderr
+    assert "lens_client.errors.Problem: " in client.stderr
+    assert client.stderr.endswith("(invalid-dataset)\n")

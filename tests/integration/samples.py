@@ -26,6 +26,7 @@ from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example, Phase, StopReason
+from tests.answered import make_answers
 
 SCENES = (
     "at dawn",
@@ -203,6 +204,7 @@ def make_result(
         partial=stop_reason is not StopReason.COMPLETED,
         stop_reason=stop_reason,
         verdict=Verdict(sentence=f"{'Use the' if has_classifier else 'No'} classifier: 0.750 on 8 test rows."),
+        test_answers=make_answers(),
         order=None,
         truncated_prompts=0,
         splits=Splits(

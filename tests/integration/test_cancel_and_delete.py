@@ -62,7 +62,7 @@ def test_cancelled_in_the_queue_keeps_the_best_of_an_earlier_attempt(
         assert session.scalar(select(func.count()).select_from(StoredCheckpoint)) == 1  # for a resume
 
 
-@pytest.mark.parametrize("best", [None, {"a": "form of another release"}])
+@pytest.mark.parametrize("best", [None, {"a": "result that cannot be read"}])
 def test_cancelled_in_the_queue_without_a_readable_best_has_no_result(
     selections: Selections, database: Database, client: TestClient, best: dict[str, str] | None
 ) -> None:

@@ -6,15 +6,13 @@ from typing import get_args
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
-from app.models import Report
 from lens_engine.config import FormKind
 from lens_engine.exports import FORMATS, FormatName, export_support_examples
 from tests.formed import take_form
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, problem_of
 
-EVALUATED = {"text", "json", "lm-eval", "python", "typescript"}
+EVALUATED = {"text", "json", "lm-eval", "python"}
 
 
 @pytest.mark.parametrize("format", get_args(FormatName))
@@ -49,16 +47,6 @@ def test_unknown_format_and_unfinished_selection_are_refused(client: TestClient,
     refusal = problem_of(client.get(f"/selections/{done}/export", params={"format": "yaml"}), 400, "bad-request")
     assert "'openai-chat'" in refusal["detail"]
     problem_of(client.get(f"/selections/{queued}/export"), 409, "not-finished")
-
-
-def test_result_of_another_release_is_refused(client: TestClient, selections: Selections, database: Database) -> None:
-    selection_id = selections.succeeded()
-    with database.session_scope() as session:
-        report = session.get(Report, selection_id)
-        assert report is not None
-        report.result = {**report.result, "task": None}
-    problem_of(client.get(f"/selections/{selection_id}/export"), 409, "no-result")
-    problem_of(client.post(f"/selections/{selection_id}/render", json={"input": "b"}), 409, "no-result")
 
 
 @pytest.mark.parametrize("kind", ["fixed", "nearest", "fixed+nearest"])

@@ -299,7 +299,7 @@ def test_not_ready_before_the_migration_of_this_release(
 
 
 def write_revision(settings: Settings, revision: str) -> None:
-    """Make the schema that of another release."""
+    """Make the schema one of this revision."""
     database = create_database(settings, pool_size=1)
     run_sql(database, "UPDATE alembic_version SET version_num = :revision", revision=revision)
     database.dispose()

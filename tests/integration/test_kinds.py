@@ -110,19 +110,3 @@ def test_texts_of_a_prediction_are_no_labelled_dataset(selections: Selections) -
     for path, spec in (("/selections", make_spec()), (f"/selections/{selection_id}/evaluations", {})):
         response = selections.client.post(path, json={"spec": spec, "dataset_id": dataset_id})
         problem_of(response, 422, "unknown-dataset")
-
-
-def test_job_of_a_kind_of_a_newer_release_waits_for_its_worker(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
-    _, job_id = selections.asked("prediction")
-    run_sql(database, "UPDATE jobs SET kind = 'tournament' WHERE id = :id", id=job_id)
-
-    execute_job(job_id, settings)
-
-    run_sql(database, "UPDATE jobs SET kind = 'prediction' WHERE id = :id", id=job_id)
-    assert selections.client.get(f"/predictions/{job_id}").json()["status"] == "queued"
-    events = selections.client.get(f"/predictions/{job_id}/events").json()["items"]
-    assert [event["data"]["detail"] for event in events if event["type"] == "spec-newer"] == [
-        "this release runs no job of the kind 'tournament'"
-    ]

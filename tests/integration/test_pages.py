@@ -186,19 +186,11 @@ def test_page_and_report_show_the_figures_of_the_result(client: TestClient, sele
         assert "0.123" in client.get(address, headers=FRAGMENT).text
 
 
-def test_result_of_another_release_is_offered_as_it_is(client: TestClient, selections: Selections) -> None:
-    selection_id = selections.succeeded()
-    run_sql(selections.database, "UPDATE reports SET result = result - 'verdict' WHERE job_id = :id", id=selection_id)
-    shown = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
-    assert "Another release of Lens wrote the result." in shown
-
-
 def test_cancelled_selection_without_a_result_offers_none(client: TestClient, selections: Selections) -> None:
     selection_id = selections.cancelled()
 
     shown = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
     assert "It has no result yet; Resume goes on from its checkpoint" in shown
-    assert "Another release" not in shown
     assert f"/selections/{selection_id}/result" not in shown
     listed = client.get("/pages/selections", headers=FRAGMENT).text
     assert re.search(rf'value="{selection_id}"[^>]* disabled', listed), "it can be marked for a comparison"

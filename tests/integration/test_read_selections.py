@@ -7,17 +7,16 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Lease
 from app.lifecycle.results import SelectionOutcome
-from app.models import Report
 from lens_engine.classifier.suspicion import SuspiciousLabel
-from lens_engine.result import SelectionResult, TestAnswers
+from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
+from tests.answered import make_answers
 from tests.integration.conftest import Selections
 from tests.integration.samples import PROGRESS, make_result, make_rows, problem_of
 
@@ -309,7 +308,7 @@ def test_report_has_the_texts_of_rows_that_it_calls_wrong(
 ) -> None:
     claim, rows = selections.running(), make_rows()
     judged = {"label": "a", "likelier": "b", "probability": 0.1, "probability_of_likelier": 0.9}
-    answers = TestAnswers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
+    answers = make_answers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
     found = {"suspicious_labels": (SuspiciousLabel(row=7, **judged),), "test_answers": answers}
     with database.session_scope() as session:
         assert endings.finish(session, claim, SelectionOutcome(make_result().model_copy(update=found)))
@@ -325,13 +324,3 @@ def test_report_has_the_texts_of_rows_that_it_calls_wrong(
     assert client.get(path, headers=known).status_code == 304
     assert client.get(path, params={"format": "markdown"}, headers=known).status_code == 200
     problem_of(client.get(f"/selections/{selections.queued()}/report"), 409, "not-finished")
-
-
-def test_result_of_another_release_has_no_report(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
-    claim = selections.running()
-    with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(make_result()))
-        session.execute(update(Report).values(result={"other": "form"}))
-    problem_of(client.get(f"/selections/{claim.job_id}/report"), 409, "no-result")

@@ -69,7 +69,7 @@ def test_instruction_is_stored_and_shown_with_the_spec(client: TestClient, datab
     assert asked["spec"]["instruction"] == "Praise?\nSay."
     with database.session_scope() as session:
         stored = session.get_one(Job, asked["id"])
-        assert StoredSpec.read(stored.spec, stored.spec_version).wordings.task.instruction == "Praise?\nSay."
+        assert StoredSpec.read(stored.spec).wordings.task.instruction == "Praise?\nSay."
     fragment = {"HX-Request": "true"}
     assert "Praise?\nSay." in client.get(f"/pages/selections/{asked['id']}", headers=fragment).text
     assert "instruction" not in client.get(f"/pages/selections/{plain['id']}", headers=fragment).text
@@ -85,7 +85,7 @@ def test_several_templates_and_instructions_are_stored_and_shown(client: TestCli
     )
     with database.session_scope() as session:
         stored = session.get_one(Job, body["id"])
-        task, others = StoredSpec.read(stored.spec, stored.spec_version).wordings
+        task, others = StoredSpec.read(stored.spec).wordings
     assert [(one.template.pattern, one.instruction) for one in (task, *others)] == [
         ("{text} It was {label}.", ""),
         ("{text} It was {label}.", "Praise?"),

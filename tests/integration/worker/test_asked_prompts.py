@@ -13,8 +13,9 @@ from app.lifecycle.results import SelectionOutcome
 from app.settings import Settings
 from lens_engine.config import FormKind
 from lens_engine.predicting.rows import BATCH_ROWS
-from lens_engine.result import SelectionResult, TestAnswers
+from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
+from tests.answered import make_answers
 from tests.formed import take_form
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_bag_of_words, make_result, make_rows, problem_of
@@ -88,7 +89,7 @@ def test_fixed_form_is_compared_with_what_the_selection_answered_by_it(
     client: TestClient, settings: Settings, finish: Finish, form: str | None
 ) -> None:
     rows = (5, 9, 14)
-    answers = TestAnswers(rows=rows, gold=(1, 1, 0), support_examples=((0,) * 3,) * 2, classifier=None)
+    answers = make_answers(rows=rows, gold=(1, 1, 0), support_examples=((0,) * 3,) * 2, classifier=None)
     fixed = classifier_of_prompt(finish()[1], is_fixed=True)
     labels = fixed.predict([make_rows()[row]["text"] for row in rows], doubles.sound()).labels
     known = tuple(fixed.labels.index(label) for label in labels)

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from experiments.analyses.__main__ import main as analyse
-from experiments.analyses.catalogue import ANALYSES
 from experiments.command import EXIT_FAULTY, make_parser, read_scale
 from experiments.scales import LAPTOP
 from experiments.table.__main__ import main as make_table
@@ -49,47 +47,33 @@ def test_table_has_a_line_for_every_method_of_the_paper(folder: Path, tmp_path: 
     assert len(list((tmp_path / "store/evidence").iterdir())) == 1
 
 
-@pytest.mark.parametrize("name", ANALYSES)
-def test_analysis_writes_page_and_tables(name: str, folder: Path, tmp_path: Path) -> None:
-    words = ["--to", str(folder / "model-1")] if name == "transfer" else []
-
-    analyse([name, *common(folder, tmp_path), *words])
-
-    assert (tmp_path / f"{name}.md").read_text().startswith(f"# {ANALYSES[name].question}")
-    assert list(tmp_path.glob(f"{name}*.csv"))
-
-
-def test_analyses_share_cells_and_compute_none_twice(folder: Path, tmp_path: Path) -> None:
-    def cells() -> dict[Path, int]:
+def test_finished_cells_are_computed_once(folder: Path, tmp_path: Path) -> None:
+    def read() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in (tmp_path / "store/cells").iterdir()}
 
-    analyse(["order", *common(folder, tmp_path)])
-    pages, before = {path: path.read_bytes() for path in tmp_path.glob("order*")}, cells()
-    analyse(["order", *common(folder, tmp_path)])
+    words = [*common(folder, tmp_path), "--methods", "lens,random"]
+    make_table(words)
+    pages, before = {path: path.read_bytes() for path in tmp_path.glob("table*")}, read()
+    make_table(words)
 
-    assert cells() == before
-    assert {path: path.read_bytes() for path in tmp_path.glob("order*")} == pages
-    analyse(["labels", *common(folder, tmp_path)])
-    kinds = [json.loads(path.read_text())["cell"]["kind"] for path in cells()]
-    assert kinds.count("selection") == 1
+    assert read() == before
+    assert {path: path.read_bytes() for path in tmp_path.glob("table*")} == pages
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["transfer"], "no other model was named"),
-        (["order", "--to", "x"], "--to is of the analysis transfer only"),
-        (["order", "--option", "search.iterations"], "'search.iterations' is not NAME=VALUE"),
-        (["order", "--option", "search.wide=2"], "search.wide"),
-        (["order", "--datasets", "nothing"], "'nothing' is not one of sst-2"),
-        (["order", "--templates", "9"], "there is no 9"),
+        (["--option", "search.iterations"], "'search.iterations' is not NAME=VALUE"),
+        (["--option", "search.wide=2"], "search.wide"),
+        (["--datasets", "nothing"], "'nothing' is not one of sst-2"),
+        (["--templates", "9"], "there is no 9"),
     ],
 )
 def test_fault_of_the_input_is_one_line(
     words: list[str], message: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        analyse([*common(folder, tmp_path), *words])
+        make_table([*common(folder, tmp_path), *words])
 
     assert ended.value.code == EXIT_FAULTY
     error = capsys.readouterr().err
@@ -114,7 +98,7 @@ def test_options_override_the_preset() -> None:
     assert scale.options["search"] == {**LAPTOP.options["search"], "beam_width": 2, "first_permutations": None}
 
 
-@pytest.mark.parametrize("module", ["experiments.table", "experiments.analyses"])
+@pytest.mark.parametrize("module", ["experiments.table", "experiments.prompts"])
 def test_commands_show_their_help(module: str) -> None:
     run = subprocess.run([sys.executable, "-m", module, "--help"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert f"python -m {module}" in run.stdout

@@ -16,7 +16,7 @@ import app.pages
 from app.lifecycle import endings, rows
 from app.predictions.stored import PredictionOutcome
 from lens_engine.predicting.rows import Prediction
-from lens_engine.result import TestAnswers
+from tests.answered import make_answers
 from tests.integration.conftest import Selections
 from tests.integration.prompts_with_pools import make_finding_result
 from tests.integration.samples import make_bag_of_words, make_result
@@ -61,7 +61,7 @@ def operations(client: TestClient, selections: Selections) -> list[Operation]:
     model = client.app.state.services.settings.default_model  # type: ignore[attr-defined]
     changes = {
         "provenance": result.provenance.model_copy(update={"model": model}),
-        "test_answers": TestAnswers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0)),
+        "test_answers": make_answers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0)),
     }
     selection_id = selections.succeeded(result.model_copy(update=changes).with_digest())
     known = {"selection_id": selection_id, "name": "triage", "row": "2"}

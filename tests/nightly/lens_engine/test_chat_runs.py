@@ -68,14 +68,12 @@ def select(scorer: EndpointScorer, **options: Any) -> SelectionResult:
 def test_selection_classifier_and_exports_are_of_the_same_turns(double: ChatDouble, tmp_path: Path) -> None:
     scorer = connect(double)
     result = select(scorer, comparisons="usual")
-    assert result.task is not None
     assert result.task.chat is not None
     assert result.classifier is not None
     assert result.test is not None
     assert result.test.accuracy > 0.5
     assert [one.name for one in result.tested] == ["bag_of_words", "label_probabilities"]
     assert f"The system message: {result.task.chat.system!r}" in result.summary()
-    assert result.test_answers is not None
 
     # The prompt as a classifier asks what the openai-chat export sends.
     asked = classifier_of_prompt(SelectionResult.model_validate_json(result.model_dump_json()))
@@ -199,6 +197,5 @@ def test_turns_are_asked_of_no_text_model_and_the_reverse(double: ChatDouble) ->
         asked = classifier_of_prompt(result).model_copy(update={"model": None})
         with pytest.raises(ModelMismatch, match="is asked by"):
             asked.class_log_probs(["a text"], other)
-    assert chat.task is not None
     with pytest.raises(InvalidConfig, match="the task is turns of a chat"):
         select_support_examples(Problem(chat.task.task(), make_problem().examples), TableScorer(), CONFIG)

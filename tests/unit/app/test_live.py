@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from app.jobs.schemas import QueueOut
+from app.lifecycle.spec import StoredSpec
 from app.models import Event, Job
 from app.pages.live import describe_run
+from lens_engine.config import SelectionConfig
+from lens_engine.task.combinations import Wordings
 from lens_engine.types import Phase
-from tests.integration.samples import PROGRESS
+from tests.integration.samples import PROGRESS, TASK
 
 NOW = datetime.now(UTC)
 AHEAD, PAST = NOW + timedelta(hours=1), NOW - timedelta(seconds=1)
@@ -19,8 +22,12 @@ WORKERS = QueueOut(position=None, owners=1, workers=2)
 
 def make_job(status: str, **values: Any) -> Job:
     usual: dict[str, Any] = {"attempt": 0, "crashes": 0, "progress": None, "lease_until": None, "error": None}
-    spec = {"config": {"method": "lens"}}
-    return Job(kind="selection", spec=spec, status=status, **(usual | values))
+    return Job(kind="selection", spec=make_spec(), status=status, **(usual | values))
+
+
+def make_spec(method: Any = "lens", **changes: Any) -> dict[str, Any]:
+    spec = StoredSpec.of("m", Wordings(TASK), "quick", SelectionConfig(method=method))
+    return {**spec.model_dump(mode="json"), **changes}
 
 
 def make_event(kind: str, **data: Any) -> Event:
@@ -110,7 +117,7 @@ def test_curve_of_a_run_that_begins_afresh_has_nothing_of_before() -> None:
 
 def test_other_methods_do_not_filter() -> None:
     job = make_job("succeeded")
-    job.spec = {"config": {"method": "random"}}
+    job.spec = make_spec("random")
     assert [name for name, _ in describe_run(job, None, []).phases] == [
         "Search better permutations",
         "Compare, and make classifiers",
@@ -121,7 +128,7 @@ def test_other_methods_do_not_filter() -> None:
 @pytest.mark.parametrize("name", ["template", "instruction"])
 def test_run_with_a_choice_of_wordings_begins_with_it(name: str, method: str) -> None:
     job = make_job("running", attempt=1, progress=asdict(replace(PROGRESS, phase=Phase.WORDING)), lease_until=AHEAD)
-    job.spec = {"template": "", "instruction": "", name: ["", "x"], "config": {"method": method}}
+    job.spec = make_spec(method, **{name: ["", "x"]})
     first, *others = describe_run(job, None, []).phases
     assert first == ("Choose template and instruction, step 2 of 4", "now")
     assert {state for _, state in others} == {"to come"}

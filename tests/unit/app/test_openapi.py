@@ -11,7 +11,6 @@ import pytest
 
 from app.lifecycle.endings import WORKER_UNFIT
 from app.lifecycle.retry import RESUMED, RETRIED
-from app.lifecycle.spec import SpecOfNewerRelease
 from app.main import create_app
 from app.selections.openapi import EXAMPLE_CLASSIFIER
 from app.settings import Settings
@@ -163,7 +162,6 @@ def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
     codes = (
         CheckpointDamaged.code,
         CheckpointForeign.code,
-        SpecOfNewerRelease.code,
         EndpointAway.code,
         ModelMoved.code,
     )

@@ -1,4 +1,4 @@
-"""Wire types: what a request may say, and what an old result still says."""
+"""Specs as they are stored."""
 
 from typing import Any
 

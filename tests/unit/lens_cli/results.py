@@ -1,5 +1,7 @@
 """A result with every part, for the tests of what is printed and written."""
 
+from typing import Any
+
 from lens_engine.classifier.candidates import CandidateName, TestedClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import ArgmaxHead, HeadKind
@@ -22,6 +24,7 @@ from lens_engine.result import (
 )
 from lens_engine.task.record import LabelWord, TaskRecord
 from lens_engine.types import StopReason
+from tests.answered import make_answers
 
 JUDGED = Accuracy(accuracy=0.91, n=100, ci95=(0.838, 0.952), macro_f1=0.91)
 RIVAL = Quality(accuracy=0.8, n=200, ci95=(0.739, 0.85), macro_f1=0.79, log_loss=0.5, ece=0.1)
@@ -107,6 +110,7 @@ def make_result(**changes: object) -> SelectionResult:
     values: dict[str, object] = {
         "partial": False,
         "stop_reason": StopReason.COMPLETED,
+        "task": CLASSIFIER.task,
         "support_examples": (make_answer("prompt"), make_answer("probabilities")),
         "classifier": CLASSIFIER,
         "tested": TESTED,
@@ -126,4 +130,6 @@ def make_result(**changes: object) -> SelectionResult:
         ),
         "digest": "feed",
     }  # fmt: skip
-    return SelectionResult.model_validate(values | changes)
+    values |= changes
+    answers: Any = values["support_examples"]
+    return SelectionResult.model_validate({"test_answers": make_answers(len(answers)), **values})

@@ -86,13 +86,13 @@ def test_formats_say_whether_they_have_what_was_evaluated() -> None:
     text = make_source(TURNS, TEXT_TASK).task
     of_text = {name for name, one in FORMATS.items() if one.is_evaluated_prompt(text)}
     of_chat = {name for name, one in FORMATS.items() if one.is_evaluated_prompt(SOURCE.task)}
-    assert of_text == {"text", "json", "lm-eval", "python", "typescript"}
+    assert of_text == {"text", "json", "lm-eval", "python"}
     assert of_chat == of_text | {"openai-chat", "anthropic", "gemini", "langchain", "promptfoo"}
 
 
 def test_code_and_maps_of_tokens_that_do_not_fit_are_refused() -> None:
     sampled = make_source(TURNS, ask_for_words(TEXT_TASK, TASK.label_spans, is_sampled=True))
     with pytest.raises(InvalidConfig, match="the model gives no probabilities"):
-        written(sampled, "typescript")
+        written(sampled, "python")
     with pytest.raises(InvalidConfig, match="the prompt is a chat"):
         write_logit_bias(SOURCE, lambda _: [1])

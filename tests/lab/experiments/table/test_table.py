@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.analyses.example_sets import draw_random_sets, evaluate_sets
 from experiments.findings.finding import Finding
 from experiments.findings.writing import render_page
 from experiments.laboratory.laboratory import Laboratory
 from experiments.scales import TINY, Scale
 from experiments.table.entries import LENS, NUM_RANDOM, Entry, make_entries, pick_entries
+from experiments.table.example_sets import draw_random_sets, evaluate_sets
 from experiments.table.plan import TablePlan
 from lens_engine.classifier.quality import Quality
 from lens_engine.config import METHOD_NAMES

@@ -209,7 +209,6 @@ def test_cross_validation_in_a_pipeline_measures_rows_that_no_fit_saw(make: Make
 
 def test_instruction_is_in_every_prompt_and_refused_by_its_name(make: Make) -> None:
     result = make(instruction="Which mood?").fit(TEXTS, CLASSES).result_
-    assert result.task is not None
     assert result.task.instruction == "Which mood?"
     assert result.prompt.startswith("Which mood?\n")
     with pytest.raises(InvalidInput, match="the instruction has only spaces") as refusal:

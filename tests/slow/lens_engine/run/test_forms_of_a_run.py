@@ -139,7 +139,6 @@ def test_form_needs_no_lead_where_the_fixed_one_is_not_tried(select: Callable[..
 
 def test_pool_has_no_row_that_judges(found: SelectionResult, problem: Problem) -> None:
     assert found.pool is not None
-    assert found.test_answers is not None
     pool = {row.row for row in found.pool.rows}
     assert not pool & set(found.test_answers.rows)
     assert len(pool) == len(problem.examples) - 20 - 16 - 60
@@ -161,7 +160,6 @@ def test_pool_of_a_large_dataset_is_a_sample_and_says_so(
 def test_prompt_as_a_classifier_answers_the_test_rows_as_the_report_says(
     found: SelectionResult, problem: Problem
 ) -> None:
-    assert found.test_answers is not None
     texts = [problem.examples[row].text for row in found.test_answers.rows]
     for answer, said in zip(found.support_examples, found.test_answers.support_examples, strict=True):
         classifier = classifier_of_prompt(found, answer.use)
@@ -173,7 +171,6 @@ def test_prompt_as_a_classifier_answers_the_test_rows_as_the_report_says(
 def test_fixed_form_has_its_answers_too(
     found: SelectionResult, problem: Problem, select: Callable[..., SelectionResult]
 ) -> None:
-    assert found.test_answers is not None
     texts = [problem.examples[row].text for row in found.test_answers.rows]
     for use in USES:
         subject = PromptSubject.of_result(found, use, is_fixed=True)

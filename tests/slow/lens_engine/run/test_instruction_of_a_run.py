@@ -72,7 +72,6 @@ def test_every_prompt_of_the_run_begins_with_the_instruction(run: tuple[Selectio
 
 def test_result_holds_the_instruction(run: tuple[SelectionResult, HearingScorer]) -> None:
     result, scorer = run
-    assert result.task is not None
     assert result.task.instruction == INSTRUCTION
     for answer in result.support_examples:
         assert answer.prompt.startswith(OPENING)

@@ -131,7 +131,6 @@ def test_wording_is_chosen_by_the_objective(
         method="random",
         splits={"validation": 80},
     )
-    assert result.task is not None
     assert result.task.template == template.template.pattern
     first, second = (one for one in result.wordings)
     assert (first.macro_f1 > second.macro_f1) == (objective == "macro_f1")

@@ -56,7 +56,6 @@ def chosen(select: Callable[..., SelectionResult]) -> SelectionResult:
 
 
 def test_best_wording_is_that_of_every_prompt(chosen: SelectionResult) -> None:
-    assert chosen.task is not None
     assert chosen.task.task() == BOTH
     assert chosen.prompt.startswith("Say odd or even.\n")
     first, *others = chosen.wordings

@@ -125,7 +125,7 @@ def test_file_that_is_no_classifier_is_unreadable(content: bytes, tmp_path: Path
     path = tmp_path / "some.json"
     path.write_bytes(content)
 
-    with pytest.raises(ClassifierUnreadable, match=r"some\.json is not a classifier that this version") as refusal:
+    with pytest.raises(ClassifierUnreadable, match=r"some\.json is not a classifier that Lens can read") as refusal:
         Classifier.load(path)
     assert refusal.value.field == "classifier"
 

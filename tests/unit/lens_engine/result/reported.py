@@ -3,8 +3,9 @@
 from typing import Any
 
 from lens_engine.classifier.suspicion import SuspiciousLabel
-from lens_engine.result import LabelBias, LabelEffect, SelectionResult, SupportExample, SupportExamples, TestAnswers
+from lens_engine.result import LabelBias, LabelEffect, SelectionResult, SupportExample, SupportExamples
 from lens_engine.task.record import LabelWord, TaskRecord
+from tests.answered import make_answers
 from tests.unit.lens_cli.results import make_answer, make_result
 
 LABELS = ("billing", "delivery", "account", "technical")
@@ -19,7 +20,7 @@ def make_reported(**changes: Any) -> SelectionResult:
     values: dict[str, Any] = {
         "task": TaskRecord(template="{text} Topic: {label}.", label_words=words, separator="\n"),
         "support_examples": (_make_answer("prompt", (3, 912, 17)), _make_answer("probabilities", (44, 5))),
-        "test_answers": TestAnswers(
+        "test_answers": make_answers(
             rows=tuple(range(100, 100 + ROWS)),
             gold=gold,
             support_examples=(wrong, gold),

@@ -6,11 +6,12 @@ import pytest
 
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.report import make_environment
-from lens_engine.result import LabelBias, LabelEffect, SelectionResult, SupportExamples, TestAnswers
+from lens_engine.result import LabelBias, LabelEffect, SelectionResult, SupportExamples
 from lens_engine.result.documents import write_html, write_markdown
 from lens_engine.result.tables import MOST_LABELS, tabulate_effects
 from lens_engine.result.view import ResultView, Texts
 from lens_engine.task.record import LabelWord, TaskRecord
+from tests.answered import make_answers
 from tests.unit.lens_engine.result.reported import make_reported
 
 ROWS = 1500
@@ -32,7 +33,7 @@ def make_wide(number: int) -> SelectionResult:
             separator="\n",
         ),
         support_examples=(_widen(first, labels), _widen(second, labels)),
-        test_answers=TestAnswers(
+        test_answers=make_answers(
             rows=tuple(range(ROWS)),
             gold=gold,
             support_examples=(answers, answers),

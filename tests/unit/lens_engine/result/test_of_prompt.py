@@ -7,7 +7,6 @@ import pytest
 
 from lens_engine.classifier.heads import ArgmaxHead
 from lens_engine.config import SelectionConfig, Use
-from lens_engine.errors import InvalidConfig
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
@@ -71,8 +70,3 @@ def test_biases_are_in_the_order_of_the_labels() -> None:
     head = classifier_of_prompt(make_result(task=task), "probabilities").head
     assert head.kind == "prior"
     assert head.biases == ((-0.3, 0.3),)
-
-
-def test_result_without_its_task_is_refused() -> None:
-    with pytest.raises(InvalidConfig, match="another release of Lens wrote it"):
-        classifier_of_prompt(make_result())

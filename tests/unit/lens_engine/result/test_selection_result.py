@@ -55,7 +55,6 @@ def test_digest_changes_with_anything_else(update: dict[str, Any], result: Selec
 def test_prompt_for_a_new_text_is_built_from_the_file_alone(result: SelectionResult, task: Task) -> None:
     loaded = SelectionResult.model_validate_json(result.model_dump_json())
 
-    assert loaded.task is not None
     assert loaded.task.task() == task
     assert loaded.prompt is not None
     demonstrations = [Example(example.row, example.text, example.label) for example in loaded.examples]

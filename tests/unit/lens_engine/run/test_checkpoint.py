@@ -80,16 +80,16 @@ def test_foreign_bytes_are_noticed() -> None:
     [{"phase": "unheard of"}, {"dtype": None}, {"device": None}],
     ids=["unknown phase", "no dtype", "no device"],
 )
-def test_intact_bytes_of_another_build_are_foreign(change: dict[str, object]) -> None:
+def test_intact_bytes_of_an_unknown_form_are_foreign(change: dict[str, object]) -> None:
     header = {"fingerprint": "print", "phase": "search", "step": 1, "dtype": "float32", "device": "cpu", "values": {}}
     kept = {name: value for name, value in (header | change).items() if value is not None}
 
-    with pytest.raises(CheckpointForeign, match="this one cannot read"):
+    with pytest.raises(CheckpointForeign, match="a form that Lens cannot read"):
         Checkpoint.from_bytes(sealed(kept))
 
 
 def sealed(header: object) -> bytes:
-    """An intact archive with this header, as another build may have written it."""
+    """An intact archive with this header, of a form that may be unknown."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
     return hashlib.sha256(buffer.getvalue()).digest() + buffer.getvalue()

@@ -1,24 +1,32 @@
+import re
 from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
-from experiments.analyses.example_sets import draw_random_sets, relabel, reorder, support_set
-from experiments.laboratory.cells import Bench, Demonstration
+from experiments.laboratory.cells import Bench
 from experiments.laboratory.laboratory import Laboratory
+from experiments.table.example_sets import draw_random_sets, support_set
 from lens_engine.config import SelectionConfig
 from lens_engine.judging.judgement import EvaluationRows
-from tests.lab.experiments.analyses.analysis_tables import models_that_are
+from lens_engine.scoring.base import Prefix
+from lens_engine.testing import TableScorer
+from tests.lab.experiments.experiment_doubles import TableModels
 
 Make = Callable[..., SelectionConfig]
-FOUR = tuple(Demonstration(text=f"reviews {row}", label="positive") for row in range(4))
 
 
 @pytest.mark.parametrize("is_best", [True, False])
 def test_support_set_is_the_permutation_of_the_method(
     bench: Bench, make_tiny: Make, make_laboratory: Callable[..., Laboratory], is_best: bool
 ) -> None:
-    laboratory = make_laboratory(models_that_are(lambda prefix, _: bool(prefix) == is_best))
+    def log_prob(prefix: Prefix, query: str, span: str) -> float:
+        """Even rows are "great". The model is right after demonstrations, or without them."""
+        numbers = re.findall(r"\d+", query)  # none in the content-free input
+        is_gold = (int(numbers[-1]) % 2 == 0) == ("great" in span) if numbers else True
+        return -0.5 if is_gold == (bool(prefix) == is_best) else -1.0
+
+    laboratory = make_laboratory(TableModels(lambda name: TableScorer(log_prob, name=name)))
     cell = bench.selection(make_tiny())
     result = laboratory.select(cell)
     assert result.answer.method == ("lens" if is_best else "zero_shot")
@@ -54,32 +62,3 @@ def test_random_sets_are_label_balanced_candidates(bench: Bench, make_tiny: Make
     for one in (first, second):
         assert Counter(demonstration.label for demonstration in one) == {"positive": 2, "negative": 2}
         assert {demonstration.text for demonstration in one} <= candidates
-
-
-def test_orders_keep_the_demonstrations() -> None:
-    orders = reorder(FOUR, seed=1, count=5)
-
-    assert all(sorted(one.text for one in order) == [one.text for one in FOUR] for order in orders)
-    assert len(set(orders)) > 1
-    assert reorder(FOUR, seed=1, count=2) == orders[:2]
-    assert reorder(FOUR, seed=2, count=5) != orders
-
-
-def test_random_labels_keep_texts_and_order_and_are_drawn_evenly() -> None:
-    labels = ("positive", "neutral", "negative")
-    drawn = relabel(FOUR, labels, seed=0, count=300)
-
-    assert all([one.text for one in labelled] == [one.text for one in FOUR] for labelled in drawn)
-    counts = Counter(one.label for labelled in drawn for one in labelled)
-    assert all(330 < counts[label] < 470 for label in labels)
-
-
-def test_sets_are_compared_under_the_same_drawn_labels() -> None:
-    others = tuple(Demonstration(text=f"news {row}", label="negative") for row in range(4))
-    labels = ("positive", "negative")
-
-    ours, theirs = (relabel(one, labels, seed=5, count=3) for one in (FOUR, others))
-
-    assert [[one.label for one in labelled] for labelled in ours] == [
-        [one.label for one in labelled] for labelled in theirs
-    ]

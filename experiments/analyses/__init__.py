@@ -1,1 +1,0 @@
-"""Analyses beside the main table."""
