@@ -94,8 +94,8 @@ def read_best(session: Session, job_id: str) -> SelectionResult | None:
     except ValidationError:
         _log.warning(
             "%s ends without its best so far, which cannot be read",
-            selection_id,
-            extra={"action": "best-unreadable", "job_id": selection_id},
+            job_id,
+            extra={"action": "best-unreadable", "job_id": job_id},
         )
         return None
     finds = any(one.form.nearest for one in result.support_examples)

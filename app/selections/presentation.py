@@ -37,7 +37,7 @@ def present_result(report: Report, classifier: StoredClassifier | None, pool: Sh
     """Build the API's view of a result."""
     parts = {
         "classifier": classifier and classifier.classifier,
-        "selection_id": report.selection_id,
+        "selection_id": report.job_id,
         "pool_rows": pool and pool.num_rows,
         "pool": pool and pool.pool,
     }
