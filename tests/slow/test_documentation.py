@@ -134,6 +134,20 @@ def test_accuracies_of_prompts_are_those_of_the_cells(
             assert shown == ", ".join(f"{mean:.3f}" for mean in means), (dataset, method)
 
 
+def test_right_answers_with_the_biases_of_today_are_those_of_the_cells(prompt_cells: list[dict[str, str]]) -> None:
+    methods = ("random_and_validation", "fixed", "nearest", "fixed+nearest", "chosen")
+    rows = table_after(ROOT / "docs/results.md", "### Today's label biases")
+    right = {
+        (one["dataset"], one["method"], one["use"]): one["right_of_test"]
+        for one in prompt_cells
+        if one["model"] == f"{BUNDLED}, on a processor"
+    }
+    assert rows == [
+        [", ".join(right[dataset, method, use] for use in ("prompt", "probabilities")) for dataset in DATASETS]
+        for method in methods
+    ]
+
+
 def test_accuracies_of_wordings_are_those_of_the_cells(prompt_cells: list[dict[str, str]]) -> None:
     methods = ("random_and_validation", "fixed", "chosen")
     rows = table_after(ROOT / "docs/results.md", "### A choice among wordings")
