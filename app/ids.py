@@ -47,3 +47,8 @@ def decode_cursor(cursor: str) -> str:
     if not NAME.fullmatch(decoded):
         raise ValueError("not a cursor")
     return decoded
+
+
+def path_of(kind: str, job_id: str) -> str:
+    """Path of a job in the API: `/evaluations/ev_…`."""
+    return f"/{kind}s/{job_id}"

@@ -12,11 +12,9 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.database import create_database
 from app.datasets import endpoints as datasets
 from app.evaluations import endpoints as evaluations
 from app.evaluations import openapi as of_evaluations
-from app.health.draining import DRAINING
 from app.health.endpoints import router as health_router
 from app.health.full_disk import FullDisk
 from app.health.readiness import DatabaseCheck
@@ -28,8 +26,8 @@ from app.lifecycle.sweep import Settling, sweep
 from app.logs.failures import summarize
 from app.metrics.endpoint import router as metrics_router
 from app.metrics.process_state import ProcessMetrics
-from app.metrics.requests import RequestMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
+from app.metrics.sweeps import SweepMetrics
 from app.pages import creation, names, results
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
@@ -49,17 +47,20 @@ from app.selections.result_endpoints import router as results_router
 from app.selections.submission import router as submission_router
 from app.services import Services
 from app.settings import Settings
+from app.store.database import create_database
 from app.usage.endpoints import router as usage_router
 from app.web.access_log import AccessLogMiddleware
 from app.web.authentication import LOCAL_OWNER, AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
 from app.web.documentation import install_documentation
+from app.web.draining import DRAINING
 from app.web.error_handlers import install_error_handlers
 from app.web.loopback import LoopbackMiddleware
 from app.web.openapi import add_schemas
 from app.web.paths import PAGE_ASSETS
 from app.web.rate_limits import RateLimitHeaders, RateLimits
 from app.web.request_id import RequestIdMiddleware
+from app.web.request_metrics import RequestMetrics
 from lens_engine import __version__
 
 _DESCRIPTION = """

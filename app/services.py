@@ -3,9 +3,9 @@
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from app.database import Database
 from app.queue import JobQueue
 from app.settings import Settings
+from app.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,7 @@ class EndpointOptions:
         return TokenPrices(self.price_input, self.price_output, self.price_cached)
 
     def _read_extra(self) -> dict[str, Any] | None:
-        from lens_cli.select.options import read_value
+        from lens_cli.flags import read_value
 
         pairs = [one.partition("=") for one in self.endpoint_extra or ()]
         if not all(equals and name for name, equals, _ in pairs):

@@ -1,6 +1,8 @@
 """The words of the engine in the words of the command line."""
 
+import json
 import re
+from typing import Any
 
 SETTING = re.compile(r'set options\.([a-z_.]+) to "?(\w+)"?')
 """What the engine says of an option that the caller should set."""
@@ -36,3 +38,11 @@ def name_flags(message: str) -> str:
 
 def _as_flag(found: re.Match[str]) -> str:
     return f"--{found[0].strip('`').replace('_', '-')}"
+
+
+def read_value(text: str) -> Any:
+    """A value of the command line: JSON, or else a plain word."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from alembic import context
 from sqlalchemy import Connection, create_engine, pool, text
 
-from app.models import Base
 from app.settings import Settings
+from app.store.tables import Base
 
 _LOCK_KEY = 0x6C656E73_00  # "lens", 0
 _LOOK_SECONDS = 0.2

@@ -116,7 +116,7 @@ def settings(migrated: "Settings", tmp_path: Path) -> "Settings":
     """Settings of a migrated database with empty tables, and of an empty Redis."""
     from redis import Redis
 
-    from app.models import Base
+    from app.store.tables import Base
 
     with Redis.from_url(migrated.redis_url) as redis:
         redis.flushall()

@@ -5,7 +5,7 @@ Neither a dataset that no job uses is left over, nor a row without an answer lef
 
 from collections.abc import Iterable
 
-from app.lifecycle.states import Status
+from app.store.states import Status
 
 MOVES = """
 SELECT job_id, data->>'from', data->>'to', (data->>'attempt')::int FROM events

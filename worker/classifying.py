@@ -12,16 +12,10 @@ from functools import partial
 from typing import Self
 
 from app.evaluations.stored import EvaluationOutcome, load_evaluation
+from app.lifecycle.kept_answers import Earlier, keep_predictions, note_payment, take_up_rows
 from app.lifecycle.results import Outcome
-from app.lifecycle.rows import (
-    Earlier,
-    keep_predictions,
-    note_payment,
-    read_predictions,
-    read_texts,
-    take_up_rows,
-)
 from app.predictions.stored import PredictionOutcome, load_prediction
+from app.store.rows import read_predictions, read_texts
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.errors import BudgetSpent

@@ -9,11 +9,11 @@ from typing import Any
 
 from rq.job import Job
 
-from app.database import create_database
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Charge, finish_late, requeue
 from app.problems import problem
 from app.settings import Settings
+from app.store.database import create_database
 from worker.horse_report import REPORT
 from worker.tally import count_killed
 

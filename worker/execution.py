@@ -30,17 +30,17 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 from sqlalchemy.orm import Session
 
-from app.database import POSTGRES_AWAY, Database, create_database
 from app.lifecycle import claims, endings, turns
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Charge, backoff_seconds
-from app.lifecycle.rows import note_payment
+from app.lifecycle.kept_answers import note_payment
 from app.lifecycle.spec import SpecUnreadable
 from app.lifecycle.work import has_inline_rows
 from app.logs import context
 from app.logs.failures import summarize
 from app.metrics.waits import count_wait
 from app.settings import Settings
+from app.store.database import POSTGRES_AWAY, Database, create_database
 from lens_engine.errors import BudgetSpent, EndpointAway, InvalidInput, ModelError
 from worker.failures import describe_failure, describe_timeout, describe_unreadable_spec, tell_owner
 from worker.faults import ModelMoved, WorkerFault

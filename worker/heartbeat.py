@@ -9,10 +9,10 @@ from collections.abc import Callable
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from app.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
 from app.lifecycle import claims
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.logs import context
+from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
 from worker.persistence import log_postponed
 from worker.progress import News, RunMonitor
 from worker.rhythm import Rhythm

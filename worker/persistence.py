@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from app.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
+from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0

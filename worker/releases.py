@@ -18,10 +18,10 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.util import to_list
 
-from app.database import POSTGRES_AWAY, create_database
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import requeue
 from app.settings import Settings
+from app.store.database import POSTGRES_AWAY, create_database
 from lens_engine.disk.cache_folder import cache_folder
 from lens_engine.disk.replace_file import replace_file
 from worker.persistence import commit_with_patience

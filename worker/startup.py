@@ -2,9 +2,9 @@
 
 import logging
 
-from app.database import POSTGRES_AWAY, create_database
 from app.schema import current_revision, is_behind, own_revisions
 from app.settings import Settings
+from app.store.database import POSTGRES_AWAY, create_database
 
 _log = logging.getLogger(__name__)
 

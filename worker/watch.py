@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from app.database import create_database
 from app.lifecycle.claims import Lease, read_lease_for_parent
 from app.settings import Settings
+from app.store.database import create_database
 from worker.horse_report import REPORT
 
 _LONGEST_PAUSE_SECONDS = 5.0

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response, status
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
-from app.datasets import repository, service
+from app.datasets import service
 from app.datasets.schemas import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut
 from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
 from app.errors import InvalidCursor
@@ -16,6 +16,7 @@ from app.intake.large_work import do_large
 from app.intake.parts import LABELLED_FILE, READING_PARTS
 from app.intake.submissions import RawSubmission
 from app.services import Services
+from app.store import datasets as repository
 from app.web.openapi import REFERENCE, named, refusals, sends
 from app.web.rate_limits import SUBMISSION_LIMIT
 

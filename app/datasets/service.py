@@ -7,17 +7,16 @@ from cachetools import LRUCache
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from app.datasets import repository
 from app.datasets.schemas import DatasetBody, DatasetOut
 from app.errors import DatasetInUse, NotFound, Unprocessable
-from app.ids import is_id
+from app.ids import is_id, path_of
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, NoSubmission, RawSubmission, name_columns, parsing_limits
-from app.lifecycle.claims import path_of
-from app.lifecycle.quota import check_bytes, lock_owner
-from app.models import Dataset
 from app.services import Services
 from app.settings import Settings
+from app.store import datasets as repository
+from app.store.quota import check_bytes, lock_owner
+from app.store.tables import Dataset
 from app.web.validation import read_model
 from lens_engine.language_model.loading.token_counter import CountTokens, find_token_counter
 from lens_engine.reading import ParsedDataset, parse_inline

@@ -5,7 +5,6 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from app.datasets.repository import find_equal_dataset
 from app.errors import Unprocessable
 from app.evaluations.presentation import present
 from app.evaluations.schemas import EvaluationBody, EvaluationRequest
@@ -15,10 +14,11 @@ from app.intake.model_names import check_model_name
 from app.intake.order import Desk, KnownDataset, Labelled, ValidJob
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, RawSubmission, name_columns, parsing_limits
-from app.lifecycle.pools import part_pool, read_pool
-from app.lifecycle.rows import weigh_answers
-from app.models import Job
 from app.selections import service
+from app.store.datasets import find_equal_dataset
+from app.store.pools import part_pool, read_pool
+from app.store.rows import weigh_answers
+from app.store.tables import Job
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.predicting.answers import join_labels

@@ -9,7 +9,7 @@ from app.jobs import repository
 from app.jobs.presentation import read_columns
 from app.jobs.schemas import QueueOut
 from app.lifecycle.spec import StoredPart
-from app.models import Job
+from app.store.tables import Job
 from lens_engine.config import Use
 from lens_engine.exports import FormatName
 from lens_engine.retrieval.form import PromptForm

@@ -5,7 +5,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from app.intake.parts import ModelName, Name, RowsBody
-from app.jobs.schemas import JobOut, JobSummary, Outgoing
+from app.jobs.schemas import JobOut, JobSummary
+from app.web.outgoing import Outgoing
 from app.web.validation import Incoming
 from lens_engine.config import Use
 from lens_engine.exports import FormatName

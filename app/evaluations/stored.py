@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from app.datasets.repository import load_rows
-from app.lifecycle.pools import delete_pool, join_pool
 from app.lifecycle.spec import JobSpec
-from app.models import Job, Report
+from app.store.datasets import load_rows
+from app.store.pools import delete_pool, join_pool
+from app.store.tables import Job, Report
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.exports import FormatName
 from lens_engine.predicting.evaluation import EvaluationResult

@@ -8,9 +8,9 @@ from pydantic import BaseModel, Field
 
 from app.dependencies import OWNER_ROUTE, ServicesDep
 from app.errors import Unavailable
-from app.health.draining import DRAINING
 from app.health.readiness import find_workers, run_checks
 from app.problems import ErrorItem
+from app.web.draining import DRAINING
 from app.web.error_handlers import problem_response
 from app.web.openapi import refusals
 from app.worker_device import WorkerDevice

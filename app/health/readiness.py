@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.database import Database
 from app.health.full_disk import FullDisk
 from app.schema import current_revision, own_revisions
 from app.services import Services
+from app.store.database import Database
 from app.worker_device import WorkerDevice
 
 ANSWER_SECONDS = 5.0

@@ -5,9 +5,9 @@ from typing import Any
 from fastapi import status
 from starlette.responses import JSONResponse, Response
 
+from app.ids import path_of
 from app.intake.storing import Accepted
-from app.jobs.enqueueing import enqueueing
-from app.lifecycle.claims import path_of
+from app.lifecycle.enqueueing import enqueueing
 from app.services import Services
 from app.web.openapi import refusals, sends
 

@@ -9,7 +9,7 @@ from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
 from app.errors import BadRequest, IdempotencyInFlight, IdempotencyMismatch
-from app.models import IdempotencyKey
+from app.store.tables import IdempotencyKey
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 

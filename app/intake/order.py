@@ -8,10 +8,10 @@ from typing import Any, Protocol
 from sqlalchemy.orm import Session
 
 from app.intake.submissions import RawSubmission
-from app.lifecycle.pools import PackedPool
-from app.models import Job
 from app.services import Services
 from app.settings import Settings
+from app.store.pools import PackedPool
+from app.store.tables import Job
 from lens_engine.reading import ParsedDataset, ReadTexts
 from lens_engine.types import Example
 

@@ -17,7 +17,6 @@ from typing import IO, Any, Self
 from sqlalchemy.exc import StatementError
 from structlog.contextvars import get_contextvars
 
-from app.database import POSTGRES_AWAY, create_database
 from app.errors import NO_SPACE, AppError, make_internal_error
 from app.intake.order import Work
 from app.intake.submissions import AnySubmission
@@ -28,6 +27,7 @@ from app.logs.setup import configure_logging
 from app.queue import JobQueue
 from app.services import Services
 from app.settings import Settings
+from app.store.database import POSTGRES_AWAY, create_database
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,16 @@ from typing import Any
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from app.datasets.repository import (
+from app.errors import UnknownDataset
+from app.ids import new_id
+from app.intake import idempotency
+from app.intake.order import Desk, KnownDataset, Order, Source, ValidJob
+from app.intake.submissions import RawSubmission
+from app.lifecycle.spec import SPEC_VERSION
+from app.logs import context
+from app.queue import JobId
+from app.services import Services
+from app.store.datasets import (
     find_equal_dataset,
     load_rows,
     load_warnings,
@@ -17,18 +26,9 @@ from app.datasets.repository import (
     store_texts,
     weigh_rows,
 )
-from app.errors import UnknownDataset
-from app.ids import new_id
-from app.intake import idempotency
-from app.intake.order import Desk, KnownDataset, Order, Source, ValidJob
-from app.intake.submissions import RawSubmission
-from app.lifecycle.pools import store_pool
-from app.lifecycle.quota import check_bytes, check_quota, hold_quota
-from app.lifecycle.spec import SPEC_VERSION
-from app.logs import context
-from app.models import Job
-from app.queue import JobId
-from app.services import Services
+from app.store.pools import store_pool
+from app.store.quota import check_bytes, check_quota, hold_quota
+from app.store.tables import Job
 from lens_engine.reading import ParsedDataset, ReadTexts
 
 

@@ -9,8 +9,8 @@ from sqlalchemy import func, select
 from starlette.concurrency import run_in_threadpool
 
 from app.intake.submissions import JsonSubmission, RawSubmission
-from app.models import Dataset
 from app.services import Services
+from app.store.tables import Dataset
 
 _MOST_NAMED = 10
 _ID = re.compile(rb"\bds_[0-9a-z]{26}\b")

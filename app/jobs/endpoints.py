@@ -10,7 +10,6 @@ from starlette.responses import JSONResponse
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
 from app.ids import encode_cursor
 from app.jobs import repository, service
-from app.jobs.enqueueing import enqueueing
 from app.jobs.listing import list_page
 from app.jobs.polls import JobState, retry_after
 from app.jobs.presentation import read_columns
@@ -18,10 +17,11 @@ from app.jobs.schemas import EventOut, EventPage, JobSummary, QueueOut
 from app.jobs.streaming import MEDIA_TYPE
 from app.jobs.view import View
 from app.jobs.watching import NOTHING_MORE, STREAM, answer_stream
-from app.lifecycle.states import Status
-from app.models import Job
+from app.lifecycle.enqueueing import enqueueing
 from app.queue import JobId
 from app.services import Services
+from app.store.states import Status
+from app.store.tables import Job
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
 from app.web.parameters import read_last_number

@@ -11,8 +11,8 @@ from app.errors import InvalidCursor
 from app.ids import encode_cursor
 from app.jobs import repository
 from app.jobs.view import View
-from app.models import Job
 from app.services import Services
+from app.store.tables import Job
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import Any
 
-from app.lifecycle.states import TERMINAL, Status
-from app.models import Job
 from app.settings import Settings
+from app.store.states import TERMINAL, Status
+from app.store.tables import Job
 
 _LONGEST_WAIT = 30
 _SHARE_OF_ETA = 10

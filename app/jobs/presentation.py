@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import Row
 
 from app.jobs.schemas import ProgressOut, QueueOut
-from app.lifecycle.states import TERMINAL, Status
-from app.models import Job
+from app.store.states import TERMINAL, Status
+from app.store.tables import Job
 
 
 def read_columns(job: Job | Row[Any], names: Mapping[str, Any], queue: QueueOut | None = None) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from app.jobs.polls import JobState
 from app.lifecycle.results import end_cancelled
-from app.lifecycle.states import TERMINAL, Status
-from app.models import Event, Job, Report, StoredClassifier
+from app.store.states import TERMINAL, Status
+from app.store.tables import Event, Job, Report, StoredClassifier
 
 
 def find_job(session: Session, owner_id: str, kind: str, job_id: str) -> Job | None:

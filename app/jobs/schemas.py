@@ -3,16 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from app.lifecycle.states import Status
+from app.store.states import Status
+from app.web.outgoing import Outgoing
 from lens_engine.types import Phase, StopReason
-
-
-class Outgoing(BaseModel):
-    """Base of response types."""
-
-    model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
 class ProgressOut(Outgoing):

@@ -4,17 +4,17 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from app.datasets.repository import delete_unused_datasets
 from app.errors import AlreadyFinished, NoResult, NotCancelled, NotFailed, NotFinished, NotFound, StillRunning
+from app.ids import path_of
 from app.jobs import queue_place, repository
 from app.jobs.polls import JobState, retry_after
 from app.jobs.schemas import QueueOut
-from app.lifecycle.claims import path_of
-from app.lifecycle.quota import hold_quota
 from app.lifecycle.retry import resume_cancelled, retry_failed
-from app.lifecycle.states import TERMINAL, Status
-from app.models import Job
 from app.services import Services
+from app.store.datasets import delete_unused_datasets
+from app.store.quota import hold_quota
+from app.store.states import TERMINAL, Status
+from app.store.tables import Job
 from lens_engine.errors import InvalidInput
 
 _Found = TypeVar("_Found")

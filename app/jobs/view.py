@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, or_
 from sqlalchemy.orm import Session
 
 from app.jobs.schemas import JobSummary, QueueOut
-from app.models import Job
+from app.store.tables import Job
 
 Filters = Sequence[ColumnElement[bool]]
 

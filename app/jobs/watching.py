@@ -5,13 +5,13 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import Response
 
-from app.health.draining import DRAINING
 from app.jobs import repository, service
 from app.jobs.schemas import EventOut
 from app.jobs.streaming import MEDIA_TYPE, Look, News, Streams, write_message
 from app.jobs.view import View
-from app.lifecycle.states import TERMINAL, Status
 from app.services import Services
+from app.store.states import TERMINAL, Status
+from app.web.draining import DRAINING
 from app.web.paths import BY_HTMX
 
 NOTHING_MORE = "The job has ended, and the client has its last event."

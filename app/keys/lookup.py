@@ -13,11 +13,11 @@ from cachetools import TTLCache
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from app.database import Database
 from app.errors import Unavailable
 from app.keys import repository
 from app.keys.repository import LiveKey
 from app.keys.secret import has_form, hash_key
+from app.store.database import Database
 
 _MOST_REMEMBERED = 10_000
 _PATIENCE_SECONDS = 5.0

@@ -6,7 +6,7 @@ from datetime import timedelta
 from sqlalchemy import exists, func, literal, or_, select, update
 from sqlalchemy.orm import Session
 
-from app.models import ApiKey
+from app.store.tables import ApiKey
 
 _USE_INTERVAL = timedelta(minutes=1)
 _IS_USE_OLD = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < func.now() - _USE_INTERVAL)

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from sqlalchemy import func, insert, select, update
 
-from app.database import Database
 from app.ids import new_id
 from app.keys.secret import hash_key, make_secret, prefix_of
-from app.models import ApiKey
 from app.setting_types import OWNER_FORM
+from app.store.database import Database
+from app.store.tables import ApiKey
 
 _MAX_NAME_CHARACTERS = 100
 

@@ -17,10 +17,11 @@ from sqlalchemy import ColumnElement, Update, and_, func, insert, literal, selec
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from app.lifecycle.pools import PackedPool, pack_pool, store_pool
+from app.ids import path_of
 from app.lifecycle.results import delete_checkpoint
-from app.lifecycle.states import LEASED, Status
-from app.models import Event, Job, StoredCheckpoint
+from app.store.pools import PackedPool, pack_pool, store_pool
+from app.store.states import LEASED, Status
+from app.store.tables import Event, Job, StoredCheckpoint
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
@@ -47,11 +48,6 @@ class Claim:
     def path(self) -> str:
         """Path of the job in the API."""
         return path_of(self.kind, self.job_id)
-
-
-def path_of(kind: str, job_id: str) -> str:
-    """Path of a job in the API: `/evaluations/ev_…`."""
-    return f"/{kind}s/{job_id}"
 
 
 class Lease(Enum):

@@ -17,12 +17,13 @@ from typing import Any
 from sqlalchemy import Update, func, select
 from sqlalchemy.orm import Session
 
-from app.lifecycle.claims import Claim, Lease, fenced, is_held, lock, path_of, read_lease, record_event
+from app.ids import path_of
+from app.lifecycle.claims import Claim, Lease, fenced, is_held, lock, read_lease, record_event
 from app.lifecycle.results import Outcome, SelectionOutcome, delete_checkpoint, end_cancelled, read_best
-from app.lifecycle.states import Status
-from app.models import Job
 from app.problems import problem
 from app.settings import Settings
+from app.store.states import Status
+from app.store.tables import Job
 from lens_engine.types import StopReason
 
 WORKER_UNFIT = "worker-unfit"

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from app.lifecycle.pools import delete_pool, delete_pool_without_result, pack_pool, read_pool, store_pool
-from app.lifecycle.states import Status
-from app.models import Dataset, Event, Job, Report, StoredCheckpoint, StoredClassifier
+from app.store.pools import delete_pool, delete_pool_without_result, pack_pool, read_pool, store_pool
+from app.store.states import Status
+from app.store.tables import Dataset, Event, Job, Report, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from app.database import Database
-from app.datasets.repository import IS_USED, delete_unused_datasets
 from app.ids import PREFIXES, first_id
-from app.lifecycle.states import TERMINAL, Status
-from app.models import Dataset, Job, StoredCheckpoint
 from app.settings import Settings
+from app.store.database import Database
+from app.store.datasets import IS_USED, delete_unused_datasets
+from app.store.states import TERMINAL, Status
+from app.store.tables import Dataset, Job, StoredCheckpoint
 
 _MOST_A_SWEEP = 20
 """A job may bring 100,000 rows with it, so few are deleted at a time, each in a transaction of its own."""

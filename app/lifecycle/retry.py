@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import delete, exists, func, insert, select
 from sqlalchemy.orm import Session
 
-from app.lifecycle.pools import delete_pool_without_result
-from app.lifecycle.states import Status
-from app.models import Event, Job, Report, StoredCheckpoint, StoredClassifier, StoredPrediction
+from app.store.pools import delete_pool_without_result
+from app.store.states import Status
+from app.store.tables import Event, Job, Report, StoredCheckpoint, StoredClassifier, StoredPrediction
 
 RETRIED = "retried"
 RESUMED = "resumed"

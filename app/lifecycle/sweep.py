@@ -21,14 +21,14 @@ from sqlalchemy import ColumnElement, and_, delete, func, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from app.database import Database, find_sqlstate, is_away
 from app.lifecycle import turns
 from app.lifecycle.endings import Charge, requeue_dead
 from app.lifecycle.retention import forget_old
-from app.lifecycle.states import LEASED, Status
-from app.models import IdempotencyKey, Job
 from app.queue import JobQueue
 from app.settings import Settings
+from app.store.database import Database, find_sqlstate, is_away
+from app.store.states import LEASED, Status
+from app.store.tables import IdempotencyKey, Job
 
 _LOCK_KEY = 0x6C656E73_01  # "lens", 1
 _PAGE_ROWS = 200

@@ -18,9 +18,9 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
 from app.lifecycle.claims import Claim, claim_job
-from app.lifecycle.states import LEASED, Status
-from app.models import Job, Turn
 from app.settings import Settings
+from app.store.states import LEASED, Status
+from app.store.tables import Job, Turn
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _IS_SHORT = Job.kind != "selection"

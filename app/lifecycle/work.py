@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.datasets.repository import load_rows
 from app.lifecycle.spec import StoredSpec
-from app.models import Dataset, Job
+from app.store.datasets import load_rows
+from app.store.tables import Dataset, Job
 from lens_engine.types import Example
 
 

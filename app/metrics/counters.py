@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from app.models import StoredCounter
+from app.store.tables import StoredCounter
 from lens_engine.types import Phase
 
 ATTEMPTS = "attempts"

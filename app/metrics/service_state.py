@@ -13,15 +13,15 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from app.lifecycle.states import Status
 from app.lifecycle.turns import may_start, queue_of_job
 from app.metrics import counters
 from app.metrics.counters import CounterKey, read_counters
 from app.metrics.waits import KINDS, show_waits
-from app.models import Job, Prompt
 from app.prompts.service import MOST_VERSIONS, WARNED_FROM
 from app.services import Services
 from app.settings import Settings
+from app.store.states import Status
+from app.store.tables import Job, Prompt
 
 CACHE_SECONDS = 5.0
 """How long an answer is repeated, so that many scrapes cost the stores no more than one."""

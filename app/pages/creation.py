@@ -14,7 +14,6 @@ from starlette.responses import HTMLResponse
 
 from app.datasets import service as datasets
 from app.datasets.endpoints import read_report
-from app.datasets.repository import load_rows_from
 from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, ServicesDep
 from app.errors import AppError, Unprocessable
 from app.intake.admission import Admission
@@ -23,12 +22,13 @@ from app.intake.idempotency import check_key
 from app.intake.large_work import do_large
 from app.intake.submissions import JsonSubmission, RawSubmission
 from app.intake.weighing import find_stored_bytes
-from app.jobs.enqueueing import enqueueing
+from app.lifecycle.enqueueing import enqueueing
 from app.pages.preview import StoringFiles, Suggesting
 from app.pages.rendering import answer, go_to
 from app.problems import point
 from app.selections.order import SelectionOrder
 from app.services import Services
+from app.store.datasets import load_rows_from
 from app.web.parameters import read_number
 from app.web.rate_limits import SUBMISSION_LIMIT, count_submission
 from app.web.request_body import check_media_type

@@ -11,8 +11,8 @@ from app.jobs.presentation import present_progress
 from app.jobs.queue_place import MOST_COUNTED
 from app.jobs.schemas import ProgressOut, QueueOut
 from app.lifecycle.spec import StoredSpec
-from app.lifecycle.states import Status
-from app.models import Event, Job
+from app.store.states import Status
+from app.store.tables import Event, Job
 from lens_engine.report.charts import Step, draw_curve
 from lens_engine.task.wording import show_count
 from lens_engine.types import Phase

@@ -9,15 +9,16 @@ from starlette.responses import HTMLResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep
 from app.ids import encode_cursor
-from app.lifecycle.states import Status
-from app.models import Job, Report
 from app.pages.creation import FieldsDep, read_field
 from app.pages.rendering import answer, go_to
-from app.prompts import repository, service
+from app.prompts import service
 from app.prompts.asking import get_name, present
 from app.prompts.condition import Condition
 from app.prompts.schemas import PromptBody, PromptVersionOut
 from app.prompts.service import Change
+from app.store import prompts as repository
+from app.store.states import Status
+from app.store.tables import Job, Report
 from app.web.parameters import read_number
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model

@@ -8,14 +8,14 @@ from typing import Any
 from sqlalchemy import select
 
 from app.datasets import service as datasets
-from app.datasets.repository import load_sample
 from app.errors import BadRequest
 from app.intake.model_names import check_model_name
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import FormSubmission, NoSubmission, RawSubmission
-from app.models import Job
 from app.selections.order import read_files
 from app.services import Services
+from app.store.datasets import load_sample
+from app.store.tables import Job
 from lens_engine.errors import InvalidVerbalizer
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.presets import PRESETS

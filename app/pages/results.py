@@ -5,18 +5,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse
 
-from app.datasets.repository import load_texts
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
 from app.errors import BadRequest, NoResult, NotFinished, NotFound
 from app.ids import NAME, is_id
 from app.lifecycle.spec import StoredSpec
-from app.models import Job
 from app.pages.asked import list_asked
 from app.pages.creation import FieldsDep, read_field
 from app.pages.rendering import answer, go_to
 from app.prompts.asking import present
 from app.prompts.condition import Condition
-from app.prompts.repository import find_current, list_names
 from app.prompts.schemas import PromptBody
 from app.prompts.service import Change
 from app.selections import service
@@ -24,6 +21,9 @@ from app.selections.finding import Reader
 from app.selections.indexes import IndexesDep
 from app.selections.rendering import RenderBody
 from app.services import Services
+from app.store.datasets import load_texts
+from app.store.prompts import find_current, list_names
+from app.store.tables import Job
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.classifier.largest_class import say_largest_class

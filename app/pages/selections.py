@@ -8,11 +8,10 @@ from starlette.responses import HTMLResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, ServicesDep
 from app.jobs import repository, service
-from app.jobs.enqueueing import enqueueing
 from app.jobs.listing import list_page
 from app.jobs.polls import JobState
+from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
-from app.lifecycle.states import TERMINAL, Status
 from app.pages.asked import tabulate_asked
 from app.pages.live import describe_run
 from app.pages.rendering import answer, go_to
@@ -20,6 +19,7 @@ from app.pages.results import describe_result
 from app.queue import JobId
 from app.selections.endpoints import VIEW
 from app.services import Services
+from app.store.states import TERMINAL, Status
 from app.web.rate_limits import count_submission
 
 router = APIRouter(prefix="/pages/selections", dependencies=OWNER_ROUTE, include_in_schema=False)

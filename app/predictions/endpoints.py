@@ -13,8 +13,6 @@ from app.intake.submissions import RawSubmission
 from app.jobs import service
 from app.jobs.endpoints import make_routes
 from app.jobs.view import View, by_source
-from app.lifecycle.rows import read_answered
-from app.lifecycle.states import Status
 from app.predictions import openapi
 from app.predictions.order import PredictionOrder
 from app.predictions.outputs import OUTPUT_PLACE
@@ -22,6 +20,8 @@ from app.predictions.presentation import present
 from app.predictions.schemas import PredictionOut, PredictionPage, PredictionSummary
 from app.predictions.stored import PredictionPart
 from app.prompts.asking import NameDep
+from app.store.rows import read_answered
+from app.store.states import Status
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, is_known, make_etag
 from app.web.openapi import not_modified, refusals
 from app.web.rate_limits import SUBMISSION_LIMIT

@@ -11,9 +11,6 @@ from app.intake.model_names import check_model_name
 from app.intake.order import Desk, ValidJob
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits
-from app.lifecycle.pools import part_pool
-from app.lifecycle.rows import weigh_answers
-from app.models import Job
 from app.predictions.presentation import present
 from app.predictions.schemas import PredictionBody, PredictionRequest
 from app.predictions.stored import PredictionSpec
@@ -21,6 +18,9 @@ from app.prompts import service as prompts
 from app.selections import service as selections
 from app.selections.answers import Answers
 from app.selections.finding import Reader
+from app.store.pools import part_pool
+from app.store.rows import weigh_answers
+from app.store.tables import Job
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat

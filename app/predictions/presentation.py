@@ -6,10 +6,10 @@ from sqlalchemy.orm import Session
 
 from app.jobs.presentation import read_columns
 from app.jobs.schemas import QueueOut
-from app.lifecycle.states import Status
-from app.models import Job
 from app.predictions.schemas import PredictionOut, PredictionView
 from app.predictions.stored import PredictionPart
+from app.store.states import Status
+from app.store.tables import Job
 from lens_engine.retrieval.form import PromptForm
 
 

@@ -6,7 +6,8 @@ from pydantic import Field, model_validator
 
 from app.evaluations.schemas import SourceOut
 from app.intake.parts import Name
-from app.jobs.schemas import JobOut, JobSummary, Outgoing
+from app.jobs.schemas import JobOut, JobSummary
+from app.web.outgoing import Outgoing
 from app.web.validation import Incoming
 from lens_engine.config import Use
 from lens_engine.retrieval.form import PromptForm

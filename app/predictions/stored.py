@@ -6,10 +6,10 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.lifecycle.pools import delete_pool, join_pool
 from app.lifecycle.spec import JobSpec, StoredPart
-from app.models import Dataset, Job
 from app.selections.stored import ClassifierPart
+from app.store.pools import delete_pool, join_pool
+from app.store.tables import Dataset, Job
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.types import StopReason

@@ -11,11 +11,12 @@ from sqlalchemy.orm import Session
 from app.dependencies import OwnerDep, ServicesDep
 from app.errors import BadRequest
 from app.ids import NAME
-from app.models import PromptVersion
-from app.prompts import repository, service
+from app.prompts import service
 from app.prompts.condition import Condition
 from app.prompts.schemas import PromptVersionOut
 from app.prompts.service import Change, NamedAnswers
+from app.store import prompts as repository
+from app.store.tables import PromptVersion
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, version_etag
 from app.web.openapi import not_modified, refusals, sends
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from app.errors import NotFound, PreconditionFailed, PreconditionRequired
-from app.models import Prompt
+from app.store.tables import Prompt
 from app.web.etag import matches, version_etag
 
 

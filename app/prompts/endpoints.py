@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep
 from app.ids import encode_cursor
-from app.prompts import repository, service
+from app.prompts import service
 from app.prompts.asking import READ, AskedDep, ChangeDep, NameDep, present
 from app.prompts.schemas import (
     NamedPrompts,
@@ -24,6 +24,7 @@ from app.selections.indexes import IndexesDep
 from app.selections.measured_forms import find_measured
 from app.selections.parameters import FormatParameter, InputParameter, RenderBodyDep, UseParameter
 from app.selections.result_endpoints import answer_export
+from app.store import prompts as repository
 from app.web.etag import version_etag
 from app.web.openapi import named, refusals, sends
 from app.web.parameters import read_last_number

@@ -11,7 +11,6 @@ from app.datasets.service import StoredDataset
 from app.dependencies import OWNER_ROUTE, Page, PageDep
 from app.ids import encode_cursor
 from app.intake.large_work import do_large
-from app.models import PromptVersion
 from app.prompts.asking import READ, AskedDep, ChangeDep, NameDep, present
 from app.prompts.dataset import CopyingExamples
 from app.prompts.examples import Learning
@@ -19,6 +18,7 @@ from app.prompts.pools import VersionedPool
 from app.prompts.schemas import MOST_ADDED, ExamplesBody, Note, PromptExampleOut, PromptExamplePage, PromptVersionOut
 from app.prompts.service import NamedAnswers
 from app.selections.indexes import Indexes, IndexesDep
+from app.store.tables import PromptVersion
 from app.web.etag import version_etag
 from app.web.openapi import named, refusals, sends
 from app.web.parameters import read_last_number

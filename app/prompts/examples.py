@@ -11,14 +11,15 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.errors import ExampleInUse, NoPool, NotFound, PoolFull, PreconditionFailed
-from app.lifecycle.quota import lock_owner
-from app.models import Prompt, PromptVersion
-from app.prompts import pools, repository, service
+from app.prompts import pools, service
 from app.prompts.added_examples import Known, check_examples
 from app.prompts.pools import Changes, VersionedPool
 from app.prompts.schemas import ExamplesBody
 from app.prompts.service import Change, NamedAnswers, Said
 from app.selections.indexes import Indexes
+from app.store import prompts as repository
+from app.store.quota import lock_owner
+from app.store.tables import Prompt, PromptVersion
 from lens_engine.retrieval.pool import MOST_POOL_ROWS, Pool, PoolRow
 
 MOST_ROWS = MOST_POOL_ROWS + 5_000

@@ -9,10 +9,10 @@ from sqlalchemy import ColumnElement, delete, func, insert, literal, or_, select
 from sqlalchemy.orm import Session
 
 from app.errors import NotFound
-from app.lifecycle.pools import unpack_pool
-from app.models import Prompt, PromptContent, PromptExample, PromptPool, PromptVersion, StoredPool
 from app.selections.indexes import PoolSource
 from app.services import Services
+from app.store.pools import unpack_pool
+from app.store.tables import Prompt, PromptContent, PromptExample, PromptPool, PromptVersion, StoredPool
 from lens_engine.retrieval.pool import Pool, PoolRow
 
 Changes = Mapping[int, PoolRow | None]

@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, StringConstraints
 
-from app.jobs.schemas import Outgoing
 from app.selections.rendering import Rendered
 from app.selections.schemas import SupportExamplesOut
+from app.web.outgoing import Outgoing
 from app.web.validation import Incoming
 
 MOST_ADDED = 200

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
-from app.datasets.repository import count_rows
 from app.errors import (
     NoClassifier,
     NotFound,
@@ -17,9 +16,7 @@ from app.errors import (
     UnknownVersion,
 )
 from app.jobs import repository as jobs
-from app.lifecycle.quota import check_bytes, lock_owner
-from app.models import Prompt, PromptContent, PromptVersion
-from app.prompts import pools, repository
+from app.prompts import pools
 from app.prompts.condition import Condition
 from app.prompts.pools import Changes, VersionedPool
 from app.prompts.schemas import PromptBody, PromptSummary
@@ -27,6 +24,10 @@ from app.selections import service as selection_service
 from app.selections.answers import Answers
 from app.selections.stored import ClassifierPart, PromptPart
 from app.services import Services
+from app.store import prompts as repository
+from app.store.datasets import count_rows
+from app.store.quota import check_bytes, lock_owner
+from app.store.tables import Prompt, PromptContent, PromptVersion
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
 

@@ -12,15 +12,15 @@ from app.errors import NoResult, NotFinished
 from app.jobs import repository
 from app.jobs import service as jobs
 from app.jobs.polls import retry_after
-from app.lifecycle.pools import unpack_pool
-from app.lifecycle.states import TERMINAL, Status
-from app.models import Job, Report, StoredCheckpoint, StoredPool
 from app.selections import service
 from app.selections.answers import CHANGED, Answers
 from app.selections.indexes import Indexes, PoolSource
 from app.selections.rendering import RenderBody, Rendered
 from app.selections.stored import PromptPart
 from app.services import Services
+from app.store.pools import unpack_pool
+from app.store.states import TERMINAL, Status
+from app.store.tables import Job, Report, StoredCheckpoint, StoredPool
 from app.web.etag import REVALIDATED
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.retrieval.pool import Pool

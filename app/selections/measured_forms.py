@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.lifecycle.states import Status
-from app.models import Job, Report
+from app.store.states import Status
+from app.store.tables import Job, Report
 from lens_engine.exports import FORMATS, ExportName
 
 

@@ -10,11 +10,11 @@ from app.errors import Unprocessable
 from app.intake.order import Desk, Labelled, ValidJob
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import FormSubmission, JsonSubmission, RawSubmission, name_columns, parsing_limits
-from app.models import Job
 from app.selections.checks import check_spec
 from app.selections.presentation import present
 from app.selections.submission_schemas import SelectionSpec, SubmissionBody
 from app.settings import Settings
+from app.store.tables import Job
 from app.web.validation import read_model
 from lens_engine.errors import Faults
 from lens_engine.reading import ParsedDataset, parse_inline

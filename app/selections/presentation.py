@@ -7,9 +7,9 @@ from sqlalchemy.orm import Session
 
 from app.jobs.presentation import read_columns
 from app.jobs.schemas import QueueOut
-from app.lifecycle.pools import read_pool
-from app.models import Job, Report, StoredClassifier, StoredPool
 from app.selections.schemas import ResultOut, SelectionOut
+from app.store.pools import read_pool
+from app.store.tables import Job, Report, StoredClassifier, StoredPool
 from lens_engine.retrieval.pool import Pool
 
 

@@ -4,8 +4,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from app.jobs.schemas import Outgoing
 from app.selections.schemas import Advice, Demonstration
+from app.web.outgoing import Outgoing
 from app.web.validation import Incoming
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Use

@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
 from app.jobs import repository
-from app.models import Report, StoredClassifier
 from app.selections import openapi, service
 from app.selections.exporting import Export
 from app.selections.finding import Reader
@@ -17,6 +16,7 @@ from app.selections.measured_forms import MeasuredForm, find_measured
 from app.selections.parameters import FormatParameter, UseParameter
 from app.selections.presentation import find_shown_pool, present_result
 from app.selections.schemas import ResultOut, SuspiciousLabelsOut
+from app.store.tables import Report, StoredClassifier
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
 from lens_engine.classifier.classifier import Classifier

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from app.jobs.schemas import JobOut, JobSummary, Outgoing
+from app.jobs.schemas import JobOut, JobSummary
+from app.web.outgoing import Outgoing
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import PresetName, SelectionConfig, Use

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
-from app.datasets.repository import load_texts
 from app.errors import NoClassifier
 from app.jobs import repository
 from app.jobs import service as jobs
-from app.lifecycle.states import Status
-from app.models import Job, Report
 from app.selections.schemas import SuspiciousLabelOut, SuspiciousLabelsOut
 from app.selections.stored import ClassifierPart, SuspiciousPart
 from app.services import Services
+from app.store.datasets import load_texts
+from app.store.states import Status
+from app.store.tables import Job, Report
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.result import SelectionResult

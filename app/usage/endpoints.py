@@ -4,10 +4,10 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, ServicesDep, SessionDep
-from app.jobs.schemas import Outgoing
-from app.lifecycle.stored_bytes import PARTS
+from app.store.stored_bytes import PARTS
 from app.usage.service import read_usage
 from app.web.openapi import refusals
+from app.web.outgoing import Outgoing
 
 _KINDS = ("selection", "evaluation", "prediction")
 

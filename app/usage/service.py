@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
-from app.lifecycle.states import UNDER_WAY
-from app.lifecycle.stored_bytes import read_stored_bytes
 from app.metrics.counters import DEVICE_SECONDS
-from app.models import Job, Prompt, StoredCounter
+from app.store.states import UNDER_WAY
+from app.store.stored_bytes import read_stored_bytes
+from app.store.tables import Job, Prompt, StoredCounter
 
 
 @dataclass(slots=True)
@@ -16,7 +16,7 @@ class Usage:
     """What one owner uses."""
 
     owner_id: str
-    bytes: dict[str, int] = field(default_factory=dict)  #: by part (`app.lifecycle.stored_bytes`)
+    bytes: dict[str, int] = field(default_factory=dict)  #: by part (`app.store.stored_bytes`)
     jobs: dict[str, int] = field(default_factory=dict)  #: stored, by kind
     under_way: dict[str, int] = field(default_factory=dict)  #: queued or running, by kind
     names: int = 0  #: that are not deleted

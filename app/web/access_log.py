@@ -9,7 +9,7 @@ import time
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.ids import is_id
-from app.metrics.requests import RequestMetrics
+from app.web.request_metrics import RequestMetrics
 
 NO_ROUTE = "(none)"
 """Route of a request that was refused before a route was looked for, or that has none."""

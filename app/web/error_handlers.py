@@ -17,10 +17,10 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
-from app.database import find_sqlstate
 from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, Unavailable, make_internal_error
 from app.logs.failures import summarize
 from app.problems import problem
+from app.store.database import find_sqlstate
 from app.web.access_log import note_problem
 from app.web.paths import BY_HTMX, find_methods, name_paths, served_path
 from app.web.problem_page import NO_SUCH_PAGE, TARGET, WHOLE_PAGE, write_missing_page, write_problem

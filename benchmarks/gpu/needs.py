@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Mapping
-from importlib.metadata import PackageNotFoundError, version
+
+from benchmarks.machine import find_version
 
 Version = tuple[int, ...]
 
@@ -20,14 +21,6 @@ NEEDS: Mapping[str, Version] = {
     "tqdm": (),
 }
 """The oldest version that works of each package; () for any."""
-
-
-def find_version(name: str) -> str | None:
-    """The version of an installed package; None if it is missing."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def list_missing(

@@ -7,8 +7,8 @@ from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import text
 
-from app.database import create_database
 from app.settings import Settings
+from app.store.database import create_database
 from lens_cli.service.commands import GRACEFUL_SHUTDOWN_SECONDS, KEEP_ALIVE_SECONDS
 
 _ONE = text("SELECT id, status FROM jobs WHERE id = :id")

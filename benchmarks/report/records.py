@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.gpu.needs import find_version
+from benchmarks.machine import find_version
 from lens_engine.types import Record
 
 _PACKAGES = ("torch", "transformers", "lm-eval")
@@ -109,11 +109,6 @@ class ComparisonRecord(Record):
         """Write as JSON; the folder is made if it is missing."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(self.model_dump_json(indent=1) + "\n", "utf-8")
-
-
-def count_processors() -> int:
-    """Processors that this process may use; the machine may have more."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def describe_machine(device: torch.device) -> Machine:

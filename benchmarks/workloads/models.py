@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.pytorch_utils import Conv1D
 from transformers.utils import logging as transformers_logging
 
-from benchmarks.report.records import count_processors
+from benchmarks.machine import count_processors
 from benchmarks.workloads.tokenizer import find_tokenizer
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.language_model.loading.model_reader import open_files

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from lens_cli.demo.cuts import list_cut_lines
 from lens_cli.demo.first_line import compare_with_zero_shot
-from lens_cli.demo.sample import DEMO_SPEC, NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, check_sample
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, read_settings, refusing
+from lens_cli.sample import DEMO_SPEC, NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, check_sample
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from lens_cli.flags import read_value
 from lens_engine.config import ComparisonsOption, MethodName, PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidConfig, InvalidVerbalizer
 from lens_engine.presets import nest_options, overlay_options, resolve_config
@@ -133,11 +134,3 @@ def _read_words_json(text: str) -> dict[str, str]:
         message = 'the verbalizer must be like {"positive": "great"}, or a list of labels'
         raise InvalidVerbalizer(message, field="verbalizer")
     return words
-
-
-def read_value(text: str) -> Any:
-    """A value of the command line: JSON, or else a plain word."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

@@ -42,8 +42,8 @@ def serve(
     """Serve the HTTP API. LENS_DATABASE_URL and LENS_REDIS_URL name Postgres and Redis."""
     import uvicorn
 
-    from app.health.draining import DrainingServer
     from app.logs.setup import configure_logging
+    from app.web.draining import DrainingServer
 
     settings = read_settings()
     check_host(settings, host)

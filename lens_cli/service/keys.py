@@ -13,7 +13,7 @@ from rich.text import Text
 from lens_cli.refusals import Refusal, RefusedInput, read_settings
 
 if TYPE_CHECKING:
-    from app.database import Database
+    from app.store.database import Database
 
 _COLUMNS = ("Id", "Owner", "Name", "Key", "Created", "Last used", "Expires", "Revoked")
 _WIDEST = 10_000
@@ -86,8 +86,8 @@ def open_database() -> Iterator["Database"]:
     """
     from sqlalchemy.exc import OperationalError, ProgrammingError
 
-    from app.database import create_database
     from app.keys.service import KeyRefused
+    from app.store.database import create_database
 
     database = create_database(read_settings(), pool_size=1)
     try:

@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.demo.sample import submission_line
 from lens_cli.refusals import read_settings, refusing
+from lens_cli.sample import submission_line
 from lens_cli.service.commands import check_host
 from lens_cli.signals import interruptible
 

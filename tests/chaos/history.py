@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from app.lifecycle.claims import path_of
+from app.ids import path_of
 from tests.chaos.submissions import Submission, Variant
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from app.lifecycle.states import TERMINAL, Status
+from app.store.states import TERMINAL, Status
 from tests.chaos.config import MAX_ATTEMPTS
 from tests.chaos.history import History
 from tests.chaos.submissions import Submission

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.lifecycle.states import Status
 from app.problems import TITLES
+from app.store.states import Status
 from app.web.openapi import Problem
 from tests.compose.conftest import make_key
 from tests.compose.deployment import ENDPOINTS, UP_SECONDS, Deployment

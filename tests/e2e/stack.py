@@ -11,11 +11,11 @@ import httpx
 from redis import Redis
 from sqlalchemy import text
 
-from app.database import Database
-from app.lifecycle.claims import path_of
-from app.lifecycle.states import TERMINAL, Status
+from app.ids import path_of
 from app.lifecycle.work import load_submission
 from app.settings import Settings
+from app.store.database import Database
+from app.store.states import TERMINAL, Status
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rq import Queue
 
-from app.lifecycle.states import Status
 from app.queue import SERIALIZER
+from app.store.states import Status
 from lens_cli.service.embedded import EmbeddedServers
 from tests.e2e.stack import Stack
 from tests.e2e.waiting import until

@@ -8,7 +8,7 @@ import signal
 import pytest
 from rq import Worker as RqWorker
 
-from app.lifecycle.states import Status
+from app.store.states import Status
 from tests.e2e.processes import Process, is_gone, status_at
 from tests.e2e.stack import Stack, make_submission
 from tests.e2e.test_crashes import IN_THE_SEARCH

@@ -14,9 +14,9 @@ import psutil
 import pytest
 from rich.console import Console
 
-from lens_cli.demo.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SPEC
 from lens_cli.demo.show import refusing_problems, tell_story
 from lens_cli.refusals import Refusal
+from lens_cli.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SPEC
 from lens_cli.service.stack import Stack, StackSpec, running_stack
 from lens_client import LensClient
 from lens_engine.testing import TableScorer, tiny_causal_lm

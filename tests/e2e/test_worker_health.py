@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from app.lifecycle.states import Status
+from app.store.states import Status
 from tests.e2e.stack import Stack
 from tests.e2e.waiting import until
 

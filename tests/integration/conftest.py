@@ -9,13 +9,13 @@ import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.database import Database, create_database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.results import SelectionOutcome
 from app.main import close_app, create_app
 from app.queue import JobQueue
 from app.settings import Settings
+from app.store.database import Database, create_database
 from lens_engine.result import SelectionResult
 from tests.integration.samples import make_bag_of_words, make_result, make_rows, make_submission
 

@@ -8,8 +8,8 @@ from redis import Redis
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.settings import Settings
+from app.store.database import Database
 from tests.integration.samples import make_rows, make_spec, pointers_of, problem_of
 from tests.unit.lens_engine.reading.dataset_uploads import WRITERS, Row, to_mappings
 

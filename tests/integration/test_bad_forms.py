@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.settings import Settings
+from app.store.database import Database
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, Intake, Refusal
 from tests.integration.samples import make_spec
 from tests.unit.lens_engine.reading.dataset_uploads import write_csv

@@ -4,11 +4,11 @@ import pytest
 from sqlalchemy import func, select, update
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.lifecycle.results import SelectionOutcome
-from app.models import Dataset, Event, Job, StoredCheckpoint, StoredClassifier
+from app.store.database import Database
+from app.store.tables import Dataset, Event, Job, StoredCheckpoint, StoredClassifier
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason

@@ -8,14 +8,14 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.lifecycle.endings import Charge
 from app.lifecycle.results import SelectionOutcome
 from app.lifecycle.work import load_submission
-from app.models import Job, Report, StoredCheckpoint, StoredClassifier
 from app.settings import Settings
+from app.store.database import Database
+from app.store.tables import Job, Report, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint

@@ -11,9 +11,9 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import endings
 from app.lifecycle.results import SelectionOutcome
+from app.store.database import Database
 from lens_client import AsyncLensClient, LensClient, NotSucceeded, Problem
 from lens_engine.exports import export_support_examples
 from tests.integration.conftest import Selections, run_sql

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from app.database import Database, create_database
 from app.settings import Settings
+from app.store.database import Database, create_database
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_submission, problem_of
 from tests.outages import read_only

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import text
 
-from app.database import Database
-from app.datasets.repository import delete_unused_datasets, owns_dataset
+from app.store.database import Database
+from app.store.datasets import delete_unused_datasets, owns_dataset
 from app.web.authentication import LOCAL_OWNER
 from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql

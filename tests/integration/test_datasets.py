@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
-from app.datasets import repository
 from app.datasets.service import Describing
 from app.intake.submissions import NoSubmission
 from app.lifecycle.retention import forget_old
 from app.pages.preview import Suggesting
 from app.services import Services
 from app.settings import Settings
+from app.store import datasets as repository
+from app.store.database import Database
 from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission, problem_of

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.health.draining import READER_SECONDS
+from app.web.draining import READER_SECONDS
 from lens_cli.service.embedded import Child, ChildSpec
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
@@ -21,7 +21,7 @@ NUM_BYTES = 32 * 2**20
 ROOT = Path(__file__).parents[2]
 SERVER = f"""
 import sys, uvicorn
-from app.health.draining import DRAINING, DrainingServer
+from app.web.draining import DRAINING, DrainingServer
 from threading import Event
 
 async def app(scope, receive, send):

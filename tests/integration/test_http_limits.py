@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database, create_database
 from app.main import create_app
 from app.schema import upgrade_schema
 from app.settings import Settings
+from app.store.database import Database, create_database
 from tests.integration.asgi import call
 from tests.integration.conftest import run_sql
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.intake.idempotency import RequestKey, hold_key
 from app.intake.submissions import JsonSubmission
-from app.models import Job
+from app.store.database import Database
+from app.store.tables import Job
 from tests.integration.conftest import Selections, refusing_rows
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 

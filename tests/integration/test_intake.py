@@ -11,8 +11,8 @@ import psutil
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.intake import reader, submissions
+from app.store.database import Database
 from tests.e2e.processes import is_gone
 from tests.e2e.waiting import until
 from tests.integration.conftest import refusing_rows
@@ -128,7 +128,7 @@ def test_texts_are_in_no_log_of_the_reader(
     assert (response.status_code, response.json()["code"]) == (500, "internal-error")
     assert response.json()["request_id"] in log
     assert "IntegrityError (SQLSTATE 23514)" in log
-    assert "app/datasets/repository.py" in log
+    assert "app/store/datasets.py" in log
     assert CANARY not in log + response.text
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.database import Database
 from app.settings import Settings
+from app.store.database import Database
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_spec, problem_of
 from worker.execution import execute_job

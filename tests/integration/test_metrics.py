@@ -14,11 +14,11 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.metrics.counters import ATTEMPTS, DEVICE_SECONDS, CounterKey, add_to_counters
 from app.metrics.service_state import ServiceState
 from app.metrics.waits import count_wait
 from app.settings import Settings
+from app.store.database import Database
 from tests.integration.conftest import Selections, run_sql
 from worker.device import Device
 from worker.metrics import WorkerMetrics, serve_metrics

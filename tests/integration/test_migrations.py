@@ -13,9 +13,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 import migrations
-from app.database import Database, create_database
 from app.schema import alembic_config, current_revision, find_losses, move_schema, own_revisions, upgrade_schema
 from app.settings import Settings
+from app.store.database import Database, create_database
 from lens_cli.application import main
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections, run_sql

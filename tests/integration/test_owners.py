@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.results import SelectionOutcome
 from app.main import create_app
 from app.settings import Settings
+from app.store.database import Database
 from lens_engine.retrieval.pool import Pool
 from tests.integration.conftest import SHORT
 from tests.integration.prompts_with_pools import make_finding_result, make_pool_of_rows

@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import Engine, event
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle.claims import renew_lease
-from app.models import Job
+from app.store.database import Database
+from app.store.tables import Job
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_csv
 from tests.unit.lens_engine.result.reported import make_reported

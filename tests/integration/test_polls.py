@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import event
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.results import SelectionOutcome
 from app.problems import problem
+from app.store.database import Database
 from tests.integration.conftest import Selections
 from tests.integration.samples import PROGRESS, make_result
 

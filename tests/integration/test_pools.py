@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
-from app.lifecycle.pools import PackedPool, unpack_pool
 from app.lifecycle.results import SelectionOutcome
 from app.selections.rendering import MAX_INPUTS
+from app.store.database import Database
+from app.store.pools import PackedPool, unpack_pool
 from lens_engine.config import USES, Use
 from lens_engine.result import SelectionResult
 from lens_engine.retrieval.pool import Pool

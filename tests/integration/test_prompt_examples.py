@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.prompts import examples as decisions
+from app.store.database import Database
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows
 from tests.integration.samples import make_rows, make_spec, pointers_of, problem_of

@@ -10,14 +10,14 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.keys.service import create_key
 from app.lifecycle import endings
-from app.lifecycle.quota import lock_owner
 from app.lifecycle.results import SelectionOutcome
-from app.models import PromptContent
 from app.prompts import service
 from app.settings import Settings
+from app.store.database import Database
+from app.store.quota import lock_owner
+from app.store.tables import PromptContent
 from app.web.authentication import LOCAL_OWNER
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason

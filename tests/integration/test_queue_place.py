@@ -6,11 +6,11 @@ import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.jobs import queue_place
 from app.jobs.queue_place import find_place
 from app.jobs.repository import find_state
 from app.settings import Settings
+from app.store.database import Database
 from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections, run_sql
 from worker.process import create_worker

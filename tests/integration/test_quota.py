@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.database import Database
-from app.lifecycle.quota import hold_quota
-from app.lifecycle.rows import ANSWER_BYTES, ROW_BYTES
-from app.lifecycle.stored_bytes import count_stored
 from app.settings import Settings
+from app.store.database import Database
+from app.store.quota import hold_quota
+from app.store.rows import ANSWER_BYTES, ROW_BYTES
+from app.store.stored_bytes import count_stored
 from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import SHORT, Selections, run_sql
 from tests.integration.samples import (

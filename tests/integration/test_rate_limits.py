@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.keys.service import create_key
+from app.store.database import Database
 from lens_cli.service.embedded import EmbeddedServers
 from tests.integration.samples import make_submission, problem_of
 from tests.outages import hung_redis

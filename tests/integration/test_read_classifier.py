@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.results import SelectionOutcome
-from app.models import Report
+from app.store.database import Database
+from app.store.tables import Report
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.result import SelectionResult

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Lease
 from app.lifecycle.results import SelectionOutcome
+from app.store.database import Database
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.settings import Settings
+from app.store.database import Database
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, Intake, Refusal, pointer_to
 from tests.integration.samples import SMALL_OPTIONS, make_rows, make_spec, make_submission, pointers_of, problem_of
 from tests.open_files import list_open_files

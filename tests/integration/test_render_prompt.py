@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import endings
 from app.lifecycle.results import SelectionOutcome
+from app.store.database import Database
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SupportExamples
 from lens_engine.types import StopReason

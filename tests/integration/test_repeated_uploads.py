@@ -7,8 +7,8 @@ from collections.abc import Callable
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.database import Database
-from app.datasets.repository import delete_unused_datasets
+from app.store.database import Database
+from app.store.datasets import delete_unused_datasets
 from app.web.authentication import LOCAL_OWNER
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission
 

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from app.database import Database
 from app.ids import first_id
 from app.lifecycle import retention
 from app.lifecycle.sweep import sweep
 from app.queue import JobQueue
 from app.settings import Settings
+from app.store.database import Database
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.test_retry import put_checkpoint
 from worker.execution import execute_job

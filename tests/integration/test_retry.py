@@ -5,12 +5,12 @@ from redis import Redis
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.results import SelectionOutcome
-from app.models import Job, Report, StoredCheckpoint, StoredClassifier
 from app.settings import Settings
+from app.store.database import Database
+from app.store.tables import Job, Report, StoredCheckpoint, StoredClassifier
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result, problem_of

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.database import Database
 from app.lifecycle import endings, rows
 from app.lifecycle.claims import Claim
 from app.predictions.stored import PredictionOutcome
+from app.store.database import Database
 from lens_engine.predicting.rows import Prediction
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_bag_of_words, make_result

@@ -11,10 +11,10 @@ from redis import Redis
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.logs.setup import make_formatter
-from app.models.base import Base
 from app.settings import Settings
+from app.store.database import Database
+from app.store.tables.base import Base
 from tests.integration.conftest import Selections, refusing_rows
 from tests.integration.samples import make_rows, make_spec, make_submission
 

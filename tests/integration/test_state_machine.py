@@ -13,18 +13,20 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from app.database import Database
+from app.ids import path_of
 from app.lifecycle import claims, endings
-from app.lifecycle.claims import Claim, path_of
+from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Charge
+from app.lifecycle.kept_answers import keep_predictions
 from app.lifecycle.results import SelectionOutcome
-from app.lifecycle.rows import keep_predictions, read_predictions
-from app.lifecycle.states import TERMINAL, Status
 from app.lifecycle.sweep import sweep
-from app.models import Event, Report
 from app.predictions.stored import PredictionOutcome
 from app.queue import JobQueue
 from app.settings import Settings
+from app.store.database import Database
+from app.store.rows import read_predictions
+from app.store.states import TERMINAL, Status
+from app.store.tables import Event, Report
 from lens_engine.predicting.rows import Prediction
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result, make_submission

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.health.full_disk import FullDisk
+from app.store.database import Database
 from tests.integration.conftest import run_sql
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission, problem_of
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
-from app.models import Job, Report, StoredClassifier
 from app.settings import Settings
+from app.store.database import Database
+from app.store.tables import Job, Report, StoredClassifier
 from tests.integration.conftest import Selections
 from tests.integration.prompts_with_pools import make_finding_result
 from tests.integration.samples import make_bag_of_words, make_result

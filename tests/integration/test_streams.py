@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.health.draining import DRAINING
 from app.jobs.streaming import MEDIA_TYPE, Pace, Streams
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim, renew_lease
 from app.lifecycle.results import SelectionOutcome
+from app.web.draining import DRAINING
 from lens_engine.metering.progress import Progress
 from lens_engine.types import Phase
 from tests.integration.asgi import make_scope

@@ -12,11 +12,11 @@ from redis import Redis
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle.spec import SPEC_VERSION, StoredSpec
-from app.models import Dataset, Example, Job
 from app.selections.openapi import EXAMPLE_SUBMISSION
 from app.settings import Settings
+from app.store.database import Database
+from app.store.tables import Dataset, Example, Job
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from tests.integration.samples import (
     SMALL_OPTIONS,

@@ -10,15 +10,15 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.lifecycle.endings import Charge
 from app.lifecycle.sweep import Settling, SweepReport
 from app.lifecycle.sweep import sweep as sweep_once
-from app.models import IdempotencyKey, Job
 from app.queue import JobId, JobQueue
 from app.settings import Settings
+from app.store.database import Database
+from app.store.tables import IdempotencyKey, Job
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql

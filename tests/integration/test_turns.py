@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import endings, turns
 from app.lifecycle.claims import Claim
-from app.models import Job
 from app.settings import Settings
+from app.store.database import Database
+from app.store.tables import Job
 from tests.integration.conftest import Selections, run_sql
 
 Take = Callable[..., Claim | None]

@@ -6,11 +6,11 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from app.database import Database
-from app.lifecycle.quota import check_bytes
-from app.lifecycle.stored_bytes import count_stored
 from app.metrics.counters import DEVICE_SECONDS, CounterKey, add_to_counters
 from app.settings import Settings
+from app.store.database import Database
+from app.store.quota import check_bytes
+from app.store.stored_bytes import count_stored
 from app.web.authentication import LOCAL_OWNER
 from lens_cli.application import create_application
 from tests.integration.conftest import Selections

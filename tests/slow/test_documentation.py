@@ -20,7 +20,7 @@ from app.main import create_app
 from app.settings import Settings
 from docs.site import reference
 from lens_cli.application import create_application
-from lens_cli.demo.sample import SAMPLE_SPEC
+from lens_cli.sample import SAMPLE_SPEC
 from lens_engine.testing import TableScorer
 from tests.unit.lens_engine.test_wings import FLOORS
 

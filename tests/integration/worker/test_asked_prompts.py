@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.lifecycle import endings
 from app.lifecycle.results import SelectionOutcome
 from app.settings import Settings
+from app.store.database import Database
 from lens_engine.config import FormKind
 from lens_engine.predicting.rows import BATCH_ROWS
 from lens_engine.result import SelectionResult

@@ -11,12 +11,12 @@ import pyarrow.parquet
 import pytest
 from starlette.testclient import TestClient
 
-from app.database import Database
 from app.errors import Busy
 from app.lifecycle import endings
 from app.lifecycle.results import SelectionOutcome
 from app.predictions.outputs import MOST_OUTPUTS, Outputs
 from app.settings import Settings
+from app.store.database import Database
 from app.web.authentication import LOCAL_OWNER
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.predicting.rows import BATCH_ROWS

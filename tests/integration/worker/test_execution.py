@@ -10,12 +10,12 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException, UnixSignalDeathPenalty
 from sqlalchemy.orm import Session
 
-from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, PackedCheckpoint
 from app.lifecycle.results import SelectionOutcome
-from app.models import StoredCheckpoint
 from app.settings import Settings
+from app.store.database import Database
+from app.store.tables import StoredCheckpoint
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.settings import Settings
+from app.store.database import Database
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.e2e.waiting import until

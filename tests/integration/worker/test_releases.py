@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app.database import Database
 from app.lifecycle.claims import Claim
 from app.settings import Settings
+from app.store.database import Database
 from tests.integration.conftest import Selections, run_sql
 from worker.releases import hand_in_releases, note_release
 

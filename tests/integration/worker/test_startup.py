@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.database import create_database
 from app.schema import own_revisions, upgrade_schema
 from app.settings import Settings
+from app.store.database import create_database
 from tests.integration.conftest import run_sql
 from worker.startup import check_schema
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.database import Database
 from app.lifecycle import endings
 from app.settings import Settings
+from app.store.database import Database
 from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql
 from tests.outages import absent, read_only

@@ -17,7 +17,7 @@ import pytest
 from redis import Redis
 from sqlalchemy import text
 
-from app.lifecycle.states import Status
+from app.store.states import Status
 from tests.e2e.processes import Process, status_at
 from tests.e2e.stack import EXAMPLES, Stack, make_submission
 from tests.e2e.waiting import until

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.lifecycle.states import Status
+from app.store.states import Status
 from tests.e2e.processes import Worker, is_gone
 from tests.e2e.stack import Stack
 from tests.e2e.test_cancelling import DRAIN_SECONDS, assert_best_is_kept, cancelling, searching

@@ -18,8 +18,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.lifecycle.states import Status
 from app.problems import TITLES
+from app.store.states import Status
 from app.web.openapi import Problem
 from lens_cli.service.embedded.child import Child, ChildSpec, find_binary
 from lens_engine.testing import tiny_causal_lm

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.lifecycle.states import Status
+from app.store.states import Status
 from lens_engine.predicting.rows import BATCH_ROWS
 from tests.e2e.processes import Worker, is_gone
 from tests.e2e.scorers import asked_path

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from redis.exceptions import RedisError
 
-from app.lifecycle.states import Status
+from app.store.states import Status
 from lens_cli.service.embedded import EmbeddedServers
 from lens_cli.service.embedded.child import Child
 from tests.e2e.stack import Stack

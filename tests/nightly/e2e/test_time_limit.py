@@ -1,6 +1,6 @@
 """Stopped by the clock, or by a cancel and resumed."""
 
-from app.lifecycle.states import Status
+from app.store.states import Status
 from tests.e2e.stack import Stack
 from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.test_stopping import _wait_until_heard

@@ -7,7 +7,7 @@ import subprocess
 import httpx
 import pytest
 
-from lens_cli.demo.sample import SAMPLE_FOLDER, SAMPLE_SPEC
+from lens_cli.sample import SAMPLE_FOLDER, SAMPLE_SPEC
 from lens_cli.service.stack import Stack
 from lens_client import LensClient
 from tests.dispositions import ignored_signals

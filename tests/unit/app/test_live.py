@@ -8,8 +8,8 @@ import pytest
 
 from app.jobs.schemas import QueueOut
 from app.lifecycle.spec import StoredSpec
-from app.models import Event, Job
 from app.pages.live import describe_run
+from app.store.tables import Event, Job
 from lens_engine.config import SelectionConfig
 from lens_engine.task.combinations import Wordings
 from lens_engine.types import Phase

@@ -3,7 +3,7 @@
 from sqlalchemy import String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, CreatedAt, IdText, OwnerText, Stamp
+from app.store.tables.base import Base, CreatedAt, IdText, OwnerText, Stamp
 
 
 class ApiKey(Base):

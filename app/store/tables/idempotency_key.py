@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import JSON, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, CreatedAt, IdText, OwnerText
+from app.store.tables.base import Base, CreatedAt, IdText, OwnerText
 
 
 class IdempotencyKey(Base):

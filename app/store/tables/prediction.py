@@ -3,7 +3,7 @@
 from sqlalchemy import Boolean, ForeignKey, Integer, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, IdText
+from app.store.tables.base import Base, IdText
 
 
 class StoredPrediction(Base):

@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, 
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, CreatedAt, IdText, OwnerText
+from app.store.tables.base import Base, CreatedAt, IdText, OwnerText
 
 
 class Dataset(Base):

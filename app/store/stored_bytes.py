@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from app.lifecycle.rows import ROW_BYTES
-from app.models import (
+from app.store.rows import ROW_BYTES
+from app.store.tables import (
     Dataset,
     Job,
     PromptContent,

@@ -4,10 +4,10 @@ from sqlalchemy import func, literal, select
 from sqlalchemy.orm import Session
 
 from app.errors import OwnerFull, TooManyJobs
-from app.lifecycle.states import UNDER_WAY
-from app.lifecycle.stored_bytes import count_stored
-from app.models import Job
 from app.settings import Settings
+from app.store.states import UNDER_WAY
+from app.store.stored_bytes import count_stored
+from app.store.tables import Job
 
 _RETRY_AFTER_SECONDS = 30
 

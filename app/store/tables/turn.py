@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, OwnerText, Stamp
+from app.store.tables.base import Base, OwnerText, Stamp
 
 
 class Turn(Base):

@@ -3,8 +3,8 @@
 from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, Integer, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, IdText, OwnerText
-from app.models.prompt import NameText
+from app.store.tables.base import Base, IdText, OwnerText
+from app.store.tables.prompt import NameText
 
 
 class StoredPool(Base):

@@ -11,7 +11,7 @@ from sqlalchemy import delete, exists, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from app.models import Job, Report, StoredPool
+from app.store.tables import Job, Report, StoredPool
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.retrieval.pool import Pool, PoolRow
 

@@ -6,7 +6,7 @@ from sqlalchemy import ForeignKey
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, CreatedAt, IdText
+from app.store.tables.base import Base, CreatedAt, IdText
 
 
 class StoredClassifier(Base):

@@ -3,7 +3,7 @@
 from sqlalchemy import Double, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base
+from app.store.tables.base import Base
 
 
 class StoredCounter(Base):

@@ -21,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, CreatedAt, IdText, OwnerText, Stamp
+from app.store.tables.base import Base, CreatedAt, IdText, OwnerText, Stamp
 
 _STATUSES = "'queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed'"
 _PHASES = "'fine_tune', 'wording', 'filter', 'initialise', 'search', 'evaluate', 'classify'"

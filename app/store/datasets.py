@@ -8,9 +8,9 @@ from sqlalchemy import delete, exists, func, insert, or_, select, text, update
 from sqlalchemy.orm import Session, defer
 
 from app.ids import new_id
-from app.lifecycle.rows import ROW_BYTES, cut_rows, insert_texts
-from app.models import Dataset, Job
-from app.models import Example as StoredExample
+from app.store.rows import ROW_BYTES, cut_rows, insert_texts
+from app.store.tables import Dataset, Job
+from app.store.tables import Example as StoredExample
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.reading import ParsedDataset, ReadTexts
 from lens_engine.rows.sample import draw_sample
