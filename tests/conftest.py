@@ -120,9 +120,8 @@ def settings(migrated: "Settings", tmp_path: Path) -> "Settings":
 
     with Redis.from_url(migrated.redis_url) as redis:
         redis.flushall()
-    # DELETE of a few rows takes an eighth of the time of TRUNCATE.
-    tables = [table.name for table in reversed(Base.metadata.sorted_tables)]
-    _run_at(migrated.database_url, "; ".join(f"DELETE FROM {name}" for name in tables))
+    tables = ", ".join(table.name for table in Base.metadata.sorted_tables)
+    _run_at(migrated.database_url, f"TRUNCATE {tables} RESTART IDENTITY")  # DELETE is faster, and keeps the statistics
     return migrated.model_copy(update={"spool_dir": _folder(tmp_path / "spool")})
 
 
