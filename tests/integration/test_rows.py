@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.lifecycle import endings, rows
+from app.lifecycle import endings
 from app.lifecycle.claims import Claim
+from app.lifecycle.kept_answers import keep_predictions
 from app.predictions.stored import PredictionOutcome
+from app.store import rows
 from app.store.database import Database
 from lens_engine.predicting.rows import Prediction
 from tests.integration.conftest import Selections, run_sql
@@ -28,7 +30,7 @@ def claim(selections: Selections) -> Claim:
 
 def keep(database: Database, claim: Claim, start: int, answers: Sequence[Prediction]) -> bool:
     with database.session_scope() as session:
-        return rows.keep_predictions(session, claim, start, answers)
+        return keep_predictions(session, claim, start, answers)
 
 
 def kept(database: Database, claim: Claim) -> list[Prediction]:

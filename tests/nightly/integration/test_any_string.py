@@ -13,7 +13,8 @@ import pytest
 from starlette.testclient import TestClient
 
 import app.pages
-from app.lifecycle import endings, rows
+from app.lifecycle import endings
+from app.lifecycle.kept_answers import keep_predictions
 from app.predictions.stored import PredictionOutcome
 from lens_engine.predicting.rows import Prediction
 from tests.answered import make_answers
@@ -73,7 +74,7 @@ def operations(client: TestClient, selections: Selections) -> list[Operation]:
     assert client.post(f"/evaluations/{known['evaluation_id']}/cancel").status_code == 202
     claim = selections.claim(known["prediction_id"])
     with selections.database.session_scope() as session:
-        assert rows.keep_predictions(session, claim, 0, [Prediction(label="positive", probabilities=(0.5, 0.5))] * 2)
+        assert keep_predictions(session, claim, 0, [Prediction(label="positive", probabilities=(0.5, 0.5))] * 2)
         assert endings.finish(session, claim, PredictionOutcome((), None))
     return list_operations(client.app.openapi(), known)  # type: ignore[attr-defined]
 
@@ -187,7 +188,7 @@ def test_texts_with_such_cells_are_classified_and_come_back(
     claim = selections.claim(taken.json()["id"])
     answers = [Prediction(label="positive", probabilities=(0.5, 0.5)), Prediction(error="bad")]
     with selections.database.session_scope() as session:
-        assert rows.keep_predictions(session, claim, 0, answers)
+        assert keep_predictions(session, claim, 0, answers)
         assert endings.finish(session, claim, PredictionOutcome((), None))
     for kind in ("csv", "jsonl", "parquet"):
         output = strict.request("GET", f"/predictions/{claim.job_id}/output?format={kind}")
