@@ -7,7 +7,7 @@ from typing import Any
 
 from lens_cli.refusals import RefusedInput
 
-SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "examples" / "support_desk"
+SAMPLE_FOLDER = Path(__file__).resolve().parents[1] / "examples" / "support_desk"
 SAMPLE_SPEC: dict[str, Any] = {
     "template": "{text} Topic: {label}.",
     "verbalizer": {"billing": "Billing", "delivery": "Delivery", "account": "Account", "technical": "Technical"},
