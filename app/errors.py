@@ -128,6 +128,10 @@ class NoResult(Conflict):
     code = "no-result"
 
 
+class StoredUnreadable(Conflict):
+    code = "stored-unreadable"
+
+
 class NoClassifier(Conflict):
     code = "no-classifier"
 

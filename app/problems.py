@@ -15,6 +15,7 @@ TITLES = {
     "conflict": "The state of the resource does not allow this request",
     "not-finished": "There is no result yet",
     "no-result": "The run ended without a result",
+    "stored-unreadable": "What is stored cannot be read",
     "no-classifier": "The result has no classifier",
     "already-finished": "The run has already ended",
     "still-running": "The run has not ended yet",

@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.datastructures import Headers
@@ -17,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
-from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, Unavailable, make_internal_error
+from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, StoredUnreadable, Unavailable, make_internal_error
 from app.logs.failures import summarize
 from app.problems import problem
 from app.store.database import find_sqlstate
@@ -80,6 +81,7 @@ def install_error_handlers(app: FastAPI) -> None:
     install(AppError, lambda error: error)
     app.add_exception_handler(HTTPException, handle_framework)
     install(RequestValidationError, _of_validation)
+    install(ValidationError, _of_stored)
     install(ClientDisconnect, lambda _: BadRequest("the client disconnected before the body was read"))
     for kind in (OperationalError, InterfaceError, PoolTimeout, DBAPIError):
         install(kind, _of_database)
@@ -107,6 +109,12 @@ def _of_validation(error: RequestValidationError) -> AppError:
     """Describe invalid parameters and headers. Bodies are read by `app/web/request_body.py`."""
     items = error_items(error.errors())
     return BadRequest(join_details(items), errors=items)
+
+
+def _of_stored(error: ValidationError) -> AppError:
+    """Bodies are read by `app/web/request_body.py`, so this is a spec or a result in the database."""
+    _log.error("unreadable %s: %s", error.title, summarize(error), extra={"action": "stored-unreadable"})
+    return StoredUnreadable("this service cannot read what is stored of it; delete it, and submit a new one")
 
 
 def _of_database(error: DBAPIError | PoolTimeout) -> AppError:

@@ -21,8 +21,8 @@ from lens_engine.types import FloatArray, IndexArray
 _PRIOR_ROWS = 10
 """Weight, in rows, of the mean over all permutations in the estimate of one permutation's bias from few rows."""
 
-_STEPS = 100
-"""Steps of the scaling of label biases. Confident prompts need many."""
+_STEPS, _LEAST_SCALE = 100, 1e-300
+"""Of the scaling of label biases. Confident prompts need many steps."""
 
 
 class RankingObjective(Protocol):
@@ -100,17 +100,20 @@ def make_objective(
 
 
 def find_label_biases(judgement: Judgement) -> FloatArray:
-    """`[labels]`, mean 0: the biases (nats) with which the mean probability of each label is its share of the rows.
+    """`[labels]`, mean 0: the biases (nats) that bring the mean probability of each label to its share of the rows.
 
-    Found by scaling rows and columns in turn (Sinkhorn & Knopp, 1967).
+    Rows and columns are scaled in turn (Sinkhorn & Knopp, 1967), 100 times. The mean of the log-probabilities counts as
+    a further row, so that no single row decides about a label without rows.
     """
     within = _within_labels(judgement)
+    within = _normalise(np.vstack([within, within.mean(axis=0)]))
     largest = within.max(axis=0)
-    likelihoods = np.exp(within - largest)  # [rows, labels], without underflow
+    likelihoods = np.exp(within - largest)  # [rows, labels], without underflow of a whole row or column
     shares = np.exp(log_label_shares(judgement.gold, within.shape[1]))
     scales = np.ones_like(shares)
     for _ in range(_STEPS):
-        scales = shares * len(within) / (likelihoods.T @ (1 / (likelihoods @ scales)))
+        scales = shares / (likelihoods.T @ (1 / (likelihoods @ scales)))
+        scales = np.maximum(scales / scales.max(), _LEAST_SCALE)
     biases = np.log(scales) - largest
     return np.asarray(biases - biases.mean())
 

@@ -12,7 +12,7 @@ from app.store.database import Database
 from app.store.tables import Job, Report, StoredClassifier
 from tests.integration.conftest import Selections
 from tests.integration.prompts_with_pools import make_finding_result
-from tests.integration.samples import make_bag_of_words, make_result
+from tests.integration.samples import make_bag_of_words, make_result, problem_of
 from worker.execution import execute_job
 
 Change = Callable[[dict[str, Any]], None]
@@ -109,3 +109,7 @@ def test_spec_that_cannot_be_read_fails_at_once_and_says_why(
         assert failed.error["code"] == "spec-unreadable"
         assert [error["pointer"] for error in failed.error["errors"]] == [pointer]
         assert "submit a new one" in failed.error["detail"]
+    problem_of(selections.client.get(f"/selections/{selection_id}"), 409, "stored-unreadable")
+    assert selections.client.get("/selections").status_code == 200
+    assert selections.client.get(f"/pages/selections/{selection_id}").status_code in (200, 409)
+    assert selections.client.delete(f"/selections/{selection_id}").status_code == 204
