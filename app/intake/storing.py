@@ -13,7 +13,6 @@ from app.ids import new_id
 from app.intake import idempotency
 from app.intake.order import Desk, KnownDataset, Order, Source, ValidJob
 from app.intake.submissions import RawSubmission
-from app.lifecycle.spec import SPEC_VERSION
 from app.logs import context
 from app.queue import JobId
 from app.services import Services
@@ -122,7 +121,6 @@ def _store(services: Services, session: Session, owner_id: str, order: Order, va
         dataset_id=dataset_id,
         test_dataset_id=test_id,
         spec=valid.spec,
-        spec_version=SPEC_VERSION,
         reserved_bytes=reserved,
         request_id=context.get("request_id"),
         warnings=[*warnings, *valid.warnings],

@@ -11,9 +11,6 @@ from lens_engine.task.combinations import Wordings, combine_wordings, read_instr
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Record
 
-SPEC_VERSION = 1
-"""Version of the form in which specs are stored."""
-
 
 class SpecUnreadable(Exception):
     """The stored spec cannot be read, so no attempt can run it."""

@@ -139,8 +139,8 @@ def test_values_of_a_column_that_goes_are_counted(empty_database: Settings) -> N
     for statement in (
         "INSERT INTO datasets (id, owner_id, sha256, format, num_rows, label_counts, warnings) "
         "VALUES ('ds_1', 'ada', 'x', 'csv', 1, '{}', '[]')",
-        "INSERT INTO jobs (id, owner_id, dataset_id, spec, spec_version, colour) "
-        "VALUES ('sel_1', 'ada', 'ds_1', '{}', 1, 'red'), ('sel_2', 'ada', 'ds_1', '{}', 1, NULL)",
+        "INSERT INTO jobs (id, owner_id, dataset_id, spec, colour) "
+        "VALUES ('sel_1', 'ada', 'ds_1', '{}', 'red'), ('sel_2', 'ada', 'ds_1', '{}', NULL)",
     ):
         run_sql(database, statement)
     database.dispose()

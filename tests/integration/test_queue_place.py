@@ -75,7 +75,7 @@ def test_jobs_of_other_owners_are_not_read(selections: Selections, database: Dat
 
 def copy_for_owners(database: Database, job_id: str, numbers: str, owner: str) -> None:
     """Queue copies of a job."""
-    columns = "dataset_id, spec, spec_version"
+    columns = "dataset_id, spec"
     run_sql(
         database,
         f"INSERT INTO jobs (id, owner_id, {columns}) SELECT left(id, -4) || 1000 + number, {owner}, {columns} "

@@ -180,7 +180,7 @@ def test_any_number_of_dead_leases_is_rescued_and_enqueued(
     selections: Selections, sweep: Sweep, database: Database, redis: Redis
 ) -> None:
     selections.running(lease_seconds=-1)
-    columns = "owner_id, dataset_id, spec, spec_version, status, attempt, lease_until"
+    columns = "owner_id, dataset_id, spec, status, attempt, lease_until"
     with database.session_scope() as session:
         copies = "FROM jobs, generate_series(1, 450) AS number"
         session.execute(text(f"INSERT INTO jobs (id, {columns}) SELECT 'sel_copy_' || number, {columns} {copies}"))
@@ -225,7 +225,7 @@ def test_jobs_that_redis_lost_are_enqueued_again(selections: Selections, sweep: 
 def test_any_number_of_lost_jobs_is_enqueued(
     selections: Selections, sweep: Sweep, database: Database, redis: Redis
 ) -> None:
-    columns = "owner_id, dataset_id, spec, spec_version"
+    columns = "owner_id, dataset_id, spec"
     selections.queued()
     run_sql(
         database,
