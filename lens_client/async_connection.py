@@ -42,7 +42,7 @@ class AsyncConnection:
         for wait in (*_WAITS, None):
             try:
                 answer = await self._http.request(method, path, **arguments)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 if wait is None or not (is_repeatable or isinstance(error, httpx.ConnectError)):
                     raise Unreachable(f"{method} {path}: {error or type(error).__name__}") from error
             else:
@@ -69,8 +69,8 @@ class AsyncConnection:
         headers = {} if known is None else {"If-None-Match": known.headers["ETag"]}
         answer = await self.ask("GET", path, params=given, headers=headers)
         if answer.status_code == 304 and known is not None:
-            self._kept[key] = known  # another thread may have forgotten it
-            self._kept.move_to_end(key)
+            self._kept.pop(key, None)  # another thread may have forgotten it
+            self._kept[key] = known
             return known
         if "ETag" in answer.headers and len(answer.content) <= _MOST_BYTES_KEPT:
             self._kept[key] = answer
