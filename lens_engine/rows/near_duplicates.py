@@ -111,7 +111,7 @@ def count_near(examples: Sequence[Example], others: Sequence[Example]) -> int:
 
 
 def _sample(examples: Sequence[Example], most: int) -> list[Example]:
-    """At most so many examples, in order, and fewer if they have too many characters."""
+    """A random sample of at most `most` examples, in their order, of at most `_MOST_CHARACTERS` characters."""
     places = random.Random(0).sample(range(len(examples)), min(most, len(examples)))
     room = np.cumsum([len(examples[place].text) for place in places]) <= _MOST_CHARACTERS
     return [examples[place] for place in sorted(place for place, fits in zip(places, room, strict=True) if fits)]
