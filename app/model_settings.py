@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings
 
 from app.setting_types import Endpoints, Models, RayAddress
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
-from lens_engine.scoring.endpoints.address import is_endpoint
+from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.servers.address import is_endpoint
 
 
 class ModelSettings(BaseSettings):

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, model_validator
 
-from lens_engine.scoring.endpoints.address import AnswerKind, Endpoint, EndpointKind
-from lens_engine.scoring.endpoints.spending import TokenPrices
+from lens_engine.scoring.spending import TokenPrices
+from lens_engine.servers.address import AnswerKind, Endpoint, EndpointKind
 
 M = TypeVar("M")
 
@@ -103,7 +103,7 @@ def _check_models(models: dict[str, M]) -> dict[str, M]:
 PostgresAddress = Annotated[str, AfterValidator(_use_psycopg)]
 RedisAddress = Annotated[str, AfterValidator(_check_redis)]
 RayAddress = Annotated[str, StringConstraints(pattern=r"^(|local|[^\s/]+:\d{1,5})$")]
-"""Empty, or what `lens_engine.language_model.ray.placement.find_place` takes."""
+"""Empty, or what `lens_engine.cluster.placement.find_place` takes."""
 
 Keys = Annotated[dict[str, str], AfterValidator(_check_keys)]
 KeyHash = Annotated[str, StringConstraints(pattern=rf"^{_KEY_HASH.pattern}$")]

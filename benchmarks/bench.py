@@ -16,7 +16,7 @@ from benchmarks.report.records import EngineRun, WorkloadRun
 from benchmarks.workloads.models import LoadedModel, ModelFamily
 from benchmarks.workloads.work import Work, WorkloadSpec
 from lens_engine.errors import ModelError
-from lens_engine.scoring.executors import ExecutorName
+from lens_engine.local.executors import ExecutorName
 
 Say = Callable[[str], None]
 

@@ -17,9 +17,9 @@ from benchmarks.engines.lens import EXECUTORS
 from benchmarks.workloads.models import random_model, random_shape, read_dtype
 from benchmarks.workloads.tokenizer import train_tokenizer
 from benchmarks.workloads.work import WORKLOADS, build_work
-from lens_engine.language_model.loading.load import scorer_from_model
-from lens_engine.scoring.executors import ExecutorName
-from lens_engine.scoring.scorer import CausalLMScorer
+from lens_engine.local.executors import ExecutorName
+from lens_engine.local.load import scorer_from_model
+from lens_engine.local.scorer import CausalLMScorer
 
 _LAYERS, _VOCABULARY, _QUERIES = 4, 8192, 32
 _ATTEMPTS, _REPETITIONS = 3, 4

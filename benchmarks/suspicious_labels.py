@@ -19,7 +19,7 @@ from rich.console import Console
 
 from lens_engine import Example, Problem, Task, open_model, read_examples, resolve_config, select_support_examples
 from lens_engine.classifier import suspicion
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.randomness import make_generator
 from lens_engine.run import classifying
 from lens_engine.types import FloatArray, IndexArray

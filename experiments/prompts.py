@@ -19,7 +19,7 @@ from experiments.command import read_numbers, read_options, refusing, split_word
 from experiments.data.tasks import Dataset, Datasets
 from lens_engine import Example, Problem, Task, open_model, select_support_examples
 from lens_engine.classifier.quality import Quality
-from lens_engine.language_model.open_model import LanguageModel
+from lens_engine.open_model import LanguageModel
 from lens_engine.presets import resolve_config
 from lens_engine.result import SupportExamples
 from lens_engine.task.instructions import suggest_instructions

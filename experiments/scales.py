@@ -8,7 +8,7 @@ from experiments.data.tasks import Dataset, FindDataset, TaskSettings
 from experiments.laboratory.cells import Bench, SelectionCell
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.types import Record

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 import typer
 
 from lens_cli.refusals import RefusedInput
-from lens_engine.scoring.endpoints.address import DEVICE, KINDS, Endpoint, EndpointKind, parse_endpoint
-from lens_engine.scoring.endpoints.spending import TokenPrices
+from lens_engine.scoring.base import SERVER
+from lens_engine.scoring.spending import TokenPrices
+from lens_engine.servers.address import KINDS, Endpoint, EndpointKind, parse_endpoint
 
 if TYPE_CHECKING:  # the commands import this module for their help, and these are slow to import
     from lens_engine.classifier.prompt import ModelRecord
-    from lens_engine.language_model.open_model import LanguageModel
+    from lens_engine.open_model import LanguageModel
 
 _PANEL = "A model behind a server"
 
@@ -132,7 +133,7 @@ class EndpointOptions:
         if known is None:
             return None
         chosen = self.choose(model or known.model, **local)
-        if model is None and chosen.endpoint is None and known.device == DEVICE:
+        if model is None and chosen.endpoint is None and known.device == SERVER:
             raise RefusedInput(
                 f"it was made with {known.model} behind a server; name the server by --endpoint and --endpoint-kind",
                 "where: --endpoint",
@@ -196,9 +197,9 @@ class ChosenModel:
         Raises:
             LensError: as `open_model`.
         """
-        from lens_engine.language_model.open_model import open_model
+        from lens_engine.open_model import open_model
         from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES
-        from lens_engine.scoring.endpoints.scorer import EndpointScorer
+        from lens_engine.servers.scorer import EndpointScorer
 
         keeps = remembers if self.endpoint is None else remembers_answers
         model = open_model(

@@ -148,7 +148,7 @@ def _export_result(path: Path, format: str, use: Use | None, model: str | None) 
 def _export_logit_bias(result: "SelectionResult", use: Use | None, model: str | None) -> bytes:
     from lens_engine.exports import Source
     from lens_engine.exports.logit_bias import write_logit_bias
-    from lens_engine.language_model.open_tokenizer import open_tokenizer
+    from lens_engine.local.open_tokenizer import open_tokenizer
 
     source, made_of = Source.of_result(result, use), result.provenance
     tokenizer, revision = open_tokenizer(model or made_of.model)

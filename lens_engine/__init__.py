@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from lens_engine.errors import LensError
     from lens_engine.estimator import LensClassifier
     from lens_engine.exports import export_folder, export_support_examples
-    from lens_engine.language_model.loading.load import load_scorer
-    from lens_engine.language_model.open_model import LanguageModel, open_model
+    from lens_engine.local.load import load_scorer
+    from lens_engine.metering.estimate import CostEstimate
+    from lens_engine.open_model import LanguageModel, open_model
     from lens_engine.pipeline import select_support_examples
     from lens_engine.presets import resolve_config
-    from lens_engine.pricing.estimate import CostEstimate
     from lens_engine.reading import read_examples
     from lens_engine.result import SelectionResult
     from lens_engine.rows.problem import Problem
     from lens_engine.run.preparation import estimate_cost
-    from lens_engine.scoring.endpoints.address import Endpoint
-    from lens_engine.scoring.endpoints.spending import TokenPrices
+    from lens_engine.scoring.spending import TokenPrices
+    from lens_engine.servers.address import Endpoint
     from lens_engine.suggestion.suggest import suggest
     from lens_engine.suggestion.suggestion import Suggestion
     from lens_engine.task.template import Task, Template
@@ -62,10 +62,10 @@ __all__ = [
 
 _HOME = {
     "Classifier": "classifier.classifier",
-    "CostEstimate": "pricing.estimate",
-    "Endpoint": "scoring.endpoints.address",
+    "CostEstimate": "metering.estimate",
+    "Endpoint": "servers.address",
     "Example": "types",
-    "LanguageModel": "language_model.open_model",
+    "LanguageModel": "open_model",
     "LensClassifier": "estimator",
     "LensError": "errors",
     "Problem": "rows.problem",
@@ -74,13 +74,13 @@ _HOME = {
     "Suggestion": "suggestion.suggestion",
     "Task": "task.template",
     "Template": "task.template",
-    "TokenPrices": "scoring.endpoints.spending",
+    "TokenPrices": "scoring.spending",
     "Verbalizer": "task.verbalizer",
     "estimate_cost": "run.preparation",
     "export_folder": "exports",
     "export_support_examples": "exports",
-    "load_scorer": "language_model.loading.load",
-    "open_model": "language_model.open_model",
+    "load_scorer": "local.load",
+    "open_model": "open_model",
     "read_examples": "reading",
     "resolve_config": "presets",
     "select_support_examples": "pipeline",

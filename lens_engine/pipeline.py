@@ -3,7 +3,6 @@
 from lens_engine.config import SelectionConfig
 from lens_engine.metering.bar import hearing
 from lens_engine.metering.progress import SelectionListener
-from lens_engine.methods.catalogue import METHODS, Methods
 from lens_engine.presets import resolve_config
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
@@ -11,6 +10,7 @@ from lens_engine.run.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.run.preparation import Ends, prepare_run
 from lens_engine.run.session import Session
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
+from lens_engine.search.catalogue import METHODS, Methods
 from lens_engine.types import StopReason
 
 

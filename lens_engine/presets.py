@@ -15,7 +15,7 @@ from lens_engine.config import (
     SplitOptions,
 )
 from lens_engine.errors import InvalidConfig
-from lens_engine.options.refusal import refuse_options
+from lens_engine.options import refuse_options
 
 PRESETS: dict[PresetName, SelectionConfig] = {
     "quick": SelectionConfig(

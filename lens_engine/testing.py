@@ -20,7 +20,7 @@ from lens_engine.task.special_tokens import drop_marks, mark
 from lens_engine.types import POOLINGS, LabelLogProbs, States
 
 if TYPE_CHECKING:
-    from lens_engine.scoring.scorer import CausalLMScorer
+    from lens_engine.local.scorer import CausalLMScorer
 
 LogProbTable = Callable[[Prefix, str, str], float]
 """log p(label span | prefix ⊕ query)."""
@@ -192,7 +192,7 @@ class TinyCausalLM:
 
     def scorer(self, executor: str = "auto") -> "CausalLMScorer":
         """A scorer over this model, in float32 on the CPU."""
-        from lens_engine.language_model.loading.load import scorer_from_model
+        from lens_engine.local.load import scorer_from_model
 
         return scorer_from_model(self.model, self.tokenizer, name="tiny", executor=executor)
 

@@ -4,10 +4,10 @@ A connection ends with its process, however that ends, and Ray then ends the act
 """
 
 from app.settings import Settings
+from lens_engine.cluster.placement import find_place
+from lens_engine.cluster.scorer import RayScorer
 from lens_engine.errors import InvalidConfig
-from lens_engine.language_model.open_model import LanguageModel
-from lens_engine.language_model.ray.placement import find_place
-from lens_engine.language_model.ray.scorer import RayScorer
+from lens_engine.open_model import LanguageModel
 from lens_engine.scoring.cache.scorer import remember_pairs
 from worker.device import Device, UnfitWorker
 

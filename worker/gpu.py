@@ -72,7 +72,7 @@ def _try_format(device: Any, dtype: str) -> str:
     """Multiply in the number format, because a GPU that torch lists may lack kernels or be broken."""
     import torch
 
-    from lens_engine.language_model.loading.number_format import rank_dtypes
+    from lens_engine.local.number_format import rank_dtypes
 
     chosen = rank_dtypes(device)[0] if dtype == "auto" else getattr(torch, dtype)
     ones = torch.ones(_TRIAL_ROWS, _TRIAL_ROWS, dtype=chosen, device=device)

@@ -17,11 +17,11 @@ from typing import TypeVar
 
 from app.settings import Settings
 from lens_engine.errors import LensError
-from lens_engine.language_model.loading.choices import DTYPES
-from lens_engine.language_model.loading.file_check import check_files, count_weights
-from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
-from lens_engine.language_model.loading.token_counter import find_tokenizer
-from lens_engine.scoring.endpoints.address import DEVICE
+from lens_engine.local.choices import DTYPES
+from lens_engine.local.file_check import check_files, count_weights
+from lens_engine.local.model_files import ModelSource, resolve_model
+from lens_engine.local.token_counter import find_tokenizer
+from lens_engine.scoring.base import SERVER
 from worker.cluster import THIS_MACHINE, find_cluster
 from worker.device import Device, UnfitWorker, in_gib
 from worker.gpu import GpuAbsent, read_gpu
@@ -89,7 +89,7 @@ def check_endpoints(settings: Settings) -> Device:
                 f"model {name!r} of LENS_ENDPOINTS: there is no {one.tokenizer}/tokenizer.json on this machine; mount "
                 "the folder, or name no tokenizer, to ask the server"
             )
-    return Device(torch_name=DEVICE, name="servers of models")
+    return Device(torch_name=SERVER, name="servers of models")
 
 
 def weigh_models(settings: Settings) -> dict[str, int]:

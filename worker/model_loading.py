@@ -5,7 +5,7 @@ import pkgutil
 from app.setting_types import EndpointSetting
 from app.settings import Settings
 from lens_engine.errors import UnknownModel
-from lens_engine.language_model.open_model import LanguageModel, open_model
+from lens_engine.open_model import LanguageModel, open_model
 from lens_engine.scoring.base import LabelScorer
 from worker.cluster import open_on_cluster
 from worker.faults import ModelMoved

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.paid import PaidScorer, find_paid_scorer
+from lens_engine.scoring.spending import PaidScorer, find_paid_scorer
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from app.lifecycle.results import Outcome, SelectionOutcome
 from app.lifecycle.work import Submission, load_submission
 from app.logs.failures import summarize
 from lens_engine.errors import CheckpointError, CheckpointForeign, NothingSelected
-from lens_engine.language_model.open_model import LanguageModel
+from lens_engine.open_model import LanguageModel
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.scoring.endpoints.address import DEVICE
+from lens_engine.scoring.base import SERVER
 from worker.checkpoints import PostgresCheckpointStore
 from worker.faults import blaming_worker
 from worker.model_loading import find_reference
@@ -75,7 +75,7 @@ class _Selecting:
             return None
         try:
             checkpoint = Checkpoint.from_bytes(data)
-            if checkpoint.device != DEVICE:
+            if checkpoint.device != SERVER:
                 self._check_device(checkpoint)
         except CheckpointError as error:
             self._start_afresh(error)

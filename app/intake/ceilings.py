@@ -9,7 +9,7 @@ from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.scoring.endpoints.spending import TokenPrices
+from lens_engine.scoring.spending import TokenPrices
 
 _UNITS = {"max_seconds": "seconds", "max_pairs": "pairs", "max_cost": "USD"}
 

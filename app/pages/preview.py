@@ -17,9 +17,9 @@ from app.services import Services
 from app.store.datasets import load_sample
 from app.store.tables import Job
 from lens_engine.errors import InvalidVerbalizer
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.metering.counting_scorer import CountingScorer
 from lens_engine.presets import PRESETS
-from lens_engine.pricing.counting_scorer import CountingScorer
 from lens_engine.reading import ParsedDataset
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.endpoints.bare import Request, salt, send_all
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
-from lens_engine.language_model.open_endpoint import open_endpoint
-from lens_engine.language_model.open_model import open_model
+from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.open_model import open_model
 from lens_engine.scoring.base import Block, score_blocks
 from lens_engine.scoring.cache.scorer import find_computing
-from lens_engine.scoring.endpoints.address import Endpoint
-from lens_engine.scoring.endpoints.scorer import EndpointScorer
-from lens_engine.scoring.endpoints.transport import Transport
+from lens_engine.servers.address import Endpoint
+from lens_engine.servers.open_endpoint import open_endpoint
+from lens_engine.servers.scorer import EndpointScorer
+from lens_engine.servers.transport import Transport
 from lens_engine.types import LabelLogProbs
 
 _TEXTS = ("the parcel came late", "my card was charged twice", "the app does not open", "I forgot my password")

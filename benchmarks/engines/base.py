@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from benchmarks.workloads.models import LoadedModel
 from benchmarks.workloads.work import Work
-from lens_engine.scoring.executors import Workload
+from lens_engine.local.executors import Workload
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import LabelLogProbs

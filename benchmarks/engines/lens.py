@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from benchmarks.engines.base import Run
 from benchmarks.workloads.models import LoadedModel
 from benchmarks.workloads.work import Work
-from lens_engine.language_model.loading.load import scorer_from_model
-from lens_engine.scoring.executors import ExecutorName
-from lens_engine.scoring.scorer import CausalLMScorer
+from lens_engine.local.executors import ExecutorName
+from lens_engine.local.load import scorer_from_model
+from lens_engine.local.scorer import CausalLMScorer
 from lens_engine.types import LabelLogProbs
 
 EXECUTORS: tuple[ExecutorName, ...] = ("packed", "cached", "plain")

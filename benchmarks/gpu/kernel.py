@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lens_engine.scoring.executors.attention import attend_portable
-from lens_engine.scoring.executors.varlen import AttendSequences, Sequences, attend_varlen
+from lens_engine.local.executors.attention import attend_portable
+from lens_engine.local.executors.varlen import AttendSequences, Sequences, attend_varlen
 
 _SIZES = (64, 128, 256)
 _HEADS = ((20, 20), (9, 3))  # query heads, key-value heads

@@ -17,8 +17,8 @@ from benchmarks.measuring.seconds import matmul_rate, measure
 from benchmarks.workloads.models import LoadedModel, ModelFamily, random_model, random_shape
 from benchmarks.workloads.tokenizer import train_tokenizer
 from benchmarks.workloads.work import WORKLOADS, build_work
-from lens_engine.language_model.loading.load import scorer_from_model
-from lens_engine.language_model.loading.number_format import rank_dtypes
+from lens_engine.local.load import scorer_from_model
+from lens_engine.local.number_format import rank_dtypes
 
 Finding = dict[str, Any]
 

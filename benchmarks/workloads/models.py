@@ -14,10 +14,10 @@ from transformers.utils import logging as transformers_logging
 
 from benchmarks.machine import count_processors
 from benchmarks.workloads.tokenizer import find_tokenizer
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
-from lens_engine.language_model.loading.model_reader import open_files
-from lens_engine.language_model.loading.number_format import rank_dtypes
-from lens_engine.scoring.activations import fuse_activations
+from lens_engine.local.activations import fuse_activations
+from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.local.model_reader import open_files
+from lens_engine.local.number_format import rank_dtypes
 from lens_engine.scoring.tokenization import SegmentTokenizer
 
 RANDOM = "random:"

@@ -7,8 +7,8 @@ from transformers import PreTrainedTokenizerFast
 
 from benchmarks.workloads.texts import CORPORA, corpus_task, generate_examples
 from lens_engine.errors import ModelError, UnknownModel
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
-from lens_engine.language_model.loading.model_reader import open_files
+from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.local.model_reader import open_files
 
 _VOCABULARY = 1200
 """With this size a demonstration of "reviews" has 27.7 tokens in the mean (SmolLM2: 27.9), of "news" 59.9 (60.6)."""

@@ -20,11 +20,9 @@ from experiments.rivals.method import coreset_methods
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.errors import CheckpointError
-from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SilentListener
-from lens_engine.methods.catalogue import METHODS, Methods
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.context import fit_to_context
@@ -33,6 +31,8 @@ from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
 from lens_engine.scoring.asking import fit_task
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.search.catalogue import METHODS, Methods
+from lens_engine.search.judgement import EvaluationRows, Judgement
 from lens_engine.task.template import CONTENT_FREE_TEXT
 
 OutcomeT = TypeVar("OutcomeT", SelectionResult, CalibratedAccuracy)

@@ -4,7 +4,7 @@ import gc
 from dataclasses import dataclass, field
 
 from experiments.rivals.fine_tuning.evidence import FineTuner
-from lens_engine.language_model.open_model import open_model
+from lens_engine.open_model import open_model
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES
 

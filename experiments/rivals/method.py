@@ -19,10 +19,10 @@ from experiments.rivals.submodular import facility_location, graph_cut
 from lens_engine.errors import NothingSelected
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
-from lens_engine.methods.base import Method, PackedState, Run
-from lens_engine.methods.catalogue import Methods
-from lens_engine.methods.permutations import shuffle
 from lens_engine.randomness import make_generator
+from lens_engine.search.base import Method, PackedState, Run
+from lens_engine.search.catalogue import Methods
+from lens_engine.search.permutations import shuffle
 from lens_engine.types import Permutation, Phase, StopReason
 
 Select = Callable[[Evidence, tuple[int, ...]], list[int]]

@@ -9,8 +9,8 @@ from experiments.rivals.names import CORESET_METHODS, CoresetConfig, CoresetMeth
 from experiments.scales import Scale
 from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.errors import InvalidConfig
+from lens_engine.metering.prices import plan_judging
 from lens_engine.presets import overlay_options, resolve_config
-from lens_engine.pricing.prices import plan_judging
 from lens_engine.types import Record
 
 NUM_RANDOM = 10

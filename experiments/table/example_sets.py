@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from experiments.laboratory.cells import CalibratedAccuracy, Demonstration, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from lens_engine.methods.permutations import draw_permutations
 from lens_engine.result import SelectionResult, SupportExample
+from lens_engine.search.permutations import draw_permutations
 from lens_engine.types import Example
 
 ExampleSet = tuple[Demonstration, ...]

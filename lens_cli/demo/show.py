@@ -24,9 +24,9 @@ from lens_cli.views.result import show_result
 from lens_client import LensClient, LensError, Problem
 from lens_client.models import Selection
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL, mention_first_load, resolve_model
-from lens_engine.language_model.open_model import open_model
+from lens_engine.local.model_files import BUNDLED_MODEL, mention_first_load, resolve_model
 from lens_engine.metering.progress import Progress
+from lens_engine.open_model import open_model
 from lens_engine.result import SelectionResult
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.views.table import describe_seconds

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lens_cli.refusals import list_settings
 from lens_engine.errors import InvalidDataset
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.reading import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 from lens_engine.task.language import warn_of_language
 from lens_engine.task.silent_words import find_silent, warn_of_silent

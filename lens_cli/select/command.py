@@ -13,7 +13,7 @@ from lens_cli.model_options import Device, Dtype, PairCache
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
 from lens_engine.config import METHOD_NAMES, ComparisonsOption, MethodName, PresetName
 from lens_engine.errors import Faults
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.types import StopReason
 

@@ -16,8 +16,8 @@ from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import Faults, NothingSelected
-from lens_engine.language_model.open_model import LanguageModel
 from lens_engine.metering.progress import Progress
+from lens_engine.open_model import LanguageModel
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.result.view import Texts
@@ -145,7 +145,7 @@ def opened_model(
                 )
                 model = exits.enter_context(opening)
             else:
-                from lens_engine.language_model.ray.scorer import RayScorer
+                from lens_engine.cluster.scorer import RayScorer
 
                 scorer = RayScorer.start(
                     choice.model.reference,

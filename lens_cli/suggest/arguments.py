@@ -4,7 +4,7 @@ import shlex
 
 from lens_cli.endpoint_options import ChosenModel
 from lens_cli.select.sources import Sources
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.reading.columns import LABEL, TEXT, list_columns
 from lens_engine.suggestion.suggestion import Suggestion
 

@@ -10,7 +10,7 @@ from lens_cli.endpoint_options import EndpointOptions, describe_opening, takes_e
 from lens_cli.file_options import Delimiter, Encoding, join_columns
 from lens_cli.model_options import Device, Dtype
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 
 
 @takes_endpoint

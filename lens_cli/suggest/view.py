@@ -12,8 +12,8 @@ from lens_cli.endpoint_options import ChosenModel
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import quote_template, write_command
 from lens_cli.views.notes import show_note
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
-from lens_engine.pricing.tables import describe_sample
+from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.metering.tables import describe_sample
 from lens_engine.reading.columns import list_columns
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
 from lens_engine.task.language import describe_language

@@ -3,8 +3,8 @@
 from rich.console import Console
 
 from lens_cli.views.table import draw_table
-from lens_engine.pricing.estimate import CostEstimate
-from lens_engine.pricing.tables import describe_estimate, list_cost_tables
+from lens_engine.metering.estimate import CostEstimate
+from lens_engine.metering.tables import describe_estimate, list_cost_tables
 
 
 def show_estimate(estimate: CostEstimate, console: Console) -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_STEPS = "lens_engine.language_model.loading.steps"
+_STEPS = "lens_engine.local.steps"
 
 
 class _OnStderr(logging.Handler):

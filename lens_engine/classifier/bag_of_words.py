@@ -17,7 +17,7 @@ from pydantic import Field
 from lens_engine.classifier.log_probs import list_blocks, round_numbers
 from lens_engine.classifier.quality import RowFigures, gold_losses
 from lens_engine.classifier.regression import Regression, fit_regression, hold_out
-from lens_engine.plan.spread import spread_evenly
+from lens_engine.plan import spread_evenly
 from lens_engine.task.terms import NUMBER, list_terms
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 

@@ -21,8 +21,7 @@ from lens_engine.errors import ClassifierUnreadable, ModelMismatch
 from lens_engine.retrieval.pool import Retrieval
 from lens_engine.retrieval.prompts import PromptRenderer
 from lens_engine.scoring.asking import takes_turns
-from lens_engine.scoring.base import LabelScorer, OpenModel, Prefix, find_scorer, score_pairs
-from lens_engine.scoring.endpoints.address import DEVICE
+from lens_engine.scoring.base import SERVER, LabelScorer, OpenModel, Prefix, find_scorer, score_pairs
 from lens_engine.scoring.states import find_states_scorer
 from lens_engine.task.cutting import TextCutter
 from lens_engine.task.examples import list_texts
@@ -226,7 +225,7 @@ class Classifier(Record):
         if identity.revision != self.model.revision:
             remedy = (
                 "a server that has another model, version or tokenizer is another revision; make the classifier anew"
-                if identity.device == self.model.device == DEVICE
+                if identity.device == self.model.device == SERVER
                 else "load the model that the classifier names"
             )
             raise self._mismatch(f"the model is {identity.model} (revision {identity.revision[:12]}); {remedy}")

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from lens_engine.metering.cost import Cost
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.paid import Paid, find_paid_scorer
+from lens_engine.scoring.spending import Paid, find_paid_scorer
 
 _LONGER_PROMPTS = 1.5
 """Tokens of a chosen prompt, as a multiple of those of the mean prompt, by which the reserve is priced."""

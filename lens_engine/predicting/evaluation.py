@@ -11,12 +11,12 @@ from lens_engine.classifier.macro_f1 import compare_macro_f1
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.classifier.quality import MeasuredQuality, compare_hits, measure_with_intervals
 from lens_engine.exports import FormatName
-from lens_engine.judging.judgement import summarise
 from lens_engine.predicting.answers import Answers, every_row_is_too_long
 from lens_engine.predicting.subject import Changes
 from lens_engine.result import Spread
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.rows.problem import digest_examples
+from lens_engine.search.judgement import summarise
 from lens_engine.task.wording import show_count
 from lens_engine.types import Example, Record
 

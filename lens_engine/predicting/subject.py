@@ -12,7 +12,6 @@ from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig, ModelMismatch
 from lens_engine.exports import FORMATS, FormatName, Source
-from lens_engine.methods.permutations import shuffle
 from lens_engine.predicting.chat import as_chat
 from lens_engine.randomness import make_generator
 from lens_engine.result import SelectionResult, SupportExamples
@@ -20,6 +19,7 @@ from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.scoring.asking import fit_task, takes_turns
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.search.permutations import shuffle
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Permutation, Record
 

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.paid import Paid, find_paid_scorer
+from lens_engine.scoring.spending import Paid, find_paid_scorer
 from lens_engine.types import Record
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lens_engine.config import SelectionConfig
-from lens_engine.plan.rounds import plan_rounds
+from lens_engine.plan import plan_rounds
 from lens_engine.rows.quotas import Quotas, share_equally, share_proportionally
 
 _VALIDATION_SHARE, _CONFIRMATION_SHARE, _SCORE_SHARE = 0.25, 0.20, 0.20

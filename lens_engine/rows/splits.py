@@ -18,7 +18,7 @@ import numpy as np
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset, join_faults
-from lens_engine.plan.spread import spread_evenly
+from lens_engine.plan import spread_evenly
 from lens_engine.randomness import make_generator
 from lens_engine.rows.cleaning import CleanRows, clean_problem
 from lens_engine.rows.label_rows import serve_labels

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from lens_engine.methods.base import Run
 from lens_engine.run.state import Evaluation, JudgedPrompt
 from lens_engine.scoring.floors import count_true_floors, find_floors, has_floors
+from lens_engine.search.base import Run
 from lens_engine.types import Example
 
 ANSWERS_ALONE = (

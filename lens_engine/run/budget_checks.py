@@ -6,11 +6,11 @@ from typing import Any
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.metering.money import Money
-from lens_engine.methods.base import Method, Run
 from lens_engine.run.evaluation_plan import reserve_for_test
 from lens_engine.run.wordings import price_wordings
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.paid import find_paid_scorer
+from lens_engine.scoring.spending import find_paid_scorer
+from lens_engine.search.base import Method, Run
 
 
 def check_budget(runs: Sequence[Run], method: Method[Any], money: Money | None = None) -> None:

@@ -20,12 +20,12 @@ from lens_engine.classifier.macro_f1 import value_rows
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import RowFigures, gold_losses, measure_figures, measure_quality
 from lens_engine.classifier.suspicion import find_suspicious
-from lens_engine.judging.judgement import EvaluationRows
 from lens_engine.metering.meter import Meter
-from lens_engine.methods.base import Run
-from lens_engine.methods.random import draw_random
 from lens_engine.rows.fit_rows import list_labelled_rows, pick_fit_rows
 from lens_engine.rows.splits import SplitRows
+from lens_engine.search.base import Run
+from lens_engine.search.judgement import EvaluationRows
+from lens_engine.search.random import draw_random
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import POOLINGS, Example, FloatArray, LabelLogProbs
 

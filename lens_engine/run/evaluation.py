@@ -11,12 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from lens_engine.judging.judgement import EvaluationRows, judge, spread
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
-from lens_engine.methods.base import Findings, Method, Run
-from lens_engine.methods.permutations import shuffle
-from lens_engine.methods.random import RandomSearch, find_best
 from lens_engine.randomness import make_generator
 from lens_engine.run.classifying import Classifying
 from lens_engine.run.evaluation_plan import (
@@ -32,6 +28,10 @@ from lens_engine.run.evaluation_plan import (
 from lens_engine.run.forms import FormJudge
 from lens_engine.run.single_prompts import SinglePrompts
 from lens_engine.run.state import Evaluation, JudgedPrompt
+from lens_engine.search.base import Findings, Method, Run
+from lens_engine.search.judgement import EvaluationRows, judge, spread
+from lens_engine.search.permutations import shuffle
+from lens_engine.search.random import RandomSearch, find_best
 from lens_engine.types import LabelLogProbs, Permutation, Phase, StopReason, StoredLogProbs
 
 Save = Callable[[Evaluation], None]

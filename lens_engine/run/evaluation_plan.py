@@ -3,8 +3,8 @@
 from typing import Any
 
 from lens_engine.metering.cost import Cost
-from lens_engine.methods.base import Method, Run
 from lens_engine.run.state import Evaluation
+from lens_engine.search.base import Method, Run
 
 CONFIRMED = "confirmation"
 """The step that judges the finalists on the confirmation rows."""

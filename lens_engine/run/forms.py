@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from lens_engine.judging.judgement import EvaluationRows, Judgement, judge_pairs
-from lens_engine.judging.lead import answer_by_use, leads_by_an_error
-from lens_engine.judging.objective import make_objective
-from lens_engine.judging.score import rank_key
 from lens_engine.metering.meter import Meter
-from lens_engine.methods.base import Run
-from lens_engine.plan.forms import plan_form_rungs
+from lens_engine.plan import plan_form_rungs
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.pool import Pool, Retrieval
 from lens_engine.retrieval.prompts import PromptRenderer
 from lens_engine.run.state import JudgedForm
 from lens_engine.scoring.base import Prefix
+from lens_engine.search.base import Run
+from lens_engine.search.judgement import EvaluationRows, Judgement, judge_pairs
+from lens_engine.search.lead import answer_by_use, leads_by_an_error
+from lens_engine.search.objective import make_objective
+from lens_engine.search.score import rank_key
 from lens_engine.types import Example, LabelLogProbs, Permutation, StoredLogProbs
 
 _ROOM = 8

@@ -7,20 +7,18 @@ from typing import Any, NamedTuple
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidInput
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.meter import Meter
-from lens_engine.metering.progress import SelectionListener, SilentListener
-from lens_engine.methods.base import Method, Run
-from lens_engine.methods.catalogue import METHODS, Methods, make_method, name_method
-from lens_engine.pricing.estimate import (
+from lens_engine.metering.estimate import (
     CostEstimate,
     estimate_by_words,
     measure_lengths,
     measure_pace,
     share_of_largest,
 )
-from lens_engine.pricing.prices import Prices, TokenLengths
+from lens_engine.metering.meter import Meter
+from lens_engine.metering.prices import Prices, TokenLengths
+from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.result import Splits
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.fit_rows import list_labelled_rows
@@ -31,8 +29,10 @@ from lens_engine.run.evaluation_plan import price_evaluation, reserve_for_test
 from lens_engine.run.wordings import price_wordings, refuse_wordings
 from lens_engine.scoring.asking import fit_task, gives_answers_only
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
-from lens_engine.scoring.paid import find_paid_scorer
+from lens_engine.scoring.spending import find_paid_scorer
 from lens_engine.scoring.states import find_states_scorer
+from lens_engine.search.base import Method, Run
+from lens_engine.search.catalogue import METHODS, Methods, make_method, name_method
 from lens_engine.task.language import warn_of_language
 from lens_engine.task.template import Task
 from lens_engine.types import Phase

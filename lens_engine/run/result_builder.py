@@ -7,8 +7,6 @@ from lens_engine.classifier.candidates import Candidate, TestedClassifier, choos
 from lens_engine.classifier.largest_class import warn_of_largest_class
 from lens_engine.classifier.quality import Quality, RowFigures
 from lens_engine.config import Objective, Use
-from lens_engine.judging.judgement import summarise
-from lens_engine.methods.base import Findings
 from lens_engine.result import (
     BestAnswer,
     LabelBias,
@@ -33,6 +31,8 @@ from lens_engine.run.single_prompts import Contender, SinglePrompts
 from lens_engine.run.state import JudgedForm, JudgedWording, RunState
 from lens_engine.run.wording import describe_noisy_lead, name_step, say_prompt, say_verdict
 from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.search.base import Findings
+from lens_engine.search.judgement import summarise
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import show_count
 from lens_engine.types import Permutation, StopReason

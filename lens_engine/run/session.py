@@ -9,8 +9,6 @@ from lens_engine.classifier.largest_class import share_of_largest_class
 from lens_engine.errors import CheckpointForeign, NothingSelected
 from lens_engine.metering.journal import MOST_BYTES, Journal
 from lens_engine.metering.meter import Meter, Stopped
-from lens_engine.methods.base import Method, Run
-from lens_engine.methods.random import draw_random
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.budget_checks import check_budget
@@ -21,6 +19,8 @@ from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.result_builder import Ending, build_result
 from lens_engine.run.state import Evaluation, RunState, read_wordings
 from lens_engine.run.wordings import choose_wording
+from lens_engine.search.base import Method, Run
+from lens_engine.search.random import draw_random
 from lens_engine.task.chat import ChatTask
 from lens_engine.task.label_end import EndedTask
 from lens_engine.task.record import TaskRecord

@@ -1,8 +1,8 @@
 """The demonstrations of a prompt as the result shows them."""
 
-from lens_engine.methods.base import Findings, Run
 from lens_engine.result import LabelEffect, SupportExample
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.search.base import Findings, Run
 from lens_engine.types import FloatArray, Permutation
 
 

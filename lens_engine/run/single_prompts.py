@@ -12,16 +12,16 @@ from lens_engine.classifier.log_probs import normalise
 from lens_engine.classifier.macro_f1 import compare_macro_f1
 from lens_engine.classifier.quality import Quality, compare_hits, measure_accuracy, measure_quality
 from lens_engine.config import Objective, Use
-from lens_engine.judging.judgement import EvaluationRows, Judgement
-from lens_engine.judging.lead import find_answers, leads_by_an_error
-from lens_engine.judging.objective import find_label_biases, make_objective
-from lens_engine.judging.rounding import rounding_nats
-from lens_engine.judging.score import Score, measure_lead, rank_key
-from lens_engine.methods.base import Findings, Run
-from lens_engine.methods.random import draw_random
 from lens_engine.result import Comparison, Lead, PromptContender
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.run.state import Evaluation
+from lens_engine.search.base import Findings, Run
+from lens_engine.search.judgement import EvaluationRows, Judgement
+from lens_engine.search.lead import find_answers, leads_by_an_error
+from lens_engine.search.objective import find_label_biases, make_objective
+from lens_engine.search.random import draw_random
+from lens_engine.search.rounding import rounding_nats
+from lens_engine.search.score import Score, measure_lead, rank_key
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Permutation
 
 

@@ -5,12 +5,12 @@ from typing import Any, Generic, TypeVar
 
 from lens_engine.classifier.candidates import Candidate
 from lens_engine.metering.cost import Cost
-from lens_engine.methods.base import Method, PackedState
-from lens_engine.methods.random import RandomTally
 from lens_engine.result import Spread
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.scoring.paid import Paid
+from lens_engine.scoring.spending import Paid
+from lens_engine.search.base import Method, PackedState
+from lens_engine.search.random import RandomTally
 from lens_engine.types import Permutation, Phase, Record, StopReason, StoredLogProbs
 
 S = TypeVar("S")

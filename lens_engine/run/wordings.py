@@ -10,14 +10,14 @@ from dataclasses import replace
 import numpy as np
 
 from lens_engine.errors import InvalidInput
-from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
-from lens_engine.judging.objective import make_objective
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
-from lens_engine.methods.base import Run
-from lens_engine.methods.random import draw_random
-from lens_engine.plan.rungs import Rung, plan_rungs
+from lens_engine.plan import Rung, plan_rungs
 from lens_engine.run.state import JudgedWording
+from lens_engine.search.base import Run
+from lens_engine.search.judgement import EvaluationRows, Judgement, judge
+from lens_engine.search.objective import make_objective
+from lens_engine.search.random import draw_random
 from lens_engine.task.template import Task
 from lens_engine.task.wording import show_label
 

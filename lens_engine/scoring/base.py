@@ -48,6 +48,10 @@ class Block:
         return rows * columns
 
 
+SERVER = "endpoint"
+"""The device of a scorer that asks a server."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScorerIdentity:
     """The properties of a scorer that decide its numbers, and a note; part of the provenance of a result."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 from tests.chaos.submissions import BUNDLED, TABLE_MODEL
 
 OWNERS = ("ada", "ben", "cleo")

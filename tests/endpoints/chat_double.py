@@ -17,7 +17,7 @@ from starlette.routing import Route
 from lens_engine.task.special_tokens import BEGIN
 
 if TYPE_CHECKING:
-    from lens_engine.scoring.scorer import CausalLMScorer
+    from lens_engine.local.scorer import CausalLMScorer
 
 MODEL, DATED = "chatty", "chatty-2026-03-01"
 _TOP = 20

@@ -22,7 +22,7 @@ from lens_engine.types import FloatArray
 from tests.endpoints.serving import serving as serving
 
 if TYPE_CHECKING:
-    from lens_engine.scoring.scorer import CausalLMScorer
+    from lens_engine.local.scorer import CausalLMScorer
 
 MODEL = "served"
 _CONTEXT = 2048
@@ -67,7 +67,7 @@ class ModelBehind:
         self._lock = threading.Lock()
 
     def __call__(self, prompts: Sequence[Sequence[int]], wanted: Sequence[int]) -> FloatArray:
-        from lens_engine.scoring.executors import Workload
+        from lens_engine.local.executors import Workload
 
         shared = len(_common_prefix(prompts))
         work = Workload(

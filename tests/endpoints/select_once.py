@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from lens_engine.config import SelectionConfig
-from lens_engine.language_model.open_endpoint import open_endpoint
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
-from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.servers.address import Endpoint
+from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 from tests.endpoints.double import MODEL

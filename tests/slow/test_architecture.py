@@ -41,7 +41,7 @@ FORBIDDEN = {
 # (module, the only files that may import it)
 CONFINED = [
     ("rq", {"app/queue.py", "worker/*"}),
-    ("transformers", {"lens_engine/language_model/loading/*", "lens_engine/testing.py"}),
+    ("transformers", {"lens_engine/local/*", "lens_engine/testing.py"}),
     ("pydantic_settings", {"app/settings.py", "app/model_settings.py"}),
 ]
 

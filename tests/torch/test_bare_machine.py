@@ -34,7 +34,7 @@ def run_on_bare_machine(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_tests_of_scoring_run_without_the_packages_of_the_service() -> None:
-    others = "--ignore=tests/torch/lens_engine/scoring/endpoints"  # servers in Python
+    others = "--ignore=tests/torch/lens_engine/servers"  # servers in Python
     finished = run_on_bare_machine("tests/torch/lens_engine/scoring", others, "-k", "head or branching-1")
 
     assert finished.returncode == 0, finished.stdout + finished.stderr

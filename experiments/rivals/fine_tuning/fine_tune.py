@@ -18,7 +18,7 @@ from experiments.rivals.fine_tuning.repeatable import repeatable_training
 from experiments.rivals.fine_tuning.trainable import TrainableLM, load_for_training
 from experiments.rivals.fine_tuning.training import FineTuningOptions, Pace, TokenRows, Training
 from lens_engine.errors import InvalidDataset, OutOfMemory
-from lens_engine.scoring.memory import is_out_of_memory
+from lens_engine.local.memory import is_out_of_memory
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.task.template import Task
 from lens_engine.types import Example

@@ -5,14 +5,14 @@ from typing import Any
 
 import torch
 
-from lens_engine.language_model.loading.model_reader import (
+from lens_engine.local.model_reader import (
     context_length,
     load_model,
     open_files,
     quiet_transformers,
     segment_tokenizer,
 )
-from lens_engine.language_model.loading.torch_choices import open_device
+from lens_engine.local.torch_choices import open_device
 from lens_engine.scoring.tokenization import SegmentTokenizer
 
 

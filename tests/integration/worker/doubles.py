@@ -11,10 +11,9 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
 from lens_engine.errors import EndpointAway, InvalidConfig, UnreadableModel
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.scoring.base import ScorerIdentity
-from lens_engine.scoring.endpoints.spending import Spending, TokenPrices
-from lens_engine.scoring.paid import Bill
+from lens_engine.scoring.spending import Bill, Spending, TokenPrices
 from lens_engine.testing import TableScorer
 
 LATE = 4

@@ -7,14 +7,14 @@ import httpx
 import pytest
 
 from lens_engine.config import SelectionConfig
-from lens_engine.language_model.loading.load import load_scorer
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
-from lens_engine.language_model.open_endpoint import open_endpoint
-from lens_engine.language_model.open_tokenizer import open_tokenizer
+from lens_engine.local.load import load_scorer
+from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.local.open_tokenizer import open_tokenizer
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.servers.address import Endpoint
+from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.task.template import Task
 from lens_engine.types import Example, LabelLogProbs
 from tests.endpoints.double import MODEL, Double, ModelBehind, serving

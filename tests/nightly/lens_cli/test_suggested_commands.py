@@ -17,7 +17,7 @@ from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import write_command
 from lens_engine import LanguageModel, suggest
 from lens_engine.errors import InvalidInput
-from lens_engine.pricing.estimate import CostEstimate
+from lens_engine.metering.estimate import CostEstimate
 from lens_engine.task.unicode_form import fold_label
 from lens_engine.testing import TableScorer
 from tests.unit.lens_cli.suggest.test_suggest_command import arguments_of

@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lens_engine.errors import EndpointError
-from lens_engine.language_model.open_endpoint import open_endpoint
-from lens_engine.scoring.endpoints.address import AnswerKind, Endpoint, EndpointKind
+from lens_engine.servers.address import AnswerKind, Endpoint, EndpointKind
+from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer
 from tests.endpoints.chat_double import ChatDouble

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from lens_engine.language_model.open_endpoint import open_endpoint
-from lens_engine.language_model.open_model import open_model
-from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.local.scorer import CausalLMScorer
+from lens_engine.open_model import open_model
 from lens_engine.scoring.floors import find_floors
-from lens_engine.scoring.scorer import CausalLMScorer
+from lens_engine.servers.address import Endpoint
+from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.task.chat import ChatTask, lift_system, read_turns
 from lens_engine.task.special_tokens import BEGIN
 from lens_engine.task.template import Task

@@ -15,21 +15,21 @@ import numpy as np
 import pytest
 import torch
 
+from lens_engine.cluster.actor import ActorReport, BlockScores, ScoringActor
+from lens_engine.cluster.placement import Placement, find_place
+from lens_engine.cluster.scorer import RayScorer
+from lens_engine.cluster.session import RaySession
+from lens_engine.cluster.team import AHEAD, MAX_LOSSES, Team
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClusterError, InvalidConfig, ModelError, OutOfMemory, PromptTooLong, UnknownModel
-from lens_engine.language_model.loading.load import load_scorer
-from lens_engine.language_model.ray.actor import ActorReport, BlockScores, ScoringActor
-from lens_engine.language_model.ray.placement import Placement, find_place
-from lens_engine.language_model.ray.scorer import RayScorer
-from lens_engine.language_model.ray.session import RaySession
-from lens_engine.language_model.ray.team import AHEAD, MAX_LOSSES, Team
+from lens_engine.local.load import load_scorer
+from lens_engine.local.scorer import CausalLMScorer
+from lens_engine.local.surroundings import describe_surroundings
 from lens_engine.metering.progress import Progress, SilentListener
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import Block, ParallelScorer, score_block
 from lens_engine.scoring.interruption import interrupted_by
-from lens_engine.scoring.scorer import CausalLMScorer
-from lens_engine.scoring.surroundings import describe_surroundings
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import TINY_CONTEXT, TableScorer, tiny_causal_lm

@@ -6,18 +6,18 @@ import lens_engine
 
 _ROOT = Path(lens_engine.__file__).parent
 _WITH_TORCH = (
-    "scoring/activations.py",
-    "scoring/memory.py",
-    "scoring/scorer.py",
-    "scoring/surroundings.py",
-    "scoring/executors",
-    "language_model/loading/executor_choice.py",
-    "language_model/loading/float32_room.py",
-    "language_model/loading/load.py",
-    "language_model/loading/model_reader.py",
-    "language_model/loading/number_format.py",
-    "language_model/loading/self_check.py",
-    "language_model/loading/torch_choices.py",
+    "local/activations.py",
+    "local/memory.py",
+    "local/scorer.py",
+    "local/surroundings.py",
+    "local/executors",
+    "local/executor_choice.py",
+    "local/float32_room.py",
+    "local/load.py",
+    "local/model_reader.py",
+    "local/number_format.py",
+    "local/self_check.py",
+    "local/torch_choices.py",
 )
 """Modules and packages that need torch when they are imported."""
 
@@ -70,7 +70,7 @@ def test_missing_package_of_endpoints_is_named_with_its_remedy() -> None:
     outcome = run_python(
         "import sys; sys.modules['httpx'] = None\n"
         "from lens_engine.errors import InvalidConfig\n"
-        "from lens_engine.language_model.open_model import open_model\n"
+        "from lens_engine.open_model import open_model\n"
         "try:\n    open_model('vllm:m@http://127.0.0.1:9')\n"
         "except InvalidConfig as error:\n    print(error)"
     )

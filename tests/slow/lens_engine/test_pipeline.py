@@ -8,9 +8,9 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
+from lens_engine.metering.prices import Prices, TokenLengths
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import PRESETS
-from lens_engine.pricing.prices import Prices, TokenLengths
 from lens_engine.result import PromptContender, SelectionResult
 from lens_engine.rows.problem import Problem, digest_examples
 from lens_engine.rows.splits import split_examples

@@ -11,7 +11,7 @@ from lens_engine.testing import tiny_causal_lm
 
 
 def test_logit_bias_takes_token_ids_of_the_model_of_the_run(result: Path, tmp_path: Path) -> None:
-    from lens_engine.language_model.open_tokenizer import open_tokenizer
+    from lens_engine.local.open_tokenizer import open_tokenizer
 
     model = tiny_causal_lm("llama").save(tmp_path / "model")
     opened = open_tokenizer(str(model))

@@ -9,8 +9,9 @@ from lens_cli.flags import name_flags
 from lens_cli.refusals import Refusal, RefusedInput, refusing
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.errors import BudgetSpent, EndpointAway, EndpointError, InvalidConfig
-from lens_engine.scoring.endpoints.address import DEVICE, Endpoint
-from lens_engine.scoring.endpoints.spending import TokenPrices
+from lens_engine.scoring.base import SERVER
+from lens_engine.scoring.spending import TokenPrices
+from lens_engine.servers.address import Endpoint
 
 URL = "http://127.0.0.1:8000"
 SERVED = EndpointOptions(endpoint=URL, endpoint_kind="vllm")
@@ -105,7 +106,7 @@ def test_options_of_a_model_here_are_refused_for_a_server(name: str, value: obje
 
 
 def test_classifier_of_a_server_is_asked_there_by_its_own_name() -> None:
-    known = ModelRecord(model="our-model", revision="1", dtype="float32", device=DEVICE)
+    known = ModelRecord(model="our-model", revision="1", dtype="float32", device=SERVER)
     chosen = SERVED.choose_again(None, known)
     assert chosen is not None
     assert chosen.endpoint == Endpoint("vllm", URL, "our-model")

@@ -6,9 +6,9 @@ from pydantic import ValidationError
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.options.names import list_options
+from lens_engine.metering.prices import plan_judging
+from lens_engine.options import list_options
 from lens_engine.presets import PRESETS, resolve_config
-from lens_engine.pricing.prices import plan_judging
 
 
 @pytest.mark.parametrize("name", ["quick", "standard", "paper"])

@@ -8,8 +8,8 @@ from experiments.laboratory.cells import Bench
 from experiments.laboratory.laboratory import Laboratory
 from experiments.table.example_sets import draw_random_sets, support_set
 from lens_engine.config import SelectionConfig
-from lens_engine.judging.judgement import EvaluationRows
 from lens_engine.scoring.base import Prefix
+from lens_engine.search.judgement import EvaluationRows
 from lens_engine.testing import TableScorer
 from tests.lab.experiments.experiment_doubles import TableModels
 

@@ -12,7 +12,7 @@ import pytest
 from lens_engine.classifier import bag_of_words
 from lens_engine.classifier.candidates import Candidate, choose_candidate
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem

@@ -4,7 +4,7 @@ import pickle
 from pathlib import Path
 
 from lens_engine import read_examples
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.testing import tiny_causal_lm
 from tests.slow.lens_engine.estimator.test_estimator import CLASSES, SMALL, TEXTS, Make
 

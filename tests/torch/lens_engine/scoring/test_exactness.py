@@ -9,8 +9,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from lens_engine.local.scorer import CausalLMScorer
 from lens_engine.scoring.asking import fit_task
-from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.task.template import Task
 from lens_engine.testing import TINY_ARCHITECTURES, TINY_LOCAL_WINDOW, TinyArchitecture, TinyCausalLM, tiny_causal_lm
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from lens_engine.config import BudgetOptions
-from lens_engine.language_model.loading.load import scorer_from_model
+from lens_engine.local.load import scorer_from_model
+from lens_engine.local.scorer import CausalLMScorer
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.metering.progress import SilentListener
 from lens_engine.scoring import interruption
 from lens_engine.scoring.interruption import interrupted_by, look_up
-from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import StopReason
 

@@ -9,9 +9,9 @@ import torch
 from tokenizers import pre_tokenizers, processors
 
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer, NonFiniteScore, OutOfMemory, PromptTooLong
+from lens_engine.local.executors import ExecutorName, TokenCounters, Workload
+from lens_engine.local.scorer import SMALLEST_BUDGET, CausalLMScorer
 from lens_engine.scoring.base import ScorerIdentity
-from lens_engine.scoring.executors import ExecutorName, TokenCounters, Workload
-from lens_engine.scoring.scorer import SMALLEST_BUDGET, CausalLMScorer
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.task.special_tokens import BEGIN
 from lens_engine.testing import TINY_CONTEXT, tiny_causal_lm

@@ -11,8 +11,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import AttentionInterface
 
-from lens_engine.language_model.loading.load import load_scorer
-from lens_engine.scoring.executors import (
+from lens_engine.local.executors import (
     CachedExecutor,
     Executor,
     PackedExecutor,
@@ -21,9 +20,10 @@ from lens_engine.scoring.executors import (
     WindowedExecutor,
     Workload,
 )
-from lens_engine.scoring.executors.packed import ATTENTION_NAME
-from lens_engine.scoring.executors.packed_attention import PackedExecutionError, packed_attention
-from lens_engine.scoring.executors.states import StateTap
+from lens_engine.local.executors.packed import ATTENTION_NAME
+from lens_engine.local.executors.packed_attention import PackedExecutionError, packed_attention
+from lens_engine.local.executors.states import StateTap
+from lens_engine.local.load import load_scorer
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.testing import TinyArchitecture, TinyCausalLM, tiny_causal_lm

@@ -9,15 +9,15 @@ from transformers import AttentionInterface
 
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import ModelError, NonFiniteScore, PromptTooLong
+from lens_engine.local.executors import CachedExecutor, PackedExecutor, PlainExecutor, TokenCounters
+from lens_engine.local.executors.packed import ATTENTION_NAME
+from lens_engine.local.executors.packed_attention import packed_attention
+from lens_engine.local.executors.states import StateTap
+from lens_engine.local.scorer import CausalLMScorer
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.metering.progress import SilentListener
 from lens_engine.scoring.base import Prefix, ScorerIdentity
-from lens_engine.scoring.executors import CachedExecutor, PackedExecutor, PlainExecutor, TokenCounters
-from lens_engine.scoring.executors.packed import ATTENTION_NAME
-from lens_engine.scoring.executors.packed_attention import packed_attention
-from lens_engine.scoring.executors.states import StateTap
-from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.testing import (
     TINY_ARCHITECTURES,

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from lens_engine.language_model.loading.torch_choices import fix_cublas_workspace
-from lens_engine.scoring.surroundings import CUBLAS_WORKSPACE, describe_surroundings
+from lens_engine.local.surroundings import CUBLAS_WORKSPACE, describe_surroundings
+from lens_engine.local.torch_choices import fix_cublas_workspace
 from lens_engine.testing import tiny_causal_lm
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")

@@ -7,7 +7,7 @@ import pytest
 
 from app.settings import Settings
 from lens_cli.demo.show import DEMO_ENVIRONMENT
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 
 HOSTILE = f"""
 LENS_API_KEYS={json.dumps({"a" * 64: "alice"})}

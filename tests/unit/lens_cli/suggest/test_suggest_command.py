@@ -18,7 +18,7 @@ from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import quote_template, write_command
 from lens_cli.suggest.view import show_suggestion
 from lens_engine import suggest
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.instructions import suggest_instructions

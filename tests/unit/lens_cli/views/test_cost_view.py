@@ -8,7 +8,7 @@ from rich.console import Console
 from lens_cli.views.cost import show_estimate
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.cost import Cost
-from lens_engine.pricing.estimate import CostEstimate
+from lens_engine.metering.estimate import CostEstimate
 from lens_engine.result import Splits
 from lens_engine.types import Phase
 

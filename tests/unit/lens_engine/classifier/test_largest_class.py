@@ -6,9 +6,9 @@ import pytest
 from lens_engine.classifier.candidates import Candidate
 from lens_engine.classifier.largest_class import advise_by_words, warn_of_largest_class
 from lens_engine.classifier.quality import Quality, RowFigures, measure_quality, measure_with_intervals
+from lens_engine.metering.tables import describe_estimate
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import resolve_config
-from lens_engine.pricing.tables import describe_estimate
 from lens_engine.result import SelectionResult
 from lens_engine.result.view import ResultView
 from lens_engine.rows.problem import Problem

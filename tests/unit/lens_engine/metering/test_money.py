@@ -10,8 +10,7 @@ from lens_engine.metering.chunks import ChunkCutter
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.scoring.base import Prefix
-from lens_engine.scoring.endpoints.spending import Spending, TokenPrices
-from lens_engine.scoring.paid import Bill, Paid
+from lens_engine.scoring.spending import Bill, Paid, Spending, TokenPrices
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, StopReason
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
-from lens_engine.plan.spread import spread_evenly
+from lens_engine.plan import spread_evenly
 from lens_engine.rows.quotas import Quotas, count_labels, share_equally, share_proportionally
 from lens_engine.types import Example
 

@@ -6,13 +6,13 @@ import pytest
 
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.metering.meter import Meter
-from lens_engine.methods.base import Findings, Run
-from lens_engine.methods.catalogue import make_method
-from lens_engine.pricing.prices import Prices, TokenLengths
+from lens_engine.metering.prices import Prices, TokenLengths
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.evaluation import Evaluator
 from lens_engine.run.state import Evaluation
+from lens_engine.search.base import Findings, Run
+from lens_engine.search.catalogue import make_method
 from lens_engine.testing import TableScorer
 from lens_engine.types import Permutation
 

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 from lens_engine.config import SelectionConfig
-from lens_engine.judging.score import Score
 from lens_engine.metering.cost import Cost
-from lens_engine.methods.lens.beam import SearchState
-from lens_engine.methods.lens.filtering import FilterState
-from lens_engine.methods.lens.method import Lens, LensState
-from lens_engine.methods.random import RandomTally
 from lens_engine.result import Spread
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.preparation import prepare_run
 from lens_engine.run.state import Evaluation, JudgedPrompt, RunState
-from lens_engine.scoring.paid import Paid
+from lens_engine.scoring.spending import Paid
+from lens_engine.search.lens.beam import SearchState
+from lens_engine.search.lens.filtering import FilterState
+from lens_engine.search.lens.method import Lens, LensState
+from lens_engine.search.random import RandomTally
+from lens_engine.search.score import Score
 from lens_engine.testing import TableScorer
 from lens_engine.types import Permutation, Phase, StopReason, StoredLogProbs
 

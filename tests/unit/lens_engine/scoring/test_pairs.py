@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lens_engine.cluster.actor import ScoringActor
 from lens_engine.errors import PromptTooLong
-from lens_engine.language_model.ray.actor import ScoringActor
 from lens_engine.scoring.base import (
     Block,
     LabelScorer,

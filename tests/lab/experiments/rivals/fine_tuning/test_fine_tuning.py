@@ -14,7 +14,7 @@ from experiments.rivals.fine_tuning.fine_tune import fine_tune
 from experiments.rivals.fine_tuning.trainable import TrainableLM, load_for_training, trainable_from_model
 from experiments.rivals.fine_tuning.training import FineTuningOptions
 from lens_engine.errors import InvalidDataset, ModelError, OutOfMemory
-from lens_engine.language_model.loading.torch_choices import fix_cublas_workspace
+from lens_engine.local.torch_choices import fix_cublas_workspace
 from lens_engine.metering.meter import Stopped
 from lens_engine.task.template import Task
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm

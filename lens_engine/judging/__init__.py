@@ -1,1 +1,0 @@
-"""Judging of permutations: judgements, their scores, and the outcomes of a halving."""

@@ -1,1 +1,0 @@
-"""Language models: loaded, or spread over several devices."""

@@ -1,0 +1,37 @@
+"""Whether a model fits into memory in float32, so that its scores in 16 bits can be measured by those."""
+
+import os
+from pathlib import Path
+
+import torch
+
+from lens_engine.local.file_check import count_weights
+
+_BYTES_PER_WEIGHT = 4
+_LARGEST_SHARE = 0.5  # of the memory: activations and other programs need some as well
+_MAX_BYTES_ON_PROCESSORS = 4 << 30
+"""A processor checks larger models too slowly."""
+
+
+def has_room_in_float32(folder: Path, device: torch.device) -> bool:
+    """Whether the weights of a folder fit into the device's memory in float32, whatever format they are stored in.
+
+    On CUDA, the memory is what is free on the GPU now. The machine's own memory counts as well: weights pass through
+    it on their way to the GPU.
+
+    Raises:
+        ValueError, LookupError, TypeError: a header of the weights is damaged.
+    """
+    needed = count_weights(folder) * _BYTES_PER_WEIGHT
+    if device.type != "cuda":
+        return needed <= _MAX_BYTES_ON_PROCESSORS
+    free, _ = torch.cuda.mem_get_info(device)
+    return needed <= _LARGEST_SHARE * min(free, _machine_bytes())
+
+
+def _machine_bytes() -> int:
+    """Memory of the machine (bytes); where it is not told, the limit for processors applies."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return int(_MAX_BYTES_ON_PROCESSORS / _LARGEST_SHARE)

@@ -1,0 +1,161 @@
+"""Estimates: the cost of a run with this model on this machine, and the machine's pace."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from lens_engine.classifier.bag_of_words import WordsEstimate, estimate_accuracy
+from lens_engine.classifier.largest_class import share_of_largest_class
+from lens_engine.config import BudgetOptions
+from lens_engine.metering.cost import Cost
+from lens_engine.metering.prices import TokenLengths
+from lens_engine.metering.server_pace import measure_server_pace
+from lens_engine.metering.tables import describe_estimate, list_cost_tables
+from lens_engine.result import Splits
+from lens_engine.rows.splits import SplitRows
+from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, score_blocks
+from lens_engine.scoring.cache.scorer import find_computing
+from lens_engine.scoring.spending import Bill, Paid, find_paid_scorer
+from lens_engine.task.template import Task
+from lens_engine.types import Example, Phase
+from lens_engine.views.html import write_block, write_paragraph, write_table
+from lens_engine.views.table import describe_seconds, describe_usd
+
+_SAMPLE_TOKENS, _MOST_SAMPLE_TOKENS = 1_024, 8_192
+"""Sizes of the first sample, which takes a second or some on a processor, and of the second (tokens)."""
+
+_SAMPLE_SECONDS = 2.0
+"""How long the second sample may take, by the pace of the first. A fast device needs a large sample to be measured."""
+
+_TRIES, _TRIES_SECONDS = 3, 8.0
+"""Number of measurements of the first sample, and the time after which none is begun. The fastest counts: another
+process may take a core for a moment, which has cost a measurement a factor of 15."""
+
+_LEAST_GROWTH = 3
+"""A second sample is taken if it can be this much larger than the first."""
+
+_SAMPLE_QUERIES = 16
+_FIRST_QUERIES = 2
+"""Queries of the call that is not timed."""
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """The cost of each phase when every permutation is judged on every row.
+
+    The pairs are an upper bound: repeated children cost nothing.
+    """
+
+    phases: dict[Phase, Cost]
+    seconds: float | None = None  #: None if the pace is unknown
+    words_accuracy: float | None = None  #: cross-validated accuracy of a bag of words on the same labelled rows
+    words_rows: int | None = None  #: number of these rows that it was judged on; None for all
+    largest_class: float | None = None  #: share of the largest class among these rows
+    splits: Splits | None = None  #: number of rows in each split
+    fit_rows: int | None = None  #: number of rows on which the head of the largest classifier is fitted
+    budget: BudgetOptions = BudgetOptions()  #: where the run ends, whatever the phases cost
+    bills: Mapping[Phase, Bill] = field(default_factory=dict)  #: of each phase at a server; empty for a model here
+    sample: Paid | None = None  #: what the measuring of the pace took at a server
+
+    def at_pace(self, tokens_per_second: float | None) -> "CostEstimate":
+        """The estimate with its seconds; a pace of None leaves them unknown."""
+        return replace(self, seconds=self.total.tokens / tokens_per_second if tokens_per_second else None)
+
+    @property
+    def total(self) -> Cost:
+        return sum(self.phases.values(), Cost())
+
+    @property
+    def usd(self) -> float | None:
+        """The most that the requests cost (USD); None without a server or its prices."""
+        prices = [bill.usd for bill in self.bills.values() if bill.usd is not None]
+        return sum(prices) if prices else None
+
+    def __repr__(self) -> str:
+        cost, usd = self.total, self.usd
+        money = "" if usd is None else f", at most {describe_usd(usd)}"
+        time = "" if self.seconds is None else f", about {describe_seconds(self.seconds)}"
+        return f"CostEstimate({cost.pairs:,} pairs, {cost.tokens:,} tokens{money}{time})"
+
+    def _repr_html_(self) -> str:
+        """Tables of the cost and of the rows, for a notebook."""
+        return write_block([*map(write_table, list_cost_tables(self)), *map(write_paragraph, describe_estimate(self))])
+
+    def seconds_of(self, phase: Phase) -> float | None:
+        """A phase's share of the seconds, in proportion to its tokens; None if the pace is unknown."""
+        return None if self.seconds is None else self.seconds * self.phases[phase].tokens / max(self.total.tokens, 1)
+
+
+def estimate_by_words(labelled: Sequence[Example], task: Task) -> WordsEstimate:
+    """Cross-validated accuracy of a bag of words on labelled rows; see `list_labelled_rows`."""
+    return estimate_accuracy([one.text for one in labelled], task.index_labels(labelled), len(task.labels))
+
+
+def share_of_largest(labelled: Sequence[Example], task: Task) -> float:
+    """Share of the largest class among labelled rows."""
+    return share_of_largest_class(task.index_labels(labelled))
+
+
+def measure_lengths(rows: SplitRows, task: Task, scorer: LabelScorer) -> TokenLengths:
+    """Mean number of tokens of the candidates as demonstrations, and of all other rows as queries; then the opening."""
+    judged = (*rows.score_set, *rows.validation, *rows.confirmation, *rows.test)
+    return TokenLengths.from_counts(
+        scorer.count_tokens([task.render_demonstration(example) for example in rows.candidates]),
+        scorer.count_tokens([task.render_query(example.text) for example in judged]),
+        scorer.count_tokens(task.opening),
+    )
+
+
+def measure_pace(
+    rows: SplitRows, task: Task, scorer: LabelScorer, clock: Callable[[], float] = time.monotonic
+) -> float | None:
+    """Tokens per second on a sample of candidates and queries, after a first call that is not timed; the best of three.
+
+    None if the clock did not advance. A fast device is measured again on a larger sample. A pair cache is bypassed. A
+    scorer with several workers scores the sample once for each worker, because a run keeps all workers busy. A server
+    is measured as by `measure_server_pace`.
+    """
+    if (paid := find_paid_scorer(scorer)) is not None:
+        return measure_server_pace(rows, task, paid, clock)
+    sample = _Sample(rows, task, find_computing(scorer), clock)
+    sample.score(1, _FIRST_QUERIES)
+    pace = sample.measure_best(_SAMPLE_TOKENS)
+    likely = _MOST_SAMPLE_TOKENS if pace is None else pace / sample.num_workers * _SAMPLE_SECONDS
+    if likely < _LEAST_GROWTH * _SAMPLE_TOKENS:
+        return pace
+    larger = sample.measure(min(likely, _MOST_SAMPLE_TOKENS))
+    return max(filter(None, (pace, larger)), default=None)
+
+
+class _Sample:
+    """Candidates, each alone before the same few queries, and their tokens."""
+
+    def __init__(self, rows: SplitRows, task: Task, scorer: LabelScorer, clock: Callable[[], float]) -> None:
+        self._scorer, self._task, self._clock = scorer, task, clock
+        self._queries = [task.render_query(example.text) for example in rows.score_set[:_SAMPLE_QUERIES]]
+        self._query_tokens = sum(scorer.count_tokens(self._queries))
+        self._prefixes = [task.render_prefix([example]) for example in rows.candidates[:_MOST_SAMPLE_TOKENS]]
+        self.num_workers = scorer.num_workers if isinstance(scorer, ParallelScorer) else 1
+
+    def measure(self, num_tokens: float) -> float | None:
+        """Tokens per second over so few candidates that they have about this number of tokens."""
+        count = tokens = 0
+        while count < len(self._prefixes) and tokens < num_tokens:
+            tokens += sum(self._scorer.count_tokens(self._prefixes[count])) + self._query_tokens
+            count += 1
+        started = self._clock()
+        self.score(count, len(self._queries))
+        elapsed = self._clock() - started
+        return self.num_workers * tokens / elapsed if elapsed > 0 else None
+
+    def measure_best(self, num_tokens: float) -> float | None:
+        """The highest of several measurements; None if the clock did not advance."""
+        ended, found = self._clock() + _TRIES_SECONDS, list[float | None]()
+        while len(found) < _TRIES and (not found or self._clock() < ended):
+            found.append(self.measure(num_tokens))
+        return max(filter(None, found), default=None)
+
+    def score(self, num_prefixes: int, num_queries: int) -> None:
+        block = Block(tuple(self._prefixes[:num_prefixes]), tuple(self._queries[:num_queries]))
+        deque(score_blocks(self._scorer, [block] * self.num_workers, self._task.label_spans), maxlen=0)

@@ -1,0 +1,165 @@
+"""The options by their dotted names, and what is wrong with given ones."""
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import InputProblem, InvalidConfig
+
+_MAX_SUGGESTIONS = 3
+_MAX_CHARACTERS = 60
+"""Longest name that is compared (characters)."""
+
+_NEAR = 0.72
+"""Least similarity of a suggestion (ratio of difflib, 0 to 1)."""
+
+
+def list_options(group: type[BaseModel] = SelectionConfig, prefix: str = "") -> dict[str, FieldInfo]:
+    """Every option by its dotted name, such as `search.beam_width`."""
+    options: dict[str, FieldInfo] = {}
+    for name, field in group.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            options |= list_options(kind, f"{prefix}{name}.")
+        else:
+            options[prefix + name] = field
+    return options
+
+
+def suggest_options(name: str) -> list[str]:
+    """At most three options whose dotted names, or whose last parts, are like `name`; the likeliest first."""
+    if len(name) > _MAX_CHARACTERS:
+        return []
+    known, last = list_options(), _last_part(name)
+    exact = [option for option in known if _last_part(option) == last]
+    if exact:
+        return sorted(exact, key=lambda option: -_similarity(name, option))[:_MAX_SUGGESTIONS]
+    return _sort_near(
+        {option: max(_similarity(name, option), _similarity(last, _last_part(option))) for option in known}
+    )
+
+
+def suggest_words(word: str, known: Iterable[str]) -> list[str]:
+    """At most three of the known words that are like `word`; the likeliest first."""
+    return _sort_near({one: _similarity(word, one) for one in known}) if len(word) <= _MAX_CHARACTERS else []
+
+
+def _sort_near(similarities: dict[str, float]) -> list[str]:
+    near = [word for word, similarity in similarities.items() if similarity >= _NEAR]
+    return sorted(near, key=lambda word: -similarities[word])[:_MAX_SUGGESTIONS]
+
+
+def _last_part(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _similarity(first: str, second: str) -> float:
+    return difflib.SequenceMatcher(None, first, second).ratio()
+
+
+_MAX_PROBLEMS = 10
+_MAX_CHARACTERS = 60
+"""Longest part of a given value that a message repeats (characters)."""
+
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def refuse_options(error: ValidationError) -> InvalidConfig:
+    """The refusal of options that do not fit `SelectionConfig`. It names the first ten wrong options."""
+    found = error.errors(include_url=False)[:_MAX_PROBLEMS]
+    problems = [problem for item in found for problem in _describe(item)]
+    return InvalidConfig.of_problems(tuple(problems[:_MAX_PROBLEMS]))
+
+
+def _describe(item: Any) -> Iterator[InputProblem]:
+    """What is wrong, from an entry of `ValidationError.errors`."""
+    path, value = ".".join(part for part in item["loc"] if isinstance(part, str)), item["input"]
+    place = f"options.{path}" if path else "options"
+    if item["type"] == "extra_forbidden":
+        for name in _list_names(path, value):
+            yield InputProblem(f"options.{name}", _describe_unknown(name))
+    elif item["type"] == "value_error":  # options in conflict; the message is that of `lens_engine.config`
+        yield InputProblem(place, str(item["ctx"]["error"]))
+    else:
+        yield InputProblem(place, _describe_value(path, value))
+
+
+def _list_names(path: str, value: object) -> list[str]:
+    """The dotted names that were given below an unknown name; the name itself if nothing is below it."""
+    if not isinstance(value, Mapping) or not value:
+        return [path]
+    return [f"{path}.{name}" for name in list(value)[:_MAX_PROBLEMS]]
+
+
+def _describe_unknown(name: str) -> str:
+    suggestion = _ask(suggest_options(name))
+    return f"there is no option {_show(name)}; {suggestion or 'docs/reference.md lists the options'}"
+
+
+def _describe_value(path: str, value: object) -> str:
+    field = list_options().get(path)
+    if field is None:
+        examples = [option for option in list_options() if option.startswith(f"{path}.")]
+        such = f", such as {examples[0]}" if examples else ""
+        return f"{path} is a group of options{such}; it is {_show(value)}"
+    message = f"{path} must be {_describe_allowed(field)}; it is {_show(value)}"
+    suggestion = _ask(suggest_words(value, _list_words(field))) if isinstance(value, str) else ""
+    return f"{message}; {suggestion}" if suggestion else message
+
+
+def _describe_allowed(field: FieldInfo) -> str:
+    """What an option may be: its words, or its kind and range; and null if that is allowed."""
+    words, kinds = _list_words(field), _alternatives(field.annotation)
+    which = "a list of some of" if get_origin(field.annotation) is tuple else "one of"
+    allowed = f"{which} {', '.join(words)}" if words else " or ".join(_KINDS[kind] for kind in kinds if kind in _KINDS)
+    if span := _describe_range(field):
+        allowed = f"{allowed} {span}"
+    return f"{allowed}, or null" if type(None) in kinds else allowed
+
+
+def _describe_range(field: FieldInfo) -> str:
+    names = ("ge", "gt", "le", "lt")
+    given = [(name, getattr(bound, name)) for bound in field.metadata for name in names if hasattr(bound, name)]
+    bounds = {name: _show_number(bound) for name, bound in given if bound is not None}
+    if "ge" in bounds and "le" in bounds:
+        return f"from {bounds['ge']} to {bounds['le']}"
+    parts = {"ge": "of {} or more", "gt": "above {}", "le": "of at most {}", "lt": "below {}"}
+    return " and ".join(text.format(bounds[name]) for name, text in parts.items() if name in bounds)
+
+
+def _list_words(field: FieldInfo) -> tuple[str, ...]:
+    """The words that an option may be; none if the option is no choice of words."""
+    return tuple(
+        word for kind in _alternatives(field.annotation) if get_origin(kind) is Literal for word in get_args(kind)
+    )
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    """The parts of a union, or the kind of the items of a list; another type is its own only part."""
+    is_union = get_origin(annotation) is Union or type(annotation).__name__ == "UnionType"
+    is_list = get_origin(annotation) is tuple
+    return get_args(annotation) if is_union or is_list else (annotation,)
+
+
+def _ask(suggestions: Sequence[str]) -> str:
+    if not suggestions:
+        return ""
+    *others, last = suggestions
+    return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"
+
+
+def _show_number(number: float) -> str:
+    return f"{int(number) if number == int(number) else number:,}"
+
+
+def _show(value: object) -> str:
+    try:
+        shown = repr(value) if isinstance(value, str) else json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        shown = f"a value of the type {type(value).__name__}"
+    return shown if len(shown) <= _MAX_CHARACTERS else f"{shown[:_MAX_CHARACTERS]}…"

@@ -1,1 +1,0 @@
-"""The names of the options, and what is wrong with the options that were given."""

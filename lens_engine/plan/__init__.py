@@ -1,1 +1,0 @@
-"""Pure arithmetic, known before a run: the rounds of filtering, the rungs of halving, the comparisons."""

@@ -1,1 +1,0 @@
-"""The cost of a run, known before it starts."""

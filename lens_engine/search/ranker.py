@@ -1,0 +1,79 @@
+"""The ranker: judges all permutations on few rows, the better half on twice as many rows, and so on.
+
+Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification". Halving may drop the
+best permutation after unlucky first rows. At equal cost it judges three times as many permutations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lens_engine.metering.meter import Meter
+from lens_engine.plan import plan_rungs
+from lens_engine.search.judgement import EvaluationRows, Judgement, judge
+from lens_engine.search.objective import RankingObjective
+from lens_engine.search.score import Score, rank_key
+from lens_engine.types import Example, Permutation
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The permutation was judged on every row; the judgement has the rows in their own order."""
+
+    judgement: Judgement
+    score: Score
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The permutation was dropped before the last row."""
+
+    num_rows: int  #: rows on which it was judged
+
+
+Outcome = Finished | Dropped
+
+
+@dataclass(frozen=True)
+class Ranker:
+    """Judges permutations of these examples on these rows."""
+
+    meter: Meter
+    examples: Sequence[Example]
+    rows: EvaluationRows
+    objective: RankingObjective
+
+    def judge(self, permutations: Sequence[Permutation], halvings: int = 0, places: int = 1) -> list[Outcome]:
+        """The outcome of each permutation; at least `places` of them are judged on every row.
+
+        Without halvings, each permutation is judged on every row.
+
+        Raises:
+            Stopped: from the meter.
+        """
+        prefixes, order = self.rows.task.render_permutations(self.examples, permutations), self.rows.spread_order
+        left, seen = list(range(len(permutations))), dict[int, Judgement]()
+        for rung in plan_rungs(len(permutations), len(order), halvings, places):
+            if seen:
+                left = self._best(permutations, left, seen, rung.permutations)
+            rows = self.rows.take(order[rung.start : rung.end])
+            blocks = judge(self.meter, [prefixes[one] for one in left], rows)
+            for one, block in zip(left, blocks, strict=True):
+                seen[one] = seen[one].extend(block) if one in seen else block
+        return [self._outcome(seen[one]) for one in range(len(permutations))]
+
+    def _best(
+        self, permutations: Sequence[Permutation], left: list[int], seen: dict[int, Judgement], number: int
+    ) -> list[int]:
+        """The best of those that are left; all of them were judged on the same rows."""
+        scores = self.objective.scores([seen[one] for one in left], is_final=False)
+        ranked = sorted(zip(left, scores, strict=True), key=lambda pair: rank_key(permutations[pair[0]], pair[1]))
+        return sorted(one for one, _ in ranked[:number])
+
+    def _outcome(self, judgement: Judgement) -> Outcome:
+        num_judged = len(judgement.gold)
+        if num_judged < len(self.rows):
+            return Dropped(num_judged)
+        whole = judgement.take(np.argsort(self.rows.spread_order))
+        return Finished(whole, self.objective.scores([whole], is_final=True)[0])

@@ -1,0 +1,10 @@
+"""A model behind a server: label log-probabilities by HTTP. Nothing here imports torch.
+
+address      where a model is asked, and under which key
+transport    requests: a thread with an event loop, retries, a width that refusals halve
+contract     what a kind of server has to answer: reads
+vllm  ...    the kinds; chat and sampled are asked by turns, and choose label words that answers tell apart
+conformance  what a server has to prove before it is believed
+flight       a block whose reads are under way
+scorer       the `LabelScorer` over all that, with its answers on disk
+"""

@@ -1,0 +1,124 @@
+"""What every method promises."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+from lens_engine.config import METHOD_NAMES, SelectionConfig, SplitOptions
+from lens_engine.errors import InvalidConfig
+from lens_engine.metering.cost import Cost
+from lens_engine.pipeline import select_support_examples
+from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
+from lens_engine.run.preparation import PreparedRun, estimate_cost, prepare_run
+from lens_engine.search.base import PackedState
+from lens_engine.search.catalogue import METHODS
+from lens_engine.search.random import RandomChoice
+from lens_engine.types import Permutation
+
+Make = Callable[..., Any]
+
+
+def test_every_name_of_a_method_has_one() -> None:
+    assert set(METHODS) == set(METHOD_NAMES)
+
+
+def test_method_of_the_caller_is_run_under_its_own_name(problem: Problem, make_planted_scorer: Make) -> None:
+    class OwnConfig(SelectionConfig):
+        method: Literal["first rows"] = "first rows"  # type: ignore[assignment]
+
+    class FirstRows(RandomChoice):
+        def choice(self, _state: Permutation | None) -> Permutation | None:
+            return (0, 1, 2, 3)
+
+    config = OwnConfig(num_demonstrations=4, splits=SplitOptions(validation=20, confirmation=0))
+    result = select_support_examples(problem, make_planted_scorer(), config, methods={"first rows": FirstRows})
+
+    candidates = split_examples(problem, config).candidates
+    assert result.rows == tuple(example.row for example in candidates[:4])
+    assert result.provenance.config["method"] == "first rows"
+    with pytest.raises(InvalidConfig, match="method 'first rows' is not one of lens, zero_shot") as caught:
+        select_support_examples(problem, make_planted_scorer(), config)
+    assert caught.value.field == "options.method"
+
+
+@pytest.mark.parametrize("method", [method for method in METHOD_NAMES if method not in ("lens", "zero_shot")])
+def test_method_chooses_label_balanced_candidates_and_is_tested(
+    method: str, select: Callable[..., SelectionResult], problem: Problem, make_config: Make
+) -> None:
+    result = select(method)
+
+    candidates = {example.row for example in split_examples(problem, make_config()).candidates}
+    assert len(set(result.rows)) == 4
+    assert set(result.rows) <= candidates
+    assert Counter(example.label for example in result.examples) == {"negative": 2, "positive": 2}
+    assert result.test is not None
+    assert result.test.n == 60
+    assert result.provenance.config["method"] == method
+    assert not result.partial
+    assert [one for one in result.warnings if "largest class" not in one] == []
+    assert [one.method for one in result.answer.contenders] == [method, "zero_shot"]
+    assert result.answer.comparison is None
+    assert {example.info_score for example in result.examples} == {None}
+
+
+@pytest.mark.parametrize("method", METHOD_NAMES)
+def test_seed_decides_digest_and_choice(method: str, select: Callable[..., SelectionResult]) -> None:
+    first = select(method)
+
+    assert select(method).digest == first.digest
+    assert method == "zero_shot" or select(method, seed=1).rows != first.rows
+
+
+@pytest.mark.parametrize("method", METHOD_NAMES)
+def test_estimate_is_what_a_run_spends_at_most(
+    method: str, select: Callable[..., SelectionResult], problem: Problem, make_config: Make, make_planted_scorer: Make
+) -> None:
+    planned = estimate_cost(problem, make_planted_scorer(), make_config(method=method))
+
+    result = select(method)
+
+    judges = method in ("lens", "random_and_validation")
+    assert result.cost.pairs <= planned.total.pairs
+    assert (result.cost.permutations_judged > 0) == judges
+
+
+@pytest.fixture
+def prepare(problem: Problem, make_planted_scorer: Make, make_config: Make) -> Make:
+    def run(method: str) -> PreparedRun:
+        return prepare_run(problem, make_planted_scorer(), make_config(method=method))
+
+    return run
+
+
+def store(packed: PackedState) -> PackedState:
+    """What a checkpoint gives back: values that went through JSON."""
+    return PackedState(json.loads(json.dumps(packed.values)), dict(packed.arrays))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_steps_keep_to_the_price_and_go_on_from_any_packed_state_to_the_same_choice(method: str, prepare: Make) -> None:
+    prepared = prepare(method)
+    chooser = prepared.method
+    states = [chooser.start(), *chooser.steps(chooser.start(), prepared.meter)]
+    chosen = chooser.choice(states[-1])
+
+    assert chosen is not None
+    for state in states:
+        packed, other = store(chooser.pack(state)), prepare(method)
+        resumed = other.method.unpack(packed)
+        assert other.method.choice(resumed) == chooser.choice(state)
+        again = store(chooser.pack(resumed))
+        assert again.values == packed.values
+        np.testing.assert_equal(again.arrays, packed.arrays)
+        for step in other.method.steps(resumed, other.meter):
+            resumed = step
+        assert other.method.choice(resumed) == chosen
+    price, spent = sum(chooser.price().values(), Cost()), prepared.meter.spent
+    assert spent.pairs <= price.pairs
+    assert spent.tokens <= 1.05 * price.tokens  # a race that drops nothing feeds some prefixes again

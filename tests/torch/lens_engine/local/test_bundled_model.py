@@ -1,0 +1,74 @@
+"""The model that ships with Lens, with its real weights."""
+
+import json
+
+import numpy as np
+from safetensors import safe_open
+
+from lens_engine.local.chat_template import ChatTemplate
+from lens_engine.local.load import load_scorer
+from lens_engine.local.model_reader import open_files, quiet_transformers
+from lens_engine.local.open_tokenizer import open_tokenizer
+from lens_engine.task.special_tokens import BEGIN
+
+PREFIXES = [
+    (),
+    ("A moving film with a wonderful cast. It was great.\n",),
+    ("Two hours that I will not get back. It was terrible.\n", "Sharp, funny and warm. It was great.\n"),
+]
+QUERIES = [
+    "I loved every minute of it. It was",
+    "The worst thing I have seen this year, and I have seen a lot. It was",
+    "Dull. It was",
+]
+SPANS = [" great", " terrible", " not good", " not bad"]
+
+
+def test_packed_float32_scores_equal_plain_ones() -> None:
+    packed = load_scorer("smollm2-135m-instruct", dtype="float32", device="cpu")
+    plain = load_scorer("smollm2-135m-instruct", dtype="float32", device="cpu", executor="plain")
+
+    label_log_probs = packed.score(PREFIXES, QUERIES, SPANS)
+
+    assert packed.identity.executor == "packed"
+    np.testing.assert_allclose(label_log_probs, plain.score(PREFIXES, QUERIES, SPANS), rtol=0, atol=1e-4)
+    few_shot = label_log_probs[2, :, :2]
+    assert few_shot[0, 0] > few_shot[0, 1], "it knows praise"
+
+
+def test_chat_has_the_tokens_of_its_own_chat_template() -> None:
+    with quiet_transformers():
+        _, _, tokenizer = open_files("smollm2-135m-instruct", None)
+    segments = open_tokenizer("smollm2-135m-instruct").tokenizer
+    messages = [
+        {"role": "system", "content": "Answer with one of these labels: great, terrible."},
+        {"role": "user", "content": "Sharp,\r\nfunny {and} warm 🎬 \n"},
+        {"role": "assistant", "content": "great"},
+        {"role": "user", "content": " Dull. "},
+    ]
+    for asked in (messages, messages[1:], messages[-1:]):
+        text = BEGIN + ChatTemplate(tokenizer, "smollm2").render(asked)
+        [tokens] = segments.encode_prefixes([(text,)])
+        found = tokenizer.apply_chat_template(asked, tokenize=True, add_generation_prompt=True)
+        assert list(tokens) == list(found if isinstance(found, list) else found["input_ids"])
+
+
+def test_chat_is_scored_after_its_last_turn() -> None:
+    scorer = load_scorer("smollm2-135m-instruct", dtype="float32", device="cpu")
+    text = scorer.render_chat([{"role": "user", "content": "The capital of France is Paris, isn't it? Yes or No?"}])
+    label_log_probs = scorer.score([(BEGIN,)], [text], ["Yes", "No", "Berlin"])
+    assert label_log_probs.argmax() < 2
+    assert np.exp(label_log_probs[0, 0, :2]).sum() > 0.1
+
+
+def test_converted_folder_names_its_tied_weight_as_other_servers_read_it() -> None:
+    with quiet_transformers():
+        _, folder, _ = open_files("smollm2-135m-instruct", None)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    with safe_open(folder / "model.safetensors", "pt") as weights:
+        names = set(weights.keys())
+        embedding = weights.get_tensor("model.embed_tokens.weight")
+    assert config["tie_word_embeddings"]
+    assert "lm_head.weight" not in names
+    assert embedding.shape == (config["vocab_size"], config["hidden_size"])
+    assert embedding.abs().max() > 0

@@ -1,0 +1,169 @@
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lens_engine import estimate_cost, select_support_examples
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import ClassTooSmall, PromptTooLong
+from lens_engine.metering.estimate import measure_pace
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
+from lens_engine.scoring.base import Block
+from lens_engine.scoring.cache.file import PairCache
+from lens_engine.scoring.cache.scorer import RememberingScorer
+from lens_engine.testing import TableScorer
+from lens_engine.types import LabelLogProbs
+
+MakeConfig = Callable[..., SelectionConfig]
+MakeProblem = Callable[..., Problem]
+NO_CHILD_REPEATS: dict[str, Any] = {
+    "search": {"children": 4, "halvings": 1},
+    "comparisons": "none",
+}
+"""And nothing races: halving judges as many pairs as are planned."""
+
+
+class Clock:
+    """Shows `seconds`, which each call of a scorer moves on."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+CALLS = 5
+"""Calls of a scorer too fast for the first sample: one that is not timed, and two samples."""
+
+
+def test_run_spends_what_was_estimated(
+    make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
+) -> None:
+    problem, config = make_planted_problem(), make_config(**NO_CHILD_REPEATS)
+
+    estimate = estimate_cost(problem, make_planted_scorer(), config)
+
+    result = select_support_examples(problem, make_planted_scorer(), config)
+    assert 0 <= estimate.total.pairs - result.cost.pairs <= 60 + 2 * 16  # both uses may have the same prompt
+    assert estimate.total.tokens == pytest.approx(result.cost.tokens, rel=0.06)
+    assert estimate.splits == result.splits
+    assert estimate.fit_rows is not None
+    assert 0 < estimate.fit_rows <= len(problem.examples)
+
+
+def test_estimate_is_of_the_rows_that_fit(
+    make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
+) -> None:
+    usual = make_planted_problem()
+    padded = [replace(e, text=f"{e.text} and so on") if e.row % 20 < 2 else e for e in usual.examples]
+    problem = Problem(usual.task, padded)
+    config = make_config(**NO_CHILD_REPEATS, too_long="skip_example")
+    short = {
+        "max_prompt_tokens": 46
+    }  # a label word, room for special tokens, and eight a segment; padded ones have ten
+
+    estimate = estimate_cost(problem, make_planted_scorer(**short), config)
+
+    result = select_support_examples(problem, make_planted_scorer(**short), config)
+    assert 0 <= estimate.total.pairs - result.cost.pairs <= 60 + 2 * 16
+    assert result.splits.candidates < len(split_examples(problem, config).candidates)
+
+
+def test_what_no_run_would_take_is_refused(
+    make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
+) -> None:
+    with pytest.raises(ClassTooSmall):
+        estimate_cost(make_planted_problem(10), make_planted_scorer(), make_config())
+    with pytest.raises(PromptTooLong):
+        estimate_cost(make_planted_problem(), make_planted_scorer(max_prompt_tokens=20), make_config())
+
+
+def test_pace_is_the_best_of_three_calls_after_the_first(
+    make_planted_problem: MakeProblem, make_config: MakeConfig
+) -> None:
+    problem, clock = make_planted_problem(), Clock()
+
+    def pass_time(call: int) -> None:
+        clock.seconds += (100.0, 5.0, 2.0, 30.0)[call]
+
+    scorer = TableScorer(before_call=pass_time)
+    rows = split_examples(problem, make_config())
+
+    pace = measure_pace(rows, problem.task, scorer, clock)
+
+    (first, few, _), (prefixes, queries, _), *others = scorer.calls
+    assert len(others) == 2
+    assert first * few < prefixes * queries
+    # A demonstration has seven words ("day0 rainy quality9 difficulty9 It was NEGATIVE."), a query six.
+    assert pace == prefixes * (7 + 6 * queries) / 2.0
+    assert clock.seconds == 137.0
+
+
+def test_pace_is_measured_and_not_remembered(
+    make_planted_problem: MakeProblem, make_config: MakeConfig, tmp_path: Path
+) -> None:
+    problem, scorer = make_planted_problem(), TableScorer()
+    rows, cache = split_examples(problem, make_config()), PairCache(tmp_path / "pairs.sqlite3", 1 << 20)
+
+    for _ in range(2):
+        measure_pace(rows, problem.task, RememberingScorer(scorer, cache, ()))
+
+    assert scorer.num_calls == 2 * CALLS
+
+
+@pytest.mark.parametrize(("seconds", "num_calls"), [(100.0, 2), (0.9, 4), (0.5, 5), (0.01, 5)])
+def test_slow_model_is_measured_on_a_small_sample_and_a_fast_one_on_a_larger(
+    seconds: float, num_calls: int, make_planted_problem: MakeProblem, make_config: MakeConfig
+) -> None:
+    """`seconds`: time of the first sample, which has some 1,024 tokens."""
+    problem, clock = make_planted_problem(4000), Clock()
+
+    def pass_time(call: int) -> None:
+        clock.seconds += seconds if 1 <= call <= 3 else 0.0
+
+    scorer = TableScorer(before_call=pass_time)
+    rows = split_examples(problem, make_config())
+
+    measure_pace(rows, problem.task, scorer, clock)
+
+    assert scorer.num_calls == num_calls
+    sizes = [prefixes * queries for prefixes, queries, _ in scorer.calls]
+    assert sizes[1] * 6.5 == pytest.approx(1024, rel=0.2)
+    if num_calls == 5:
+        assert sizes[4] * 6.5 == pytest.approx(min(2.0 / seconds, 8) * 1024, rel=0.2)
+
+
+def test_pace_of_a_clock_that_stands_still_is_unknown(
+    make_planted_problem: MakeProblem, make_config: MakeConfig
+) -> None:
+    problem = make_planted_problem()
+    rows = split_examples(problem, make_config())
+    assert measure_pace(rows, problem.task, TableScorer(), Clock()) is None
+
+
+def test_pace_of_several_workers_is_that_of_all_of_them(
+    make_planted_problem: MakeProblem, make_config: MakeConfig
+) -> None:
+    class Both(TableScorer):
+        """Two workers that score at the same time: every second block takes none."""
+
+        num_workers = 2
+
+        def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+            return (self.score(block.prefixes, block.queries, label_spans) for block in blocks)
+
+    def move(call: int) -> None:
+        clock.seconds += float(call % 2)
+
+    problem, clock = make_planted_problem(), Clock()
+    rows = split_examples(problem, make_config())
+
+    alone = measure_pace(rows, problem.task, TableScorer(before_call=move), clock)
+    both = measure_pace(rows, problem.task, Both(before_call=move), clock)
+
+    assert alone is not None
+    assert both == 2 * alone
