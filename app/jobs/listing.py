@@ -24,9 +24,17 @@ class JobList:
 
 
 def list_page(
-    view: View, services: Services, owner_id: str, page: Page, filters: Sequence[ColumnElement[bool]] = ()
+    view: View,
+    services: Services,
+    owner_id: str,
+    page: Page,
+    filters: Sequence[ColumnElement[bool]] = (),
+    more: Sequence[str] = (),
 ) -> JobList:
     """Read a page of an owner's jobs.
+
+    Args:
+        more: names of columns beside those of a summary.
 
     Raises:
         InvalidCursor: the cursor comes from another list.
@@ -34,7 +42,7 @@ def list_page(
     if page.last_id is not None and not page.last_id.startswith(f"{view.prefix}_"):
         raise InvalidCursor(f"the cursor does not belong to a list of {view.kind}s")
     after = () if page.last_id is None else (Job.id < page.last_id,)
-    names = [name for name in view.summary.model_fields if name in Job.__table__.columns]
+    names = [name for name in (*view.summary.model_fields, *more) if name in Job.__table__.columns]
     with services.database.session_scope() as session:
         found = repository.list_summaries(session, owner_id, view.kind, names, page.limit, *after, *filters)
     jobs = found[: page.limit]

@@ -41,7 +41,13 @@ def find_attempt_with(
 
 
 def list_summaries(
-    session: Session, owner_id: str, kind: str, names: Iterable[str], limit: int, *filters: ColumnElement[bool]
+    session: Session,
+    owner_id: str,
+    kind: str,
+    names: Iterable[str],
+    limit: int,
+    *filters: ColumnElement[bool],
+    first: ColumnElement[Any] | None = None,
 ) -> Sequence[Row[Any]]:
     """Return up to `limit` + 1 jobs, newest first. The extra one shows that there is a next page.
 
@@ -49,11 +55,13 @@ def list_summaries(
 
     Args:
         names: names of the columns that are read.
+        first: an order above that of age.
     """
     brief = {"error": Job.error.op("-", return_type=JSONB)("errors").label("error")}
     columns = [brief.get(name, getattr(Job, name)) for name in names]
     statement = select(*columns).where(Job.owner_id == owner_id, Job.kind == kind, *filters)
-    return session.execute(statement.order_by(Job.id.desc()).limit(limit + 1)).all()
+    order = (Job.id.desc(),) if first is None else (first, Job.id.desc())
+    return session.execute(statement.order_by(*order).limit(limit + 1)).all()
 
 
 def list_events(session: Session, job_id: str, after: int, limit: int) -> Sequence[Event]:

@@ -13,6 +13,7 @@ from app.store.states import Status
 from app.store.tables import Dataset, Event, Job, Report, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
+from lens_engine.result.headline import list_headlines
 from lens_engine.types import StopReason
 
 _log = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ class SelectionOutcome:
         return {
             "partial": result.partial,
             "digest": result.digest,
+            "figures": [one.model_dump(mode="json") for one in list_headlines(result)],
             "dtype": result.provenance.dtype,
             "provenance": result.provenance.model_dump(mode="json"),
         }

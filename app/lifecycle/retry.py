@@ -80,7 +80,7 @@ def _queue_again(session: Session, job: Job, *, keeps_progress: bool) -> None:
     job.queued_at = job.not_before = now
     for name in ("cancel_requested_at", "cancelled_at", "failed_at"):
         setattr(job, name, None)
-    for name in ("error", "partial", "stop_reason", "dtype", "digest"):
+    for name in ("error", "partial", "stop_reason", "figures", "dtype", "digest"):
         setattr(job, name, None)
     if job.kind == "selection":  # that of others says which model answered the rows that are kept
         job.provenance = None

@@ -1,10 +1,11 @@
 """What a selection was asked for: its task, its preset, and the options that differ from the preset."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from app.lifecycle.spec import StoredSpec
-from lens_engine.presets import PRESETS
+from lens_engine.presets import PRESETS, nest_options
 from lens_engine.task.wording import show_count
 from lens_engine.views.table import Table
 
@@ -24,11 +25,26 @@ def list_asked(spec: StoredSpec) -> dict[str, str]:
 
 def list_changes(spec: StoredSpec) -> dict[str, str]:
     """The options that differ from the preset, by their paths."""
+    return {path: "none" if value is None else str(value) for path, value in _walk_changes(spec)}
+
+
+def _walk_changes(spec: StoredSpec) -> Iterator[tuple[str, Any]]:
     usual = dict(_walk(PRESETS[spec.preset].model_dump(mode="json")))
+    return ((path, value) for path, value in _walk(spec.config.model_dump(mode="json")) if value != usual[path])
+
+
+def list_fields(spec: StoredSpec) -> dict[str, Any]:
+    """The fields of the form of a new selection, as this spec would be written in it."""
+    options = nest_options({path: value for path, value in _walk_changes(spec) if path != "use"})
+    first = [one if isinstance(one, str) else one[0] for one in (spec.template, spec.instruction or "")]
     return {
-        path: "none" if value is None else str(value)
-        for path, value in _walk(spec.config.model_dump(mode="json"))
-        if value != usual[path]
+        "template": first[0],
+        "instruction": first[1],
+        "words": dict(spec.verbalizer),
+        "model": spec.model,
+        "preset": spec.preset,
+        "use": spec.config.use,
+        "options": json.dumps(options) if options else "",
     }
 
 

@@ -22,9 +22,13 @@ from app.intake.idempotency import check_key
 from app.intake.large_work import do_large
 from app.intake.submissions import JsonSubmission, RawSubmission
 from app.intake.weighing import find_stored_bytes
+from app.jobs import service as jobs
 from app.lifecycle.enqueueing import enqueueing
+from app.lifecycle.spec import StoredSpec
+from app.pages.asked import list_fields
 from app.pages.preview import StoringFiles, Suggesting
 from app.pages.rendering import answer, go_to
+from app.pages.sample import has_sample
 from app.problems import point
 from app.selections.order import SelectionOrder
 from app.services import Services
@@ -45,6 +49,8 @@ router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=
 
 FilesDep = Annotated[RawSubmission, submission_of("dataset", "test", *COLUMN_PARTS)]
 DatasetParameter = Annotated[str | None, Query(max_length=40)]
+SelectionParameter = Annotated[str | None, Query(max_length=40)]
+_TYPES = ".csv,.tsv,.jsonl,.json,.txt,.xlsx,.ods,.arff,.yml,.yaml,.md"
 
 _FORM = "application/x-www-form-urlencoded"
 _SHOWN_ROWS = 20
@@ -101,13 +107,15 @@ async def show_new(
     services: ServicesDep,
     dataset: DatasetParameter = None,
     test: DatasetParameter = None,
+    of: SelectionParameter = None,
+    sample: bool = False,
 ) -> HTMLResponse:
-    """The field for a file; with a stored dataset what is in it, and then the form."""
+    """The field for a file; with a stored dataset what is in it, and then the form, filled in as `of` was."""
     if dataset is None:
-        return answer(request, "new.html", dataset=None)
+        return answer(request, "new.html", dataset=None, types=_TYPES, has_sample=has_sample(), sample=sample)
     stored = await run_in_threadpool(_read_stored, services, owner, dataset, test)
     report = await read_report(request, services, owner, dataset)
-    return answer(request, "new.html", None, **stored, report=report)
+    return answer(request, "new.html", None, **stored, report=report, of=of)
 
 
 def _read_stored(services: Services, owner: str, dataset: str, test: str | None) -> dict[str, Any]:
@@ -135,16 +143,27 @@ async def show_suggestion(
     dataset: Annotated[str, Query(max_length=40)],
     test: DatasetParameter = None,
     model: Annotated[str | None, Query(max_length=100)] = None,
+    of: SelectionParameter = None,
 ) -> HTMLResponse:
-    """The form of a selection, filled in as `lens suggest` would, and what each preset takes with a model."""
-    work = Suggesting(dataset, test, model or services.settings.default_model)
+    """The form of a selection, filled in as `lens suggest` would, or as another was, and what each preset takes."""
+    asked = await run_in_threadpool(_read_asked, services, owner, of)
+    work = Suggesting(dataset, test, model or asked["model"] or services.settings.default_model)
     known: MutableMapping[Any, dict[str, Any]] = request.app.state.suggestions
     if (found := known.get((owner, work))) is None:
         await run_in_threadpool(count_submission, request)
         found = known[owner, work] = await do_large(request, work)
     name = await run_in_threadpool(_read_name, services, owner, dataset)
     shown = {"found": found, "models": list(services.settings.offered_models), "name": name}
-    return answer(request, "suggestion.html", None, **shown, dataset=dataset, test=test, key=uuid4().hex)
+    return answer(request, "suggestion.html", None, **shown, dataset=dataset, test=test, key=uuid4().hex, asked=asked)
+
+
+def _read_asked(services: Services, owner: str, selection_id: str | None) -> dict[str, Any]:
+    """The fields of the form as a selection was asked for; nothing without one."""
+    if selection_id is None:
+        return {"words": {}, **dict.fromkeys(("name", "template", "instruction", "model", "preset", "use", "options"), "")}
+    with services.database.session_scope() as session:
+        job = jobs.get(session, owner, "selection", selection_id)
+        return {"name": job.name, **list_fields(StoredSpec.model_validate(job.spec))}
 
 
 def _read_name(services: Services, owner: str, dataset: str) -> str | None:

@@ -18,11 +18,11 @@ from lens_engine.task.wording import show_count
 from lens_engine.types import Phase
 
 _PHASES = {
-    Phase.WORDING: "Choose template and instruction",
-    Phase.FILTER: "Filter the candidates by InfoScore",
-    Phase.INITIALISE: "Judge first permutations",
-    Phase.SEARCH: "Search better permutations",
-    Phase.EVALUATE: "Compare, and make classifiers",
+    Phase.WORDING: "Choose how examples are written",
+    Phase.FILTER: "Sort out examples that do not help",
+    Phase.INITIALISE: "Try first sets of examples",
+    Phase.SEARCH: "Improve the best sets",
+    Phase.EVALUATE: "Test on rows kept aside",
 }
 _OF_EVERY_METHOD = (Phase.SEARCH, Phase.EVALUATE)
 _AFRESH = ("retried", "checkpoint-damaged", "checkpoint-foreign")
@@ -33,7 +33,7 @@ _NOTES = {
     "resumed": "You had it queued again.",
     "stalled": "An attempt made no progress and was ended.",
     "worker-unfit": "A worker could not do its work.",
-    "classifier": "The classifier was stored.",
+    "classifier": "The classifier is ready.",
 }
 
 
@@ -54,8 +54,11 @@ class Run:
     progress: ProgressOut | None
     phases: tuple[tuple[str, str], ...]  #: name and state: done, now or to come
     rounds: tuple[str, ...]  #: survivors of each round of filtering
+    elapsed: float  #: seconds since the attempt began; 0 before
     curve: Markup | None
     notes: tuple[Note, ...]  #: newest first
+
+    filtering = _PHASES[Phase.FILTER]
 
     @property
     def percent(self) -> int:
@@ -76,6 +79,7 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> R
         progress=progress,
         phases=tuple(_list_phases(job, progress)),
         rounds=tuple(_list_rounds(steps)),
+        elapsed=0.0 if job.started_at is None else (datetime.now(UTC) - job.started_at).total_seconds(),
         curve=_draw_search(progress, steps),
         notes=tuple(_list_notes(events))[::-1],
     )
@@ -106,18 +110,18 @@ def _say_status(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, b
         if job.lease_until is not None and job.lease_until < datetime.now(UTC):
             return "The worker is silent. Another worker goes on from the last checkpoint within a minute or two.", True
         if status is Status.CANCELLING:
-            return "The run is asked to stop, and keeps its best permutation so far.", False
+            return "It is asked to stop. It keeps the best examples that it has found.", False
         if job.progress is None:
-            return "A worker has taken it, and loads the model.", False
+            return "Loading the model …", False
         begins = "goes on from what the one before had kept" if goes_on else "begins from the start"
         again = "" if job.attempt == 1 else f" Attempt {job.attempt} {begins}."
-        return f"A worker runs it.{again}", False
+        return f"Searching.{again}", False
     if status is Status.FAILED:
-        unknown = f"the log of the worker has the reason; look there for {job.id}"
+        unknown = f"the reason is in the log of the worker; look there for {job.id}"
         return f"It failed: {(job.error or {}).get('detail', unknown)}", True
     if status is Status.CANCELLED and job.partial is None:
-        return "It was cancelled. It has no result yet; Resume goes on from its checkpoint, if there is one.", False
-    return ("It is done.", False) if status is Status.SUCCEEDED else ("It was cancelled.", False)
+        return "You stopped it before there was a result. Resume goes on where it stopped.", False
+    return ("It is done." if status is Status.SUCCEEDED else "You stopped it. This is the best until then."), False
 
 
 def _say_queue(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, bool]:
@@ -127,7 +131,7 @@ def _say_queue(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, bo
         where = "Redis does not answer, so nobody can say where it stands; it is stored, and starts later"
         return f"It waits. {where}.{again}", True
     if place.workers == 0:
-        return f"It waits, and no worker lives: start one with `lens worker`.{again}", True
+        return f"It waits, and no worker is running. Ask who runs Lens, or start one with `lens worker`.{again}", True
     workers = f"{show_count(place.workers, 'worker')} take{'s' * (place.workers == 1)} such selections"
     if place.position is None:
         return f"It waits before the next attempt; {workers}.{again}", False
@@ -151,7 +155,7 @@ def _list_phases(job: Job, progress: ProgressOut | None) -> Iterator[tuple[str, 
     reached = order.index(progress.phase) if progress is not None and progress.phase in order else -1
     for place, name in enumerate(phases.values()):
         if progress is not None and place == reached and job.status != Status.SUCCEEDED:
-            yield f"{name}, step {progress.step} of {progress.steps}", "now"
+            yield name, f"now, step {progress.step} of {progress.steps}"
         else:
             yield name, "done" if place < reached or job.status == Status.SUCCEEDED else "to come"
 
@@ -159,7 +163,7 @@ def _list_phases(job: Job, progress: ProgressOut | None) -> Iterator[tuple[str, 
 def _list_rounds(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     found = [step["survivors"] for step in steps if step.get("survivors") is not None]
     for number, survivors in enumerate(dict.fromkeys(found), start=1):
-        yield f"Round {number}: {show_count(survivors, 'candidate')} left"
+        yield f"Round {number}: {show_count(survivors, 'example')} left"
 
 
 def _draw_search(progress: ProgressOut | None, steps: Sequence[Mapping[str, Any]]) -> Markup | None:

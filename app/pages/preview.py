@@ -12,6 +12,7 @@ from app.errors import BadRequest
 from app.intake.model_names import check_model_name
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import FormSubmission, NoSubmission, RawSubmission
+from app.pages.rendering import describe_duration
 from app.selections.order import read_files
 from app.services import Services
 from app.store.datasets import load_sample
@@ -25,6 +26,8 @@ from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.language import describe_language
+from lens_engine.task.wording import show_count
+from lens_engine.views.table import describe_usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Suggesting:
                 found = price_suggestion(suggest_for_rows(*rows), scorer, lambda *_: pace)
             except InvalidVerbalizer as error:  # the labels cannot be their own words, so a person writes others
                 return {**_ask_for_words(stored[0].label_counts, str(error)), **about}
-        return {**_show(found, stored[0].label_counts, model), **about}
+        return {**_show(found, stored[0].label_counts, model, is_local=model not in settings.endpoints), **about}
 
 
 def _ask_for_words(num_rows: Mapping[str, int], refusal: str) -> dict[str, Any]:
@@ -109,7 +112,7 @@ def _newest_pace(owner_id: str, model: str) -> Any:
     return select(pace).where(*own, pace.is_not(None)).order_by(Job.id.desc()).limit(1)
 
 
-def _show(found: Suggestion, num_rows: Mapping[str, int], model: str) -> dict[str, Any]:
+def _show(found: Suggestion, num_rows: Mapping[str, int], model: str, *, is_local: bool) -> dict[str, Any]:
     words, language = found.problem.task.verbalizer.words, found.language
     rare = {one.label for one in found.labels if one.is_rare}
     return {
@@ -119,7 +122,7 @@ def _show(found: Suggestion, num_rows: Mapping[str, int], model: str) -> dict[st
         "templates": found.templates,
         "instructions": found.instructions,
         "rare": found.label_options.rare,
-        "plans": [_show_plan(plan) for plan in found.plans],
+        "plans": [_show_plan(plan, is_local=is_local) for plan in found.plans],
         "preset": found.preset,
         "advice": found.advice,
         "notes": found.warnings,
@@ -127,13 +130,23 @@ def _show(found: Suggestion, num_rows: Mapping[str, int], model: str) -> dict[st
     }
 
 
-def _show_plan(plan: PresetPlan) -> dict[str, Any]:
-    cost = plan.cost
+_SLOW, _FAST = 400.0, 2500.0
+"""Tokens per second of the bundled model on two cores, on slow machines and on fast ones."""
+
+
+def _show_plan(plan: PresetPlan, *, is_local: bool) -> dict[str, Any]:
+    cost, span = plan.cost, None
+    if plan.seconds:
+        span = f"about {describe_duration(plan.seconds)}"
+    elif cost is not None and is_local:
+        least, most = (max(1, round(cost.tokens / pace / 60)) for pace in (_FAST, _SLOW))
+        span = f"{least} to {show_count(most, 'minute')}"
     return {
         "preset": plan.preset,
         "refusal": plan.refusal,
         "splits": plan.splits,
         "pairs": cost and cost.pairs,
         "tokens": cost and cost.tokens,
-        "seconds": plan.seconds,
+        "span": span,
+        "usd": plan.bill and plan.bill.usd and describe_usd(plan.bill.usd),
     }

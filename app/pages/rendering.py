@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 
 from app.web.problem_page import mark_code
 from lens_engine.report import make_environment
-from lens_engine.task.wording import show_count
+from lens_engine.task.wording import show_count, show_share
 from lens_engine.views.table import describe_seconds, shorten
 
 _TABLE, _NO_STEM = re.compile(r"\.(csv|tsv|jsonl?|txt)$", re.IGNORECASE), re.compile(r"[^\w.-]+")
@@ -26,9 +26,12 @@ def _environment() -> Environment:
         "time": _write_time,
         "moment": lambda moment: _write_time(moment, "%Y-%m-%d %H:%M:%S"),
         "seconds": describe_seconds,
-        "duration": _write_duration,
+        "duration": describe_duration,
         "shorten": shorten,
         "stem": _write_stem,
+        "share": show_share,
+        "percent": lambda share: f"{100 * share:.0f} %",
+        "sentence": _write_sentence,
         "code": lambda text: Markup(mark_code(text)),
     }
     environment.globals |= {"count": show_count}
@@ -60,9 +63,15 @@ def _write_stem(name: str | None) -> str:
     return _NO_STEM.sub("-", _TABLE.sub("", name or "")).strip("-.")
 
 
-def _write_duration(seconds: float) -> str:
+def describe_duration(seconds: float) -> str:
+    """A length of time in whole minutes or hours."""
     minutes = max(1, round(seconds / 60))
     return show_count(minutes, "minute") if minutes < 120 else show_count(round(minutes / 60), "hour")
+
+
+def _write_sentence(text: str) -> str:
+    """A note with the capital and the full stop of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def _write_time(moment: datetime, form: str = "%Y-%m-%d %H:%M") -> Markup:

@@ -107,7 +107,7 @@ def promote(
     condition = Condition(f'"{version}"', None) if version else Condition(None, "*")
     body = read_model(PromptBody, {"selection_id": selection_id, "note": note or None})
     Change(services, owner, name, condition, request.state.key_name).put(body)
-    return go_to(request, f"/pages/names/{name}")
+    return go_to(request, f"/pages/prompts/{name}")
 
 
 @router.get("/compare")

@@ -1,14 +1,18 @@
 """Pages of selections: the list, one while it runs, and what its owner does with it."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
-from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, ServicesDep
+from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, SelectionIdDep, ServicesDep
 from app.jobs import repository, service
-from app.jobs.listing import list_page
+from app.jobs.listing import JobList, list_page
 from app.jobs.polls import JobState
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
@@ -16,24 +20,106 @@ from app.pages.asked import tabulate_asked
 from app.pages.live import describe_run
 from app.pages.rendering import answer, go_to
 from app.pages.results import describe_result
+from app.pages.sample import has_sample
 from app.queue import JobId
 from app.selections.endpoints import VIEW
 from app.services import Services
 from app.store.states import TERMINAL, Status
+from app.store.tables import Dataset, Job
 from app.web.rate_limits import count_submission
 
 router = APIRouter(prefix="/pages/selections", dependencies=OWNER_ROUTE, include_in_schema=False)
 
 _MOST_EVENTS = 1000
+_MOST_SORTED = 200
+"""Largest number of selections in an order that has no further page."""
+
+_SORTS = {"": "newest", "right": "most often right"}
+_NAMES = {"classifier": "classifier", "words": "word counting", "prompt": "prompt"}
 
 Action = Literal["cancel", "resume", "retry", "delete"]
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which selections a list shows, and in which order."""
+
+    name: str = ""
+    status: str = ""
+    sort: str = ""
+
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(self.name or self.status)
+
+    @property
+    def query(self) -> str:
+        """As the beginning of the query of an address."""
+        given = {"name": self.name, "status": self.status, "sort": self.sort}
+        return urlencode({name: value for name, value in given.items() if value} | {"": ""}).rstrip("=")
+
+    @property
+    def filters(self) -> list[ColumnElement[bool]]:
+        found = list[ColumnElement[bool]]()
+        if self.name:
+            found.append(func.strpos(func.lower(func.coalesce(Job.name, Job.id)), self.name.lower()) > 0)
+        if self.status:
+            found.append(Job.status == self.status)
+        return found
+
+
+def read_asked(
+    name: Annotated[str, Query(max_length=200)] = "",
+    status: Annotated[Literal["", *(one.value for one in Status)], Query()] = "",  # type: ignore[valid-type]
+    sort: Annotated[Literal["", "right"], Query()] = "",
+) -> Asked:
+    return Asked(name, status, sort)
+
+
 @router.get("")
-def show_list(request: Request, owner: OwnerDep, services: ServicesDep, page: PageDep) -> HTMLResponse:
-    """The selections of an owner, newest first."""
-    found = list_page(VIEW, services, owner, page)
-    return answer(request, "list.html", jobs=found.jobs, cursor=found.next, is_first=page.last_id is None)
+def show_list(
+    request: Request,
+    owner: OwnerDep,
+    services: ServicesDep,
+    page: PageDep,
+    asked: Annotated[Asked, Depends(read_asked)],
+) -> HTMLResponse:
+    """The selections of an owner, newest first, or those whose answers are most often right."""
+    found = _list(services, owner, page, asked)
+    with services.database.session_scope() as session:
+        sizes = find_sizes(session, {one.dataset_id for one in found.jobs})
+    shown = {"asked": asked, "statuses": [one.value for one in Status], "sorts": _SORTS, "names": _NAMES}
+    return answer(
+        request,
+        "list.html",
+        None,
+        jobs=found.jobs,
+        cursor=found.next,
+        is_first=page.last_id is None,
+        sizes=sizes,
+        has_sample=has_sample(),
+        **shown,
+    )
+
+
+def _list(services: Services, owner: str, page: Page, asked: Asked) -> JobList:
+    columns = ("figures", "dataset_id", "model")
+    if not asked.sort:
+        return list_page(VIEW, services, owner, page, asked.filters, columns)
+    best = Job.figures[0]["test"]["accuracy"].as_float()
+    with services.database.session_scope() as session:
+        names = [name for name in (*VIEW.summary.model_fields, *columns) if name in Job.__table__.columns]
+        filters = (*asked.filters, best.is_not(None))
+        found = repository.list_summaries(session, owner, VIEW.kind, names, _MOST_SORTED, *filters, first=best.desc())
+    return JobList(found[:_MOST_SORTED], None)
+
+
+def find_sizes(session: Session, dataset_ids: Iterable[str]) -> dict[str, Any]:
+    """Names, numbers of rows and numbers of labels of datasets, by id."""
+    names = func.jsonb_object_keys(Dataset.label_counts).table_valued("name")
+    labels = select(func.count()).select_from(names).correlate(Dataset).scalar_subquery()
+    columns = select(Dataset.id, Dataset.name, Dataset.num_rows, labels.label("labels"))
+    return {one.id: one for one in session.execute(columns.where(Dataset.id.in_(dataset_ids)))}
 
 
 @router.get("/{selection_id}")
@@ -92,7 +178,8 @@ def _queue_again(action: Action, services: Services, session: Session, owner: st
 def _describe(services: Services, owner: str, selection_id: str) -> dict[str, Any]:
     with services.database.session_scope() as session:
         job = service.get(session, owner, "selection", selection_id)
+        size = find_sizes(session, [job.dataset_id])[job.dataset_id]
         place = service.find_place(services, session, JobState.of(job))
         events = repository.list_newest_events(session, selection_id, _MOST_EVENTS)
         asked = tabulate_asked(StoredSpec.model_validate(job.spec))
-    return {"job": job, "run": describe_run(job, place, events), "asked": asked}
+    return {"job": job, "run": describe_run(job, place, events), "asked": asked, "size": size}

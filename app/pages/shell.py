@@ -12,6 +12,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.pages.rendering import render
+from app.pages.sample import find_sample
 from app.web.paths import BY_HTMX, PAGE_ASSETS, served_path
 from lens_engine import __version__
 from lens_engine.report import STYLESHEET
@@ -37,8 +38,9 @@ class Assets(StaticFiles):
         super().__init__(packages=[("app.pages", "static")])
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        shared = path == STYLESHEET.name  # of reports too
-        response = FileResponse(STYLESHEET) if shared else await super().get_response(path, scope)
+        # The stylesheet is that of reports too.
+        file = STYLESHEET if path == STYLESHEET.name else find_sample(path.partition("support_desk/")[2])
+        response = await super().get_response(path, scope) if file is None else FileResponse(file)
         response.headers.update({"Cache-Control": "public, max-age=86400", **SECURITY})
         return response
 
@@ -74,6 +76,12 @@ def _frame(scope: Scope) -> Response | None:
 def _name_page(path: str) -> str:
     """The title of a page until its content comes with another one."""
     what, _, one = path.removeprefix(PAGES).partition("/")
-    names = {"new": "New selection", "compare": "Two selections", "selections": "Selections", "names": "Names"}
-    found = {"selections": "Selection", "names": one}.get(what) if one else names.get(what)
+    names = {
+        "new": "New selection",
+        "compare": "Two selections",
+        "selections": "Selections",
+        "prompts": "Prompts",
+        "words": "Words",
+    }
+    found = {"selections": "Selection", "prompts": one}.get(what) if one else names.get(what)
     return f"{found} · Lens" if found else "Lens"

@@ -9,6 +9,20 @@ def show_label(label: str) -> str:
     return repr(label if len(label) <= _MAX_SHOWN_CHARACTERS else f"{label[:_MAX_SHOWN_CHARACTERS]}…")
 
 
+def show_share(share: float, n: int) -> str:
+    """A share as per cent: a whole number below a thousand rows, whose error is larger than one decimal says.
+
+    Args:
+        n: number of rows that it is a share of.
+    """
+    return f"{100 * share:.0f} %" if n < 1000 else f"{100 * share:.1f} %"
+
+
+def show_right(share: float, n: int) -> str:
+    """How many of `n` are right: "105 of 120 (88 %)"."""
+    return f"{round(share * n):,} of {n:,} ({show_share(share, n)})"
+
+
 def show_count(number: int, noun: str, verb: str | None = None) -> str:
     """A number with its noun and verb: "1 row has", "12 rows have".
 

@@ -62,7 +62,7 @@ CREATE TABLE jobs (
     partial boolean, dtype varchar(20), digest varchar(64),
     stop_reason varchar(20) CONSTRAINT ck_jobs_stop_reason_known
         CHECK (stop_reason IN ('completed', 'budget', 'cancelled')),
-    error jsonb, provenance jsonb,
+    error jsonb, figures jsonb, provenance jsonb,
     paid_usd double precision NOT NULL DEFAULT '0',
     attempt integer NOT NULL DEFAULT 0, crashes integer NOT NULL DEFAULT 0,
     holder varchar(32), lease_until timestamptz,

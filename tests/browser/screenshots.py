@@ -17,10 +17,12 @@ _MOST_PIXELS = 8000
 """Height of a picture. A result with many rows is longer."""
 
 
-def write_pictures(page: Page, service: Stack, folder: Path, widths: list[int]) -> None:
+def write_pictures(page: Page, service: Stack, folder: Path, widths: list[int], names: list[str]) -> None:
     """`NAME-SCHEME.png` of each state; with several widths `NAME-SCHEME-WIDTH.png`."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in STATES.items():
+        if names and name not in names:
+            continue
         clear(service)
         state = make(Selections(service.client, service.database))  # type: ignore[arg-type]  # both clients speak alike
         for width in widths:
@@ -43,6 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--width", type=int, action="append", help="width of the window (pixels); 1200 without it")
+    parser.add_argument("--only", action="append", help="a state; all without it")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folders = [Path(scratch) / name for name in ("servers", "service", "chromium")]
@@ -54,7 +57,7 @@ def main() -> None:
             running_chromium(folders[2]) as driver,
         ):
             page = Page(driver, str(service.client.base_url).rstrip("/"), folders[2] / "downloads")
-            write_pictures(page, service, arguments.folder, arguments.width or [1200])
+            write_pictures(page, service, arguments.folder, arguments.width or [1200], arguments.only or [])
 
 
 if __name__ == "__main__":

@@ -28,30 +28,30 @@ class State(NamedTuple):
 
 
 def list_nothing(_: Selections) -> State:
-    return State("/pages/selections", "There is none yet.")
+    return State("/pages/selections", "Nothing here yet")
 
 
 def list_selections(stage: Selections) -> State:
     for status in ("succeeded", "failed", "cancelled", "queued"):
         stage.in_state(status)
     _run(stage)
-    return State("/pages/selections", "Mark two to see them side by side.")
+    return State("/pages/selections", "Mark the one to compare with first")
 
 
 def ask_for_a_file(_: Selections) -> State:
-    return State("/pages/new", "Lens needs texts with labels")
+    return State("/pages/new", "Choose a file of texts")
 
 
 def fill_in(stage: Selections) -> State:
-    return State(f"/pages/new?dataset={_store(stage)}", "the model continues here")
+    return State(f"/pages/new?dataset={_store(stage)}", "the model answers here")
 
 
 def wait_in_the_queue(stage: Selections) -> State:
-    return State(f"/pages/selections/{stage.queued()}", "no worker lives")
+    return State(f"/pages/selections/{stage.queued()}", "no worker is running")
 
 
 def run(stage: Selections) -> State:
-    return State(f"/pages/selections/{_run(stage)}", "Search: best accuracy")
+    return State(f"/pages/selections/{_run(stage)}", "Right answers of the best set")
 
 
 def succeed(stage: Selections) -> State:
@@ -63,18 +63,18 @@ def fail(stage: Selections) -> State:
 
 
 def be_cancelled(stage: Selections) -> State:
-    return State(f"/pages/selections/{stage.cancelled()}", "It was cancelled.")
+    return State(f"/pages/selections/{stage.cancelled()}", "You stopped it")
 
 
 def list_names(stage: Selections) -> State:
     _promote(stage)
-    return State("/pages/names", "What each name says now")
+    return State("/pages/prompts", "Prompts in production")
 
 
 def show_a_name(stage: Selections) -> State:
     _promote(stage)
     _promote(stage)
-    return State("/pages/names/desk", "It says version 2")
+    return State("/pages/prompts/desk", "It says version 2")
 
 
 def compare(stage: Selections) -> State:

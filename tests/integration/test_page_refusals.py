@@ -81,7 +81,7 @@ def test_name_in_production_is_replaced_only_as_it_was_shown(client: TestClient,
         fields = {"name": "films", **fields}
         return client.post(f"/pages/selections/{selection_id}/names", data=fields, headers=FRAGMENT)
 
-    assert promote(first).headers["hx-redirect"] == "/pages/names/films"
+    assert promote(first).headers["hx-redirect"] == "/pages/prompts/films"
     asked = promote(second, note="better")
     assert (asked.status_code, "hx-redirect" in asked.headers) == (200, False)
     assert first in asked.text, "what is replaced is not shown"
@@ -89,7 +89,7 @@ def test_name_in_production_is_replaced_only_as_it_was_shown(client: TestClient,
     fields = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', asked.text))
     assert fields == {"name": "films", "note": "better", "version": "1"}
 
-    assert promote(third, **fields).headers["hx-redirect"] == "/pages/names/films"
+    assert promote(third, **fields).headers["hx-redirect"] == "/pages/prompts/films"
     late = promote(second, **fields)
 
     assert (late.status_code, late.headers["hx-retarget"]) == (412, "#problem")

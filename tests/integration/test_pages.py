@@ -150,7 +150,7 @@ def test_frame_and_assets_need_no_key_and_content_does(make_client: Callable[...
     client = make_client(api_keys={})
     for path in ("/pages/selections", "/pages/assets/pages.js"):
         assert client.get(path, headers=BROWSER).status_code == 200
-    for path in ("/pages/selections", "/pages/new", "/pages/names", "/pages/compare?of=a&of=b"):
+    for path in ("/pages/selections", "/pages/new", "/pages/prompts", "/pages/compare?of=a&of=b"):
         answer = client.get(path, headers=FRAGMENT)
         assert (answer.status_code, answer.headers["hx-retarget"]) == (401, "#problem")
         assert 'id="key-form"' in answer.text
@@ -214,7 +214,7 @@ def test_page_that_there_is_not_says_so_and_leads_on(client: TestClient) -> None
         ("/pages/new?dataset=ds_01k5kcfb0p5rkbzz2bv2ckzq4t", 404),
         ("/pages/new?dataset=%00", 400),
         ("/pages/suggestion?dataset=%00", 400),
-        ("/pages/names/nothing", 404),
+        ("/pages/prompts/nothing", 404),
         ("/pages/nowhere", 404),
     ],
 )
@@ -249,6 +249,6 @@ def test_name_that_changed_meanwhile_is_not_rolled_back(client: TestClient, sele
     for condition in ({"If-None-Match": "*"}, {"If-Match": '"1"'}):
         put = client.put("/prompts/films", json={"selection_id": selections.succeeded()}, headers=condition)
         assert put.status_code in (200, 201), put.text
-    answer = client.post("/pages/names/films/back", data={"current": "1", "version": "1"}, headers=FRAGMENT)
+    answer = client.post("/pages/prompts/films/back", data={"current": "1", "version": "1"}, headers=FRAGMENT)
     assert (answer.status_code, answer.headers["hx-retarget"]) == (412, "#problem")
     assert client.get("/prompts/films").json()["version"] == 2

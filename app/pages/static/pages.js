@@ -83,7 +83,45 @@
     }
     countMarked();
     follow();
+    tell();
+    document.querySelector("[data-now]")?.click();
   });
+
+  // Times as the reader's clock has them, and how far a run is in the title of the tab.
+  function tell() {
+    for (const one of document.querySelectorAll("time:not([title])")) {
+      const at = new Date(one.dateTime);
+      one.title = one.textContent;
+      const days = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(at).setHours(0, 0, 0, 0)) / 86400000);
+      const day = ["today", "yesterday"][days] ?? at.toLocaleDateString([], { day: "numeric", month: "short", year: "numeric" });
+      one.textContent = `${day} ${at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}`;
+    }
+    const running = document.querySelector("[data-title]");
+    if (running) document.title = running.dataset.title;
+  }
+
+  // A choice that asks for no more is sent at once: that of a file, that of an order.
+  document.addEventListener("change", ({ target }) => {
+    const form = target.form;
+    if (form?.matches("[data-at-once]") && ["", target.name].includes(form.dataset.atOnce)) form.requestSubmit();
+  });
+  for (const kind of ["dragenter", "dragleave", "drop"]) {
+    document.addEventListener(kind, ({ target }) => {
+      if (target.matches?.(".drop input")) target.classList.toggle("over", kind === "dragenter");
+    });
+  }
+
+  // The sample goes the way of a file that a person chooses.
+  async function takeSample(button) {
+    for (const name of ["test", "dataset"]) {
+      const file = name === "test" ? "test.csv" : "train.csv";
+      const chosen = new DataTransfer();
+      const response = await fetch(button.dataset.sample + file);
+      chosen.items.add(new File([await response.blob()], file, { type: "text/csv" }));
+      find(name).files = chosen.files;
+    }
+    find("files").requestSubmit();
+  }
 
   // A box is a stop for the keyboard only where it scrolls.
   const sizes = new ResizeObserver((entries) => {
@@ -178,6 +216,11 @@
     if (filling) {
       find(filling.dataset.fill).value = filling.dataset.value;
       find(filling.dataset.fill).dispatchEvent(new Event("change", { bubbles: true }));
+    }
+    const sample = event.target.closest("button[data-sample]");
+    if (sample) {
+      delete sample.dataset.now;
+      takeSample(sample).catch(() => showAway(true));
     }
     const button = event.target.closest("button[data-copy]");
     if (button) copy(button);

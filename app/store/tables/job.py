@@ -72,6 +72,8 @@ class Job(Base):
     partial: Mapped[bool | None]
     stop_reason: Mapped[str | None] = mapped_column(String(20))
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    figures: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """Of a selection with a result: its headlines. A list reads them of each, and a result may have megabytes."""
     provenance: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     dtype: Mapped[str | None] = mapped_column(String(20))
     digest: Mapped[str | None] = mapped_column(String(64))

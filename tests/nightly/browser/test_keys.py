@@ -60,7 +60,7 @@ def test_question_for_the_key_is_for_everybody(tab: Page) -> None:
 
 
 def test_unknown_key_is_refused_and_can_be_mended(tab: Page) -> None:
-    tab.open("/pages/names")
+    tab.open("/pages/prompts")
     enter_key(tab, "another key")
     tab.see("The service knows no such key.")
     assert (tab.driver.title, tab.find("//h1").text) == ("API key · Lens", "API key")

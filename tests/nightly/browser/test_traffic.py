@@ -10,7 +10,7 @@ from tests.integration.samples import SMALL_OPTIONS
 MOST_BYTES = 300_000
 """Of a page with its scripts and styles, headers included, over a new connection."""
 
-MARKUP = "<img src=x onerror='document.title=1'><script>document.title=1</script><p hx-get='/pages/names'>"
+MARKUP = "<img src=x onerror='document.title=1'><script>document.title=1</script><p hx-get='/pages/prompts'>"
 
 
 @pytest.mark.parametrize("name", ["list", "new", "running", "result"])

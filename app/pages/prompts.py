@@ -25,7 +25,7 @@ from app.web.validation import read_model
 from lens_engine.exports import FORMATS
 from lens_engine.report.charts import Bar, draw_accuracies
 
-router = APIRouter(prefix="/pages/names", dependencies=OWNER_ROUTE, include_in_schema=False)
+router = APIRouter(prefix="/pages/prompts", dependencies=OWNER_ROUTE, include_in_schema=False)
 
 NameDep = Annotated[str, Depends(get_name)]
 _MOST_VERSIONS = 100
@@ -39,7 +39,7 @@ def show_names(request: Request, owner: OwnerDep, services: ServicesDep, page: P
         found = [present(one) for one in repository.list_names(session, owner, page.last_id, page.limit)]
     items = found[: page.limit]
     cursor = encode_cursor(items[-1].name) if len(found) > page.limit else None
-    return answer(request, "names.html", names=items, cursor=cursor, is_first=page.last_id is None)
+    return answer(request, "prompts.html", names=items, cursor=cursor, is_first=page.last_id is None)
 
 
 @router.get("/{name}")
@@ -55,7 +55,7 @@ def show_name(request: Request, name: NameDep, owner: OwnerDep, services: Servic
     ]
     chart = draw_accuracies(bars, name="evaluations") if bars else None
     shown: dict[str, Any] = {"current": current, "versions": versions, "evaluations": evaluations, "chart": chart}
-    return answer(request, "name.html", formats=FORMATS, **shown)
+    return answer(request, "production.html", formats=FORMATS, **shown)
 
 
 @router.post("/{name}/back", dependencies=[SUBMISSION_LIMIT])
@@ -66,7 +66,7 @@ def roll_back(
     condition, back = Condition(f'"{read_field(fields, "current")}"', None), read_field(fields, "version")
     body = read_model(PromptBody, {"version": read_number(back, 9) or back, "note": f"back to version {back[:9]}"})
     Change(services, owner, name, condition, request.state.key_name).put(body)
-    return go_to(request, f"/pages/names/{name}")
+    return go_to(request, f"/pages/prompts/{name}")
 
 
 def _list_evaluations(session: Session, owner: str, versions: list[PromptVersionOut]) -> list[dict[str, Any]]:
