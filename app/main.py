@@ -28,7 +28,7 @@ from app.metrics.endpoint import router as metrics_router
 from app.metrics.process_state import ProcessMetrics
 from app.metrics.service_state import ServiceState
 from app.metrics.sweeps import SweepMetrics
-from app.pages import creation, prompts, results
+from app.pages import creation, prompts, results, words
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
 from app.predictions import endpoints as predictions
@@ -107,6 +107,7 @@ _ROUTERS = (
     results.router,
     pages_of_selections.router,
     prompts.router,
+    words.router,
 )
 _BODIES = (submissions, datasets, of_evaluations, of_predictions)
 _log = logging.getLogger(__name__)
