@@ -1,0 +1,98 @@
+"""Two selections side by side: what differs, by how much the second is ahead, and which answers changed."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from app.lifecycle.spec import StoredSpec
+from app.pages.asked import list_asked
+from app.store.tables import Job
+from lens_engine.result import SelectionResult
+from lens_engine.result.headline import list_headlines
+from lens_engine.task.wording import show_right, show_share
+from lens_engine.views.table import NOTHING, Table, describe_seconds
+
+_KINDS = {"classifier": "Classifier", "words": "Word counting", "prompt": "Prompt"}
+_MOST_ROWS = 100
+"""Largest number of changed answers that are listed."""
+
+
+class Changed(NamedTuple):
+    """A test row that one of two answers rightly."""
+
+    row: int
+    label: str
+    before: str
+    after: str
+    is_better: bool
+
+
+def compare_figures(before: SelectionResult, after: SelectionResult) -> Table:
+    """How often each is right, and the difference in points."""
+    first, second = ({one.kind: one.test for one in list_headlines(result)} for result in (before, after))
+    rows = list[tuple[str, ...]]()
+    for kind, name in _KINDS.items():
+        one, other = first.get(kind), second.get(kind)
+        if one is None and other is None:
+            continue
+        shown = [NOTHING if test is None else show_right(test.accuracy, test.n) for test in (one, other)]
+        points = NOTHING if one is None or other is None else f"{100 * (other.accuracy - one.accuracy):+.0f} points"
+        rows.append((name, *shown, points))
+    return Table("How often each is right", ("", "baseline", "other", "difference"), tuple(rows))
+
+
+def compare_facts(jobs: tuple[Job, Job], results: tuple[SelectionResult, SelectionResult]) -> tuple[Table, Table]:
+    """The facts in which two selections differ, and those that are the same."""
+    facts = [_list_facts(job, result) for job, result in zip(jobs, results, strict=True)]
+    rows = [(name, facts[0].get(name, NOTHING), facts[1].get(name, NOTHING)) for name in facts[0] | facts[1]]
+    header, words = ("", "baseline", "other"), ("", "baseline", "other")
+    differ = tuple(row for row in rows if row[1] != row[2])
+    same = tuple((name, value) for name, value, other in rows if value == other)
+    return Table("What differs", header, differ, words=words), Table("The same in both", ("", "both"), same, words=("both",))
+
+
+def list_changed(before: SelectionResult, after: SelectionResult, *, of_classifier: bool) -> list[Changed] | None:
+    """The test rows that one answers rightly and the other does not; None where they have other test rows."""
+    origins = [(one.provenance.test_sha256, one.provenance.dataset_sha256) for one in (before, after)]
+    if before.task.labels != after.task.labels or (origins[0][0] or origins[0][1]) != (origins[1][0] or origins[1][1]):
+        return None
+    first, second = (_answers_by_row(one, of_classifier) for one in (before, after))
+    labels = before.task.labels
+    found = [
+        Changed(row, labels[gold], labels[old], labels[new], new == gold)
+        for row, (gold, old) in first.items()
+        if row in second and ((new := second[row][1]) == gold) != (old == gold)
+    ]
+    return found if set(first) & set(second) else None
+
+
+def _answers_by_row(result: SelectionResult, of_classifier: bool) -> Mapping[int, tuple[int, int]]:
+    """Label and answer of each test row."""
+    told = result.test_answers
+    answers = told.classifier if of_classifier else next(iter(told.support_examples), None)
+    return {} if answers is None else dict(zip(told.rows, zip(told.gold, answers, strict=True), strict=True))
+
+
+def tabulate_changed(found: list[Changed], texts: Mapping[int, str], *, is_better: bool) -> Table | None:
+    """The answers that became right, or wrong, with their texts; None without any."""
+    own = [one for one in found if one.is_better is is_better]
+    if not own:
+        return None
+    title = f"{'Right' if is_better else 'Wrong'} only in the other: {len(own)}"
+    rows = tuple((texts.get(one.row, str(one.row)), one.label, one.before, one.after) for one in own[:_MOST_ROWS])
+    names = ("text", "label", "baseline", "other")
+    return Table(title, names, rows, words=names, caption=f"the first {_MOST_ROWS}" * (len(own) > _MOST_ROWS))
+
+
+def _list_facts(job: Job, result: SelectionResult) -> dict[str, Any]:
+    """What two selections may differ in."""
+    origin = result.provenance
+    return {
+        "file": origin.dataset_sha256[:12],
+        "test rows": "a file of their own" if origin.test_sha256 else "kept aside of the file",
+        **list_asked(StoredSpec.model_validate(job.spec)),
+        "form of the prompt": result.answer.form.name,
+        "rows of the examples": ", ".join(map(str, result.rows)) or NOTHING,
+        "time": describe_seconds(result.cost.seconds),
+        "pairs": f"{result.cost.pairs:,}",
+        **({"always the most frequent label": show_share(result.largest_class, 1)} if result.largest_class else {}),
+    }
