@@ -10,7 +10,7 @@ from lens_cli.result_file import read_result
 from lens_engine.disk.replace_file import replace_file
 
 if TYPE_CHECKING:
-    from lens_engine.result.view import ResultView
+    from lens_engine.show.report import ResultView
 
 
 def report(
@@ -32,7 +32,7 @@ def report(
 
         lens report result.json
     """
-    from lens_engine.result.view import ResultView
+    from lens_engine.show.report import ResultView
 
     path = output or result.with_suffix(".md" if format == "markdown" else ".html")
     with refusing():
@@ -43,7 +43,7 @@ def report(
 
 def write_report(view: "ResultView", path: Path, format: str | None = None) -> None:
     """Write a report, in the format that the name of the file tells if none is named."""
-    from lens_engine.result.documents import write_html, write_markdown
+    from lens_engine.show.documents import write_html, write_markdown
 
     is_markdown = (format or path.suffix) in ("markdown", ".md")
     replace_file(path, (write_markdown if is_markdown else write_html)(view).encode())

@@ -92,6 +92,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use (PEP 562), so that `import lens_engine` stays light."""
     if name not in _HOME:
         raise AttributeError(f"module 'lens_engine' has no attribute {name!r}")
+    importlib.import_module("lens_engine.show")  # what is shown in a notebook gets its look
     return getattr(importlib.import_module(f"lens_engine.{_HOME[name]}"), name)
 
 

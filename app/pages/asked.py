@@ -6,8 +6,8 @@ from typing import Any
 
 from app.lifecycle.spec import StoredSpec
 from lens_engine.presets import PRESETS, nest_options
+from lens_engine.show.table import Table
 from lens_engine.task.wording import show_count
-from lens_engine.views.table import Table
 
 
 def list_asked(spec: StoredSpec) -> dict[str, str]:

@@ -7,11 +7,11 @@ from app.lifecycle.spec import StoredSpec
 from app.pages.asked import list_asked
 from app.store.tables import Job
 from lens_engine.result import SelectionResult
-from lens_engine.result.headline import list_headlines
-from lens_engine.task.wording import show_right, show_share
-from lens_engine.views.table import NOTHING, Table, describe_seconds
+from lens_engine.result.headline import HeadlineKind, list_headlines
+from lens_engine.show.table import NOTHING, Table
+from lens_engine.task.wording import describe_seconds, show_right, show_share
 
-_KINDS = {"classifier": "Classifier", "words": "Word counting", "prompt": "Prompt"}
+_KINDS: dict[HeadlineKind, str] = {"classifier": "Classifier", "words": "Word counting", "prompt": "Prompt"}
 _MOST_ROWS = 100
 """Largest number of changed answers that are listed."""
 
@@ -47,7 +47,9 @@ def compare_facts(jobs: tuple[Job, Job], results: tuple[SelectionResult, Selecti
     header, words = ("", "baseline", "other"), ("", "baseline", "other")
     differ = tuple(row for row in rows if row[1] != row[2])
     same = tuple((name, value) for name, value, other in rows if value == other)
-    return Table("What differs", header, differ, words=words), Table("The same in both", ("", "both"), same, words=("both",))
+    return Table("What differs", header, differ, words=words), Table(
+        "The same in both", ("", "both"), same, words=("both",)
+    )
 
 
 def list_changed(before: SelectionResult, after: SelectionResult, *, of_classifier: bool) -> list[Changed] | None:

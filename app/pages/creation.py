@@ -160,7 +160,10 @@ async def show_suggestion(
 def _read_asked(services: Services, owner: str, selection_id: str | None) -> dict[str, Any]:
     """The fields of the form as a selection was asked for; nothing without one."""
     if selection_id is None:
-        return {"words": {}, **dict.fromkeys(("name", "template", "instruction", "model", "preset", "use", "options"), "")}
+        return {
+            "words": {},
+            **dict.fromkeys(("name", "template", "instruction", "model", "preset", "use", "options"), ""),
+        }
     with services.database.session_scope() as session:
         job = jobs.get(session, owner, "selection", selection_id)
         return {"name": job.name, **list_fields(StoredSpec.model_validate(job.spec))}

@@ -13,18 +13,11 @@ from app.jobs.schemas import ProgressOut, QueueOut
 from app.lifecycle.spec import StoredSpec
 from app.store.states import Status
 from app.store.tables import Event, Job
-from lens_engine.report.charts import Step, draw_curve
+from lens_engine.show.charts import Step, draw_curve
+from lens_engine.show.words import PHASES
 from lens_engine.task.wording import show_count
 from lens_engine.types import Phase
 
-_PHASES = {
-    Phase.WORDING: "Choose how examples are written",
-    Phase.FILTER: "Sort out examples that do not help",
-    Phase.INITIALISE: "Try first sets of examples",
-    Phase.SEARCH: "Improve the best sets",
-    Phase.EVALUATE: "Test on rows kept aside",
-}
-_OF_EVERY_METHOD = (Phase.SEARCH, Phase.EVALUATE)
 _AFRESH = ("retried", "checkpoint-damaged", "checkpoint-foreign")
 """Events after which a run begins at its start."""
 
@@ -58,7 +51,7 @@ class Run:
     curve: Markup | None
     notes: tuple[Note, ...]  #: newest first
 
-    filtering = _PHASES[Phase.FILTER]
+    filtering = PHASES[Phase.FILTER].task
 
     @property
     def percent(self) -> int:
@@ -147,10 +140,9 @@ def _say_place(position: int, owners: int) -> str:
 
 def _list_phases(job: Job, progress: ProgressOut | None) -> Iterator[tuple[str, str]]:
     spec = StoredSpec.model_validate(job.spec)
-    usual = _PHASES if spec.config.method == "lens" else _OF_EVERY_METHOD
-    phases = {
-        one.value: name for one, name in _PHASES.items() if (spec.has_choice if one is Phase.WORDING else one in usual)
-    }
+    usual = set(PHASES) if spec.config.method == "lens" else {Phase.SEARCH, Phase.EVALUATE}
+    planned = usual | {Phase.WORDING} if spec.has_choice else usual - {Phase.WORDING}
+    phases = {one.value: words.task for one, words in PHASES.items() if one in planned}
     order = list(phases)
     reached = order.index(progress.phase) if progress is not None and progress.phase in order else -1
     for place, name in enumerate(phases.values()):

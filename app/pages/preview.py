@@ -26,8 +26,7 @@ from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.language import describe_language
-from lens_engine.task.wording import show_count
-from lens_engine.views.table import describe_usd
+from lens_engine.task.wording import describe_usd, show_count
 
 
 @dataclass(frozen=True, slots=True)

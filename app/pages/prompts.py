@@ -23,7 +23,7 @@ from app.web.parameters import read_number
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.exports import FORMATS
-from lens_engine.report.charts import Bar, draw_accuracies
+from lens_engine.show.charts import Bar, draw_accuracies
 
 router = APIRouter(prefix="/pages/prompts", dependencies=OWNER_ROUTE, include_in_schema=False)
 

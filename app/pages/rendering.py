@@ -12,9 +12,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from app.web.problem_page import mark_code
-from lens_engine.report import make_environment
-from lens_engine.task.wording import show_count, show_share
-from lens_engine.views.table import describe_seconds, shorten
+from lens_engine.show.documents import make_environment
+from lens_engine.task.wording import describe_seconds, shorten, show_count, show_share
 
 _TABLE, _NO_STEM = re.compile(r"\.(csv|tsv|jsonl?|txt)$", re.IGNORECASE), re.compile(r"[^\w.-]+")
 

@@ -26,13 +26,13 @@ from app.store.prompts import find_current, list_names
 from app.store.tables import Job
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
-from lens_engine.classifier.largest_class import say_largest_class
 from lens_engine.classifier.quality import Quality
 from lens_engine.exports import FORMATS
-from lens_engine.report.charts import draw_accuracies
-from lens_engine.result.figures import show_macro_f1
-from lens_engine.result.view import ResultView, list_bars
-from lens_engine.views.table import NOTHING, Table, describe_seconds
+from lens_engine.show.charts import draw_accuracies
+from lens_engine.show.report import ResultView, list_bars
+from lens_engine.show.table import NOTHING, Table
+from lens_engine.show.words import say_largest_class, show_figure
+from lens_engine.task.wording import describe_seconds
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
 
@@ -159,5 +159,5 @@ def _show(figure: Quality | None) -> str:
     """An accuracy beside that of the largest class, and macro-F1."""
     if figure is None:
         return NOTHING
-    told = f"{figure.accuracy:.3f} on {figure.n} test rows, macro-F1 {show_macro_f1(figure.macro_f1)}"
+    told = f"{figure.accuracy:.3f} on {figure.n} test rows, macro-F1 {show_figure(figure.macro_f1)}"
     return "; ".join([told, *say_largest_class(figure)])

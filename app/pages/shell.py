@@ -15,7 +15,7 @@ from app.pages.rendering import render
 from app.pages.sample import find_sample
 from app.web.paths import BY_HTMX, PAGE_ASSETS, served_path
 from lens_engine import __version__
-from lens_engine.report import STYLESHEET
+from lens_engine.show.documents import STYLESHEET
 
 PAGES = "/pages/"
 HOME = f"{PAGES}selections"

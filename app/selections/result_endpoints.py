@@ -22,7 +22,7 @@ from app.web.openapi import not_modified, refusals, sends
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.exports import ExportName
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
-from lens_engine.result.documents import write_html, write_markdown
+from lens_engine.show.documents import write_html, write_markdown
 
 router = APIRouter(prefix="/selections", tags=["selections"], dependencies=OWNER_ROUTE)
 

@@ -16,7 +16,7 @@ from app.store.tables import Job, Report
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.result import SelectionResult
-from lens_engine.result.view import ResultView, Texts
+from lens_engine.show.report import ResultView, Texts
 
 
 def get(session: Session, owner_id: str, selection_id: str) -> Job:

@@ -1,7 +1,7 @@
 """The first line of the demonstration's result: the prompt with examples beside the prompt without."""
 
 from lens_engine.result import SelectionResult
-from lens_engine.result.forms import name_form
+from lens_engine.show.words import name_form
 
 
 def compare_with_zero_shot(result: SelectionResult) -> str:

@@ -29,7 +29,7 @@ from lens_engine.metering.progress import Progress
 from lens_engine.open_model import open_model
 from lens_engine.result import SelectionResult
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.views.table import describe_seconds
+from lens_engine.task.wording import describe_seconds
 
 DEMO_ENVIRONMENT = {
     "LENS_API_KEYS": "null",

@@ -113,8 +113,8 @@ def evaluate(
     """
     from lens_cli.evaluate.judged import Judged
     from lens_cli.evaluate.run import EvaluationRun, Wishes
-    from lens_cli.evaluate.view import show_evaluation
     from lens_cli.select.sources import Sources
+    from lens_cli.views.result import show_evaluation
     from lens_engine.disk.replace_file import replace_file
     from lens_engine.reading import Dialect
     from lens_engine.scoring.base import LabelScorer

@@ -17,10 +17,11 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.errors import Faults
 from lens_engine.exports import FormatName
 from lens_engine.predicting.answers import Answers, join_labels
-from lens_engine.predicting.evaluation import EvaluationResult, measure, measure_orders
+from lens_engine.predicting.evaluation import measure, measure_orders
 from lens_engine.predicting.rows import BATCH_ROWS, predict_rows
 from lens_engine.predicting.subject import Changes, PromptSubject, check_changes, make_classifier
 from lens_engine.reading import TextRow
+from lens_engine.result.evaluation import EvaluationResult
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.task.wording import show_count

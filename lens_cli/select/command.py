@@ -185,15 +185,14 @@ def select(
     from lens_cli.select.run import ModelChoice, SelectionRun, opened_model
     from lens_cli.select.sources import Sources
     from lens_cli.signals import interruptible
-    from lens_cli.views.cost import show_estimate
     from lens_cli.views.notes import show_note
     from lens_cli.views.progress import selection_bar
-    from lens_cli.views.result import show_result, show_suspicious_labels
+    from lens_cli.views.result import show_estimate, show_result, show_suspicious_labels
     from lens_engine.disk.replace_file import replace_file
     from lens_engine.exports.suspicious_labels import write_suspicious_labels
     from lens_engine.reading import Dialect
-    from lens_engine.result.view import ResultView
     from lens_engine.run.preparation import estimate_cost
+    from lens_engine.show.report import ResultView
 
     console = Console(stderr=True)
     try:

@@ -20,13 +20,13 @@ from lens_engine.metering.progress import Progress
 from lens_engine.open_model import LanguageModel
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
-from lens_engine.result.view import Texts
 from lens_engine.rows.cleaning import clean_problem
 from lens_engine.rows.label_rows import find_unknown_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
 from lens_engine.scoring.cache.scorer import remember_pairs
+from lens_engine.show.report import Texts
 from lens_engine.task.request import TaskRequest
 from lens_engine.types import Example, StopReason
 

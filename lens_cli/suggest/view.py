@@ -13,17 +13,16 @@ from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import quote_template, write_command
 from lens_cli.views.notes import show_note
 from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.metering.tables import describe_sample
 from lens_engine.reading.columns import list_columns
+from lens_engine.show.estimate import describe_sample
+from lens_engine.show.table import NOTHING
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
 from lens_engine.task.language import describe_language
 from lens_engine.task.record import describe_asking
 from lens_engine.task.text_checks import show_names
-from lens_engine.task.wording import show_label
-from lens_engine.views.table import describe_seconds, describe_usd
+from lens_engine.task.wording import describe_seconds, describe_usd, show_label
 
 _MAX_LABELS = 20
-_NOTHING = "–"
 _SHOWN = ("columns other than", "the labels", "read texts from", "read labels from", "the file is read as a")
 """Beginnings of warnings of the reader that the view shows itself."""
 
@@ -109,13 +108,13 @@ def _show_presets(suggestion: Suggestion, console: Console, *, is_here: bool) ->
         table.add_column(plan.preset, justify="right")
     names = next((list(plan.splits) for plan in plans if plan.splits is not None), [])
     for name in names:
-        table.add_row(name, *(_NOTHING if plan.splits is None else f"{plan.splits[name]:,}" for plan in plans))
+        table.add_row(name, *(NOTHING if plan.splits is None else f"{plan.splits[name]:,}" for plan in plans))
     if any(plan.cost is not None for plan in plans):
         table.add_section()
-        table.add_row("tokens", *(_NOTHING if plan.cost is None else f"{plan.cost.tokens:,}" for plan in plans))
+        table.add_row("tokens", *(NOTHING if plan.cost is None else f"{plan.cost.tokens:,}" for plan in plans))
         for name, values in _list_bills(plans):
             table.add_row(name, *values)
-        times = (_NOTHING if plan.seconds is None else describe_seconds(plan.seconds) for plan in plans)
+        times = (NOTHING if plan.seconds is None else describe_seconds(plan.seconds) for plan in plans)
         table.add_row("time", *times)
     _head(console, "Presets: rows in each split, and the most that a run costs")
     console.print(table)
@@ -139,12 +138,12 @@ def _list_bills(plans: Sequence[PresetPlan]) -> Iterator[tuple[str, list[str]]]:
     """Rows of what a server is asked and paid; none for a model on this machine."""
     bills = [plan.bill for plan in plans]
     if any(bills):
-        yield "requests", [_NOTHING if bill is None else f"{bill.requests:,}" for bill in bills]
-        yield "tokens sent", [_NOTHING if bill is None else f"{bill.tokens:,}" for bill in bills]
+        yield "requests", [NOTHING if bill is None else f"{bill.requests:,}" for bill in bills]
+        yield "tokens sent", [NOTHING if bill is None else f"{bill.tokens:,}" for bill in bills]
     if any(map(_has_price, plans)):
         yield (
             "at most",
-            [_NOTHING if bill is None or bill.usd is None else describe_usd(bill.usd) for bill in bills],
+            [NOTHING if bill is None or bill.usd is None else describe_usd(bill.usd) for bill in bills],
         )
 
 

@@ -10,16 +10,9 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from lens_engine.metering.progress import Progress
+from lens_engine.show.words import PHASES
+from lens_engine.task.wording import describe_seconds
 from lens_engine.types import Phase
-from lens_engine.views.table import describe_seconds
-
-PHASE_NAMES = {
-    Phase.WORDING: "Templates and instructions",
-    Phase.FILTER: "Filtering by InfoScore",
-    Phase.INITIALISE: "First permutations",
-    Phase.SEARCH: "Search",
-    Phase.EVALUATE: "Evaluation, baselines",
-}
 
 _STOPPING = "Stopping"
 
@@ -151,7 +144,7 @@ def _make_bar(console: Console, *, transient: bool = False) -> Bar:
 
 def describe_place(progress: Progress) -> str:
     """Name the phase, with its step if it has several."""
-    name = PHASE_NAMES[progress.phase]
+    name = PHASES[progress.phase].bar
     return f"{name} {progress.step}/{progress.steps}" if progress.steps > 1 else name
 
 

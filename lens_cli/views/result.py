@@ -1,24 +1,29 @@
-"""A result as text and tables: support examples, prompts, classifiers, what to use, cost."""
+"""Results, estimates and evaluations on a terminal: what `lens_engine.show` writes, with colours."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from lens_cli.views.table import NARROW, draw_table
+from lens_engine.metering.estimate import CostEstimate
 from lens_engine.result import SelectionResult
-from lens_engine.result.forms import describe_retrieval, list_shown
-from lens_engine.result.summary import (
+from lens_engine.result.evaluation import EvaluationResult
+from lens_engine.show.estimate import describe_estimate, list_cost_tables
+from lens_engine.show.evaluation import describe_evaluation, list_evaluation_tables, name_evaluation
+from lens_engine.show.figures import list_figures
+from lens_engine.show.sentences import (
     describe_choice,
     describe_cost,
-    describe_form,
     describe_ranking_rows,
+    describe_retrieval,
     describe_suspicious_labels,
-    list_figures,
     warn_of_examples,
 )
-from lens_engine.result.tables import tabulate_examples
+from lens_engine.show.tables import list_shown, tabulate_examples
+from lens_engine.task.record import describe_asking
 from lens_engine.types import Example
 
 _MOST_SUSPICIOUS = 5
@@ -34,14 +39,10 @@ def show_result(result: SelectionResult, console: Console, shown: Collection[str
         console.print(table)
         console.print()
     console.print(describe_choice(result), style="bold")
-    if retrieval := describe_retrieval(result, result.answer):
-        console.print(retrieval)
-    if ranking := describe_ranking_rows(result):
-        console.print(ranking)
-    if form := describe_form(result):
-        console.print(Text(form))
-    for warning in (one for one in result.warnings if one not in shown):
-        console.print(Text.assemble(("note: ", "yellow"), warning))
+    about = (describe_retrieval(result, result.answer), describe_ranking_rows(result), describe_asking(result.task))
+    for sentence in filter(None, about):
+        console.print(sentence, markup=False)
+    _show_warnings((one for one in result.warnings if one not in shown), console)
     console.print(Text(describe_cost(result), style="dim"))
     console.print(Text(f"digest {result.digest}", style="dim"), soft_wrap=True)
 
@@ -66,3 +67,34 @@ def show_suspicious_labels(result: SelectionResult, examples: Sequence[Example],
     for one in result.suspicious_labels[:_MOST_SUSPICIOUS]:
         place = by_row[one.row].place
         console.print(Text(f"  {place}: {one.label}, likelier {one.likelier} ({one.probability_of_likelier:.2f})"))
+
+
+def show_estimate(estimate: CostEstimate, console: Console) -> None:
+    """Print the cost of a run, the rows of its splits, its limits, and what a bag of words reaches."""
+    for table in list_cost_tables(estimate):
+        console.print(draw_table(table))
+    for sentence in describe_estimate(estimate):
+        console.print(sentence)
+
+
+def show_evaluation(result: EvaluationResult, name: str, output: Path | None, console: Console) -> None:
+    """Print an evaluation.
+
+    Args:
+        name: what was judged.
+        output: file that holds the figures.
+    """
+    console.print(Text(name_evaluation(result, name), style="bold"), soft_wrap=True)
+    for table in list_evaluation_tables(result):
+        console.print(draw_table(table, **NARROW))
+        console.print()
+    for sentence in describe_evaluation(result):
+        console.print(Text(sentence))
+    _show_warnings(result.warnings, console)
+    if output is not None:
+        console.print(Text(f"figures in {output}"), soft_wrap=True)
+
+
+def _show_warnings(warnings: Iterable[str], console: Console) -> None:
+    for warning in warnings:
+        console.print(Text.assemble(("note: ", "yellow"), warning))

@@ -6,7 +6,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from lens_engine.views.table import Table as EngineTable
+from lens_engine.show.table import Table as EngineTable
 
 NARROW: dict[str, Any] = {"show_edge": False, "padding": (0, 1, 0, 0)}
 """Look of a table that needs the width."""

@@ -1,20 +1,12 @@
 """Abstaining: how often answers are right if those of a low probability are left to a person."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from lens_engine.classifier.largest_class import say_largest_class
 from lens_engine.types import FloatArray, Record
-from lens_engine.views.table import Table
-
-if TYPE_CHECKING:
-    from lens_engine.classifier.quality import Quality  # has the curve
 
 _SHARES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
-_LEAST_SHOWN = 0.45
 _SCALE = 10_000
 
 
@@ -42,22 +34,4 @@ def measure_shares(confidences: FloatArray, hits: NDArray[np.bool_]) -> tuple[An
     return tuple(
         AnsweredShare(threshold=threshold, share=float(own.mean()), accuracy=float(hits[own].mean()))
         for threshold, own in given
-    )
-
-
-def tabulate_shares(of: str, figure: "Quality", rows: str) -> Table | None:
-    """The beginning of the curve; None where all probabilities are equal.
-
-    Args:
-        of: whose answers they are.
-        rows: names the rows.
-    """
-    shown = [one for one in figure.shares_answered if one.share >= _LEAST_SHOWN]
-    if len(shown) < 2:
-        return None
-    return Table(
-        title=f"Answers above a threshold: {of}, on {rows}",
-        header=("share answered", "accuracy", "threshold"),
-        rows=tuple((f"{100 * one.share:.1f} %", f"{one.accuracy:.3f}", f"{one.threshold:.4f}") for one in shown),
-        caption="; ".join([*say_largest_class(figure), "answer_above (--answer-above) leaves the others to a person"]),
     )

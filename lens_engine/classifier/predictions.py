@@ -6,12 +6,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from lens_engine.task.wording import show_count, show_label
-from lens_engine.types import FloatArray
-from lens_engine.views.html import write_table
-from lens_engine.views.table import Table
-
-_MOST_ROWS = 20
-"""Largest number of predictions that a notebook shows."""
+from lens_engine.types import FloatArray, Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +23,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class Predictions(Shown):
     """Predicted labels, and the probability of each label; a sequence of `Prediction`."""
 
     labels: tuple[str, ...]  #: the predicted label of each text
@@ -78,13 +73,3 @@ class Predictions:
     def __repr__(self) -> str:
         counts = ", ".join(f"{show_label(label)} {rows:,}" for label, rows in Counter(self.labels).most_common())
         return f"Predictions({show_count(len(self), 'text')}{': ' * bool(counts)}{counts})"
-
-    def _repr_html_(self) -> str:
-        """The first predictions as a table, for a notebook."""
-        first = self[:_MOST_ROWS]
-        rows = (
-            (str(place), one.label, *(f"{share:.3f}" for share in one.probabilities.values()))
-            for place, one in enumerate(first)
-        )
-        caption = f"the first {len(first)} of {len(self):,}" if len(first) < len(self) else ""
-        return write_table(Table(repr(self), ("", "label", *self.classes), tuple(rows), ("label",), caption=caption))

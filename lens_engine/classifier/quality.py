@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from lens_engine.classifier.abstaining import AnsweredShare, measure_shares
-from lens_engine.classifier.largest_class import macro_f1_of_largest_class, share_of_largest_class
 from lens_engine.classifier.macro_f1 import measure_macro_f1, standard_error, value_rows
 from lens_engine.config import Objective
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
@@ -115,6 +114,20 @@ class RowFigures(NamedTuple):
     def probabilities(self) -> tuple[float, ...]:
         """Probability of each answer, to four decimals."""
         return tuple(self.confidences.round(4).tolist())
+
+
+def share_of_largest_class(gold: IndexArray) -> float:
+    """Share of the rows that have the most frequent label: how often always answering it is right.
+
+    Args:
+        gold: `[rows]`, index of each row's label.
+    """
+    return float(np.bincount(gold).max() / len(gold))
+
+
+def macro_f1_of_largest_class(gold: IndexArray) -> float:
+    """Macro-F1 of always answering the most frequent label."""
+    return measure_macro_f1(np.full(len(gold), np.bincount(gold).argmax()), gold)
 
 
 def measure_quality(class_log_probs: FloatArray, gold: IndexArray) -> Quality:

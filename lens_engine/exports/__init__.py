@@ -20,7 +20,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.exports.anthropic import ANTHROPIC
-from lens_engine.exports.contract import ExportName, Format, FormatName, Source
+from lens_engine.exports.contract import ExportName, Format, Source
 from lens_engine.exports.csv_file import CSV
 from lens_engine.exports.dspy import DSPY
 from lens_engine.exports.endpoint_classifier import EndpointClassifier
@@ -37,6 +37,7 @@ from lens_engine.exports.python import PYTHON
 from lens_engine.exports.python import write_code as write_python
 from lens_engine.exports.text import TEXT
 from lens_engine.result import SelectionResult
+from lens_engine.types import FormatName
 
 __all__ = [
     "FORMATS",

@@ -4,29 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from lens_engine.classifier.largest_class import say_largest_class
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.result import SelectionResult, SupportExamples
+from lens_engine.show.words import say_largest_class
 from lens_engine.task.chat import instruct, join_system
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Template
-
-FormatName = Literal[
-    "json",
-    "text",
-    "jsonl",
-    "csv",
-    "openai-chat",
-    "anthropic",
-    "gemini",
-    "langchain",
-    "dspy",
-    "promptfoo",
-    "lm-eval",
-    "python",
-    "markdown",
-]
+from lens_engine.types import FormatName
 
 ExportName = FormatName | Literal["folder"]
 """A format of one file, or the folder that renders each input."""

@@ -2,8 +2,8 @@
 
 from lens_engine.exports.contract import Format, Source
 from lens_engine.exports.text import write as write_prompt
+from lens_engine.show.markdown import write_cell, write_fence
 from lens_engine.task.wording import show_count
-from lens_engine.views.markdown import write_cell, write_fence
 
 
 def write(source: Source) -> str:

@@ -6,21 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lens_engine.classifier.bag_of_words import WordsEstimate, estimate_accuracy
-from lens_engine.classifier.largest_class import share_of_largest_class
+from lens_engine.classifier.quality import share_of_largest_class
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.prices import TokenLengths
 from lens_engine.metering.server_pace import measure_server_pace
-from lens_engine.metering.tables import describe_estimate, list_cost_tables
 from lens_engine.result import Splits
 from lens_engine.rows.splits import SplitRows
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, score_blocks
 from lens_engine.scoring.cache.scorer import find_computing
 from lens_engine.scoring.spending import Bill, Paid, find_paid_scorer
 from lens_engine.task.template import Task
-from lens_engine.types import Example, Phase
-from lens_engine.views.html import write_block, write_paragraph, write_table
-from lens_engine.views.table import describe_seconds, describe_usd
+from lens_engine.task.wording import describe_seconds, describe_usd
+from lens_engine.types import Example, Phase, Shown
 
 _SAMPLE_TOKENS, _MOST_SAMPLE_TOKENS = 1_024, 8_192
 """Sizes of the first sample, which takes a second or some on a processor, and of the second (tokens)."""
@@ -41,7 +39,7 @@ _FIRST_QUERIES = 2
 
 
 @dataclass(frozen=True)
-class CostEstimate:
+class CostEstimate(Shown):
     """The cost of each phase when every permutation is judged on every row.
 
     The pairs are an upper bound: repeated children cost nothing.
@@ -77,10 +75,6 @@ class CostEstimate:
         money = "" if usd is None else f", at most {describe_usd(usd)}"
         time = "" if self.seconds is None else f", about {describe_seconds(self.seconds)}"
         return f"CostEstimate({cost.pairs:,} pairs, {cost.tokens:,} tokens{money}{time})"
-
-    def _repr_html_(self) -> str:
-        """Tables of the cost and of the rows, for a notebook."""
-        return write_block([*map(write_table, list_cost_tables(self)), *map(write_paragraph, describe_estimate(self))])
 
     def seconds_of(self, phase: Phase) -> float | None:
         """A phase's share of the seconds, in proportion to its tokens; None if the pace is unknown."""

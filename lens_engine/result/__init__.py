@@ -1,4 +1,4 @@
-"""The result of a selection: the support examples and how good they are, each figure with its n.
+"""Results, as data: the support examples and how good they are, each figure with its n. `lens_engine.show` shows them.
 
 The service stores the JSON of these models, the API serves it, and `lens select --output` writes it.
 
@@ -8,8 +8,7 @@ examples           a support example, and how much it helps
 selection_result   the result
 forms              how the prompt finds its demonstrations, and what was tried
 of_prompt          the support examples of a result as a classifier
-tables             support examples, prompts and classifiers as tables of strings
-summary            sentences about a result, and the result as text and HTML
+evaluation         the result of an evaluation
 """
 
 from lens_engine.result.examples import LabelEffect, SupportExample

@@ -15,11 +15,10 @@ from lens_engine.result.examples import SupportExample
 from lens_engine.result.parts import Lead, Spread, SupportExamples, TestAnswers, TriedForm, TriedWording, Verdict
 from lens_engine.result.rendering import find_renderer
 from lens_engine.result.run_facts import Provenance, Spending, Splits
-from lens_engine.result.summary import represent, summarise
 from lens_engine.retrieval.pool import Pool
 from lens_engine.retrieval.prompts import RenderedPrompt
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Record, StopReason
+from lens_engine.types import Record, Shown, StopReason
 
 _NOT_DIGESTED: dict[str, Any] = {
     "cost": True,
@@ -29,7 +28,7 @@ _NOT_DIGESTED: dict[str, Any] = {
 }
 
 
-class SelectionResult(Record):
+class SelectionResult(Shown, Record):
     """The support examples of a task, and how good they are."""
 
     partial: bool = Field(description="True if the run was stopped and the result is the best found until then.")
@@ -149,19 +148,13 @@ class SelectionResult(Record):
 
     def summary(self) -> str:
         """What to use, accuracies with those of the rivals, support examples in order, and cost; some 30 lines."""
-        return summarise(self)
+        return repr(self) if self.look is None else self.look.text(self)
 
     def __repr__(self) -> str:
         """What to use, support examples, classifier, cost and digest: a line each."""
-        return represent(self)
+        return super().__repr__() if self.look is None else self.look.line(self)
 
     __str__ = __repr__  # pydantic writes every field
-
-    def _repr_html_(self) -> str:
-        """What to use, accuracies, candidates and support examples, for a notebook."""
-        from lens_engine.result.documents import write_fragment  # imports this module, and the templates
-
-        return write_fragment(self)
 
     def with_digest(self) -> "SelectionResult":
         """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and three notes.

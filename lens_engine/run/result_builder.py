@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lens_engine.classifier.candidates import Candidate, TestedClassifier, choose_candidate
-from lens_engine.classifier.largest_class import warn_of_largest_class
 from lens_engine.classifier.quality import Quality, RowFigures
 from lens_engine.config import Objective, Use
 from lens_engine.result import (
@@ -29,10 +28,11 @@ from lens_engine.run.recommendation import list_ahead
 from lens_engine.run.shown_examples import show_examples
 from lens_engine.run.single_prompts import Contender, SinglePrompts
 from lens_engine.run.state import JudgedForm, JudgedWording, RunState
-from lens_engine.run.wording import describe_noisy_lead, name_step, say_prompt, say_verdict
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.search.base import Findings
 from lens_engine.search.judgement import summarise
+from lens_engine.show.verdict import describe_noisy_lead, say_prompt, say_verdict, warn_of_largest_class
+from lens_engine.show.words import STEPS
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import show_count
 from lens_engine.types import Permutation, StopReason
@@ -226,7 +226,7 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
         warnings += describe_sample(ending.prepared.run)
     warnings += [*warn_of_largest_class(_list_tested(ending), ending.objective), *_warn_of_fewer_rows(ending)]
     if evaluation.skipped:
-        warnings.append("the budget did not cover: " + ", ".join(map(name_step, evaluation.skipped)))
+        warnings.append("the budget did not cover: " + ", ".join(STEPS[step] for step in evaluation.skipped))
     return tuple(warnings)
 
 

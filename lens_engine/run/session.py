@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lens_engine.classifier.largest_class import share_of_largest_class
+from lens_engine.classifier.quality import share_of_largest_class
 from lens_engine.errors import CheckpointForeign, NothingSelected
 from lens_engine.metering.journal import MOST_BYTES, Journal
 from lens_engine.metering.meter import Meter, Stopped

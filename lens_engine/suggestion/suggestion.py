@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from lens_engine.classifier.largest_class import advise_by_words
 from lens_engine.config import LabelOptions, PresetName
 from lens_engine.metering.cost import Cost
 from lens_engine.reading.column_choice import ColumnChoice
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.spending import Bill, Paid
+from lens_engine.show.verdict import advise_by_words
 from lens_engine.task.language import Language
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import show_count, show_label

@@ -33,3 +33,22 @@ def show_count(number: int, noun: str, verb: str | None = None) -> str:
     if verb is not None:
         words.append(verb if number == 1 else _VERBS[verb])
     return " ".join(words)
+
+
+def shorten(text: str, most: int) -> str:
+    """A text on one line, cut to `most` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def describe_seconds(seconds: float) -> str:
+    """Format a duration as `h:mm:ss` or `m:ss`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def describe_usd(usd: float) -> str:
+    """Format an amount of money with cents, or with more decimals where it is small."""
+    decimals = 2 if usd >= 1 or usd == 0 else 4 if usd >= 0.01 else 6
+    return f"{usd:,.{decimals}f} USD"

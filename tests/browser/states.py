@@ -9,7 +9,7 @@ from lens_engine.types import Phase
 from tests.browser.page import Page
 from tests.integration.conftest import Selections
 from tests.integration.samples import PROGRESS, make_csv, make_rows
-from tests.unit.lens_engine.result.reported import make_reported
+from tests.unit.lens_engine.show.reported import make_reported
 
 HOUR = 3600.0
 

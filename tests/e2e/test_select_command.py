@@ -19,8 +19,8 @@ from lens_engine.classifier.quality import Quality
 from lens_engine.open_model import open_model
 from lens_engine.reading import read_examples
 from lens_engine.result import SelectionResult
-from lens_engine.result.documents import write_html
-from lens_engine.result.view import ResultView, Texts
+from lens_engine.show.documents import write_html
+from lens_engine.show.report import ResultView, Texts
 from lens_engine.testing import tiny_causal_lm
 from tests.dispositions import default_signals
 from tests.e2e.lens_command import SMALL, run

@@ -16,7 +16,7 @@ from app.store.database import Database
 from app.store.tables import Job
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_csv
-from tests.unit.lens_engine.result.reported import make_reported
+from tests.unit.lens_engine.show.reported import make_reported
 
 FRAGMENT = {"HX-Request": "true"}
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}

@@ -4,8 +4,8 @@ from urllib.parse import quote as as_address
 
 from selenium.webdriver import Keys
 
-from lens_engine.report import read_stylesheet
-from lens_engine.report.charts import Bar, draw_accuracies
+from lens_engine.show.charts import Bar, draw_accuracies
+from lens_engine.show.documents import STYLESHEET
 from tests.browser.page import Page
 from tests.browser.states import show, succeed
 from tests.integration.conftest import Selections
@@ -91,7 +91,7 @@ def test_result_has_no_dead_stops_and_stays_where_it_is(tab: Page, stage: Select
 def test_long_name_stays_in_its_drawing(tab: Page) -> None:
     name = "first · hidden states, after one prompt, layer 16 + bag of words"
     chart = draw_accuracies([Bar(name, 0.5, 0.4, 0.6, is_chosen=chosen) for chosen in (True, False)])
-    document = f'<meta charset="utf-8"><style>{read_stylesheet()}</style><body class="lens"><main>{chart}'
+    document = f'<meta charset="utf-8"><style>{STYLESHEET.read_text("utf-8")}</style><body class="lens"><main>{chart}'
     tab.driver.get(f"data:text/html,{as_address(document)}")
     for width in (390, 1200):
         tab.resize(width)

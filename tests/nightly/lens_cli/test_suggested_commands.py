@@ -50,7 +50,7 @@ def test_command_runs_with_the_rows_the_cost_and_the_refusals_that_were_shown(
     path, scorer, estimates = tmp_path / "rows", TableScorer(max_prompt_tokens=room), list[CostEstimate]()
     path.write_bytes(content)
     monkeypatch.setattr("lens_cli.select.run.opened_model", lambda *_, **__: nullcontext(LanguageModel(scorer)))
-    monkeypatch.setattr("lens_cli.views.cost.show_estimate", lambda estimate, _: estimates.append(estimate))
+    monkeypatch.setattr("lens_cli.views.result.show_estimate", lambda estimate, _: estimates.append(estimate))
     try:
         suggestion = suggest(path, scorer)
     except InvalidInput as error:

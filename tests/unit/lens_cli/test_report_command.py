@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from lens_cli.application import create_application
 from lens_cli.refusals import Refusal
-from lens_engine.result.documents import write_html, write_markdown
-from lens_engine.result.view import ResultView
-from tests.unit.lens_engine.result.reported import make_reported
+from lens_engine.show.documents import write_html, write_markdown
+from lens_engine.show.report import ResultView
+from tests.unit.lens_engine.show.reported import make_reported
 
 HTML, MARKDOWN = write_html(ResultView(make_reported())), write_markdown(ResultView(make_reported()))
 

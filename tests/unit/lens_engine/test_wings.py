@@ -11,14 +11,14 @@ import lens_engine
 
 ROOT = Path(lens_engine.__file__).parent
 FLOORS = (
-    ("types", "errors", "randomness", "disk", "version", "views"),
-    ("task", "config", "report"),
+    ("types", "errors", "randomness", "disk", "version"),
+    ("task", "config"),
     ("options", "retrieval"),
     ("presets", "plan", "scoring"),
     ("classifier", "local"),
     ("result", "servers", "cluster", "rows"),
     ("reading", "metering", "open_model"),
-    ("search",),
+    ("search", "show"),
     ("run", "exports"),
     ("pipeline", "testing", "suggestion", "predicting"),
     ("estimator",),

@@ -11,10 +11,10 @@ from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
-from lens_engine.run.wording import describe_noisy_lead
 from lens_engine.scoring.base import Prefix
 from lens_engine.search.judgement import EvaluationRows, judge
 from lens_engine.search.permutations import draw_permutations
+from lens_engine.show.verdict import describe_noisy_lead
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer, hashed_log_prob
 from lens_engine.types import Example

@@ -10,7 +10,6 @@ import pytest
 from lens_engine.config import SelectionConfig
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
-from lens_engine.result.documents import write_fragment
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import Prefix
 from lens_engine.scoring.interruption import look_up
@@ -68,7 +67,7 @@ def limit(config: SelectionConfig, seconds: float, **changes: Any) -> SelectionC
 
 
 def check_shown(result: SelectionResult) -> None:
-    for shown in (str(result), result.summary(), write_fragment(result)):
+    for shown in (str(result), result.summary(), result._repr_html_() or ""):
         assert "bag of words" in shown
 
 

@@ -11,9 +11,9 @@ from lens_engine.classifier import bag_of_words
 from lens_engine.config import LabelOptions
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.metering.estimate import measure_pace
-from lens_engine.metering.tables import describe_estimate
 from lens_engine.presets import PRESETS
 from lens_engine.rows.splits import split_examples
+from lens_engine.show.estimate import describe_estimate
 from lens_engine.suggestion.suggest import suggest_for_rows
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.task.template import Task

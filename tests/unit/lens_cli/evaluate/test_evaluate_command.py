@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 from lens_cli.application import create_application
 from lens_cli.evaluate.run import Wishes
-from lens_cli.evaluate.view import show_evaluation
 from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
+from lens_cli.views.result import show_evaluation
 from lens_engine.errors import ModelMismatch
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.testing import TableScorer

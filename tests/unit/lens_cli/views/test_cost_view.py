@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from lens_cli.views.cost import show_estimate
+from lens_cli.views.result import show_estimate
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.estimate import CostEstimate

@@ -17,8 +17,8 @@ from lens_cli.views.progress import (
     selection_bar,
 )
 from lens_engine.metering.progress import Progress
+from lens_engine.task.wording import describe_seconds
 from lens_engine.types import Phase
-from lens_engine.views.table import describe_seconds
 
 PROGRESS = Progress(
     phase=Phase.SEARCH,

@@ -4,8 +4,9 @@ from io import StringIO
 
 from rich.console import Console
 
-from lens_cli.views.result import describe_choice, show_result
+from lens_cli.views.result import show_result
 from lens_engine.result import BestAnswer, SelectionResult, Spending
+from lens_engine.show.sentences import describe_choice
 from tests.unit.lens_cli.results import QUALITY, VERDICT, make_answer, make_result
 
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lens_cli.views.table import NARROW, draw_table
-from lens_engine.result.figures import tabulate_classifiers, tabulate_prompts
+from lens_engine.show.figures import tabulate_classifiers, tabulate_prompts
 from tests.unit.lens_cli.results import make_result
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from lens_engine.classifier.abstaining import measure_shares, tabulate_shares
+from lens_engine.classifier.abstaining import measure_shares
 from lens_engine.classifier.quality import measure_quality
 from lens_engine.randomness import make_generator
 
@@ -23,21 +23,8 @@ def test_shares_of_many_rows_are_those_that_were_aimed_at() -> None:
     assert np.allclose(shares, (1.0, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1), atol=0.001)
 
 
-def test_equal_probabilities_have_one_point_and_no_table() -> None:
+def test_equal_probabilities_have_one_point() -> None:
     quality = measure_quality(np.log(np.full((6, 2), 0.5)), np.array([0, 1, 0, 1, 0, 0]))
     assert [one.model_dump() for one in quality.shares_answered] == [
         {"threshold": 0.5, "share": 1.0, "accuracy": 4 / 6}
     ]
-    assert tabulate_shares("classifier", quality, "rows") is None
-
-
-def test_table_has_shares_down_to_a_half_beside_the_largest_class() -> None:
-    first = np.linspace(0.5, 0.99, 100)
-    quality = measure_quality(np.log(np.stack([first, 1 - first], axis=1)), np.array([1] * 25 + [0] * 75))
-    table = tabulate_shares("classifier", quality, "100 rows")
-    assert table is not None
-    assert table.title == "Answers above a threshold: classifier, on 100 rows"
-    assert table.rows[0] == ("100.0 %", "0.750", "0.5000")
-    assert table.rows[-1][:2] == ("50.0 %", "1.000")
-    assert len(table.rows) == 7
-    assert "always the largest class has 0.750" in table.caption

@@ -1,4 +1,4 @@
-"""Predictions as a sequence, as columns, and in a notebook."""
+"""Predictions as a sequence, and as columns."""
 
 import numpy as np
 import pytest
@@ -39,11 +39,3 @@ def test_columns_have_labels_and_probabilities() -> None:
 def test_repr_counts_the_labels() -> None:
     assert repr(PREDICTIONS) == "Predictions(3 texts: 'warm' 2, '<b>' 1)"
     assert repr(PREDICTIONS[:0]) == "Predictions(0 texts)"
-
-
-def test_notebook_shows_the_first_predictions_escaped() -> None:
-    many = Predictions(("<b>",) * 30, np.tile([0.25, 0.75], (30, 1)), ("warm", "<b>"))
-    page = many._repr_html_()
-    assert page.count("<tr>") == 21
-    assert "<b>" not in page
-    assert "the first 20 of 30" in page

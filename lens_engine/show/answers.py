@@ -1,0 +1,165 @@
+"""What the answers on the test rows show: which labels are confused, and whether probabilities can be trusted."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import ne
+from typing import NamedTuple
+
+import numpy as np
+
+from lens_engine.classifier.quality import Quality, place_in_bins
+from lens_engine.result import SelectionResult
+from lens_engine.show.charts import Bin
+from lens_engine.show.table import NOTHING, Matrix, Table
+from lens_engine.show.tables import CUT, MOST_LABELS, show_text
+from lens_engine.show.words import name_choice, name_use, say_largest_class
+from lens_engine.task.wording import show_count
+
+_MOST_ROWS = 200
+"""Largest number of rows of a cell that are listed."""
+
+_MOST_WRONG = 80
+"""Largest number of wrong answers that are listed: with their texts, three such lists have some 100 kB."""
+
+_MOST_PAIRS = 50
+"""Largest number of pairs of labels that are listed."""
+
+
+class Answer(NamedTuple):
+    """The answer on a test row."""
+
+    row: int
+    gold: int  #: place of its label
+    answer: int  #: place of the answer
+    probability: float | None  #: of the answer
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answers of the classifier, or of the support examples for a use, on each test row."""
+
+    name: str  #: `classifier`, or the use
+    title: str
+    labels: tuple[str, ...]
+    rows: tuple[int, ...]
+    gold: tuple[int, ...]
+    answers: tuple[int, ...]
+    probabilities: tuple[float, ...] | None
+    quality: Quality | None
+
+    @property
+    def has_matrix(self) -> bool:
+        """Whether the labels are few enough for a matrix to show."""
+        return len(self.labels) <= MOST_LABELS
+
+    @property
+    def matrix(self) -> Matrix:
+        counts, places = Counter(zip(self.gold, self.answers, strict=True)), range(len(self.labels))
+        lines = tuple(tuple(counts[gold, answer] for answer in places) for gold in places)
+        return Matrix(self.name, f"Answers of the {self.title}", self.labels, lines)
+
+    @property
+    def wrong(self) -> list[Answer]:
+        """The surest of the wrong answers, at most 80, by label and answer; within these the surest first."""
+        every = [one for one in self._every if one.gold != one.answer]
+        return sorted(sorted(every, key=_doubt)[:_MOST_WRONG], key=_order)
+
+    def tabulate_confused(self) -> Table:
+        """The pairs of a label and another answer, the most frequent first, where a matrix is too large."""
+        pairs = Counter((one.gold, one.answer) for one in self._every if one.gold != one.answer)
+        left_out = f"; the {_MOST_PAIRS} most frequent" * (len(pairs) > _MOST_PAIRS)
+        return Table(
+            title=f"Labels that the {self.title} confuses: {show_count(len(pairs), 'pair')}",
+            header=("label", "answer", "rows"),
+            rows=tuple(
+                (self.labels[gold], self.labels[answer], f"{number:,}")
+                for (gold, answer), number in pairs.most_common(_MOST_PAIRS)
+            ),
+            words=("label", "answer"),
+            caption=f"{len(self.labels)} labels are too many for a matrix{left_out}",
+        )
+
+    def tabulate_wrong(self, texts: Mapping[int, str]) -> Table:
+        """The wrong answers, with the texts if they are known."""
+        number = sum(map(ne, self.gold, self.answers))
+        title = f"Rows that the {self.title} got wrong: {number} of {len(self.rows)}"
+        return self._tabulate(title, self.wrong, number, texts)
+
+    def tabulate_cell(self, gold: int, answer: int, texts: Mapping[int, str]) -> Table:
+        """The answers behind a cell of the matrix, with the texts if they are known."""
+        number = sum((one.gold, one.answer) == (gold, answer) for one in self._every)
+        title = f"Rows of {self.labels[gold]} answered {self.labels[answer]}: {number}"
+        return self._tabulate(title, self.list_cell(gold, answer), number, texts)
+
+    def list_cell(self, gold: int, answer: int) -> list[Answer]:
+        """The answers behind a cell of the matrix, the surest first, at most 200."""
+        return [one for one in self._every if (one.gold, one.answer) == (gold, answer)][:_MOST_ROWS]
+
+    @cached_property
+    def _every(self) -> list[Answer]:
+        every = map(Answer, self.rows, self.gold, self.answers, self.probabilities or (None,) * len(self.rows))
+        return sorted(every, key=_order)
+
+    def _tabulate(self, title: str, found: Sequence[Answer], number: int, texts: Mapping[int, str]) -> Table:
+        """The rows found, of a number that are meant."""
+        left_out = [f"{len(found)} of them are listed"] if len(found) < number else []
+        return Table(
+            title=title,
+            header=("test row", "label", "answer", "probability", *(["text"] if texts else [])),
+            rows=tuple(
+                (
+                    str(one.row),
+                    self.labels[one.gold],
+                    self.labels[one.answer],
+                    NOTHING if one.probability is None else f"{one.probability:.4f}",
+                    *([show_text(texts, one.row)] if texts else []),
+                )
+                for one in found
+            ),
+            words=("label", "answer", "text"),
+            caption="; ".join([*left_out, *([CUT] if texts else [])]),
+        )
+
+    def list_bins(self) -> list[Bin]:
+        """Answers of about the same probability, in ten bins of equal width; nothing without probabilities."""
+        if self.probabilities is None:
+            return []
+        shares, hits = np.array(self.probabilities), np.equal(self.gold, self.answers)
+        bins = place_in_bins(shares)
+        groups = [bins == place for place in np.unique(bins)]
+        return [Bin(float(shares[own].mean()), float(hits[own].mean()), int(own.sum())) for own in groups]
+
+    def tabulate_bins(self, bins: Sequence[Bin]) -> Table:
+        ece = "" if self.quality is None else f": expected calibration error {self.quality.ece:.3f}"
+        return Table(
+            title=f"Probabilities of the {self.title}{ece}",
+            header=("mean probability", "accuracy", "rows"),
+            rows=tuple((f"{one.probability:.3f}", f"{one.accuracy:.3f}", f"{one.rows:,}") for one in bins),
+            caption="; ".join(say_largest_class(self.quality)),
+        )
+
+
+def _doubt(one: Answer) -> float:
+    return -(one.probability or 0)
+
+
+def _order(one: Answer) -> tuple[int, int, float, int]:
+    return one.gold, one.answer, _doubt(one), one.row
+
+
+def list_answered(result: SelectionResult) -> list[Answered]:
+    """The classifier first, then each use that was tested."""
+    answers = result.test_answers
+    quality = next((one.test for one in result.tested if one.is_chosen), None)
+    found = [("classifier", "classifier", answers.classifier, answers.classifier_probabilities, quality)]
+    for one, answered, shares in zip(
+        result.support_examples, answers.support_examples, answers.support_examples_probabilities, strict=True
+    ):
+        found.append((one.use, f"{name_choice(one)}, {name_use(one.use)}", answered, shares, one.test))
+    return [
+        Answered(name, title, result.task.labels, answers.rows, answers.gold, answered, shares, quality)
+        for name, title, answered, shares, quality in found
+        if answered is not None and len(answered) > 0
+    ]

@@ -1,0 +1,247 @@
+"""Charts as SVG, for reports, pages and notebooks.
+
+A name stands above its mark or below the chart, so that a chart fits a phone. Colours come from the stylesheet by
+class; shapes and figures tell the same without them. A chart has no style of its own, because a strict content security
+policy forbids it.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from lens_engine.show.axes import Axis, fit_amounts, fit_shares
+from lens_engine.task.wording import shorten
+
+_WIDTH = 360
+_LEFT, _RIGHT = 30, 344
+_TOP, _BOTTOM = 20, 190
+"""Ends of the plot of a chart with two axes. Labels of the vertical axis stand before it."""
+
+_PLOT = 230
+"""End of the plot of a chart whose figures stand beside it."""
+
+_LINE, _ROW = 16, 38
+"""Heights of a line of text, and of a name with its mark."""
+
+_NAME = 64
+"""Longest name on a line of its own (characters)."""
+
+_CHARACTER, _BOLD_CHARACTER = 6.4, 7.4
+"""Widths of a character of a name, and of one that is chosen. Fonts differ, so a name that may be wider is squeezed."""
+
+
+class Bar(NamedTuple):
+    """A figure with its interval."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    is_prompt: bool = False  #: a square, or else a circle
+    is_chosen: bool = False  #: filled
+
+
+class Point(NamedTuple):
+    """A candidate: what it costs, and how often it is right."""
+
+    label: str
+    tokens: float
+    accuracy: float
+    is_chosen: bool = False
+
+
+class Bin(NamedTuple):
+    """Answers of about the same probability."""
+
+    probability: float  #: mean
+    accuracy: float
+    rows: int
+
+
+class Step(NamedTuple):
+    """The best accuracy when a number of pairs has been scored."""
+
+    pairs: int
+    accuracy: float
+
+
+def draw_accuracies(bars: Sequence[Bar], band: Bar | None = None, *, name: str = "accuracies") -> Markup:
+    """Two lines for each figure: its name, and below it mark, interval and figures.
+
+    Args:
+        band: a range that is shaded behind all lines, with a line of its own.
+        name: part of the ids; each chart of a page needs another.
+    """
+    lines = [*bars, *([] if band is None else [band])]
+    axis = fit_shares((end for one in lines for end in (one.low, one.high)), 8, _PLOT)
+    bottom = len(lines) * _ROW
+    marks = [*_grid(axis, 0, bottom)]
+    if band is not None:
+        width = axis.at(band.high) - axis.at(band.low)
+        marks.append(_rect(axis.at(band.low), 0, width, bottom, "band"))
+    for place, one in enumerate(lines):
+        y, kind = place * _ROW + 12, "chosen" if one.is_chosen else ""
+        marks += [
+            _name(0, y, shorten(one.label, _NAME), kind),
+            _text(_WIDTH, y + 13, _interval(one), f"figure {kind}", "end"),
+            _line(axis.at(one.low), y + 9, axis.at(one.high), y + 9, f"interval {kind}"),
+            _mark(axis.at(one.value), y + 9, kind, is_square=one.is_prompt),
+        ]
+    marks.append(_text(_WIDTH, bottom + 12, "○ classifier  □ prompt", "tick", "end"))
+    told = (f"{one.label}: {_interval(one)}{', chosen' * one.is_chosen}" for one in lines)
+    return _frame(name, "Accuracies with their intervals", told, bottom + _LINE, marks)
+
+
+def draw_frontier(points: Sequence[Point], *, name: str = "frontier") -> Markup:
+    """Accuracy against tokens for an input. A line joins the points that no cheaper one reaches."""
+    x = fit_amounts((one.tokens for one in points), _LEFT, _RIGHT - 16)
+    y = fit_shares((one.accuracy for one in points), _BOTTOM, _TOP)
+    marks = [*_plot(x, y, "tokens for an input"), _path(_find_frontier(points, x, y), "frontier")]
+    taken = list[tuple[float, float]]()
+    for number, one in enumerate(points, start=1):
+        kind, place = "chosen" if one.is_chosen else "", (x.at(one.tokens), y.at(one.accuracy))
+        taken.append(_find_room(place, taken))
+        marks += [_mark(*place, kind), _text(taken[-1][0] + 8, taken[-1][1] + 4, f"{number}", f"number {kind}")]
+        line = 222 + number * _LINE
+        marks += [_text(0, line, f"{number}", kind), _name(16, line, shorten(one.label, _NAME), kind)]
+    told = (
+        f"{one.label}: {one.accuracy:.3f} for {one.tokens:,.0f} tokens{', chosen' * one.is_chosen}" for one in points
+    )
+    return _frame(name, "Accuracy against tokens for an input", told, 230 + len(points) * _LINE, marks)
+
+
+def draw_calibration(bins: Sequence[Bin], of: str = "answers", *, name: str = "calibration") -> Markup:
+    """Accuracy against the probability of the answer, with the number of rows. The diagonal is perfect.
+
+    Args:
+        of: whose answers they are.
+    """
+    x, y = (Axis(0.0, 1.0, *ends, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)) for ends in ((_LEFT, _RIGHT), (_BOTTOM, _TOP)))
+    marks = [
+        *_plot(x, y, "probability of the answer", f"accuracy of the {of}", 1),
+        _line(x.at(0), y.at(0), x.at(1), y.at(1), "diagonal"),
+    ]
+    marks.append(_text(0, _BOTTOM + 24, "rows", "tick"))
+    for one in bins:
+        place = x.at(one.probability)
+        marks.append(_line(place, y.at(one.probability), place, y.at(one.accuracy), "interval"))
+        marks.append(_mark(place, y.at(one.accuracy)))
+        marks.append(_text(place, _BOTTOM + 24, f"{one.rows}", "tick", "middle"))
+    told = (f"probability {one.probability:.3f}: {one.accuracy:.3f} of {one.rows} rows right" for one in bins)
+    return _frame(name, f"Accuracy of the {of} against probability", told, 238, marks)
+
+
+def draw_curve(
+    steps: Sequence[Step], rival: Sequence[Step] = (), *, planned: int | None = None, name: str = "curve"
+) -> Markup:
+    """The best validation accuracy against pairs scored, beside that of random-and-validation.
+
+    Args:
+        planned: number of pairs where the axis ends; None for the last step.
+    """
+    every = [*steps, *rival]
+    last = float(max([planned or 1, *(one.pairs for one in every)]))
+    x = fit_amounts([last], _LEFT, _RIGHT)
+    y = fit_shares((one.accuracy for one in every), _BOTTOM, _TOP)
+    marks, told = _plot(x, y, "pairs scored"), list[str]()
+    for title, found, kind in (("best so far", steps, "chosen"), ("random-and-validation", rival, "rival")):
+        if found:
+            best = found[-1]
+            told.append(f"{title}: {best.accuracy:.3f} after {best.pairs:,} pairs")
+            line = 222 + len(told) * _LINE
+            marks.append(_path(_climb(found, x, y), kind))
+            marks.append(_mark(x.at(best.pairs), y.at(best.accuracy), kind, is_square=kind == "rival"))
+            marks += [_mark(6, line - 4, kind, is_square=kind == "rival"), _text(18, line, told[-1], kind)]
+    return _frame(name, "Best validation accuracy against pairs scored", told, 230 + len(told) * _LINE, marks)
+
+
+def _find_frontier(points: Sequence[Point], x: Axis, y: Axis) -> list[tuple[float, float]]:
+    """Places of the points that are more often right than every cheaper one."""
+    found = list[Point]()
+    for one in sorted(points, key=lambda one: (one.tokens, -one.accuracy)):
+        if not found or one.accuracy > found[-1].accuracy:
+            found.append(one)
+    return [(x.at(one.tokens), y.at(one.accuracy)) for one in found]
+
+
+def _find_room(place: tuple[float, float], taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The place, or one above it where no number stands yet."""
+    x, y = place
+    while any(abs(x - other) < 16 and abs(y - beside) < 12 for other, beside in taken):
+        y -= 12
+    return x, y
+
+
+def _climb(steps: Sequence[Step], x: Axis, y: Axis) -> list[tuple[float, float]]:
+    """Corners of a line that rises at each step."""
+    places = [(x.at(one.pairs), y.at(one.accuracy)) for one in steps]
+    corners = [(later[0], earlier[1]) for earlier, later in pairwise(places)]
+    return [place for pair in zip(places, [*corners, places[-1]], strict=True) for place in pair]
+
+
+def _interval(one: Bar) -> str:
+    return f"{one.value:.3f} ({one.low:.3f}–{one.high:.3f})"
+
+
+def _plot(x: Axis, y: Axis, x_title: str, y_title: str = "accuracy", lines: int = 0) -> list[Markup]:
+    """Both axes with their ticks, and what they show; `lines` stay free below the ticks."""
+    marks = [*_grid(x, y.end, y.start), _text(0, 8, y_title, "tick")]
+    for tick in y.ticks:
+        marks += [
+            _line(x.start, y.at(tick), x.end, y.at(tick), "grid"),
+            _text(x.start - 4, y.at(tick) + 4, y.shown.format(tick), "tick", "end"),
+        ]
+    return [*marks, _text(_RIGHT, y.start + (2 + lines) * _LINE - 6, x_title, "tick", "end")]
+
+
+def _grid(axis: Axis, top: float, bottom: float) -> Iterable[Markup]:
+    for tick in axis.ticks:
+        yield _line(axis.at(tick), top, axis.at(tick), bottom, "grid")
+        yield _text(axis.at(tick), bottom + 12, axis.shown.format(tick), "tick", "middle")
+
+
+def _frame(name: str, title: str, told: Iterable[str], height: float, marks: Iterable[Markup]) -> Markup:
+    """The drawing, with a title and a text that reads its figures."""
+    frame = Markup(
+        '<svg class="chart" viewBox="0 0 {width} {height:g}" role="img" aria-labelledby="{name}-title {name}-figures">'
+        '<title id="{name}-title">{title}</title><desc id="{name}-figures">{told}</desc>'
+        '<g aria-hidden="true">{marks}</g></svg>'
+    )
+    drawn = Markup().join(marks)
+    return frame.format(width=_WIDTH, height=height, name=name, title=title, told="; ".join(told), marks=drawn)
+
+
+def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> Markup:
+    element = Markup('<text x="{:g}" y="{:g}" class="{}" text-anchor="{}">{}</text>')
+    return element.format(x, y, kind.strip(), anchor, text)
+
+
+def _name(x: float, y: float, text: str, kind: str) -> Markup:
+    """A name that begins at `x` and ends within the drawing."""
+    room = _WIDTH - x
+    if len(text) * (_BOLD_CHARACTER if kind == "chosen" else _CHARACTER) <= room:
+        return _text(x, y, text, kind)
+    element = Markup('<text x="{:g}" y="{:g}" class="{}" textLength="{:g}" lengthAdjust="spacingAndGlyphs">{}</text>')
+    return element.format(x, y, kind, room, text)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
+    return _path([(x1, y1), (x2, y2)], kind)
+
+
+def _path(places: Iterable[tuple[float, float]], kind: str) -> Markup:
+    return Markup('<polyline points="{}" class="{}"/>').format(
+        " ".join(f"{x:g},{y:g}" for x, y in places), kind.strip()
+    )
+
+
+def _rect(x: float, y: float, width: float, height: float, kind: str) -> Markup:
+    return Markup('<rect x="{:g}" y="{:g}" width="{:g}" height="{:g}" class="{}"/>').format(x, y, width, height, kind)
+
+
+def _mark(x: float, y: float, kind: str = "", *, is_square: bool = False) -> Markup:
+    if is_square:
+        return _rect(x - 4, y - 4, 8, 8, f"mark {kind}".strip())
+    return Markup('<circle cx="{:g}" cy="{:g}" r="4.5" class="{}"/>').format(x, y, f"mark {kind}".strip())

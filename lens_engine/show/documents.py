@@ -1,0 +1,67 @@
+"""HTML and Markdown: of a result as a document that needs no other file, and what a notebook shows."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from lens_engine.show.markdown import write_cell, write_fence, write_table
+from lens_engine.show.report import ResultView
+from lens_engine.show.table import Matrix, Section, Table
+
+if TYPE_CHECKING:
+    from jinja2 import BaseLoader, Environment
+
+_FOLDER = Path(__file__).parent
+
+STYLESHEET = _FOLDER / "lens.css"
+"""File of the stylesheet. Its rules hold inside an element of the class `lens`."""
+
+
+def make_environment(*loaders: "BaseLoader") -> "Environment":
+    """Templates that escape every text and refuse names that they were not given.
+
+    Args:
+        loaders: where further templates are looked for first.
+    """
+    from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined  # slow; most runs write no HTML
+
+    return Environment(
+        loader=ChoiceLoader([*loaders, FileSystemLoader(_FOLDER / "templates")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def write_html(view: ResultView) -> str:
+    """One HTML file without scripts, with the stylesheet and the charts in it."""
+    return _render("report.html", view=view)
+
+
+def write_fragment(*parts: Section | Table | str) -> str:
+    """Sections, tables and sentences as a part of a notebook."""
+    return _render("fragment.html", parts=parts)
+
+
+def _render(template: str, **values: object) -> str:
+    stylesheet = Markup(STYLESHEET.read_text("utf-8"))
+    return make_environment().get_template(template).render(stylesheet=stylesheet, **values)
+
+
+def write_markdown(view: ResultView) -> str:
+    """The same sections without charts: the tables have their figures."""
+    about = [write_cell(view.about)] if view.about else []
+    return "\n\n".join([f"# {write_cell(view.title)}", *about, *map(_write_section, view.sections)]) + "\n"
+
+
+def _write_section(section: Section) -> str:
+    tables = [*map(_tabulate_matrix, section.matrices), *section.tables, *section.folded]
+    code = [f"{title}:\n\n{write_fence(text)}" for title, text in section.code]
+    return "\n\n".join([f"## {section.title}", *map(write_cell, section.text), *map(write_table, tables), *code])
+
+
+def _tabulate_matrix(matrix: Matrix) -> Table:
+    rows = ((label, *map(str, line)) for label, line in zip(matrix.labels, matrix.counts, strict=True))
+    return Table(matrix.title, ("label \\ answer", *matrix.labels), tuple(rows), words=("label \\ answer",))

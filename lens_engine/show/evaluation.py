@@ -1,0 +1,82 @@
+"""An evaluation as tables and sentences."""
+
+from lens_engine.result.evaluation import EvaluationResult, PairedComparison
+from lens_engine.show.figures import tabulate_shares
+from lens_engine.show.table import NOTHING, Table
+from lens_engine.show.words import ALWAYS_THE_LARGEST, show_figure, show_interval
+from lens_engine.task.wording import shorten, show_count
+
+_MOST_LABELS = 10
+"""Largest number of labels whose confusions are shown."""
+
+_MOST_CHARACTERS = 16
+"""Longest name of a label in the header of the confusions (characters)."""
+
+
+def name_evaluation(result: EvaluationResult, judged: str) -> str:
+    """What was judged, of which model, and in which format."""
+    model = "" if result.model is None else f", asked of {result.model.model}"
+    return f"{judged}{model}{'' if result.form is None else f' in the form {result.form}'}"
+
+
+def list_evaluation_tables(result: EvaluationResult) -> list[Table]:
+    """The figures, the confusions of few labels, and what is right above a threshold."""
+    confusions = [_tabulate_confusions(result)] if len(result.labels) <= _MOST_LABELS else []
+    of = "classifier" if result.model is None else "model"
+    shares = tabulate_shares(of, result.quality, show_count(result.quality.n, "row"))
+    return [_tabulate_quality(result), *confusions, *filter(None, [shares])]
+
+
+def _tabulate_quality(result: EvaluationResult) -> Table:
+    found = result.quality
+    figures = (
+        ("accuracy", found.accuracy, found.ci95),
+        ("macro-F1", found.macro_f1, found.macro_f1_ci95),
+        ("log-loss", found.log_loss, found.log_loss_ci95),
+        ("ECE", found.ece, found.ece_ci95),
+    )
+    rows = [(what, show_figure(figure), show_interval(*ends)) for what, figure, ends in figures]
+    if found.largest_class is not None and found.largest_class_macro_f1 is not None:
+        rows.insert(1, (ALWAYS_THE_LARGEST, show_figure(found.largest_class), NOTHING))
+        rows.insert(3, (ALWAYS_THE_LARGEST, show_figure(found.largest_class_macro_f1), NOTHING))
+    return Table(
+        title=f"{show_count(found.n, 'row')}, {result.unanswered:,} unanswered",
+        header=("", "figure", "95 % interval"),
+        rows=tuple(rows),
+        caption="ECE: expected calibration error",
+    )
+
+
+def _tabulate_confusions(result: EvaluationResult) -> Table:
+    names = [shorten(label, _MOST_CHARACTERS) for label in result.labels]
+    return Table(
+        title="Rows by label and answer",
+        header=("label / answer", *names),
+        rows=tuple((name, *map(str, counts)) for name, counts in zip(names, result.confusion, strict=True)),
+        words=("label / answer",),
+    )
+
+
+def describe_evaluation(result: EvaluationResult) -> list[str]:
+    """Two comparisons, as far as they were made: with the selection, and with other orders."""
+    sentences = []
+    if result.comparison is not None:
+        sentences.append(_describe_comparison(result.comparison))
+    if result.order is not None:
+        one = result.order
+        sentences.append(
+            f"{show_count(one.permutations, 'other order')}: accuracy {one.mean:.3f} on average, from {one.min:.3f} to "
+            f"{one.max:.3f} (standard deviation {one.sd:.3f})."
+        )
+    return sentences
+
+
+def _describe_comparison(found: PairedComparison) -> str:
+    if found.same_answers == found.n:
+        return f"On {show_count(found.n, 'row')} that the selection judged too, every answer is the same."
+    return (
+        f"On {show_count(found.n, 'row')} that the selection judged too, {found.same_answers:,} answers are the same; "
+        f"this evaluation alone is right on {found.only_evaluation_right:,}, the selection alone was on "
+        f"{found.only_selection_right:,} (exact McNemar test: p = {found.p_value:.2g}). Macro-F1 differs by "
+        f"{found.macro_f1:+.3f} (standard error {found.macro_f1_error:.3f})."
+    )

@@ -1,0 +1,46 @@
+"""Markdown. Every text is escaped, because texts of users may hold markup."""
+
+import re
+
+from lens_engine.show.table import Table
+
+_BACKTICKS = re.compile("`+")
+_CUT_WORD = re.compile(r"(?<=\w)-\n(?=\w)")
+
+_MARKUP = re.compile(
+    r"""(?=[\\|`*~[])
+    |(?<![^\W_])(?=_)  # after a letter, none begins emphasis
+    |^(?=[-+](?:[-\s]|$)|\#{1,6}(?:\s|$))  # a list or a line across, a heading
+    |^\d{1,9}(?=[.)](?:\s|$))  # a numbered list
+    |(?<=\s)(?=\#+$)  # the end of a heading
+    |:(?=//)|www(?=\.)  # an address, of which GitHub makes a link""",
+    re.VERBOSE,
+)
+"""What a backslash stands behind, so that Markdown reads no markup."""
+
+_HTML = str.maketrans({"<": "&lt;", ">": "&gt;", '"': "&quot;"})
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+
+
+def write_cell(text: str) -> str:
+    """A text on one line, without markup; no HTML either where a reader of Markdown lets it pass."""
+    escaped = _MARKUP.sub(r"\g<0>\\", " ".join(text.split()))
+    return _ENTITY.sub("&amp;", escaped).translate(_HTML)
+
+
+def write_fence(text: str) -> str:
+    """A block of code that holds the text as it is."""
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def write_table(table: Table) -> str:
+    """The table below its title; marked rows are bold."""
+    rows = (
+        [f"**{cell}**" if place in table.marked and cell else cell for cell in map(write_cell, row)]
+        for place, row in enumerate(table.rows)
+    )
+    header = [write_cell(_CUT_WORD.sub("-", name)) for name in table.header]
+    lines = [header, ["---" if left else "---:" for left in table.is_left], *rows]
+    title = f"**{write_cell(table.title)}**{f' ({write_cell(table.caption)})' if table.caption else ''}"
+    return "\n".join([title, "", *(f"| {' | '.join(line)} |" for line in lines)])

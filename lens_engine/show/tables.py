@@ -1,0 +1,168 @@
+"""Support examples, suspicious labels and facts of a result, as tables."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from lens_engine.classifier.predictions import Predictions
+from lens_engine.result import LabelEffect, SelectionResult, SupportExample, SupportExamples
+from lens_engine.show.table import NOTHING, Table
+from lens_engine.show.words import name_choice, name_use, show_figure
+from lens_engine.task.wording import shorten
+
+MOST_LABELS = 30
+"""Largest number of labels that have a column each."""
+
+_MOST_CHARACTERS = 300
+"""Longest text in a list of rows (characters)."""
+
+CUT = f"texts of more than {_MOST_CHARACTERS} characters are cut"
+
+_MOST_PREDICTIONS = 20
+"""Largest number of predictions that a notebook shows."""
+
+_EFFECTS = "Effect of each example alone, by label of the input"
+
+
+class ShownExamples(NamedTuple):
+    """Fixed demonstrations that are shown."""
+
+    answer: SupportExamples
+    is_other: bool  #: whether they are the fixed form of a prompt whose best form is another
+
+
+def list_shown(answer: SupportExamples) -> list[ShownExamples]:
+    """The fixed demonstrations of a prompt, then those of its fixed form, if they are others."""
+    if answer.fixed is None:
+        return [ShownExamples(answer, is_other=False)]
+    fixed = ShownExamples(answer.fixed, is_other=True)
+    if answer.form.kind == "nearest":
+        return [fixed]
+    return [ShownExamples(answer, is_other=False), *([] if answer.rows == answer.fixed.rows else [fixed])]
+
+
+def tabulate_examples(answer: SupportExamples, *, is_other: bool = False) -> Table:
+    """The fixed demonstrations of a prompt, in its order.
+
+    Args:
+        is_other: whether they are the fixed form of a prompt whose best form is another.
+    """
+    name, use = name_choice(answer), f" ({name_use(answer.use)})" * (answer.use != "prompt")
+    name = "support examples" if answer.form.nearest else name
+    title = f"{name}, in order{'; the nearest follow' * (answer.form.nearest > 0)}{use}"
+    title = title if answer.examples else "no demonstrations: zero-shot"
+    title = f"fixed form of the prompt: {title}" if is_other else title
+    has_scores = any(example.info_score is not None for example in answer.examples)
+    return Table(
+        title=f"{title[0].upper()}{title[1:]}",
+        header=("#", "row", "label word", "InfoScore", "text"),
+        rows=tuple(
+            (
+                str(one.position + 1),
+                str(one.row),
+                one.label_word,
+                NOTHING if one.info_score is None else f"{one.info_score:+.4f}",
+                one.text,
+            )
+            for one in answer.examples
+        ),
+        words=("label word", "text"),
+        caption="InfoScore: how much the example helps alone; many hinder alone (below zero)" if has_scores else "",
+    )
+
+
+def tabulate_effects(answer: SupportExamples) -> Table | None:
+    """How much each example helps inputs of each label; None if no example tells."""
+    told = [(one, one.effects) for one in answer.examples if one.effects]
+    if not told:
+        return None
+    labels = dict.fromkeys(effect.label for _, effects in told for effect in effects)
+    if len(labels) > MOST_LABELS:
+        return _tabulate_extremes(told, len(labels))
+    figures = [(one, {effect.label: f"{effect.effect:+.4f}" for effect in effects}) for one, effects in told]
+    return Table(
+        title=_EFFECTS,
+        header=("#", "own label", *(f"on {label}" for label in labels)),
+        rows=tuple(
+            (str(one.position + 1), one.label, *(own.get(label, NOTHING) for label in labels)) for one, own in figures
+        ),
+        words=("own label",),
+        caption="InfoScore over the inputs of one label; below zero, the example alone hinders them",
+    )
+
+
+def _tabulate_extremes(told: Sequence[tuple[SupportExample, tuple[LabelEffect, ...]]], labels: int) -> Table:
+    """Of each example, the label that it helps most and the label that it hinders most."""
+    ends = [(one, sorted(effects, key=lambda effect: effect.effect)) for one, effects in told]
+    return Table(
+        title=_EFFECTS,
+        header=("#", "own label", "helps most", "hinders most"),
+        rows=tuple(
+            (str(one.position + 1), one.label, _show_effect(ordered[-1], 1), _show_effect(ordered[0], -1))
+            for one, ordered in ends
+        ),
+        words=("own label", "helps most", "hinders most"),
+        caption=f"InfoScore over the inputs of one label, of the best and the worst of {labels} labels",
+    )
+
+
+def _show_effect(one: LabelEffect, sign: int) -> str:
+    """Label and figure; a dash if the figure has the other sign."""
+    return f"{one.label} {one.effect:+.4f}" if one.effect * sign > 0 else NOTHING
+
+
+def tabulate_biases(answer: SupportExamples) -> Table | None:
+    """The label biases; None without any."""
+    if not answer.label_biases:
+        return None
+    rows = tuple((one.label, f"{one.bias:+.4f}") for one in answer.label_biases)
+    return Table("Label biases (nats)", ("label", "bias"), rows, words=("label",))
+
+
+def tabulate_suspicious(result: SelectionResult, texts: Mapping[int, str]) -> Table | None:
+    """Rows whose label is probably wrong, the most suspicious first; None without any."""
+    if not result.suspicious_labels:
+        return None
+    return Table(
+        title="Rows of the dataset, the most suspicious first",
+        header=("row", "label", "probability", "likelier", "its probability", *(["text"] if texts else [])),
+        rows=tuple(
+            (
+                str(one.row),
+                one.label,
+                show_figure(one.probability),
+                one.likelier,
+                show_figure(one.probability_of_likelier),
+                *([show_text(texts, one.row)] if texts else []),
+            )
+            for one in result.suspicious_labels
+        ),
+        words=("label", "likelier", "text"),
+        caption="probabilities by cross-validation" + f"; {CUT}" * bool(texts),
+    )
+
+
+def show_text(texts: Mapping[int, str], row: int) -> str:
+    """The text of a row in a list: on one line, and cut if it is long; a dash if it is not known."""
+    return shorten(texts.get(row, NOTHING), _MOST_CHARACTERS)
+
+
+def tabulate_facts(result: SelectionResult) -> tuple[Table, ...]:
+    """The rows of each split, and where the result comes from."""
+    origin = result.provenance.model_dump(exclude={"config"}) | {"digest": result.digest}
+    tables = ("Rows of each split", result.splits.model_dump()), ("Provenance", origin)
+    return tuple(
+        Table(title, ("", "value"), tuple((name.replace("_", " "), _show_fact(fact)) for name, fact in facts.items()))
+        for title, facts in tables
+    )
+
+
+def _show_fact(fact: object) -> str:
+    return NOTHING if fact is None else f"{fact:,}" if isinstance(fact, int) else str(fact)
+
+
+def tabulate_predictions(predictions: Predictions) -> Table:
+    """The first predictions."""
+    first = predictions[:_MOST_PREDICTIONS]
+    rows = ((str(place), one.label, *map(show_figure, one.probabilities.values())) for place, one in enumerate(first))
+    caption = f"the first {len(first)} of {len(predictions):,}" if len(first) < len(predictions) else ""
+    return Table(repr(predictions), ("", "label", *predictions.classes), tuple(rows), ("label",), caption=caption)

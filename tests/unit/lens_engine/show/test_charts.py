@@ -1,0 +1,131 @@
+"""Charts: well-formed, without styles, safe with any text, and with every figure in words."""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from markupsafe import Markup
+
+from lens_engine.show.charts import (
+    Bar,
+    Bin,
+    Point,
+    Step,
+    draw_accuracies,
+    draw_calibration,
+    draw_curve,
+    draw_frontier,
+)
+
+HOSTILE = "<script>alert('1')</script> & \"x\""
+BARS = [Bar("words", 0.86, 0.805, 0.901), Bar("prompt", 0.905, 0.8561, 0.938, is_prompt=True, is_chosen=True)]
+BAND = Bar("random", 0.655, 0.5, 0.83)
+POINTS = [Point("words", 0.0, 0.86), Point("states", 40.6, 0.92, is_chosen=True), Point("prompts", 203.0, 0.9)]
+BINS = [Bin(0.45, 0.5, 12), Bin(0.95, 0.912, 1888)]
+STEPS = [Step(100, 0.5), Step(900, 0.74), Step(2500, 0.81)]
+
+CHARTS = {
+    "accuracies": draw_accuracies(BARS, BAND),
+    "frontier": draw_frontier(POINTS),
+    "calibration": draw_calibration(BINS, "classifier"),
+    "curve": draw_curve(STEPS, [Step(2500, 0.78)], planned=3000),
+}
+
+
+def walk(chart: Markup) -> Iterator[ET.Element]:
+    return ET.fromstring(chart).iter()
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_chart_is_named_and_stays_within_its_frame(name: str) -> None:
+    root, *elements = walk(CHARTS[name])
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    ids = {element.attrib["id"] for element in elements if "id" in element.attrib}
+    assert set(root.attrib["aria-labelledby"].split()) == ids == {f"{name}-title", f"{name}-figures"}
+    assert root.attrib["role"] == "img"
+    for element in elements:
+        for point in element.attrib.get("points", "").split():
+            x, y = map(float, point.split(","))
+            assert 0 <= x <= width
+            assert 0 <= y <= height
+        assert 0 <= float(element.attrib.get("x", 0)) <= width
+        assert 0 <= float(element.attrib.get("y", 0)) <= height
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_chart_has_no_style_of_its_own(name: str) -> None:
+    assert {"style", "fill", "stroke"} & {key for element in walk(CHARTS[name]) for key in element.attrib} == set()
+    assert not re.search("<style|<script|href", CHARTS[name])
+
+
+def describe(chart: Markup) -> str:
+    return next(element.text or "" for element in walk(chart) if element.tag == "desc")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "accuracies",
+            "words: 0.860 (0.805–0.901); prompt: 0.905 (0.856–0.938), chosen; random: 0.655 (0.500–0.830)",
+        ),
+        (
+            "frontier",
+            "words: 0.860 for 0 tokens; states: 0.920 for 41 tokens, chosen; prompts: 0.900 for 203 tokens",
+        ),
+        ("calibration", "probability 0.450: 0.500 of 12 rows right; probability 0.950: 0.912 of 1888 rows right"),
+        ("curve", "best so far: 0.810 after 2,500 pairs; random-and-validation: 0.780 after 2,500 pairs"),
+    ],
+)
+def test_figures_are_told_in_words(name: str, told: str) -> None:
+    assert describe(CHARTS[name]) == told
+
+
+def test_texts_are_escaped_and_long_names_cut() -> None:
+    charts = (
+        draw_accuracies([Bar(HOSTILE, 0.5, 0.4, 0.6)], Bar(HOSTILE, 0.5, 0.4, 0.6), name="a"),
+        draw_frontier([Point(HOSTILE + "x" * 99, 1.0, 0.5)]),
+        draw_calibration(BINS, HOSTILE),
+    )
+    for chart in charts:
+        assert not {element.tag for element in walk(chart)} & {"script", "img"}
+        assert all(len(element.text or "") <= 64 for element in walk(chart) if element.tag == "text")
+
+
+def places(chart: Markup, kind: str) -> list[tuple[float, float]]:
+    line = next(element for element in walk(chart) if element.attrib.get("class") == kind)
+    return [(float(x), float(y)) for x, y in (point.split(",") for point in line.attrib["points"].split())]
+
+
+def test_frontier_joins_what_no_cheaper_candidate_reaches() -> None:
+    (left, low), (right, high) = places(CHARTS["frontier"], "frontier")
+    assert left < right
+    assert low > high  # a chart counts from its top
+
+
+def test_curve_climbs_in_steps() -> None:
+    found = places(CHARTS["curve"], "chosen")
+    assert len(found) == 6
+    assert all(a[0] == b[0] or a[1] == b[1] for a, b in pairwise(found))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_charts_take_little(value: float) -> None:
+    assert draw_accuracies([Bar("x", value, value, value)])
+    assert draw_frontier([Point("x", 0.0, value)])
+    assert draw_curve([Step(0, value)])
+    assert draw_curve([])
+    assert draw_calibration([])
+
+
+@pytest.mark.parametrize("is_chosen", [False, True])
+def test_long_name_is_squeezed_into_the_drawing(is_chosen: bool) -> None:
+    name = "first · hidden states, after one prompt, layer 16 + bag of words"
+    bars = [Bar(name, 0.5, 0.4, 0.6, is_chosen=is_chosen), Bar("short", 0.5, 0.4, 0.6)]
+    room = {element.text: element.get("textLength") for element in walk(draw_accuracies(bars)) if element.tag == "text"}
+    assert (room[name], room["short"]) == ("360", None)
+    points = [Point(name, 1.0, 0.5, is_chosen=is_chosen)]
+    room = {element.text: element.get("textLength") for element in walk(draw_frontier(points)) if element.tag == "text"}
+    assert room[name] == "344"

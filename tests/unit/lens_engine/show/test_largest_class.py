@@ -1,0 +1,113 @@
+"""The share of the largest class stands beside accuracies, and what is below it is not recommended."""
+
+import numpy as np
+import pytest
+
+from lens_engine.classifier.candidates import Candidate
+from lens_engine.classifier.quality import Quality, RowFigures, measure_quality, measure_with_intervals
+from lens_engine.pipeline import select_support_examples
+from lens_engine.presets import resolve_config
+from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import Problem
+from lens_engine.run.preparation import estimate_cost
+from lens_engine.show.estimate import describe_estimate
+from lens_engine.show.report import ResultView
+from lens_engine.show.verdict import advise_by_words, say_classifier, warn_of_largest_class
+from lens_engine.suggestion.suggest import suggest_for_rows
+from lens_engine.task.template import Task
+from lens_engine.testing import TableScorer
+from lens_engine.types import Example
+from tests.unit.lens_cli.results import CLASSIFIER
+
+NOTHING_TO_LEARN = [
+    Example(row, f"text {row * 7919 % 1009} of {row}", "a" if row % 10 < 4 else "bc"[row % 2]) for row in range(160)
+]
+OPTIONS = {
+    "num_demonstrations": 2,
+    "splits": {"validation": 12, "confirmation": 0, "test": 40},
+    "method": "random",
+    "comparisons": "none",
+    "classifier": {"kind": "bag_of_words"},
+}
+
+
+def find(examples: list[Example]) -> SelectionResult:
+    problem = Problem(Task.for_examples(examples), examples)
+    return select_support_examples(problem, TableScorer(), resolve_config("quick", OPTIONS), progress=False)
+
+
+def quality(right: int) -> Quality:
+    """Of ten rows, six of which have the first label; the last rows are answered wrongly."""
+    gold = np.array([0] * 6 + [1] * 4)
+    answers = np.where(np.arange(10) < right, gold, 1 - gold)
+    return measure_quality(np.log(np.where(np.arange(2) == answers[:, None], 0.9, 0.1)), gold)
+
+
+def test_share_is_that_of_the_most_frequent_label_of_the_rows() -> None:
+    assert quality(9).largest_class == 0.6
+    gold = np.array([0, 1, 1, 2])
+    assert measure_with_intervals(RowFigures.of(np.log(np.full((4, 3), 1 / 3)), gold)).largest_class == 0.5
+
+
+@pytest.mark.parametrize(("right", "number"), [((7, 3), 0), ((6, 3), 1), ((), 0)])
+def test_warning_says_that_nothing_beats_the_largest_class(right: tuple[int, ...], number: int) -> None:
+    found = warn_of_largest_class([None, *map(quality, right)])
+    assert len(found) == number
+    assert all("nothing here beats the largest class: always the largest class has 0.600" in one for one in found)
+
+
+def test_run_below_the_largest_class_recommends_no_classifier() -> None:
+    result = find(NOTHING_TO_LEARN)
+    share = result.largest_class
+    assert share is not None
+    test = result.tested[0].test
+    assert test is not None
+    assert test.accuracy <= share
+    assert result.verdict.sentence.startswith(
+        "Use no classifier of this run as it is; the best by cross-validation is "
+    )
+    assert f"always the largest class has {share:.3f}" in result.verdict.sentence
+    assert sum("nothing here beats the largest class" in warning for warning in result.warnings) <= 1
+    shown = [line.split() for line in result.summary().splitlines()]
+    least = result.tested[0].test.largest_class_macro_f1 if result.tested[0].test else None
+    assert ["always", "the", "largest", "class", *[f"{share:.3f}", f"{least:.3f}"] * 2, "40"] in shown
+    assert "always the largest class" in str(ResultView(result).accuracies.charts[0])
+
+
+def test_verdict_names_the_candidate_that_beats_the_largest_class_alone() -> None:
+    def make(num_prompts: int, right: int) -> Candidate:
+        update = {"test": quality(right), "prompts": CLASSIFIER.prompts[:num_prompts]}
+        classifier = CLASSIFIER.model_copy(update=update)
+        return Candidate(name="label_probabilities", classifier=classifier, cross_validated=quality(8), losses=())
+
+    chosen = make(1, 6)
+    assert say_classifier(chosen, [chosen, make(2, 5)]).startswith("Use no classifier of this run as it is")
+    assert say_classifier(chosen, [chosen, make(2, 9)]) == (
+        "The best by cross-validation, the classifier of label probabilities after one prompt, does not beat the "
+        "largest class on the test rows: 0.600 on 10 test rows, for 20 tokens an input; the classifier of label "
+        "probabilities after 2 prompts has 0.900; always the largest class has 0.600."
+    )
+
+
+def test_run_above_the_largest_class_recommends_its_classifier() -> None:
+    telling = [Example(one.row, f"{one.text} word{one.label}", one.label) for one in NOTHING_TO_LEARN]
+    result = find(telling)
+    assert result.verdict.sentence.startswith("Use the classifier of a bag of words: 1.000 on 40 test rows")
+    assert not any("largest class" in warning for warning in result.warnings)
+
+
+def test_suggestion_and_estimate_advise_against_words_that_tell_nothing() -> None:
+    suggestion = suggest_for_rows(NOTHING_TO_LEARN)
+    assert suggestion.advice is not None
+    assert "do not tell their labels" in suggestion.advice
+    assert "Lens is worth a try" not in suggestion.advice
+    problem = Problem(Task.for_examples(NOTHING_TO_LEARN), NOTHING_TO_LEARN)
+    estimate = estimate_cost(problem, TableScorer(), resolve_config("quick", OPTIONS))
+    assert "do not tell their labels" in describe_estimate(estimate)[-1]
+
+
+@pytest.mark.parametrize(("share", "advice"), [(0.5, "worth a try"), (0.7, "do not tell"), (0.9, "do not tell")])
+def test_advice_depends_on_the_largest_class(share: float, advice: str) -> None:
+    found = advise_by_words(0.7, share, "all rows")
+    assert advice in found
+    assert f"always the largest class has {share:.3f}" in found

@@ -1,0 +1,88 @@
+"""What a Markdown parser makes of texts of users: the same texts, and nothing else."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from lens_engine.show.markdown import write_cell, write_table
+from lens_engine.show.table import Table
+
+PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+HOSTILE = (
+    "![x](https://evil.example/p.png) **b** &lt;img src=x&gt;",
+    "<img src=x onerror=alert(1)>",
+    "<https://evil.example>",
+    "[x][y] [x]: https://evil.example",
+    "[x]: https://evil.example",
+    "`code` ``code`` ~~gone~~ ~~~",
+    "_em_ __strong__ *em* ***both*** a_b_c a__b__ _",
+    "\\*a\\* \\\\[x](y) \\",
+    "a | b \\| c",
+    "> quote",
+    "# heading #",
+    "12) first",
+    "- point",
+    "---",
+    "- - -",
+    "+",
+    "&amp; &#42;b&#42; &copy",
+)
+PIECES = st.sampled_from([*"![]()*_`~<>#|\\&;:-+=.1a \n\t\"'", "&lt;", "http://", "www.", "<b>", "**", "é"])
+
+
+def read(markdown: str) -> tuple[list[str], list[str]]:
+    """The blocks of a document, and its texts; other marks than texts are named among these."""
+    blocks = PARSER.parse(markdown)
+    inline = [block for block in blocks if block.type == "inline"]
+    texts = ["".join(one.content if one.type == "text" else f"<{one.type}>" for one in block.children or ())
+             for block in inline]  # fmt: skip
+    return [block.type for block in blocks if block.type.endswith("_open")], texts
+
+
+def line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_read_as_it_is(text: str) -> None:
+    assert read(write_cell(text)) == (["paragraph_open"], [text])
+    assert read(f"# {write_cell(text)}") == (["heading_open"], [text])
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_any_text_is_read_as_it_is(text: str) -> None:
+    blocks, texts = read(write_cell(text))
+    assert texts == ([line(text)] if line(text) else [])
+    assert blocks == ["paragraph_open"] * len(texts)
+
+
+@given(st.lists(st.lists(PIECES, max_size=20).map("".join), min_size=2, max_size=2))
+def test_cells_of_a_table_are_read_as_they_are(cells: list[str]) -> None:
+    first, second = cells
+    table = Table("Title", ("a", first), ((first, second), (second, first)), caption="Caption")
+    blocks, texts = read(write_table(table))
+    assert blocks.count("td_open") == 4
+    assert texts == ["<strong_open>Title<strong_close> (Caption)", *map(line, ["a", first, *cells, second, first])]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "random_and_validation is 12.5 % (p = 0.03), isn't it? Yes: R&D!",
+        "-0.0123 + 0.5 = x; C# is #1",
+        "(a) 2024-01-05 10:30, a/b, {text} @ 5 = 3",
+    ],
+)
+def test_ordinary_sentence_is_left_as_it_is(text: str) -> None:
+    assert write_cell(text) == text
+
+
+def test_no_character_of_html_is_left() -> None:
+    assert write_cell('> a "b" <i x="1">') == "&gt; a &quot;b&quot; &lt;i x=&quot;1&quot;&gt;"
+
+
+def test_address_is_no_link_on_github() -> None:
+    assert write_cell("see https://evil.example or www.evil.example") == (
+        "see https:\\//evil.example or www\\.evil.example"
+    )
