@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 
 from app.web.problem_page import mark_code
 from lens_engine.show.documents import make_environment
-from lens_engine.task.wording import describe_seconds, shorten, show_count, show_share
+from lens_engine.task.wording import describe_seconds, end_sentence, shorten, show_count, show_share
 
 _TABLE, _NO_STEM = re.compile(r"\.(csv|tsv|jsonl?|txt)$", re.IGNORECASE), re.compile(r"[^\w.-]+")
 
@@ -30,7 +30,7 @@ def _environment() -> Environment:
         "stem": _write_stem,
         "share": show_share,
         "percent": lambda share: f"{100 * share:.0f} %",
-        "sentence": _write_sentence,
+        "sentence": end_sentence,
         "code": lambda text: Markup(mark_code(text)),
     }
     environment.globals |= {"count": show_count}
@@ -66,11 +66,6 @@ def describe_duration(seconds: float) -> str:
     """A length of time in whole minutes or hours."""
     minutes = max(1, round(seconds / 60))
     return show_count(minutes, "minute") if minutes < 120 else show_count(round(minutes / 60), "hour")
-
-
-def _write_sentence(text: str) -> str:
-    """A note with the capital and the full stop of a sentence."""
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def _write_time(moment: datetime, form: str = "%Y-%m-%d %H:%M") -> Markup:

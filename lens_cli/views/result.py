@@ -15,14 +15,13 @@ from lens_engine.show.estimate import describe_estimate, list_cost_tables
 from lens_engine.show.evaluation import describe_evaluation, list_evaluation_tables, name_evaluation
 from lens_engine.show.figures import list_figures
 from lens_engine.show.sentences import (
-    describe_choice,
     describe_cost,
     describe_ranking_rows,
     describe_retrieval,
     describe_suspicious_labels,
-    warn_of_examples,
 )
 from lens_engine.show.tables import list_shown, tabulate_examples
+from lens_engine.show.verdict import say_rest
 from lens_engine.task.record import describe_asking
 from lens_engine.types import Example
 
@@ -32,14 +31,12 @@ _MOST_SUSPICIOUS = 5
 
 def show_result(result: SelectionResult, console: Console, shown: Collection[str] = ()) -> None:
     """Print the complete result, without the warnings that were shown before."""
-    if warning := warn_of_examples(result):
-        console.print(warning, style="yellow")
-        console.print()
     for table in (*draw_examples(result), *(draw_table(one, **NARROW) for one in list_figures(result))):
         console.print(table)
         console.print()
-    console.print(describe_choice(result), style="bold")
-    about = (describe_retrieval(result, result.answer), describe_ranking_rows(result), describe_asking(result.task))
+    console.print(Text(result.verdict.sentence, style="bold"))
+    found = (describe_retrieval(result, result.answer), describe_ranking_rows(result), describe_asking(result.task))
+    about = (" ".join(say_rest(result)), *found)
     for sentence in filter(None, about):
         console.print(sentence, markup=False)
     _show_warnings((one for one in result.warnings if one not in shown), console)
@@ -52,8 +49,8 @@ def draw_examples(result: SelectionResult) -> list[Table]:
     tables = list[Table]()
     for answer, is_other in list_shown(result.answer):
         table = draw_table(tabulate_examples(answer, is_other=is_other), expand=True)
-        table.columns[2].no_wrap = True  # the label words
-        table.columns[-1].ratio = 1
+        table.columns[1].ratio = 1  # the texts
+        table.columns[2].no_wrap = True
         tables.append(table)
     return tables
 
@@ -66,7 +63,7 @@ def show_suspicious_labels(result: SelectionResult, examples: Sequence[Example],
     console.print(Text(f"{describe_suspicious_labels(result)} --suspicious FILE writes them with their texts:"))
     for one in result.suspicious_labels[:_MOST_SUSPICIOUS]:
         place = by_row[one.row].place
-        console.print(Text(f"  {place}: {one.label}, likelier {one.likelier} ({one.probability_of_likelier:.2f})"))
+        console.print(Text(f"  {place}: {one.label}, probably {one.likelier} ({one.probability_of_likelier:.0%})"))
 
 
 def show_estimate(estimate: CostEstimate, console: Console) -> None:

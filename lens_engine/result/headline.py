@@ -1,14 +1,13 @@
 """The figures that stand first: of the classifier, of word counting, of the prompt."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
+from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.quality import Accuracy
+from lens_engine.result.selection_result import SelectionResult
 from lens_engine.types import Record
-
-if TYPE_CHECKING:
-    from lens_engine.result.selection_result import SelectionResult
 
 HeadlineKind = Literal["classifier", "words", "prompt"]
 
@@ -21,21 +20,36 @@ class Headline(Record):
     tokens: float | None = Field(None, description="Mean number of tokens for one text; null for the prompt.")
 
 
-def list_headlines(result: "SelectionResult") -> tuple[Headline, ...]:
+def find_chosen(result: SelectionResult) -> TestedClassifier | None:
+    """The classifier to use; None without one."""
+    return next((one for one in result.tested if one.is_chosen), None)
+
+
+def find_first(result: SelectionResult) -> HeadlineKind:
+    """What to use first: the classifier to use where it is ahead of the prompt, else the prompt."""
+    chosen, prompt = find_chosen(result), result.test
+    if chosen is None:
+        return "prompt"
+    if chosen.test is None or prompt is None or not result.answer.recommended:
+        return kind_of(chosen)
+    # Where both are level, what needs no language model comes first, then what needs no weights.
+    return "words" if kind_of(chosen) == "words" and chosen.test.accuracy >= prompt.accuracy else "prompt"
+
+
+def kind_of(classifier: TestedClassifier) -> HeadlineKind:
+    return "words" if classifier.name == "bag_of_words" else "classifier"
+
+
+def list_headlines(result: SelectionResult) -> tuple[Headline, ...]:
     """What to use first, then the others, the most often right first; empty for a run that tested nothing."""
-    found = list[Headline]()
-    for one in result.tested:
-        if one.test is not None and (one.is_chosen or one.name == "bag_of_words"):
-            kind: HeadlineKind = "words" if one.name == "bag_of_words" else "classifier"
-            found.append(Headline(kind=kind, test=_plain(one.test), tokens=one.tokens_per_input))
+    found = [
+        Headline(kind=kind_of(one), test=_plain(one.test), tokens=one.tokens_per_input)
+        for one in result.tested
+        if one.test is not None and (one.is_chosen or one.name == "bag_of_words")
+    ]
     if result.test is not None:
         found.append(Headline(kind="prompt", test=_plain(result.test)))
-    best = result.answer.best
-    chosen = next((one.name for one in result.tested if one.is_chosen), None)
-    if best is not None and best.name == chosen:
-        first: HeadlineKind = "words" if chosen == "bag_of_words" else "classifier"
-    else:
-        first = "classifier" if best is None and chosen not in (None, "bag_of_words") else "prompt"
+    first = find_first(result)
     return tuple(sorted(found, key=lambda one: (one.kind != first, -one.test.accuracy)))
 
 

@@ -172,9 +172,11 @@ class TestAnswers(Record):
 
 
 class Verdict(Record):
-    """Which classifier to use, and why; without one, how to get one."""
+    """What to use first."""
 
-    sentence: str = Field(description="What to use and why; if the run ended early, after the reason.")
+    sentence: str = Field(
+        description="What to use first, and how often it is right; if the run ended early, after the reason."
+    )
 
 
 class Lead(Record):

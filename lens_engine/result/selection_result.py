@@ -61,7 +61,7 @@ class SelectionResult(Shown, Record):
         description="Rows whose label the classifier to use contradicts with confidence, by cross-validation; the most "
         "suspicious first, at most 200. Rows on which it was not cross-validated are not judged.",
     )
-    verdict: Verdict = Field(description="Which classifier to use, and why; without one, how to get one.")
+    verdict: Verdict = Field(description="What to use first: the classifier, the prompt, or word counting.")
     random: Spread | None = Field(
         None, description="Accuracy on the validation rows of permutations drawn at random, for the use asked for."
     )

@@ -71,7 +71,7 @@ def build_result(ending: Ending) -> SelectionResult:
     uses = sorted(run.uses, key=lambda use: use != run.config.use)
     accuracies = evaluation.tally.accuracies
     answers = tuple(_answer(ending, use, chosen) for use in uses)
-    return SelectionResult(
+    result = SelectionResult(
         partial=ending.reason is not StopReason.COMPLETED,
         stop_reason=ending.reason,
         task=TaskRecord.of(run.task),
@@ -85,7 +85,7 @@ def build_result(ending: Ending) -> SelectionResult:
             for one in sorted(evaluation.candidates, key=lambda one: one.price)
         ),
         suspicious_labels=() if chosen is None else chosen.suspicious_labels,
-        verdict=Verdict(sentence=_say_verdict(ending, chosen)),
+        verdict=Verdict(sentence=""),
         random=summarise(accuracies, len(run.rows.validation)) if accuracies else None,
         test_answers=_test_answers(ending, uses, chosen),
         order=evaluation.order,
@@ -97,7 +97,9 @@ def build_result(ending: Ending) -> SelectionResult:
         cost=_cost_figures(ending),
         warnings=_warnings(ending, lead),
         provenance=describe_provenance(ending.prepared),
-    ).with_digest()
+    )
+    sentence = say_verdict(result, is_empty_handed=ending.is_empty_handed)
+    return result.model_copy(update={"verdict": Verdict(sentence=sentence)}).with_digest()
 
 
 def _show_form(one: JudgedForm) -> TriedForm:
@@ -113,11 +115,6 @@ def _show_wording(ending: Ending, one: JudgedWording) -> TriedWording:
         macro_f1=one.macro_f1,
         n=one.rows,
     )
-
-
-def _say_verdict(ending: Ending, chosen: Candidate | None) -> str:
-    candidates, is_empty_handed = ending.state.evaluation.candidates, ending.is_empty_handed
-    return say_verdict(ending.reason, chosen, candidates, ending.objective, is_empty_handed=is_empty_handed)
 
 
 def _answer(ending: Ending, use: Use, classifier: Candidate | None) -> SupportExamples:
@@ -148,7 +145,7 @@ def _describe(ending: Ending, use: Use, classifier: Candidate | None, chosen: Co
             test=figures.test if is_prompt else classifier.classifier.test,
         )
     biases = () if chosen.biases is None else zip(run.task.labels, chosen.biases.tolist(), strict=True)
-    return SupportExamples(
+    answer = SupportExamples(
         use=use,
         method=chosen.method,
         form=chosen.form,
@@ -162,8 +159,9 @@ def _describe(ending: Ending, use: Use, classifier: Candidate | None, chosen: Co
         comparison=None if rival is None else prompts.compare(contenders[0], rival, use),
         recommended=None if best is None or not is_compared else not ahead,
         best=best,
-        reason=say_prompt(shown, figures, ahead, ending.objective),
+        reason="",
     )
+    return answer.model_copy(update={"reason": say_prompt(answer, ending.objective)})
 
 
 def _test_answers(ending: Ending, uses: Sequence[Use], classifier: Candidate | None) -> TestAnswers:

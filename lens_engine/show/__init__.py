@@ -28,7 +28,7 @@ from lens_engine.types import Look
 
 def _show_result(result: SelectionResult) -> str:
     view = ResultView(result)
-    return write_fragment(view.choice, view.accuracies, view.candidates, view.examples)
+    return write_fragment(view.choice, view.prompt, view.accuracies, view.confusion)
 
 
 def _show_estimate(estimate: CostEstimate) -> str:

@@ -15,7 +15,7 @@ from lens_engine.show.charts import Bin
 from lens_engine.show.table import NOTHING, Matrix, Table
 from lens_engine.show.tables import CUT, MOST_LABELS, show_text
 from lens_engine.show.words import name_choice, name_use, say_largest_class
-from lens_engine.task.wording import show_count
+from lens_engine.task.wording import show_count, show_share
 
 _MOST_ROWS = 200
 """Largest number of rows of a cell that are listed."""
@@ -71,8 +71,8 @@ class Answered:
         pairs = Counter((one.gold, one.answer) for one in self._every if one.gold != one.answer)
         left_out = f"; the {_MOST_PAIRS} most frequent" * (len(pairs) > _MOST_PAIRS)
         return Table(
-            title=f"Labels that the {self.title} confuses: {show_count(len(pairs), 'pair')}",
-            header=("label", "answer", "rows"),
+            title=f"Most frequent mix-ups of the {self.title}: {show_count(len(pairs), 'pair')}",
+            header=("label", "answer", "texts"),
             rows=tuple(
                 (self.labels[gold], self.labels[answer], f"{number:,}")
                 for (gold, answer), number in pairs.most_common(_MOST_PAIRS)
@@ -84,13 +84,13 @@ class Answered:
     def tabulate_wrong(self, texts: Mapping[int, str]) -> Table:
         """The wrong answers, with the texts if they are known."""
         number = sum(map(ne, self.gold, self.answers))
-        title = f"Rows that the {self.title} got wrong: {number} of {len(self.rows)}"
+        title = f"Texts that the {self.title} got wrong: {number} of {len(self.rows)}"
         return self._tabulate(title, self.wrong, number, texts)
 
     def tabulate_cell(self, gold: int, answer: int, texts: Mapping[int, str]) -> Table:
         """The answers behind a cell of the matrix, with the texts if they are known."""
         number = sum((one.gold, one.answer) == (gold, answer) for one in self._every)
-        title = f"Rows of {self.labels[gold]} answered {self.labels[answer]}: {number}"
+        title = f"Texts of {self.labels[gold]} answered {self.labels[answer]}: {number}"
         return self._tabulate(title, self.list_cell(gold, answer), number, texts)
 
     def list_cell(self, gold: int, answer: int) -> list[Answer]:
@@ -107,14 +107,14 @@ class Answered:
         left_out = [f"{len(found)} of them are listed"] if len(found) < number else []
         return Table(
             title=title,
-            header=("test row", "label", "answer", "probability", *(["text"] if texts else [])),
+            header=("test row", *(["text"] if texts else []), "label", "answer", "certainty"),
             rows=tuple(
                 (
                     str(one.row),
+                    *([show_text(texts, one.row)] if texts else []),
                     self.labels[one.gold],
                     self.labels[one.answer],
-                    NOTHING if one.probability is None else f"{one.probability:.4f}",
-                    *([show_text(texts, one.row)] if texts else []),
+                    NOTHING if one.probability is None else show_share(one.probability, 100),
                 )
                 for one in found
             ),
@@ -132,11 +132,13 @@ class Answered:
         return [Bin(float(shares[own].mean()), float(hits[own].mean()), int(own.sum())) for own in groups]
 
     def tabulate_bins(self, bins: Sequence[Bin]) -> Table:
-        ece = "" if self.quality is None else f": expected calibration error {self.quality.ece:.3f}"
+        off = "" if self.quality is None else f": off by {100 * self.quality.ece:.0f} points on average"
         return Table(
-            title=f"Probabilities of the {self.title}{ece}",
-            header=("mean probability", "accuracy", "rows"),
-            rows=tuple((f"{one.probability:.3f}", f"{one.accuracy:.3f}", f"{one.rows:,}") for one in bins),
+            title=f"Percentages of the {self.title}{off}",
+            header=("certainty", "right answers", "texts"),
+            rows=tuple(
+                (show_share(one.probability, 100), show_share(one.accuracy, one.rows), f"{one.rows:,}") for one in bins
+            ),
             caption="; ".join(say_largest_class(self.quality)),
         )
 

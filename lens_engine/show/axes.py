@@ -31,7 +31,9 @@ def fit_shares(values: Iterable[float], start: float, end: float) -> Axis:
     found = [0.5, *values][1:] or [0.0, 1.0]
     low, high = max(min(found) - 0.02, 0.0), min(max(found) + 0.02, 1.0)
     low, high = (max(min(low, 0.9), 0.0), min(max(high, low + 0.1), 1.0)) if high - low < 0.1 else (low, high)
-    return Axis(low, high, start, end, list_ticks(low, high))
+    ticks = list_ticks(low, high)
+    is_whole = all(abs(100 * tick - round(100 * tick)) < 1e-6 for tick in ticks)
+    return Axis(low, high, start, end, ticks, "{:.0%}" if is_whole else "{:.1%}")
 
 
 def fit_amounts(values: Iterable[float], start: float, end: float) -> Axis:

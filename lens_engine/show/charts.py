@@ -1,8 +1,9 @@
 """Charts as SVG, for reports, pages and notebooks.
 
-A name stands above its mark or below the chart, so that a chart fits a phone. Colours come from the stylesheet by
-class; shapes and figures tell the same without them. A chart has no style of its own, because a strict content security
-policy forbids it.
+A chart fits a phone: a name stands above its mark, or below the chart. The chart of the accuracies has a wide form too,
+with the names at its left; the stylesheet shows the one that fits. Colours come from the stylesheet by class; shapes
+and figures tell the same without them. A chart has no style of its own, because a strict content security policy
+forbids it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from lens_engine.show.axes import Axis, fit_amounts, fit_shares
-from lens_engine.task.wording import shorten
+from lens_engine.task.wording import shorten, show_percent, show_share
 
 _WIDTH = 360
 _LEFT, _RIGHT = 30, 344
@@ -28,17 +29,23 @@ _LINE, _ROW = 16, 38
 _NAME = 64
 """Longest name on a line of its own (characters)."""
 
+_WIDE, _WIDE_NAMES, _WIDE_ROW, _WIDE_NAME = 880, 300, 30, 46
+"""Width of a wide chart, end of its names, height of its lines, and its longest name (characters)."""
+
+_RIGHT_ANSWERS = "Right answers on the test texts, with the 95 % range"
+
 _CHARACTER, _BOLD_CHARACTER = 6.4, 7.4
 """Widths of a character of a name, and of one that is chosen. Fonts differ, so a name that may be wider is squeezed."""
 
 
 class Bar(NamedTuple):
-    """A figure with its interval."""
+    """A share of right answers with its 95 % range."""
 
     label: str
     value: float
     low: float
     high: float
+    n: int = 0  #: number of rows
     is_prompt: bool = False  #: a square, or else a circle
     is_chosen: bool = False  #: filled
 
@@ -67,38 +74,65 @@ class Step(NamedTuple):
     accuracy: float
 
 
-def draw_accuracies(bars: Sequence[Bar], band: Bar | None = None, *, name: str = "accuracies") -> Markup:
-    """Two lines for each figure: its name, and below it mark, interval and figures.
+def draw_accuracies(bars: Sequence[Bar], *, name: str = "accuracies", order: bool = True) -> Markup:
+    """A figure a line, the highest first: twice, for a phone and for a wide page.
 
     Args:
-        band: a range that is shaded behind all lines, with a line of its own.
         name: part of the ids; each chart of a page needs another.
+        order: whether to sort; else the bars stay as they are.
     """
-    lines = [*bars, *([] if band is None else [band])]
+    lines = sorted(bars, key=lambda one: -one.value) if order else list(bars)
+    told = [f"{one.label}: {_interval(one)}{', chosen' * one.is_chosen}" for one in lines]
+    frames = (
+        _frame(f"{name}-narrow", _RIGHT_ANSWERS, told, *_draw_narrow(lines), kind="narrow"),
+        _frame(f"{name}-wide", _RIGHT_ANSWERS, told, *_draw_wide(lines), kind="wide", width=_WIDE),
+    )
+    return Markup().join(frames)
+
+
+def _draw_narrow(lines: Sequence[Bar]) -> tuple[float, list[Markup]]:
+    """Height, and marks: a name, and below it mark, interval and figures."""
     axis = fit_shares((end for one in lines for end in (one.low, one.high)), 8, _PLOT)
     bottom = len(lines) * _ROW
     marks = [*_grid(axis, 0, bottom)]
-    if band is not None:
-        width = axis.at(band.high) - axis.at(band.low)
-        marks.append(_rect(axis.at(band.low), 0, width, bottom, "band"))
     for place, one in enumerate(lines):
         y, kind = place * _ROW + 12, "chosen" if one.is_chosen else ""
         marks += [
             _name(0, y, shorten(one.label, _NAME), kind),
             _text(_WIDTH, y + 13, _interval(one), f"figure {kind}", "end"),
-            _line(axis.at(one.low), y + 9, axis.at(one.high), y + 9, f"interval {kind}"),
-            _mark(axis.at(one.value), y + 9, kind, is_square=one.is_prompt),
+            *_draw_bar(axis, one, y + 9),
         ]
-    marks.append(_text(_WIDTH, bottom + 12, "○ classifier  □ prompt", "tick", "end"))
-    told = (f"{one.label}: {_interval(one)}{', chosen' * one.is_chosen}" for one in lines)
-    return _frame(name, "Accuracies with their intervals", told, bottom + _LINE, marks)
+    return bottom + _LINE, marks
+
+
+def _draw_wide(lines: Sequence[Bar]) -> tuple[float, list[Markup]]:
+    """Height, and marks: names at the left, marks, and figures at the right."""
+    axis = fit_shares((end for one in lines for end in (one.low, one.high)), _WIDE_NAMES + 16, _WIDE - 120)
+    bottom = len(lines) * _WIDE_ROW
+    marks = [*_grid(axis, 0, bottom)]
+    for place, one in enumerate(lines):
+        y, kind = (place + 0.5) * _WIDE_ROW, "chosen" if one.is_chosen else ""
+        marks += [
+            _text(_WIDE_NAMES, y + 4, shorten(one.label, _WIDE_NAME), kind, "end"),
+            _text(_WIDE - 104, y + 4, _interval(one), f"figure {kind}"),
+            *_draw_bar(axis, one, y),
+        ]
+    return bottom + _LINE, marks
+
+
+def _draw_bar(axis: Axis, one: Bar, y: float) -> tuple[Markup, Markup]:
+    kind = "chosen" if one.is_chosen else ""
+    return (
+        _line(axis.at(one.low), y, axis.at(one.high), y, f"interval {kind}"),
+        _mark(axis.at(one.value), y, kind, is_square=one.is_prompt),
+    )
 
 
 def draw_frontier(points: Sequence[Point], *, name: str = "frontier") -> Markup:
     """Accuracy against tokens for an input. A line joins the points that no cheaper one reaches."""
     x = fit_amounts((one.tokens for one in points), _LEFT, _RIGHT - 16)
     y = fit_shares((one.accuracy for one in points), _BOTTOM, _TOP)
-    marks = [*_plot(x, y, "tokens for an input"), _path(_find_frontier(points, x, y), "frontier")]
+    marks = [*_plot(x, y, "tokens for a text"), _path(_find_frontier(points, x, y), "frontier")]
     taken = list[tuple[float, float]]()
     for number, one in enumerate(points, start=1):
         kind, place = "chosen" if one.is_chosen else "", (x.at(one.tokens), y.at(one.accuracy))
@@ -107,9 +141,10 @@ def draw_frontier(points: Sequence[Point], *, name: str = "frontier") -> Markup:
         line = 222 + number * _LINE
         marks += [_text(0, line, f"{number}", kind), _name(16, line, shorten(one.label, _NAME), kind)]
     told = (
-        f"{one.label}: {one.accuracy:.3f} for {one.tokens:,.0f} tokens{', chosen' * one.is_chosen}" for one in points
+        f"{one.label}: {show_percent(one.accuracy)} % for {one.tokens:,.0f} tokens{', chosen' * one.is_chosen}"
+        for one in points
     )
-    return _frame(name, "Accuracy against tokens for an input", told, 230 + len(points) * _LINE, marks)
+    return _frame(name, "Right answers against tokens for a text", told, 230 + len(points) * _LINE, marks)
 
 
 def draw_calibration(bins: Sequence[Bin], of: str = "answers", *, name: str = "calibration") -> Markup:
@@ -118,25 +153,30 @@ def draw_calibration(bins: Sequence[Bin], of: str = "answers", *, name: str = "c
     Args:
         of: whose answers they are.
     """
-    x, y = (Axis(0.0, 1.0, *ends, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)) for ends in ((_LEFT, _RIGHT), (_BOTTOM, _TOP)))
+    x, y = (
+        Axis(0.0, 1.0, *ends, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), "{:.0%}") for ends in ((_LEFT, _RIGHT), (_BOTTOM, _TOP))
+    )
     marks = [
-        *_plot(x, y, "probability of the answer", f"accuracy of the {of}", 1),
+        *_plot(x, y, "certainty of the answer", f"right answers of the {of}", 1),
         _line(x.at(0), y.at(0), x.at(1), y.at(1), "diagonal"),
     ]
-    marks.append(_text(0, _BOTTOM + 24, "rows", "tick"))
+    marks.append(_text(0, _BOTTOM + 24, "texts", "tick"))
     for one in bins:
         place = x.at(one.probability)
         marks.append(_line(place, y.at(one.probability), place, y.at(one.accuracy), "interval"))
         marks.append(_mark(place, y.at(one.accuracy)))
         marks.append(_text(place, _BOTTOM + 24, f"{one.rows}", "tick", "middle"))
-    told = (f"probability {one.probability:.3f}: {one.accuracy:.3f} of {one.rows} rows right" for one in bins)
-    return _frame(name, f"Accuracy of the {of} against probability", told, 238, marks)
+    told = (
+        f"certainty {show_percent(one.probability)} %: {show_percent(one.accuracy)} % of {one.rows} texts right"
+        for one in bins
+    )
+    return _frame(name, f"Right answers of the {of} against their certainty", told, 238, marks)
 
 
 def draw_curve(
     steps: Sequence[Step], rival: Sequence[Step] = (), *, planned: int | None = None, name: str = "curve"
 ) -> Markup:
-    """The best validation accuracy against pairs scored, beside that of random-and-validation.
+    """The best validation accuracy against pairs scored, beside that of the best random examples.
 
     Args:
         planned: number of pairs where the axis ends; None for the last step.
@@ -146,15 +186,17 @@ def draw_curve(
     x = fit_amounts([last], _LEFT, _RIGHT)
     y = fit_shares((one.accuracy for one in every), _BOTTOM, _TOP)
     marks, told = _plot(x, y, "pairs scored"), list[str]()
-    for title, found, kind in (("best so far", steps, "chosen"), ("random-and-validation", rival, "rival")):
+    for title, found, kind in (("best so far", steps, "chosen"), ("best random examples", rival, "rival")):
         if found:
             best = found[-1]
-            told.append(f"{title}: {best.accuracy:.3f} after {best.pairs:,} pairs")
+            told.append(f"{title}: {show_percent(best.accuracy)} %")
             line = 222 + len(told) * _LINE
             marks.append(_path(_climb(found, x, y), kind))
             marks.append(_mark(x.at(best.pairs), y.at(best.accuracy), kind, is_square=kind == "rival"))
             marks += [_mark(6, line - 4, kind, is_square=kind == "rival"), _text(18, line, told[-1], kind)]
-    return _frame(name, "Best validation accuracy against pairs scored", told, 230 + len(told) * _LINE, marks)
+    return _frame(
+        name, "Right answers on the rows that decide, against pairs scored", told, 230 + len(told) * _LINE, marks
+    )
 
 
 def _find_frontier(points: Sequence[Point], x: Axis, y: Axis) -> list[tuple[float, float]]:
@@ -182,10 +224,10 @@ def _climb(steps: Sequence[Step], x: Axis, y: Axis) -> list[tuple[float, float]]
 
 
 def _interval(one: Bar) -> str:
-    return f"{one.value:.3f} ({one.low:.3f}–{one.high:.3f})"
+    return f"{show_share(one.value, one.n)} ({show_percent(one.low)}–{show_percent(one.high)})"
 
 
-def _plot(x: Axis, y: Axis, x_title: str, y_title: str = "accuracy", lines: int = 0) -> list[Markup]:
+def _plot(x: Axis, y: Axis, x_title: str, y_title: str = "right answers", lines: int = 0) -> list[Markup]:
     """Both axes with their ticks, and what they show; `lines` stay free below the ticks."""
     marks = [*_grid(x, y.end, y.start), _text(0, 8, y_title, "tick")]
     for tick in y.ticks:
@@ -202,15 +244,26 @@ def _grid(axis: Axis, top: float, bottom: float) -> Iterable[Markup]:
         yield _text(axis.at(tick), bottom + 12, axis.shown.format(tick), "tick", "middle")
 
 
-def _frame(name: str, title: str, told: Iterable[str], height: float, marks: Iterable[Markup]) -> Markup:
+def _frame(
+    name: str,
+    title: str,
+    told: Iterable[str],
+    height: float,
+    marks: Iterable[Markup],
+    *,
+    kind: str = "",
+    width: int = _WIDTH,
+) -> Markup:
     """The drawing, with a title and a text that reads its figures."""
     frame = Markup(
-        '<svg class="chart" viewBox="0 0 {width} {height:g}" role="img" aria-labelledby="{name}-title {name}-figures">'
+        '<svg class="{kind}" viewBox="0 0 {width} {height:g}" role="img" aria-labelledby="{name}-title {name}-figures">'
         '<title id="{name}-title">{title}</title><desc id="{name}-figures">{told}</desc>'
         '<g aria-hidden="true">{marks}</g></svg>'
     )
-    drawn = Markup().join(marks)
-    return frame.format(width=_WIDTH, height=height, name=name, title=title, told="; ".join(told), marks=drawn)
+    drawn, classes = Markup().join(marks), f"chart {kind}".strip()
+    return frame.format(
+        kind=classes, width=width, height=height, name=name, title=title, told="; ".join(told), marks=drawn
+    )
 
 
 def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> Markup:

@@ -59,7 +59,10 @@ def write_markdown(view: ResultView) -> str:
 def _write_section(section: Section) -> str:
     tables = [*map(_tabulate_matrix, section.matrices), *section.tables, *section.folded]
     code = [f"{title}:\n\n{write_fence(text)}" for title, text in section.code]
-    return "\n\n".join([f"## {section.title}", *map(write_cell, section.text), *map(write_table, tables), *code])
+    figures = "\n".join(f"- {one.name}: {one.value} ({one.note})" for one in section.figures)
+    notes = "\n".join(f"- {write_cell(note)}" for note in section.notes)
+    text = [*map(write_cell, section.text), *filter(None, [figures])]
+    return "\n\n".join([f"## {section.title}", *text, *code, *map(write_table, tables), *filter(None, [notes])])
 
 
 def _tabulate_matrix(matrix: Matrix) -> Table:

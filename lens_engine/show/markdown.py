@@ -5,7 +5,6 @@ import re
 from lens_engine.show.table import Table
 
 _BACKTICKS = re.compile("`+")
-_CUT_WORD = re.compile(r"(?<=\w)-\n(?=\w)")
 
 _MARKUP = re.compile(
     r"""(?=[\\|`*~[])
@@ -40,7 +39,7 @@ def write_table(table: Table) -> str:
         [f"**{cell}**" if place in table.marked and cell else cell for cell in map(write_cell, row)]
         for place, row in enumerate(table.rows)
     )
-    header = [write_cell(_CUT_WORD.sub("-", name)) for name in table.header]
+    header = [write_cell(name) for name in table.header]
     lines = [header, ["---" if left else "---:" for left in table.is_left], *rows]
     title = f"**{write_cell(table.title)}**{f' ({write_cell(table.caption)})' if table.caption else ''}"
     return "\n".join([title, "", *(f"| {' | '.join(line)} |" for line in lines)])

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from lens_engine.result import SelectionResult, Spread
+from lens_engine.result import PromptContender, SelectionResult, Spread, SupportExamples
+from lens_engine.result.headline import Headline, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.charts import Bar, Point, draw_accuracies, draw_calibration, draw_frontier
 from lens_engine.show.figures import (
@@ -21,9 +22,8 @@ from lens_engine.show.sentences import (
     describe_ranking_rows,
     describe_retrieval,
     describe_suspicious_labels,
-    warn_of_examples,
 )
-from lens_engine.show.table import Section, Table
+from lens_engine.show.table import Figure, Section, Table
 from lens_engine.show.tables import (
     list_shown,
     tabulate_biases,
@@ -32,11 +32,21 @@ from lens_engine.show.tables import (
     tabulate_facts,
     tabulate_suspicious,
 )
-from lens_engine.show.words import ALWAYS_THE_LARGEST, name_classifier, name_contender, name_use
+from lens_engine.show.verdict import say_rest
+from lens_engine.show.words import (
+    ALWAYS_THE_LARGEST,
+    HEADLINES,
+    name_classifier,
+    name_contender,
+    name_use,
+    show_accuracy,
+)
 from lens_engine.task.record import describe_asking
+from lens_engine.task.wording import end_sentence, show_percent
 
-_UNTESTED = "The result does not have this: the run tested nothing."
-_NO_PROBABILITIES = "The result does not have this: the model gives no probabilities."
+_FIXED = "For tools that take the same examples for every text"
+_UNTESTED = "Nothing was tested."
+_NO_PROBABILITIES = "The model gives no probabilities."
 
 
 class Texts(NamedTuple):
@@ -61,29 +71,53 @@ class ResultView:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """All sections, in order."""
-        first = (self.choice, self.accuracies, self.candidates, self.examples)
-        return (*first, self.confusion, self.calibration, self.suspicious, self.run)
+        """All sections, in order; those for specialists last."""
+        first = (self.choice, self.prompt, self.accuracies, self.confusion, self.suspicious)
+        return (*first, self.candidates, self.examples, self.calibration, self.run)
 
     @property
     def choice(self) -> Section:
-        """What to use, and what may surprise."""
+        """What to use, and why no other; what must be known beside is folded away."""
         result = self.result
-        told = filter(None, [result.verdict.sentence, result.answer.reason, warn_of_examples(result)])
-        notes = (f"Note: {one}." for one in result.warnings)
-        return Section("choice", "What to use", (*told, *notes), is_lead=True)
+        text = tuple(filter(None, [result.verdict.sentence, " ".join(say_rest(result))]))
+        notes = (*filter(None, [describe_ranking_rows(result)]), *map(end_sentence, result.warnings))
+        return Section("choice", "What to use", text, figures=self._list_figures(), notes=notes, is_lead=True)
+
+    def _list_figures(self) -> tuple[Figure, ...]:
+        found = list_headlines(self.result)
+        return tuple(
+            Figure(HEADLINES[one.kind], show_accuracy(one.test), _describe_headline(one), is_first=one is found[0])
+            for one in found
+        )
+
+    @property
+    def prompt(self) -> Section:
+        """The prompt itself, for each use where they differ, and how it finds its examples."""
+        answers = self.result.support_examples
+        seen = [(one.form, one.rows, one.plain.rows) for one in answers]
+        found = [one for place, one in enumerate(answers) if seen[place] not in seen[:place]]
+        code, tables = list[tuple[str, str]](), list[Table]()
+        for answer in found:
+            for one, is_other in list_shown(answer):
+                tables.append(tabulate_examples(one, is_other=is_other))
+                if one.prompt:
+                    name = "The prompt" if not answer.fixed else _FIXED if is_other else "The beginning of the prompt"
+                    code.append((f"{name}, {name_use(one.use)}" if len(found) > 1 else name, one.prompt))
+        told = dict.fromkeys(describe_retrieval(self.result, one) for one in found)
+        words = describe_asking(self.result.task)
+        text = tuple(filter(None, [*told, words]))
+        return Section("prompt", "The prompt", text, code=tuple(code), folded=tuple(tables))
 
     @property
     def accuracies(self) -> Section:
         """Every classifier and prompt on the test rows, with their intervals."""
         bars = list_bars(self.result)
-        band = _draw_spread("random prompts (on validation rows), lowest to highest", self.result.random)
         return Section(
             "accuracies",
-            "Accuracies on the test rows",
-            tuple(filter(None, [describe_ranking_rows(self.result)])),
-            charts=(draw_accuracies(bars, *band),) if bars else (),
-            tables=(tabulate_prompts(self.result),),
+            "How often each is right",
+            () if bars else (_UNTESTED,),
+            charts=(draw_accuracies(bars),) if bars else (),
+            folded=(tabulate_prompts(self.result),),
         )
 
     @property
@@ -98,34 +132,25 @@ class ResultView:
         table = tabulate_classifiers(self.result)
         return Section(
             "candidates",
-            "Candidates for the classifier",
+            "Classifiers compared",
             () if table else ("The run made no classifier.",),
             charts=(draw_frontier(points),) if points else (),
             tables=(table,) if table else (),
+            is_special=True,
         )
 
     @property
     def examples(self) -> Section:
-        """The support examples for each use, with their effects and the label biases; equal ones once."""
-        answers = self.result.support_examples
-        seen = [(one.form, one.rows, one.plain.rows) for one in answers]
-        found = [one for place, one in enumerate(answers) if seen[place] not in seen[:place]]
-        told = dict.fromkeys(describe_retrieval(self.result, one) for one in found)
-        tables, code = list[Table | None](), list[tuple[str, str]]()
-        for answer in found:
-            for one, is_other in list_shown(answer):
-                tables += [tabulate_examples(one, is_other=is_other), tabulate_effects(one)]
-                if one.prompt:
-                    name = "fixed form of the prompt" if is_other else "beginning of the prompt"
-                    code.append((f"The {name if answer.fixed else 'prompt'}, {name_use(one.use)}", one.prompt))
+        """What each example does alone, the corrections, and what was tried beside."""
+        tables = list[Table | None]()
+        for answer in self.result.support_examples:
+            tables += [tabulate_effects(one) for one, _ in list_shown(answer)]
             tables.append(tabulate_biases(answer))
         tables += [tabulate_forms(self.result), tabulate_wordings(self.result)]
+        shown = dict.fromkeys(filter(None, tables))
+        text = () if shown else ("The result does not have this.",)
         return Section(
-            "examples",
-            "Support examples",
-            tuple(filter(None, told)),
-            tables=tuple(filter(None, tables)),
-            code=tuple(code),
+            "examples", "What was tried, and what each example does", text, tables=tuple(shown), is_special=True
         )
 
     @property
@@ -134,7 +159,7 @@ class ResultView:
         answered = self.answered
         return Section(
             "confusion",
-            "Which labels are confused",
+            "Which labels are mixed up",
             () if answered else (_UNTESTED,),
             matrices=tuple(one.matrix for one in answered if one.has_matrix),
             tables=tuple(one.tabulate_confused() for one in answered if not one.has_matrix),
@@ -151,24 +176,23 @@ class ResultView:
         shares = [tabulate_answered(self.result)]
         for one in self.answered:
             if one.quality is not None:
-                shares.append(tabulate_shares(one.title, one.quality, f"{one.quality.n:,} test rows"))
+                shares.append(tabulate_shares(one.title, one.quality, f"{one.quality.n:,} test texts"))
         shown = tuple(filter(None, shares))
-        title = "Whether probabilities can be trusted"
-        return Section("calibration", title, text, charts=charts, tables=shown, folded=tables)
+        title = "Can the percentages be trusted?"
+        return Section("calibration", title, text, charts=charts, tables=shown, folded=tables, is_special=True)
 
     @property
     def suspicious(self) -> Section:
         """Rows whose label is probably wrong."""
-        text = describe_suspicious_labels(self.result) or "No label is contradicted with confidence."
+        text = describe_suspicious_labels(self.result) or "No label looks wrong."
         table = tabulate_suspicious(self.result, self.texts.dataset)
         return Section("suspicious", "Suspicious labels", (text,), tables=(table,) if table else ())
 
     @property
     def run(self) -> Section:
         """Rows, cost and everything needed to repeat the run."""
-        result = self.result
-        text = tuple(filter(None, [describe_cost(result), describe_asking(result.task)]))
-        return Section("run", "The run", text, folded=tabulate_facts(result))
+        text = (describe_cost(self.result),)
+        return Section("run", "The run", text, folded=tabulate_facts(self.result), is_special=True)
 
     @property
     def wrong_rows(self) -> set[int]:
@@ -182,15 +206,27 @@ class ResultView:
 
 
 def list_bars(result: SelectionResult) -> list[Bar]:
-    """Classifiers, then prompts for each use, then other orders."""
+    """Classifiers, prompts for each use, the most frequent label, and other orders."""
     tested = [(name_classifier(one), one.test, False, one.is_chosen) for one in result.tested]
     for answer in result.support_examples:
-        tested += [(name_contender(one, answer.use), one.test, True, False) for one in answer.contenders]
-    bars = [Bar(name, test.accuracy, *test.ci95, *kind) for name, test, *kind in tested if test is not None]
-    if (share := result.largest_class) is not None:
-        bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share))
-    return [*bars, *_draw_spread("same examples, other orders, lowest to highest", result.order)]
+        tested += [(_name_bar(one, answer), one.test, True, False) for one in answer.contenders]
+    bars = [Bar(name, test.accuracy, *test.ci95, test.n, *kind) for name, test, *kind in tested if test is not None]
+    if (first := result.tested_first) is not None and (share := first.largest_class) is not None:
+        bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share, first.n))
+    return [*bars, *_draw_spread("prompt: same examples, shuffled", result.order)]
+
+
+def _name_bar(one: PromptContender, answer: SupportExamples) -> str:
+    return f"prompt: {name_contender(one, answer.use)}"
 
 
 def _draw_spread(label: str, spread: Spread | None) -> list[Bar]:
-    return [] if spread is None else [Bar(label, spread.mean, spread.min, spread.max, is_prompt=True)]
+    return [] if spread is None else [Bar(label, spread.mean, spread.min, spread.max, spread.n, is_prompt=True)]
+
+
+def _describe_headline(one: Headline) -> str:
+    low, high = one.test.ci95
+    price = {"words": "no model", "prompt": "any model that takes text"}.get(
+        one.kind, f"{one.tokens or 0:,.0f} tokens a text"
+    )
+    return f"{show_percent(low)}–{show_percent(high)} % · {price}"

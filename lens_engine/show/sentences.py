@@ -4,23 +4,21 @@ from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
 from lens_engine.result import Payment, SelectionResult, SupportExamples
 from lens_engine.show.figures import list_figures
 from lens_engine.show.tables import list_shown, tabulate_examples
-from lens_engine.show.words import describe_figure, name_choice, say_largest_class
+from lens_engine.show.verdict import say_rest
+from lens_engine.show.words import name_choice, say_right
 from lens_engine.task.record import describe_asking
 from lens_engine.task.wording import describe_seconds, describe_usd, show_count
-
-_WHY_NOT = {"bag_of_words": ": a bag of words, which needs no language model, "}
-_ASK_ONLY = " where the classifier can be used: it "
-_IS_BETTER = {"accuracy": "is more often right", "macro_f1": "has the higher macro-F1"}
 
 _MOST_ROWS = 16
 """Largest number of support examples whose rows stand on one line."""
 
 
 def summarise(result: SelectionResult) -> str:
-    """What to use, accuracies with those of the rivals, support examples in order, and cost, as text."""
+    """What to use, the support examples in order, accuracies with those of the rivals, and cost, as text."""
     examples = [tabulate_examples(one, is_other=is_other) for one, is_other in list_shown(result.answer)]
     tables = [one.as_text() for one in (*examples, *list_figures(result))]
-    return "\n\n".join([*_list_opening(result), *tables, *_list_closing(result)])
+    opening = filter(None, [describe_choice(result), describe_retrieval(result, result.answer)])
+    return "\n\n".join([*opening, *tables, *_list_closing(result)])
 
 
 def represent(result: SelectionResult) -> str:
@@ -28,25 +26,16 @@ def represent(result: SelectionResult) -> str:
     rows, test = result.rows, result.test
     form = f"{result.answer.form.name}, " * (result.answer.form.nearest > 0)
     shown = ", ".join(map(str, rows[:_MOST_ROWS])) + (f" and {len(rows) - _MOST_ROWS} more" * (len(rows) > _MOST_ROWS))
-    figure = "not tested"
-    if test is not None:
-        told = f"accuracy {test.accuracy:.3f}, macro-F1 {test.macro_f1 or 0.0:.3f} on {test.n} test rows"
-        figure = "; ".join([told, *say_largest_class(test)])
+    figure = "not tested" if test is None else f"right for {say_right(test)}, macro-F1 {test.macro_f1 or 0.0:.2f}"
     return "\n".join(
         [
-            f"SelectionResult: {describe_choice(result)}",
-            f"{name_choice(result.answer)}: {form}rows {shown or '–'}; {figure}",
+            f"SelectionResult: {result.verdict.sentence}",
+            f"prompt: {form}rows {shown or '–'}; {figure}",
             f"classifier: {result.classifier or 'none'}",
             describe_cost(result),
             f"digest {result.digest}",
         ]
     )
-
-
-def _list_opening(result: SelectionResult) -> list[str]:
-    """Whether the support examples are not recommended, what to use, and how the prompt finds its demonstrations."""
-    told = (warn_of_examples(result), describe_choice(result), describe_retrieval(result, result.answer))
-    return [*filter(None, told)]
 
 
 def _list_closing(result: SelectionResult) -> list[str]:
@@ -55,35 +44,26 @@ def _list_closing(result: SelectionResult) -> list[str]:
     return [*filter(None, closing), *notes, describe_cost(result), f"digest {result.digest}"]
 
 
-def warn_of_examples(result: SelectionResult) -> str:
-    """That the support examples are not recommended, and why; nothing if they are."""
-    if result.answer.best is None or result.answer.recommended:
-        return ""
-    why = _WHY_NOT.get(result.answer.best.name, _ASK_ONLY)
-    name, is_fixed = name_choice(result.answer), not result.answer.form.nearest
-    verb = "are" if result.examples and is_fixed else "is"  # without demonstrations it is one prompt
-    return f"The {name}{' below' * is_fixed} {verb} not recommended{why}{_IS_BETTER[result.objective]}."
-
-
 def describe_choice(result: SelectionResult) -> str:
-    """Which classifier to use, and how good the prompt is; for a run that was stopped, after the reason."""
-    return f"{result.verdict.sentence} {result.answer.reason}"
+    """What to use first, and why no other; for a run that was stopped, after the reason."""
+    return " ".join([result.verdict.sentence, *say_rest(result)])
 
 
 def describe_ranking_rows(result: SelectionResult) -> str:
-    """Accuracy or macro-F1 on the rows that decided the choice. Test rows had no part in the choice."""
-    judged, comparison = result.answer.judged, result.answer.comparison
+    """How often the prompt was right on the rows that decided the choice, and whether its lead may be chance."""
+    judged, found = result.answer.judged, result.answer.comparison
     if judged is None:
         return ""
-    name = name_choice(result.answer)
-    reached = describe_figure(judged.accuracy, judged.macro_f1, result.objective)
-    told = f"The {name} reached {reached} on the {judged.n} rows that decided (optimistic)"
-    text = "; ".join([told, *say_largest_class(judged, result.objective)]) + "."
-    if comparison is None or result.answer.method == "random_and_validation":
+    text = (
+        f"The {name_choice(result.answer)} was right for {say_right(judged, result.objective)} of the rows that "
+        "decided; that is too good, because they chose it."
+    )
+    if found is None or result.answer.method == "random_and_validation" or result.test is None:
         return text
-    differs = f"macro-F1 {comparison.macro_f1:+.3f} (standard error {comparison.macro_f1_error:.3f})"
-    test = f"p = {comparison.p_value:.2g} (exact McNemar test)"
-    return f"{text} Against random-and-validation, on the test rows: {test}, {differs}."
+    own, rival = found.only_own_right, found.only_rival_right
+    against = f"Of the test texts, it alone is right for {own:,} and the best random examples alone for {rival:,}"
+    chance = f"a difference like this is chance in {max(1, round(100 * found.p_value))} of 100 cases"
+    return f"{text} {against}: {chance}."
 
 
 def describe_suspicious_labels(result: SelectionResult) -> str:
@@ -91,8 +71,8 @@ def describe_suspicious_labels(result: SelectionResult) -> str:
     number = len(result.suspicious_labels)
     if not number:
         return ""
-    found = f"{show_count(number, 'row', 'has')} a label that the classifier contradicts with confidence"
-    return f"{found}{' (the most that are listed)' * (number == MOST_SUSPICIOUS)}."
+    wrongly = f"{show_count(number, 'row', 'is')} probably labelled wrongly"
+    return f"{wrongly}{' (the most that are listed)' * (number == MOST_SUSPICIOUS)}."
 
 
 def describe_retrieval(result: SelectionResult, answer: SupportExamples) -> str:
@@ -103,21 +83,20 @@ def describe_retrieval(result: SelectionResult, answer: SupportExamples) -> str:
     rows = "similar rows of the pool" if result.pool is None else f"similar of {len(result.pool.rows):,} rows"
     found = f"the {number} most {rows}, nearest last"
     if answer.form.kind == "nearest":
-        return f"For each input the prompt shows {found}."
-    return f"The prompt shows the support examples, then for each input {found}."
+        return f"For each text the prompt shows {found}."
+    return f"The prompt shows the support examples, then for each text {found}."
 
 
 def describe_cost(result: SelectionResult) -> str:
-    """Pairs, tokens, permutations and time, and the model."""
+    """Time and model; pairs, tokens and sets of examples."""
     cost, origin = result.cost, result.provenance
     device = origin.device_name or origin.device
     found = f" ({cost.pairs_from_cache:,} from the pair cache)" if cost.pairs_from_cache else ""
     eliminated = f" ({cost.permutations_dropped:,} of them in part)" if cost.permutations_dropped else ""
+    sets = f"{cost.permutations_judged:,} sets of examples{eliminated}"
     return (
-        f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens and "
-        f"{cost.permutations_judged:,} permutations{eliminated} "
-        f"in {describe_seconds(cost.seconds)}{_describe_payment(cost.paid)}, "
-        f"by {origin.model} ({origin.dtype}, {device}, seed {origin.seed})"
+        f"Took {describe_seconds(cost.seconds)} with {origin.model} ({origin.dtype}, {device}, seed {origin.seed}): "
+        f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens, {sets}{_describe_payment(cost.paid)}."
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -54,16 +55,28 @@ class Matrix:
     counts: tuple[tuple[int, ...], ...]  #: of rows; a line for each label, a cell for each answer
 
 
+class Figure(NamedTuple):
+    """A figure that stands large."""
+
+    name: str
+    value: str
+    note: str
+    is_first: bool = False  #: whether it is what to use
+
+
 @dataclass(frozen=True)
 class Section:
-    """A heading, and below it sentences, charts, matrices, tables, and what is folded away."""
+    """A heading, and below it sentences, figures, charts, matrices, tables, and what is folded away."""
 
     name: str  #: id of the heading
     title: str
     text: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
     charts: tuple[Markup, ...] = ()
     matrices: tuple[Matrix, ...] = ()
     tables: tuple[Table, ...] = ()
     folded: tuple[Table, ...] = ()
     code: tuple[tuple[str, str], ...] = ()  #: titles, and texts that are shown as they are
+    notes: tuple[str, ...] = ()  #: sentences that are folded away
     is_lead: bool = False  #: whether the first sentence is the one to read
+    is_special: bool = False  #: whether it is for specialists, and folded as a whole

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from lens_engine.classifier.predictions import Predictions
 from lens_engine.result import LabelEffect, SelectionResult, SupportExample, SupportExamples
 from lens_engine.show.table import NOTHING, Table
-from lens_engine.show.words import name_choice, name_use, show_figure
-from lens_engine.task.wording import shorten
+from lens_engine.show.words import name_use, show_figure
+from lens_engine.task.wording import shorten, show_share
 
 MOST_LABELS = 30
 """Largest number of labels that have a column each."""
@@ -20,7 +20,7 @@ CUT = f"texts of more than {_MOST_CHARACTERS} characters are cut"
 _MOST_PREDICTIONS = 20
 """Largest number of predictions that a notebook shows."""
 
-_EFFECTS = "Effect of each example alone, by label of the input"
+_EFFECTS = "Effect of each example alone (the set matters more), by label of the text"
 
 
 class ShownExamples(NamedTuple):
@@ -46,47 +46,35 @@ def tabulate_examples(answer: SupportExamples, *, is_other: bool = False) -> Tab
     Args:
         is_other: whether they are the fixed form of a prompt whose best form is another.
     """
-    name, use = name_choice(answer), f" ({name_use(answer.use)})" * (answer.use != "prompt")
-    name = "support examples" if answer.form.nearest else name
-    title = f"{name}, in order{'; the nearest follow' * (answer.form.nearest > 0)}{use}"
-    title = title if answer.examples else "no demonstrations: zero-shot"
-    title = f"fixed form of the prompt: {title}" if is_other else title
-    has_scores = any(example.info_score is not None for example in answer.examples)
+    use = f" ({name_use(answer.use)})" * (answer.use != "prompt")
+    title = f"Examples, in order{'; the similar ones follow' * (answer.form.nearest > 0)}{use}"
+    title = title if answer.examples else "No examples"
     return Table(
-        title=f"{title[0].upper()}{title[1:]}",
-        header=("#", "row", "label word", "InfoScore", "text"),
-        rows=tuple(
-            (
-                str(one.position + 1),
-                str(one.row),
-                one.label_word,
-                NOTHING if one.info_score is None else f"{one.info_score:+.4f}",
-                one.text,
-            )
-            for one in answer.examples
-        ),
-        words=("label word", "text"),
-        caption="InfoScore: how much the example helps alone; many hinder alone (below zero)" if has_scores else "",
+        title=f"For tools that take the same examples for every text: {title}" if is_other else title,
+        header=("#", "text", "label word", "row"),
+        rows=tuple((str(one.position + 1), one.text, one.label_word, str(one.row)) for one in answer.examples),
+        words=("text", "label word"),
     )
 
 
 def tabulate_effects(answer: SupportExamples) -> Table | None:
-    """How much each example helps inputs of each label; None if no example tells."""
-    told = [(one, one.effects) for one in answer.examples if one.effects]
+    """How much each example helps alone (InfoScore), and inputs of each label; None if no example tells."""
+    told = [one for one in answer.examples if one.info_score is not None]
     if not told:
         return None
-    labels = dict.fromkeys(effect.label for _, effects in told for effect in effects)
+    labels = dict.fromkeys(effect.label for one in told for effect in one.effects or ())
     if len(labels) > MOST_LABELS:
-        return _tabulate_extremes(told, len(labels))
-    figures = [(one, {effect.label: f"{effect.effect:+.4f}" for effect in effects}) for one, effects in told]
+        return _tabulate_extremes([(one, one.effects) for one in told if one.effects], len(labels))
+    figures = [(one, {effect.label: f"{effect.effect:+.4f}" for effect in one.effects or ()}) for one in told]
     return Table(
         title=_EFFECTS,
-        header=("#", "own label", *(f"on {label}" for label in labels)),
+        header=("#", "own label", "all", *(f"on {label}" for label in labels)),
         rows=tuple(
-            (str(one.position + 1), one.label, *(own.get(label, NOTHING) for label in labels)) for one, own in figures
+            (str(one.position + 1), one.label, f"{one.info_score:+.4f}", *(own.get(label, NOTHING) for label in labels))
+            for one, own in figures
         ),
         words=("own label",),
-        caption="InfoScore over the inputs of one label; below zero, the example alone hinders them",
+        caption="InfoScore: below zero, the example alone hinders",
     )
 
 
@@ -115,7 +103,7 @@ def tabulate_biases(answer: SupportExamples) -> Table | None:
     if not answer.label_biases:
         return None
     rows = tuple((one.label, f"{one.bias:+.4f}") for one in answer.label_biases)
-    return Table("Label biases (nats)", ("label", "bias"), rows, words=("label",))
+    return Table("Correction for labels that the model prefers (nats)", ("label", "correction"), rows, words=("label",))
 
 
 def tabulate_suspicious(result: SelectionResult, texts: Mapping[int, str]) -> Table | None:
@@ -123,21 +111,21 @@ def tabulate_suspicious(result: SelectionResult, texts: Mapping[int, str]) -> Ta
     if not result.suspicious_labels:
         return None
     return Table(
-        title="Rows of the dataset, the most suspicious first",
-        header=("row", "label", "probability", "likelier", "its probability", *(["text"] if texts else [])),
+        title="The most suspicious first",
+        header=("row", *(["text"] if texts else []), "label", "certainty", "probably", "certainty"),
         rows=tuple(
             (
                 str(one.row),
-                one.label,
-                show_figure(one.probability),
-                one.likelier,
-                show_figure(one.probability_of_likelier),
                 *([show_text(texts, one.row)] if texts else []),
+                one.label,
+                show_share(one.probability, 100),
+                one.likelier,
+                show_share(one.probability_of_likelier, 100),
             )
             for one in result.suspicious_labels
         ),
-        words=("label", "likelier", "text"),
-        caption="probabilities by cross-validation" + f"; {CUT}" * bool(texts),
+        words=("label", "probably", "text"),
+        caption="by cross-validation" + f"; {CUT}" * bool(texts),
     )
 
 
@@ -149,7 +137,7 @@ def show_text(texts: Mapping[int, str], row: int) -> str:
 def tabulate_facts(result: SelectionResult) -> tuple[Table, ...]:
     """The rows of each split, and where the result comes from."""
     origin = result.provenance.model_dump(exclude={"config"}) | {"digest": result.digest}
-    tables = ("Rows of each split", result.splits.model_dump()), ("Provenance", origin)
+    tables = ("Rows for each purpose", result.splits.model_dump()), ("Where it comes from", origin)
     return tuple(
         Table(title, ("", "value"), tuple((name.replace("_", " "), _show_fact(fact)) for name, fact in facts.items()))
         for title, facts in tables

@@ -1,142 +1,119 @@
-"""Sentences on what to use: of a classifier, of a prompt, and of the largest class that both must beat."""
+"""Sentences on what to use: first the one thing to use, then why no other, then what must be known beside."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 
-from lens_engine.classifier.candidates import Candidate
-from lens_engine.classifier.quality import Accuracy, Quality
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective
-from lens_engine.result import Lead, PromptContender
-from lens_engine.show.words import (
-    ALWAYS_THE_LARGEST,
-    describe_figure,
-    name_candidate,
-    name_method,
-    say_largest_class,
-    show_figure,
-)
+from lens_engine.result import Lead, PromptContender, SelectionResult, SupportExamples
+from lens_engine.result.headline import find_chosen, find_first
+from lens_engine.show.words import ALWAYS_THE_LARGEST, name_method, say_largest_class, say_right
+from lens_engine.task.wording import show_share
 from lens_engine.types import StopReason
 
+_TEXTS = " test texts"
+_NO_CLASSIFIER = "No classifier was made: the options ask for none, or the rows are too few for one."
+_NO_CLASSIFIER_YET = "No classifier was made: a run that ends by itself makes one."
 
-def say_verdict(
-    reason: StopReason,
-    chosen: Candidate | None,
-    candidates: Sequence[Candidate],
-    objective: Objective = "accuracy",
-    *,
-    is_empty_handed: bool = False,
-) -> str:
-    """Which classifier to use, or how to get one; after a run that ended early, first why it did.
+
+def say_verdict(result: SelectionResult, *, is_empty_handed: bool = False) -> str:
+    """What to use first, and how often it is right; after a run that ended early, first why it did.
 
     Args:
         is_empty_handed: whether the run ended before any examples were chosen.
     """
-    is_partial = reason is not StopReason.COMPLETED
-    if chosen is not None:
-        sentence = say_classifier(chosen, candidates, objective)
-    elif is_partial:
-        sentence = "No classifier was made: a run that ends by itself makes one."
+    told = [_say_partial(result.stop_reason, is_empty_handed=is_empty_handed), _say_first(result)]
+    if find_chosen(result) is None:
+        told.append(_NO_CLASSIFIER_YET if result.partial else _NO_CLASSIFIER)
+    return " ".join(filter(None, told))
+
+
+def _say_first(result: SelectionResult) -> str:
+    first, chosen, objective = find_first(result), find_chosen(result), result.objective
+    if first == "prompt":
+        test = result.test
+        if test is None:
+            return "The prompt was not tested."
+        right, name = f"right for {say_right(test, objective, _TEXTS)}", "prompt"
+        lead = f"Use the prompt: it is {right}."
     else:
-        sentence = "No classifier was made: the options ask for none, or the rows are too few for one."
-    return f"{_say_partial(reason, is_empty_handed=is_empty_handed)} {sentence}" if is_partial else sentence
+        assert chosen is not None
+        test = chosen.test
+        if test is None:
+            return f"Use the classifier: by cross-validation it is right for {say_right(chosen.cross_validated)}."
+        right, name = f"right for {say_right(test, objective, _TEXTS)}", "classifier"
+        lead = f"Use the classifier: it is {right}."
+        if first == "words":
+            name = "word counting"
+            lead = f"You do not need a language model here: word counting is {right}."
+    if test.beats_largest_class(objective):
+        return lead
+    (largest,) = say_largest_class(test, objective)
+    return f"Use nothing of this run as it is: the {name} is {right}; {largest}."
+
+
+def say_rest(result: SelectionResult) -> Iterator[str]:
+    """Why no other, a sentence each: the prompt and its rivals, word counting, the most frequent label."""
+    first, objective = find_first(result), result.objective
+    answer, chosen = result.answer, find_chosen(result)
+    if answer.test is not None:
+        yield say_prompt(answer, objective, is_first=first == "prompt")
+    if first == "prompt" and chosen is not None and chosen.test is not None and chosen.name != "bag_of_words":
+        yield f"The classifier is right for {say_right(chosen.test, objective)}."
+    words = next((one for one in result.tested if one.name == "bag_of_words"), None)
+    if first != "words" and words is not None and words.test is not None:
+        yield f"Word counting, without any language model, is right for {say_right(words.test, objective)}."
+    for largest in say_largest_class(result.tested_first, objective):
+        yield f"{largest[0].upper()}{largest[1:]}."
+
+
+def say_prompt(answer: SupportExamples, objective: Objective = "accuracy", *, is_first: bool = False) -> str:
+    """How often a prompt and those that it was compared with are right, and whether not to use it.
+
+    Args:
+        is_first: whether another sentence says already how often it is right.
+    """
+    if answer.test is None:
+        return "The prompt was not tested."
+    others = [
+        f"{name_method(one.method)}: {say_right(one.test, objective)}"
+        for one in answer.contenders
+        if one.test is not None and not _is_chosen(one, answer)
+    ]
+    rivals = f"With other examples: {'; '.join(others)}." if others else ""
+    right = f"right for {say_right(answer.test, objective, _TEXTS)}"
+    if answer.recommended is False:
+        where = "" if answer.best is None or answer.best.name == "bag_of_words" else " where the classifier can be used"
+        return f"Do not use the prompt{where}: it is {right}. {rivals}".strip()
+    return rivals if is_first else f"The prompt is {right}. {rivals}".strip()
+
+
+def _is_chosen(one: PromptContender, answer: SupportExamples) -> bool:
+    return (one.method, one.form) == (answer.method, answer.form)
 
 
 def _say_partial(reason: StopReason, *, is_empty_handed: bool) -> str:
-    """Why a run ended early, what its result is worth, and what to do."""
+    """Why a run ended early, what its result is worth, and what to do; nothing for one that ended by itself."""
+    if reason is StopReason.COMPLETED:
+        return ""
     if is_empty_handed:
         return (
             "Partial: the budget ran out before any examples were chosen; those of the prompt are random, and a larger "
             "budget (max_pairs, max_seconds or max_cost) finds better ones."
         )
-    why, remedy = (
-        ("the budget ran out", "a larger budget")
-        if reason is StopReason.BUDGET
-        else ("the run was stopped", "a run that goes on")
-    )
-    return f"Partial: {why}; these are the best examples found until then, and {remedy} may find better ones."
-
-
-def say_prompt(
-    shown: Sequence[PromptContender],
-    chosen: PromptContender,
-    ahead: Sequence[Candidate] = (),
-    objective: Objective = "accuracy",
-) -> str:
-    """How often each prompt is right, the chosen one first, and why it is not recommended.
-
-    Args:
-        ahead: the classifier to use, if it is ahead of the prompt; then a bag of words, if it is ahead too.
-    """
-    if chosen.test is None:
-        return "The prompt was not tested."
-    others = [
-        f"{name_method(one.method)} has {_show(one.test, objective)}"
-        for one in shown
-        if one is not chosen and one.test is not None
-    ]
-    opening = (
-        f"The prompt of {name_method(chosen.method)} has {_show(chosen.test, objective)} on {chosen.test.n} test rows"
-    )
-    sentence = "; ".join([opening, *others, *say_largest_class(chosen.test, objective)]) + "."
-    if not ahead:
-        return sentence
-    needs_model = all(one.classifier.prompts for one in ahead)
-    better = " and ".join(f"{name_candidate(one)} has {_show(_figures(one), objective)}" for one in ahead)
-    return f"{sentence} Not recommended{' where the classifier can be used' if needs_model else ''}: {better}."
-
-
-def say_classifier(chosen: Candidate, candidates: Sequence[Candidate], objective: Objective = "accuracy") -> str:
-    """What the classifier reads, its figures, those of a bag of words, and that of the largest class.
-
-    Of a classifier that does not beat the largest class, the sentence also names the candidates that do.
-    """
-    test, name = chosen.classifier.test, name_candidate(chosen, is_classifier=True)
-    is_beaten = test is not None and not test.beats_largest_class(objective)
-    ahead = [one for one in candidates if is_beaten and _beats_largest_class(one, objective)]
-    others = [one for one in candidates if one is not chosen and (one.name == "bag_of_words" or one in ahead)]
-    figures = [f"{name_candidate(one)} has {_show(_figures(one), objective)}" for one in others]
-    own = f"{_show(_figures(chosen), objective)} on {_figures(chosen).n} test rows"
-    told = "; ".join([f"{own}, {_say_price(chosen)}", *figures, *say_largest_class(test, objective)])
-    if ahead:
-        return f"The best by cross-validation, {name}, does not beat the largest class on the test rows: {told}."
-    if is_beaten:
-        return f"Use no classifier of this run as it is; the best by cross-validation is {name}: {told}."
-    return f"Use {name}: {told}."
-
-
-def _beats_largest_class(candidate: Candidate, objective: Objective) -> bool:
-    test = candidate.classifier.test
-    return test is not None and test.beats_largest_class(objective)
-
-
-def _show(one: Accuracy, objective: Objective) -> str:
-    return describe_figure(one.accuracy, one.macro_f1, objective)
-
-
-def _figures(candidate: Candidate) -> Quality:
-    return candidate.classifier.test or candidate.cross_validated
-
-
-def _say_price(candidate: Candidate) -> str:
-    tokens = candidate.classifier.tokens_per_input
-    return f"for {tokens:,.0f} tokens an input" if candidate.classifier.prompts else "without a language model"
+    if reason is StopReason.BUDGET:
+        return "Partial: the budget ran out; a larger one may find better examples."
+    return "Partial: the run was stopped; a run that goes on may find better examples."
 
 
 def describe_noisy_lead(lead: Lead | None, dtype: str) -> list[str]:
-    """A warning if the rounding of a 16-bit format may have decided; none for float32."""
+    """A note if the rounding of a 16-bit format may have decided; none for float32."""
     if lead is None or not lead.within_noise or dtype == "float32":
         return []
-    by = f"{lead.rows} of" * bool(lead.rows)
-    if lead.macro_f1 is not None:
-        by = f"{lead.macro_f1:.3f} of macro-F1 on the" * bool(lead.macro_f1)
-    ahead = f"leads the runner-up by {by}" if by else "and the runner-up are level on the"
-    return [
-        f"the chosen permutation {ahead} {lead.n} rows that decided, which is within the rounding of {dtype} "
-        f"({lead.close_rows} close rows): on another device, or in float32, the runner-up may be chosen"
-    ]
+    return ["two sets of examples were as good as equal; on another machine the other may be chosen"]
 
 
 def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objective = "accuracy") -> list[str]:
-    """A warning if nothing that was tested is better than always the label of the largest class.
+    """A warning if nothing that was tested is better than always the most frequent label.
 
     Args:
         tested: on the same rows; None for what was not tested.
@@ -146,29 +123,32 @@ def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objectiv
         return []
     (largest,) = say_largest_class(found[0], objective)
     return [
-        f"nothing here beats the largest class: {largest} on the same rows; look whether a reader could tell the "
-        "labels by the texts, and whether labels are wrong"
+        f"nothing here is better than {largest}; look whether a reader could tell the labels by the texts, and "
+        "whether labels are wrong"
     ]
 
 
 def advise_by_words(accuracy: float, share: float | None, rows: str) -> str:
-    """What a bag of words reaches before a run, and what follows from that.
+    """What word counting reaches before a run, and what follows from that.
 
     Args:
         accuracy: cross-validated.
         share: of the largest class on the same rows; None if it is not known.
         rows: names the rows.
     """
-    found = f"A bag of words on {rows} has an accuracy of {show_figure(accuracy)} by cross-validation"
+    found = f"Counting words, without any language model, is right for {show_share(accuracy, 100)} of {rows}"
     if share is None:
         return f"{found}."
-    largest = f"{ALWAYS_THE_LARGEST} has {show_figure(share)}"
+    largest = f"{ALWAYS_THE_LARGEST}: {show_share(share, 100)}"
     if accuracy <= share:
         return (
-            f"{found}, and {largest}: the words of these texts do not tell their labels. Look "
-            "whether a reader could tell them, and whether this is the column of the labels, before you spend a run."
+            f"{found} ({largest}): the words of these texts do not tell their labels. Look whether a reader could tell "
+            "them, and whether this is the column of the labels, before you spend a run."
         )
-    return (
-        f"{found}, in a second and without a language model; {largest}. Lens is worth a try "
-        "where that is not enough, and where a label hangs on what a text means, not on single words."
-    )
+    if accuracy >= _ENOUGH:
+        return f"{found} ({largest}). You probably need no language model."
+    return f"{found} ({largest}). Lens is worth a try where that is not enough."
+
+
+_ENOUGH = 0.95
+"""Share of right answers of word counting from which a language model has little to add."""

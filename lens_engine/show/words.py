@@ -2,12 +2,14 @@
 
 from typing import NamedTuple
 
-from lens_engine.classifier.candidates import Candidate, CandidateName, TestedClassifier
+from lens_engine.classifier.candidates import CandidateName, TestedClassifier
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective, Use
 from lens_engine.result import PromptContender, SupportExamples
+from lens_engine.result.headline import HeadlineKind
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.show.table import NOTHING
+from lens_engine.task.wording import show_percent, show_share
 from lens_engine.types import Phase
 
 
@@ -20,48 +22,39 @@ class MethodWords(NamedTuple):
 
 
 _METHODS = {
-    "lens": MethodWords("Lens", "support examples of Lens", "support examples"),
-    "zero_shot": MethodWords("zero-shot", "zero-shot", "zero-shot prompt"),
-    "random": MethodWords("a random permutation", "random permutation", "random examples"),
+    "lens": MethodWords("the examples of Lens", "examples of Lens", "prompt"),
+    "zero_shot": MethodWords("no examples", "no examples", "prompt without examples"),
+    "random": MethodWords("random examples", "random examples", "prompt of random examples"),
     "random_and_validation": MethodWords(
-        "random-and-validation", "random-and-validation", "random-and-validation examples"
+        "the best random examples", "best random examples", "prompt of the best random examples"
     ),
-    "nearest": MethodWords("the nearest examples for each input", "nearest", "prompt of the nearest examples"),
-    "fixed+nearest": MethodWords(
-        "the support examples with the nearest for each input",
-        "fixed+nearest",
-        "prompt of support examples and the nearest",
-    ),
+    "nearest": MethodWords("similar examples for each text", "similar examples", "prompt"),
+    "fixed+nearest": MethodWords("the examples of Lens, then similar ones", "examples, then similar ones", "prompt"),
 }
 
 
-class ClassifierWords(NamedTuple):
-    """A candidate for the classifier."""
-
-    compared: str  #: in a sentence that compares
-    listed: str  #: in a table or chart
-
-
-_CLASSIFIERS: dict[CandidateName, ClassifierWords] = {
-    "bag_of_words": ClassifierWords("a bag of words", "bag of words"),
-    "states": ClassifierWords("the model's hidden states", "hidden states"),
-    "states_and_words": ClassifierWords("the model's hidden states and a bag of words", "hidden states"),
-    "label_probabilities": ClassifierWords("label probabilities", "label probabilities"),
+_CLASSIFIERS: dict[CandidateName, str] = {
+    "bag_of_words": "word counting",
+    "states": "model",
+    "states_and_words": "model + word counting",
+    "label_probabilities": "answers of the model",
 }
 
-USE_HEADERS: dict[Use, str] = {"prompt": "likeliest\nlabel word", "probabilities": "with label\nbiases"}
+HEADLINES: dict[HeadlineKind, str] = {"classifier": "Classifier", "words": "Word counting", "prompt": "Prompt"}
+
+USE_HEADERS: dict[Use, str] = {"prompt": "as the model\nanswers", "probabilities": "corrected"}
 """How a prompt is read, on two lines."""
 
 STEPS = {
     "forms": "other forms of the prompt",
-    "confirmation": "the confirmation of the finalists",
-    "test": "the test rows",
-    "zero_shot": "the zero-shot prompt",
-    "bag_of_words": "the bag of words",
-    "states_zero_shot": "the hidden states without demonstrations",
-    "states_one_prompt": "the hidden states after one prompt",
-    "label_probabilities": "the label probabilities of several prompts",
-    "random_and_validation": "random-and-validation",
+    "confirmation": "the second look at the best sets of examples",
+    "test": "the test texts",
+    "zero_shot": "the prompt without examples",
+    "bag_of_words": "word counting",
+    "states_zero_shot": "the classifier of the model without examples",
+    "states_one_prompt": "the classifier of the model after examples",
+    "label_probabilities": "the classifier of several prompts",
+    "random_and_validation": "the best random examples",
     "order": "other orders of the examples",
 }
 """Steps of the evaluation, for a list of what was left out."""
@@ -82,7 +75,8 @@ PHASES = {
     Phase.EVALUATE: PhaseWords("Test", "Test on rows kept aside"),
 }
 
-ALWAYS_THE_LARGEST = "always the largest class"
+NOT_TESTED = "on rows that decide"
+ALWAYS_THE_LARGEST = "always the most frequent label"
 
 
 def _words_of(method: str) -> MethodWords:
@@ -96,7 +90,7 @@ def name_method(method: str) -> str:
 
 
 def name_choice(answer: SupportExamples) -> str:
-    """The chosen prompt. Only the demonstrations of LENS are called support examples."""
+    """The chosen prompt."""
     return _words_of(answer.method).prompt
 
 
@@ -106,15 +100,15 @@ def name_prompt(one: PromptContender) -> str:
 
 
 def name_contender(one: PromptContender, use: Use) -> str:
-    """A single prompt, and whether label biases are added."""
-    return name_prompt(one) + ", label biases" * (use == "probabilities")
+    """A single prompt, and whether it is corrected by label biases."""
+    return name_prompt(one) + ", corrected" * (use == "probabilities")
 
 
 def name_form(form: PromptForm) -> str:
     """A form in a few words."""
     if form.kind == "fixed":
-        return "support examples"
-    return f"{'support examples, then ' * (form.kind == 'fixed+nearest')}nearest {form.nearest} for each input"
+        return "the same examples for every text"
+    return f"{'the same examples, then ' * (form.kind == 'fixed+nearest')}{form.nearest} similar ones for each text"
 
 
 def name_use(use: Use) -> str:
@@ -122,25 +116,13 @@ def name_use(use: Use) -> str:
     return " ".join(USE_HEADERS[use].split())
 
 
-def name_candidate(candidate: Candidate, *, is_classifier: bool = False) -> str:
-    """A candidate in a sentence. A bag of words is called a classifier only if `is_classifier`."""
-    prompts, name = candidate.classifier.prompts, _CLASSIFIERS[candidate.name].compared
-    if len(prompts) > 1:
-        name += f" after {len(prompts)} prompts"
-    elif prompts:
-        name += " after one prompt" if prompts[0].rows else " without demonstrations"
-    return f"the classifier of {name}" if is_classifier or prompts else name
-
-
 def name_classifier(one: TestedClassifier) -> str:
-    """A candidate in a table."""
-    name = _CLASSIFIERS[one.name].listed
+    """A candidate for the classifier in a table."""
+    name = _CLASSIFIERS[one.name]
     if one.name == "bag_of_words":
-        return f"{name}, {one.fit_rows:,} rows"
+        return name
     if one.layer is not None:
-        where = "after one prompt" if one.demonstrations else "no examples"
-        words = f" + {_CLASSIFIERS['bag_of_words'].listed}" if one.name == "states_and_words" else ""
-        return f"{name}, {where}, layer {one.layer}{words}"
+        return f"{name}, {'after' if one.demonstrations else 'no'} examples, layer {one.layer}"
     return f"{name}, {one.prompts} prompt{'s' * (one.prompts > 1)}, {one.head}"
 
 
@@ -149,21 +131,46 @@ def show_figure(figure: float | None) -> str:
     return NOTHING if figure is None else f"{figure:.3f}"
 
 
+def show_f1(figure: float | None) -> str:
+    """A macro-F1; a dash if it was not measured."""
+    return NOTHING if figure is None else f"{figure:.2f}"
+
+
 def show_interval(low: float, high: float) -> str:
     """The ends of an interval."""
     return f"{low:.3f}–{high:.3f}"
 
 
-def describe_figure(accuracy: float, macro_f1: float | None, objective: Objective = "accuracy") -> str:
-    """An accuracy; or macro-F1, with the accuracy beside it."""
-    if objective == "accuracy" or macro_f1 is None:
-        return f"{accuracy:.3f}"
-    return f"a macro-F1 of {macro_f1:.3f} (accuracy {accuracy:.3f})"
+def show_accuracy(one: Accuracy | None) -> str:
+    """An accuracy as per cent; a dash if it was not measured."""
+    return NOTHING if one is None else show_share(one.accuracy, one.n)
+
+
+def show_with_range(one: Accuracy | None) -> str:
+    """An accuracy with its 95 % range: "88 % (80–92)"."""
+    if one is None:
+        return NOTHING
+    low, high = one.ci95
+    return f"{show_accuracy(one)} ({show_percent(low)}–{show_percent(high)})"
+
+
+def say_right(one: Accuracy, objective: Objective = "accuracy", what: str = "") -> str:
+    """How many are right: "105 of 120 (88 %)"; where macro-F1 decides, that first.
+
+    Args:
+        what: what `n` counts, such as " test texts".
+    """
+    right = f"{round(one.accuracy * one.n):,} of {one.n:,}{what} ({show_accuracy(one)})"
+    if objective == "accuracy" or one.macro_f1 is None:
+        return right
+    return f"{right}, macro-F1 {one.macro_f1:.2f}"
 
 
 def say_largest_class(figure: Accuracy | None, objective: Objective = "accuracy") -> list[str]:
-    """How often the label of the largest class is right on the rows of a figure; nothing if it is not known."""
+    """How often the most frequent label is right on the rows of a figure; nothing if it is not known."""
     if figure is None or figure.largest_class is None:
         return []
-    share = describe_figure(figure.largest_class, figure.largest_class_macro_f1, objective)
-    return [f"{ALWAYS_THE_LARGEST} has {share}"]
+    share = f"{ALWAYS_THE_LARGEST}: {show_share(figure.largest_class, figure.n)}"
+    if objective == "accuracy" or figure.largest_class_macro_f1 is None:
+        return [share]
+    return [f"{share}, macro-F1 {figure.largest_class_macro_f1:.2f}"]

@@ -9,13 +9,23 @@ def show_label(label: str) -> str:
     return repr(label if len(label) <= _MAX_SHOWN_CHARACTERS else f"{label[:_MAX_SHOWN_CHARACTERS]}…")
 
 
+def end_sentence(text: str) -> str:
+    """A note with the capital and the full stop of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
+
+
+def show_percent(share: float) -> str:
+    """A share as a whole number of per cent, without the sign."""
+    return f"{int(100 * share + 0.5 + 1e-9)}"
+
+
 def show_share(share: float, n: int) -> str:
     """A share as per cent: a whole number below a thousand rows, whose error is larger than one decimal says.
 
     Args:
         n: number of rows that it is a share of.
     """
-    return f"{100 * share:.0f} %" if n < 1000 else f"{100 * share:.1f} %"
+    return f"{show_percent(share)} %" if n < 1000 else f"{100 * share:.1f} %"
 
 
 def show_right(share: float, n: int) -> str:

@@ -21,13 +21,19 @@ from lens_engine.show.charts import (
 
 HOSTILE = "<script>alert('1')</script> & \"x\""
 BARS = [Bar("words", 0.86, 0.805, 0.901), Bar("prompt", 0.905, 0.8561, 0.938, is_prompt=True, is_chosen=True)]
-BAND = Bar("random", 0.655, 0.5, 0.83)
+RANDOM = Bar("random", 0.655, 0.5, 0.83)
 POINTS = [Point("words", 0.0, 0.86), Point("states", 40.6, 0.92, is_chosen=True), Point("prompts", 203.0, 0.9)]
 BINS = [Bin(0.45, 0.5, 12), Bin(0.95, 0.912, 1888)]
 STEPS = [Step(100, 0.5), Step(900, 0.74), Step(2500, 0.81)]
 
+
+def split(charts: Markup) -> list[Markup]:
+    return [Markup(one) for one in re.findall("<svg.*?</svg>", charts, re.DOTALL)]
+
+
 CHARTS = {
-    "accuracies": draw_accuracies(BARS, BAND),
+    "accuracies-narrow": split(draw_accuracies([*BARS, RANDOM]))[0],
+    "accuracies-wide": split(draw_accuracies([*BARS, RANDOM]))[1],
     "frontier": draw_frontier(POINTS),
     "calibration": draw_calibration(BINS, "classifier"),
     "curve": draw_curve(STEPS, [Step(2500, 0.78)], planned=3000),
@@ -68,15 +74,15 @@ def describe(chart: Markup) -> str:
     ("name", "told"),
     [
         (
-            "accuracies",
-            "words: 0.860 (0.805–0.901); prompt: 0.905 (0.856–0.938), chosen; random: 0.655 (0.500–0.830)",
+            "accuracies-wide",
+            "prompt: 91 % (86–94), chosen; words: 86 % (81–90); random: 66 % (50–83)",
         ),
         (
             "frontier",
-            "words: 0.860 for 0 tokens; states: 0.920 for 41 tokens, chosen; prompts: 0.900 for 203 tokens",
+            "words: 86 % for 0 tokens; states: 92 % for 41 tokens, chosen; prompts: 90 % for 203 tokens",
         ),
-        ("calibration", "probability 0.450: 0.500 of 12 rows right; probability 0.950: 0.912 of 1888 rows right"),
-        ("curve", "best so far: 0.810 after 2,500 pairs; random-and-validation: 0.780 after 2,500 pairs"),
+        ("calibration", "certainty 45 %: 50 % of 12 texts right; certainty 95 %: 91 % of 1888 texts right"),
+        ("curve", "best so far: 81 %; best random examples: 78 %"),
     ],
 )
 def test_figures_are_told_in_words(name: str, told: str) -> None:
@@ -85,7 +91,7 @@ def test_figures_are_told_in_words(name: str, told: str) -> None:
 
 def test_texts_are_escaped_and_long_names_cut() -> None:
     charts = (
-        draw_accuracies([Bar(HOSTILE, 0.5, 0.4, 0.6)], Bar(HOSTILE, 0.5, 0.4, 0.6), name="a"),
+        *split(draw_accuracies([Bar(HOSTILE, 0.5, 0.4, 0.6)], name="a")),
         draw_frontier([Point(HOSTILE + "x" * 99, 1.0, 0.5)]),
         draw_calibration(BINS, HOSTILE),
     )
@@ -124,7 +130,11 @@ def test_charts_take_little(value: float) -> None:
 def test_long_name_is_squeezed_into_the_drawing(is_chosen: bool) -> None:
     name = "first · hidden states, after one prompt, layer 16 + bag of words"
     bars = [Bar(name, 0.5, 0.4, 0.6, is_chosen=is_chosen), Bar("short", 0.5, 0.4, 0.6)]
-    room = {element.text: element.get("textLength") for element in walk(draw_accuracies(bars)) if element.tag == "text"}
+    room = {
+        element.text: element.get("textLength")
+        for element in walk(split(draw_accuracies(bars))[0])
+        if element.tag == "text"
+    }
     assert (room[name], room["short"]) == ("360", None)
     points = [Point(name, 1.0, 0.5, is_chosen=is_chosen)]
     room = {element.text: element.get("textLength") for element in walk(draw_frontier(points)) if element.tag == "text"}

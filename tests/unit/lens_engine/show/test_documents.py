@@ -18,26 +18,26 @@ WRITERS: list[Callable[[ResultView], str]] = [write_html, write_markdown]
 
 # (where in result.json, the changed figure, how a report writes it)
 FIGURES: list[tuple[tuple[str | int, ...], Any, str]] = [
-    (("tested", 0, "test", "accuracy"), 0.6173, "0.617"),
-    (("tested", 0, "test", "ci95", 0), 0.1374, "0.137"),
+    (("tested", 0, "test", "accuracy"), 0.6173, "62 %"),
+    (("tested", 0, "test", "ci95", 0), 0.1374, "(14–"),
     (("tested", 0, "test", "log_loss"), 0.7193, "0.719"),
     (("tested", 0, "test", "ece"), 0.4321, "0.432"),
     (("tested", 2, "tokens_per_input"), 731.4, "731"),
     (("tested", 0, "cross_validated", "log_loss"), 0.2719, "0.272"),
-    (("support_examples", 0, "contenders", 0, "test", "accuracy"), 0.6173, "0.617"),
-    (("support_examples", 1, "contenders", 2, "test", "ci95", 1), 0.9671, "0.97"),
-    (("support_examples", 0, "comparison", "p_value"), 0.0372, "0.037"),
-    (("support_examples", 0, "judged", "accuracy"), 0.7719, "0.772"),
+    (("support_examples", 0, "contenders", 0, "test", "accuracy"), 0.6173, "62 %"),
+    (("support_examples", 1, "contenders", 2, "test", "ci95", 1), 0.9671, "–97)"),
+    (("support_examples", 0, "comparison", "p_value"), 0.0372, "chance in 4 of 100"),
+    (("support_examples", 0, "judged", "accuracy"), 0.7719, "(77 %)"),
     (("support_examples", 0, "examples", 1, "effects", 2, "effect"), -0.3571, "-0.3571"),
     (("support_examples", 1, "examples", 0, "info_score"), 0.0937, "+0.0937"),
     (("support_examples", 1, "label_biases", 0, "bias"), -0.7713, "-0.7713"),
-    (("support_examples", 0, "without_biases", "ece"), 0.2345, "0.234"),
+    (("support_examples", 0, "without_biases", "ece"), 0.2345, "off by 23 points"),
     (("tested", 4, "test", "ece"), 0.1717, "0.172"),
     (("test_answers", "classifier", 0), 3, "answered technical"),
-    (("test_answers", "classifier_probabilities", 7), 0.9127, "0.9127"),
-    (("random", "mean"), 0.6119, "0.612"),
-    (("order", "max"), 0.9333, "0.93"),
-    (("suspicious_labels", 0, "probability_of_likelier"), 0.8881, "0.888"),
+    (("test_answers", "classifier_probabilities", 7), 0.9127, "91 %"),
+    (("random", "mean"), 0.6119, "61 % ("),
+    (("order", "max"), 0.9333, "–93)"),
+    (("suspicious_labels", 0, "probability_of_likelier"), 0.8881, "89 %"),
     (("cost", "pairs"), 31234, "31,234"),
     (("splits", "validation"), 4321, "4,321"),
     (("provenance", "seed"), 77123, "77,123"),
@@ -73,14 +73,14 @@ def test_confusion_counts_the_rows_of_each_cell() -> None:
         [0, 0, 9, 1],
         [2, 0, 0, 8],
     ]
-    assert "Rows that the classifier got wrong: 6 of 40" in page
+    assert "Texts that the classifier got wrong: 6 of 40" in page
     assert re.search(r"<th scope=\"row\">128</th>\s*<td class=\"words\">billing</td>", page)
 
 
 def test_cell_lists_its_rows_the_surest_first() -> None:
     table = ResultView(make_reported()).answered[0].tabulate_cell(3, 0, {107: "Lost", 135: "Broken"})
-    assert table.title == "Rows of technical answered billing: 2"
-    assert [(row[0], row[-1]) for row in table.rows] == [("135", "Broken"), ("107", "Lost")]
+    assert table.title == "Texts of technical answered billing: 2"
+    assert [(row[0], row[1]) for row in table.rows] == [("135", "Broken"), ("107", "Lost")]
 
 
 @pytest.mark.parametrize("write", WRITERS)
@@ -100,7 +100,8 @@ def test_html_has_no_script_no_outer_file_and_no_markup_of_a_text() -> None:
     assert "<script" not in page
     assert "onload='x'" not in page
     assert "49" not in re.sub(r"[\d.]*\d49\d*|0\.\d+", "", page.split("What to use")[1].split("Accuracies")[0])
-    assert not re.search(r"\b(src|href|url\(|@import|style)=", page)
+    assert not re.search(r"\b(src|url\(|@import|style)=", page)
+    assert set(re.findall(r'href="(.)', page)) == {"#"}
     assert "&lt;script&gt;" in page
 
 
@@ -108,14 +109,14 @@ def test_ids_are_unique_and_headings_in_order() -> None:
     page = write_html(ResultView(make_reported()))
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
-    assert re.findall(r"<h(\d)", page) == ["1", *["2"] * 8]
+    assert re.findall(r"<h(\d)", page) == ["1", *["2"] * 9]
     named = re.findall(r'aria-labelledby="([^"]+)"', page)
     assert {one for names in named for one in names.split()} <= set(ids)
 
 
 @pytest.mark.parametrize("write", WRITERS)
 def test_result_of_a_run_that_tested_nothing_has_a_report(write: Callable[[ResultView], str]) -> None:
-    assert "the run tested nothing" in write(ResultView(make_result()))
+    assert "Nothing was tested" in write(ResultView(make_result()))
     assert write(ResultView(make_result(tested=(), classifier=None, random=None, order=None)))
 
 
@@ -124,12 +125,12 @@ def test_report_says_why_it_shows_no_answers() -> None:
     silent = {"support_examples_probabilities": (None, None), "classifier_probabilities": None}
     unanswered = {"support_examples": (None, None), "classifier": None}
     for found, confusion, calibration in (
-        (answers.model_copy(update=silent), (), "the model gives no probabilities"),
-        (answers.model_copy(update=silent | unanswered), "the run tested nothing", "the run tested nothing"),
+        (answers.model_copy(update=silent), (), "The model gives no probabilities."),
+        (answers.model_copy(update=silent | unanswered), ("Nothing was tested.",), "Nothing was tested."),
     ):
         view = ResultView(make_reported(test_answers=found))
-        assert view.confusion.text == (confusion and (f"The result does not have this: {confusion}.",))
-        assert view.calibration.text == (f"The result does not have this: {calibration}.",)
+        assert view.confusion.text == confusion
+        assert view.calibration.text == (calibration,)
 
 
 def test_cell_asks_the_page_for_its_rows() -> None:
@@ -145,5 +146,5 @@ def test_cell_asks_the_page_for_its_rows() -> None:
 def test_notebook_shows_the_first_sections() -> None:
     shown = make_reported()._repr_html_()
     assert shown.count("<h3") == 4
-    assert shown.count("<svg") == 2
+    assert shown.count("<svg") == 2  # the accuracies, narrow and wide
     assert "<body" not in shown

@@ -15,8 +15,8 @@ from lens_engine.show.sentences import describe_retrieval
 from tests.formed import take_form
 from tests.unit.lens_cli.results import CLASSIFIER, make_answer, make_result
 
-NEAREST = "For each input the prompt shows the 2 most similar of 24 rows, nearest last."
-BOTH = "The prompt shows the support examples, then for each input the 2 most similar of 24 rows, nearest last."
+NEAREST = "For each text the prompt shows the 2 most similar of 24 rows, nearest last."
+BOTH = "The prompt shows the support examples, then for each text the 2 most similar of 24 rows, nearest last."
 WORDINGS = (
     TriedWording(template="{text} {label}", instruction="Which mood?", accuracy=0.8, macro_f1=0.75, n=60),
     TriedWording(template="{text} It was {label}.", instruction="", accuracy=0.625, macro_f1=0.5, n=8),
@@ -44,46 +44,46 @@ def test_every_reader_learns_how_demonstrations_are_found(kind: Any, sentence: s
     result = take_form(make_result(task=CLASSIFIER.task, wordings=WORDINGS), kind)
     for name, text in show_everywhere(result).items():
         assert sentence in text, name
-        assert "No demonstrations" not in text, name
-        assert "Which mood?" in text, name
-        assert f"{kind} 4" in text, name
+        assert "No examples" not in text, name
+        assert "Which mood?" in text or name == "notebook", name
+        assert "4 similar ones for each text" in text or name == "notebook", name
 
 
 def test_fixed_prompt_says_nothing_of_forms() -> None:
     for text in show_everywhere(make_result(task=CLASSIFIER.task)).values():
-        assert "nearest" not in text
-        assert "tried" not in text
+        assert "similar" not in text
+        assert "that were tried" not in text
 
 
 def test_fixed_examples_are_named_as_what_they_are() -> None:
     nearest = " ".join(take_form(make_result()).summary().split())
-    assert "Fixed form of the prompt: support examples, in order" in nearest
+    assert "For tools that take the same examples for every text: Examples, in order" in nearest
     both = take_form(make_result(), "fixed+nearest").summary()
-    assert "Support examples, in order; the nearest follow" in both
-    assert "Fixed form" not in both  # the same examples
-    assert "nearest 2 for each input 0.905" in nearest
+    assert "Examples, in order; the similar ones follow" in both
+    assert "For tools that take" not in both  # the same examples
+    assert "2 similar ones for each text 91 %" in nearest
 
 
 def test_fixed_form_without_demonstrations_is_called_so() -> None:
     bare = make_result(support_examples=(make_answer("prompt", method="zero_shot", examples=(), prompt=""),))
     summary = take_form(bare).summary()
-    assert "Fixed form of the prompt: no demonstrations: zero-shot" in summary
+    assert "For tools that take the same examples for every text: No examples" in summary
 
 
 def test_prompt_that_is_not_recommended_is_no_zero_shot_prompt() -> None:
     answers = tuple(one.model_copy(update={"recommended": False}) for one in make_result().support_examples)
     result = take_form(make_result(support_examples=answers))
-    assert "The prompt of the nearest examples is not recommended" in result.summary()
-    assert "prompt of the nearest examples: nearest 2, rows –; accuracy 0.905" in str(result)
+    assert "Do not use the prompt where the classifier can be used" in result.summary()
+    assert "prompt: nearest 2, rows –; right for 181 of 200 (91 %)" in str(result)
 
 
 def test_forms_are_shown_beside_the_fixed_one() -> None:
     table = tabulate_forms(take_form(make_result()))
     assert table is not None
     assert table.rows == (
-        ("fixed", "0.910", "0.910", "100"),
-        ("nearest 2", "0.950", "0.940", "116"),
-        ("nearest 4", "0.750", "0.700", "25"),
+        ("the same examples for every text", "91 %", "0.91", "100"),
+        ("2 similar ones for each text", "95 %", "0.94", "116"),
+        ("4 similar ones for each text", "75 %", "0.70", "25"),
     )
     assert table.marked == {1}
     assert tabulate_forms(make_result()) is None
@@ -93,15 +93,15 @@ def test_wordings_are_shown_with_their_rows() -> None:
     table = tabulate_wordings(make_result(wordings=WORDINGS))
     assert table is not None
     assert table.rows == (
-        ("{text} {label}", "Which mood?", "0.800", "0.750", "60"),
-        ("{text} It was {label}.", "–", "0.625", "0.500", "8"),
+        ("{text} {label}", "Which mood?", "80 %", "0.75", "60"),
+        ("{text} It was {label}.", "–", "63 %", "0.50", "8"),
     )
 
 
 def test_pool_that_is_elsewhere_has_no_number() -> None:
     result = take_form(make_result()).model_copy(update={"pool": None})
     assert describe_retrieval(result, result.answer) == (
-        "For each input the prompt shows the 2 most similar rows of the pool, nearest last."
+        "For each text the prompt shows the 2 most similar rows of the pool, nearest last."
     )
 
 
@@ -112,4 +112,4 @@ def test_use_of_another_form_has_its_own_sentence() -> None:
     text = " ".join(write_markdown(ResultView(mixed)).split())
     assert isinstance(second.fixed, SupportExamples)
     assert NEAREST in text
-    assert "Support examples, in order (with label biases)" in text
+    assert "Examples, in order (corrected)" in text

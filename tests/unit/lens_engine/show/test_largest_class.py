@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from lens_engine.classifier.candidates import Candidate
 from lens_engine.classifier.quality import Quality, RowFigures, measure_quality, measure_with_intervals
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import resolve_config
@@ -12,12 +11,12 @@ from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import estimate_cost
 from lens_engine.show.estimate import describe_estimate
 from lens_engine.show.report import ResultView
-from lens_engine.show.verdict import advise_by_words, say_classifier, warn_of_largest_class
+from lens_engine.show.verdict import advise_by_words, warn_of_largest_class
 from lens_engine.suggestion.suggest import suggest_for_rows
 from lens_engine.task.template import Task
+from lens_engine.task.wording import show_percent, show_share
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
-from tests.unit.lens_cli.results import CLASSIFIER
 
 NOTHING_TO_LEARN = [
     Example(row, f"text {row * 7919 % 1009} of {row}", "a" if row % 10 < 4 else "bc"[row % 2]) for row in range(160)
@@ -53,7 +52,7 @@ def test_share_is_that_of_the_most_frequent_label_of_the_rows() -> None:
 def test_warning_says_that_nothing_beats_the_largest_class(right: tuple[int, ...], number: int) -> None:
     found = warn_of_largest_class([None, *map(quality, right)])
     assert len(found) == number
-    assert all("nothing here beats the largest class: always the largest class has 0.600" in one for one in found)
+    assert all("nothing here is better than always the most frequent label: 60 %" in one for one in found)
 
 
 def test_run_below_the_largest_class_recommends_no_classifier() -> None:
@@ -63,36 +62,21 @@ def test_run_below_the_largest_class_recommends_no_classifier() -> None:
     test = result.tested[0].test
     assert test is not None
     assert test.accuracy <= share
-    assert result.verdict.sentence.startswith(
-        "Use no classifier of this run as it is; the best by cross-validation is "
-    )
-    assert f"always the largest class has {share:.3f}" in result.verdict.sentence
-    assert sum("nothing here beats the largest class" in warning for warning in result.warnings) <= 1
+    assert result.verdict.sentence.startswith("Use nothing of this run as it is: ")
+    assert f"always the most frequent label: {show_share(share, 40)}" in result.verdict.sentence
+    assert sum("nothing here is better than" in warning for warning in result.warnings) <= 1
     shown = [line.split() for line in result.summary().splitlines()]
     least = result.tested[0].test.largest_class_macro_f1 if result.tested[0].test else None
-    assert ["always", "the", "largest", "class", *[f"{share:.3f}", f"{least:.3f}"] * 2, "40"] in shown
-    assert "always the largest class" in str(ResultView(result).accuracies.charts[0])
-
-
-def test_verdict_names_the_candidate_that_beats_the_largest_class_alone() -> None:
-    def make(num_prompts: int, right: int) -> Candidate:
-        update = {"test": quality(right), "prompts": CLASSIFIER.prompts[:num_prompts]}
-        classifier = CLASSIFIER.model_copy(update=update)
-        return Candidate(name="label_probabilities", classifier=classifier, cross_validated=quality(8), losses=())
-
-    chosen = make(1, 6)
-    assert say_classifier(chosen, [chosen, make(2, 5)]).startswith("Use no classifier of this run as it is")
-    assert say_classifier(chosen, [chosen, make(2, 9)]) == (
-        "The best by cross-validation, the classifier of label probabilities after one prompt, does not beat the "
-        "largest class on the test rows: 0.600 on 10 test rows, for 20 tokens an input; the classifier of label "
-        "probabilities after 2 prompts has 0.900; always the largest class has 0.600."
-    )
+    assert ["always", "the", "most", "frequent", "label", *[show_percent(share), "%", f"{least:.2f}"] * 2] in shown
+    assert "always the most frequent label" in str(ResultView(result).accuracies.charts[0])
 
 
 def test_run_above_the_largest_class_recommends_its_classifier() -> None:
     telling = [Example(one.row, f"{one.text} word{one.label}", one.label) for one in NOTHING_TO_LEARN]
     result = find(telling)
-    assert result.verdict.sentence.startswith("Use the classifier of a bag of words: 1.000 on 40 test rows")
+    assert result.verdict.sentence.startswith(
+        "You do not need a language model here: word counting is right for 40 of 40 test texts (100 %)."
+    )
     assert not any("largest class" in warning for warning in result.warnings)
 
 
@@ -110,4 +94,4 @@ def test_suggestion_and_estimate_advise_against_words_that_tell_nothing() -> Non
 def test_advice_depends_on_the_largest_class(share: float, advice: str) -> None:
     found = advise_by_words(0.7, share, "all rows")
     assert advice in found
-    assert f"always the largest class has {share:.3f}" in found
+    assert f"always the most frequent label: {show_share(share, 100)}" in found

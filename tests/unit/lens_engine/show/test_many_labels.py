@@ -70,7 +70,7 @@ def test_most_confused_pairs_stand_in_place_of_a_large_matrix() -> None:
     section = ResultView(make_wide(MOST_LABELS + 1)).confusion
     assert (section.matrices, len(section.tables)) == ((), 3)
     table = section.tables[0]
-    assert table.title == "Labels that the classifier confuses: 186 pairs"
+    assert table.title == "Most frequent mix-ups of the classifier: 186 pairs"
     assert table.rows[0] == ("topic 0", "topic 1", "7")
     assert len(table.rows) == 50
     numbers = [int(row[-1]) for row in table.rows]
@@ -115,5 +115,5 @@ def test_texts_of_rows_are_cut_and_examples_and_prompt_are_whole(write: Callable
 
 def test_rows_of_a_cell_have_short_texts() -> None:
     table = ResultView(make_wide(4)).answered[0].tabulate_cell(0, 1, TEXTS.test)
-    assert {len(row[-1]) for row in table.rows} == {300}
-    assert table.rows[0][-1].endswith("…")
+    assert {len(row[1]) for row in table.rows} == {300}
+    assert table.rows[0][1].endswith("…")

@@ -8,7 +8,6 @@ from lens_engine.classifier.quality import measure_quality
 from lens_engine.show.documents import write_markdown
 from lens_engine.show.figures import tabulate_answered, tabulate_classifiers, tabulate_prompts, tabulate_shares
 from lens_engine.show.report import ResultView
-from lens_engine.show.table import NOTHING
 from lens_engine.show.tables import tabulate_examples
 from lens_engine.show.words import name_choice, name_classifier
 from tests.unit.lens_cli.results import QUALITY, TESTED, make_answer, make_result, make_tested
@@ -16,19 +15,25 @@ from tests.unit.lens_cli.results import QUALITY, TESTED, make_answer, make_resul
 
 def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
     table = tabulate_examples(make_answer("prompt"))
-    assert table.title == "Support examples, in order"
-    assert table.rows == (("1", "912", "great", "+0.0410", "[red]loved[/red] it"),)
+    assert table.title == "Examples, in order"
+    assert table.rows == (("1", "[red]loved[/red] it", "great", "912"),)
     answer = make_answer("prompt", examples=(), method="zero_shot")
-    assert tabulate_examples(answer).title == "No demonstrations: zero-shot"
+    assert tabulate_examples(answer).title == "No examples"
 
 
 def test_prompts_are_shown_for_both_uses() -> None:
     assert tabulate_prompts(make_result()).rows == (
-        ("support examples of Lens", "0.905 (0.86–0.94)", "0.903", "0.860 (0.81–0.90)", "0.855", "200"),
-        ("zero-shot", "–", "–", "–", "–", "–"),
-        ("random-and-validation", "0.800 (0.74–0.85)", "0.790", "0.800 (0.74–0.85)", "0.790", "200"),
-        ("random, on validation rows, mean of 10", "0.655 (0.50–0.83)", "–", "–", "–", "60"),
-        ("other orders, mean of 10", "0.655 (0.50–0.83)", "–", "–", "–", "60"),
+        (
+            "examples of Lens",
+            "91 % (86–94)",
+            "0.90",
+            "86 % (81–90)",
+            "0.85",
+        ),
+        ("no examples", "–", "–", "–", "–"),
+        ("best random examples", "80 % (74–85)", "0.79", "80 % (74–85)", "0.79"),
+        ("random examples, on rows that decide, mean of 10", "66 % (50–83)", "–", "–", "–"),
+        ("same examples, shuffled, mean of 10", "66 % (50–83)", "–", "–", "–"),
     )
 
 
@@ -42,7 +47,7 @@ def test_result_without_tested_prompts_is_shown() -> None:
     largest = {"largest_class": 0.75, "largest_class_macro_f1": 0.429}
     tested = make_tested("bag_of_words", "bag_of_words", 0, test=QUALITY.model_copy(update=largest))
     result = make_result(support_examples=answers, tested=(tested,))
-    assert tabulate_prompts(result).rows[3] == ("always the largest class", *("0.750", "0.429") * 2, NOTHING)
+    assert tabulate_prompts(result).rows[3] == ("always the most frequent label", *("75 %", "0.43") * 2)
     assert str(result)
     assert result.summary()
     assert result._repr_html_()
@@ -56,19 +61,19 @@ def test_prompt_of_the_answer_is_marked(method: str, row: int) -> None:
 
 def test_candidates_are_named_by_what_they_read() -> None:
     assert [name_classifier(one) for one in TESTED] == [
-        "bag of words, 1,420 rows",
-        "hidden states, no examples, layer 16",
-        "hidden states, after one prompt, layer 20",
-        "label probabilities, 1 prompt, prior",
-        "label probabilities, 2 prompts, linear",
+        "word counting",
+        "model, no examples, layer 16",
+        "model, after examples, layer 20",
+        "answers of the model, 1 prompt, prior",
+        "answers of the model, 2 prompts, linear",
     ]
 
 
 def test_candidates_have_every_figure_and_the_chosen_one_is_marked() -> None:
     table = tabulate_classifiers(make_result())
     assert table is not None
-    assert table.rows[-1][1:] == ("0.500", "0.905", "0.856–0.938", "0.903", "0.287", "0.031", "81")
-    assert table.rows[1][1:] == ("0.500", "–", "–", "–", "–", "–", "41")
+    assert table.rows[-1][1:] == ("91 % (86–94)", "0.90", "81", "0.500", "0.287", "0.031")
+    assert table.rows[1][1:] == ("–", "–", "41", "0.500", "–", "–")
     assert table.marked == {place for place, one in enumerate(TESTED) if one.is_chosen}
 
 
@@ -79,12 +84,12 @@ def test_result_without_candidates_has_no_table_of_them() -> None:
 @pytest.mark.parametrize(
     ("method", "name"),
     [
-        ("lens", "support examples"),
-        ("zero_shot", "zero-shot prompt"),
-        ("random_and_validation", "random-and-validation examples"),
+        ("lens", "prompt"),
+        ("zero_shot", "prompt without examples"),
+        ("random_and_validation", "prompt of the best random examples"),
     ],
 )
-def test_only_the_examples_of_lens_are_called_support_examples(method: str, name: str) -> None:
+def test_prompt_is_named_by_where_its_examples_come_from(method: str, name: str) -> None:
     assert name_choice(make_answer("prompt", method=method)) == name
 
 
@@ -100,8 +105,8 @@ def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> Non
     result = make_result(tested=(tested,))
     table = tabulate_answered(result)
     assert table is not None
-    assert table.rows == (("100.0 %", "0.750", "0.5000"), ("50.0 %", "0.875", "0.8000"))
-    title = "Answers above a threshold: classifier, on 200 rows by cross-validation"
+    assert table.rows == (("100 %", "75 %", "0.5000"), ("50 %", "88 %", "0.8000"))
+    title = "Leave doubtful texts to a person: classifier, on 200 rows by cross-validation"
     assert title in result.summary()
     assert title in write_markdown(ResultView(result))
     assert tabulate_answered(make_result()) is None
@@ -112,11 +117,11 @@ def test_table_has_shares_down_to_a_half_beside_the_largest_class() -> None:
     quality = measure_quality(np.log(np.stack([first, 1 - first], axis=1)), np.array([1] * 25 + [0] * 75))
     table = tabulate_shares("classifier", quality, "100 rows")
     assert table is not None
-    assert table.title == "Answers above a threshold: classifier, on 100 rows"
-    assert table.rows[0] == ("100.0 %", "0.750", "0.5000")
-    assert table.rows[-1][:2] == ("50.0 %", "1.000")
+    assert table.title == "Leave doubtful texts to a person: classifier, on 100 rows"
+    assert table.rows[0] == ("100 %", "75 %", "0.5000")
+    assert table.rows[-1][:2] == ("50 %", "100 %")
     assert len(table.rows) == 7
-    assert "always the largest class has 0.750" in table.caption
+    assert "always the most frequent label: 75 %" in table.caption
 
 
 def test_equal_probabilities_have_no_table_of_shares() -> None:
