@@ -7,7 +7,7 @@ from lens_engine.config import Objective
 from lens_engine.result import Lead, PromptContender, SelectionResult, SupportExamples
 from lens_engine.result.headline import find_chosen, find_first
 from lens_engine.show.words import ALWAYS_THE_LARGEST, name_method, say_largest_class, say_right
-from lens_engine.task.wording import show_share
+from lens_engine.task.wording import end_sentence, show_share
 from lens_engine.types import StopReason
 
 _TEXTS = " test texts"
@@ -75,11 +75,11 @@ def say_prompt(answer: SupportExamples, objective: Objective = "accuracy", *, is
     if answer.test is None:
         return "The prompt was not tested."
     others = [
-        f"{name_method(one.method)}: {say_right(one.test, objective)}"
+        f"with {name_method(one.method)}: {say_right(one.test, objective)}"
         for one in answer.contenders
         if one.test is not None and not _is_chosen(one, answer)
     ]
-    rivals = f"With other examples: {'; '.join(others)}." if others else ""
+    rivals = end_sentence("; ".join(others)) if others else ""
     right = f"right for {say_right(answer.test, objective, _TEXTS)}"
     if answer.recommended is False:
         where = "" if answer.best is None or answer.best.name == "bag_of_words" else " where the classifier can be used"

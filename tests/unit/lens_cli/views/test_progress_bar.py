@@ -41,7 +41,7 @@ def test_facts_name_pairs_speed_time_left_and_accuracy() -> None:
 
 def test_place_counts_steps_if_there_are_several() -> None:
     assert describe_place(PROGRESS) == "Search 2/4"
-    assert describe_place(replace(PROGRESS, phase=Phase.INITIALISE, step=1, steps=1)) == "First permutations"
+    assert describe_place(replace(PROGRESS, phase=Phase.INITIALISE, step=1, steps=1)) == "First sets"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (59.6, "1:00"), (3599, "59:59"), (3661, "1:01:01")])
