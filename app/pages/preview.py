@@ -20,10 +20,11 @@ from app.store.tables import Job
 from lens_engine.errors import InvalidVerbalizer
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.metering.counting_scorer import CountingScorer
+from lens_engine.metering.estimate import PresetPlan
 from lens_engine.presets import PRESETS
 from lens_engine.reading import ParsedDataset
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
-from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
+from lens_engine.suggestion.suggestion import Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.language import describe_language
 from lens_engine.task.wording import describe_usd, show_count

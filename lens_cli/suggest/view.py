@@ -1,7 +1,6 @@
 """A suggestion for a person to read."""
 
 import os
-from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console
@@ -12,15 +11,15 @@ from lens_cli.endpoint_options import ChosenModel
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import quote_template, write_command
 from lens_cli.views.notes import show_note
+from lens_cli.views.table import draw_table
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.reading.columns import list_columns
-from lens_engine.show.estimate import describe_sample
-from lens_engine.show.table import NOTHING
-from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
+from lens_engine.show.estimate import describe_presets, tabulate_presets
+from lens_engine.suggestion.suggestion import Suggestion
 from lens_engine.task.language import describe_language
 from lens_engine.task.record import describe_asking
 from lens_engine.task.text_checks import show_names
-from lens_engine.task.wording import describe_seconds, describe_usd, show_label
+from lens_engine.task.wording import show_label
 
 _MAX_LABELS = 20
 _SHOWN = ("columns other than", "the labels", "read texts from", "read labels from", "the file is read as a")
@@ -102,53 +101,16 @@ def _show_instructions(suggestion: Suggestion, console: Console) -> None:
 
 def _show_presets(suggestion: Suggestion, console: Console, *, is_here: bool) -> None:
     plans = suggestion.plans
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("rows of")
-    for plan in plans:
-        table.add_column(plan.preset, justify="right")
-    names = next((list(plan.splits) for plan in plans if plan.splits is not None), [])
-    for name in names:
-        table.add_row(name, *(NOTHING if plan.splits is None else f"{plan.splits[name]:,}" for plan in plans))
-    if any(plan.cost is not None for plan in plans):
-        table.add_section()
-        table.add_row("tokens", *(NOTHING if plan.cost is None else f"{plan.cost.tokens:,}" for plan in plans))
-        for name, values in _list_bills(plans):
-            table.add_row(name, *values)
-        times = (NOTHING if plan.seconds is None else describe_seconds(plan.seconds) for plan in plans)
-        table.add_row("time", *times)
-    _head(console, "Presets: rows in each split, and the most that a run costs")
-    console.print(table)
-    if any(plan.seconds is not None for plan in plans):
-        _say(console, "The time is at the pace that was just measured on a small sample.")
-        if suggestion.sample is not None and suggestion.sample.requests:
-            _say(console, describe_sample(suggestion.sample, has_prices=any(_has_price(plan) for plan in plans)))
-        load, cores = os.getloadavg()[0], os.cpu_count() or 1
-        if is_here and load > cores:
-            show_note(
-                f"the machine is busy (load {load:.1f} on {cores} cores), and slower than when it is idle", console
-            )
-    for plan in plans:
-        if plan.refusal is not None:
-            _say(console, f"{plan.preset} cannot be used: {plan.refusal}")
+    table = tabulate_presets(plans)
+    _head(console, table.title)
+    console.print(draw_table(table, title=None, pad_edge=False))
+    for sentence in describe_presets(plans, suggestion.sample):
+        _say(console, sentence)
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if is_here and load > cores and any(plan.seconds is not None for plan in plans):
+        show_note(f"the machine is busy (load {load:.1f} on {cores} cores), and slower than when it is idle", console)
     for warning in plans[0].warnings:
         show_note(f"{plans[0].preset}: {warning}", console)
-
-
-def _list_bills(plans: Sequence[PresetPlan]) -> Iterator[tuple[str, list[str]]]:
-    """Rows of what a server is asked and paid; none for a model on this machine."""
-    bills = [plan.bill for plan in plans]
-    if any(bills):
-        yield "requests", [NOTHING if bill is None else f"{bill.requests:,}" for bill in bills]
-        yield "tokens sent", [NOTHING if bill is None else f"{bill.tokens:,}" for bill in bills]
-    if any(map(_has_price, plans)):
-        yield (
-            "at most",
-            [NOTHING if bill is None or bill.usd is None else describe_usd(bill.usd) for bill in bills],
-        )
-
-
-def _has_price(plan: PresetPlan) -> bool:
-    return plan.bill is not None and plan.bill.usd is not None
 
 
 def _head(console: Console, title: str) -> None:

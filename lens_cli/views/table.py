@@ -18,14 +18,9 @@ def draw_table(table: EngineTable, **look: Any) -> Table:
     Args:
         look: further arguments of `rich.table.Table`.
     """
-    titles: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "caption_justify": "left"}
-    drawn = Table(
-        title=table.title,
-        caption=table.caption or None,
-        box=box.SIMPLE_HEAD,
-        show_footer=bool(table.footer),
-        **(titles | look),
-    )
+    usual: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "caption_justify": "left"}
+    usual |= {"title": table.title, "caption": table.caption or None, "show_footer": bool(table.footer)}
+    drawn = Table(box=box.SIMPLE_HEAD, **(usual | look))
     footer = table.footer or ("",) * len(table.header)
     for name, last, is_left in zip(table.header, footer, table.is_left, strict=True):
         drawn.add_column(name, last, justify="left" if is_left else "right", no_wrap=not is_left)

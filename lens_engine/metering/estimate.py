@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from lens_engine.classifier.bag_of_words import WordsEstimate, estimate_accuracy
 from lens_engine.classifier.quality import share_of_largest_class
-from lens_engine.config import BudgetOptions
+from lens_engine.config import BudgetOptions, PresetName
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.prices import TokenLengths
 from lens_engine.metering.server_pace import measure_server_pace
@@ -79,6 +79,19 @@ class CostEstimate(Shown):
     def seconds_of(self, phase: Phase) -> float | None:
         """A phase's share of the seconds, in proportion to its tokens; None if the pace is unknown."""
         return None if self.seconds is None else self.seconds * self.phases[phase].tokens / max(self.total.tokens, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PresetPlan:
+    """What a selection with one preset would do."""
+
+    preset: PresetName
+    splits: dict[str, int] | None  #: number of rows in each split, by name; None if the rows do not suffice
+    refusal: str | None = None  #: why the selection would be refused
+    warnings: tuple[str, ...] = ()
+    cost: Cost | None = None  #: upper bound; None without a model
+    seconds: float | None = None  #: at the measured pace; None without a model
+    bill: Bill | None = None  #: of a model behind a server
 
 
 def estimate_by_words(labelled: Sequence[Example], task: Task) -> WordsEstimate:

@@ -1,15 +1,18 @@
 """An estimate as tables and sentences."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.estimate import CostEstimate
+from lens_engine.metering.estimate import CostEstimate, PresetPlan
 from lens_engine.result import Splits
-from lens_engine.scoring.spending import Paid
+from lens_engine.scoring.spending import Bill, Paid
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.verdict import advise_by_words
 from lens_engine.task.wording import describe_seconds, describe_usd, show_count
 from lens_engine.types import Phase
+
+_COST = "Expected cost of the run"
 
 
 def list_cost_tables(estimate: CostEstimate) -> list[Table]:
@@ -19,39 +22,76 @@ def list_cost_tables(estimate: CostEstimate) -> list[Table]:
 
 
 def _tabulate_cost(estimate: CostEstimate) -> Table:
+    def show(cost: Cost, seconds: float | None) -> tuple[str, ...]:
+        return f"{cost.pairs:,}", f"{cost.tokens:,}", _show(seconds, describe_seconds)
+
     return Table(
-        title="Expected cost of the run",
+        title=_COST,
         header=("phase", "pairs", "tokens", "time"),
-        rows=tuple((phase.value, *_cells(cost, estimate.seconds_of(phase))) for phase, cost in estimate.phases.items()),
+        rows=tuple((phase.value, *show(cost, estimate.seconds_of(phase))) for phase, cost in estimate.phases.items()),
         words=("phase",),
-        footer=("total", *_cells(estimate.total, estimate.seconds)),
+        footer=("total", *show(estimate.total, estimate.seconds)),
         caption="speed measured on a small sample; repeated permutations are scored once",
     )
 
 
 def _tabulate_bills(estimate: CostEstimate) -> Table:
     """What a server is asked; the tokens are those that it bills."""
-    phases, bills = [*estimate.bills], [*estimate.bills.values()]
-    tokens, requests = sum(bill.tokens for bill in bills), sum(bill.requests for bill in bills)
-    total = ("total", f"{estimate.total.pairs:,}", f"{requests:,}", f"{tokens:,}", _show_usd(estimate.usd))
+
+    def show(pairs: int, bill: Bill, seconds: float | None) -> tuple[str, ...]:
+        counts = (f"{number:,}" for number in (pairs, bill.requests, bill.tokens))
+        return *counts, _show(bill.usd, describe_usd), _show(seconds, describe_seconds)
+
+    bills = estimate.bills
+    total = Bill(sum(one.requests for one in bills.values()), sum(one.tokens for one in bills.values()), estimate.usd)
     return Table(
-        title="Expected cost of the run",
+        title=_COST,
         header=("phase", "pairs", "requests", "tokens sent", "at most", "time"),
         rows=tuple(
-            (
-                phase.value,
-                f"{estimate.phases[phase].pairs:,}",
-                f"{bill.requests:,}",
-                f"{bill.tokens:,}",
-                _show_usd(bill.usd),
-                _show_seconds(estimate.seconds_of(phase)),
-            )
-            for phase, bill in zip(phases, bills, strict=True)
+            (phase.value, *show(estimate.phases[phase].pairs, bill, estimate.seconds_of(phase)))
+            for phase, bill in bills.items()
         ),
         words=("phase",),
-        footer=(*total, _show_seconds(estimate.seconds)),
+        footer=("total", *show(estimate.total.pairs, total, estimate.seconds)),
         caption="at most: without the server's cache; answers on disk and repeated permutations cost nothing",
     )
+
+
+def tabulate_presets(plans: Sequence[PresetPlan]) -> Table:
+    """What a selection with each preset would do: a column for each, and a row for each figure that is known."""
+    bills = [plan.bill for plan in plans]
+    rows = [
+        *(
+            _list_row(split, [plan.splits and plan.splits[split] for plan in plans])
+            for split in next((plan.splits for plan in plans if plan.splits is not None), ())
+        ),
+        _list_row("tokens", [plan.cost and plan.cost.tokens for plan in plans]),
+        _list_row("requests", [bill and bill.requests for bill in bills]),
+        _list_row("tokens sent", [bill and bill.tokens for bill in bills]),
+        _list_row("at most", [bill and bill.usd for bill in bills], describe_usd),
+        _list_row("time", [plan.seconds for plan in plans], describe_seconds),
+    ]
+    return Table(
+        title="Presets: rows in each split, and the most that a run costs",
+        header=("", *(plan.preset for plan in plans)),
+        rows=tuple(row for row in rows if set(row[1:]) != {NOTHING}),
+    )
+
+
+def describe_presets(plans: Sequence[PresetPlan], sample: Paid | None) -> list[str]:
+    """Where the time comes from, and which presets cannot be used: a sentence each."""
+    sentences = []
+    if any(plan.seconds is not None for plan in plans):
+        sentences.append("The time is at the pace that was just measured on a small sample.")
+        if sample is not None and sample.requests:
+            has_prices = any(plan.bill is not None and plan.bill.usd is not None for plan in plans)
+            sentences.append(_describe_sample(sample, has_prices=has_prices))
+    refused = (plan for plan in plans if plan.refusal is not None)
+    return [*sentences, *(f"{plan.preset} cannot be used: {plan.refusal}" for plan in refused)]
+
+
+def _list_row(name: str, values: Sequence[Any], write: Callable[[Any], str] = "{:,}".format) -> tuple[str, ...]:
+    return name, *(_show(value, write) for value in values)
 
 
 def describe_estimate(estimate: CostEstimate) -> list[str]:
@@ -60,7 +100,7 @@ def describe_estimate(estimate: CostEstimate) -> list[str]:
         f"The budget ends the run {limit}, with the best examples found until then." for limit in _list_limits(estimate)
     ]
     if estimate.sample is not None and estimate.sample.requests:
-        sentences.append(describe_sample(estimate.sample, has_prices=estimate.usd is not None))
+        sentences.append(_describe_sample(estimate.sample, has_prices=estimate.usd is not None))
     if estimate.words_accuracy is not None:
         some = estimate.words_rows
         rows = f"{'' if some is None else f'{some:,} of '}the labelled rows of this run"
@@ -68,7 +108,7 @@ def describe_estimate(estimate: CostEstimate) -> list[str]:
     return sentences
 
 
-def describe_sample(sample: Paid, *, has_prices: bool) -> str:
+def _describe_sample(sample: Paid, *, has_prices: bool) -> str:
     """What the measuring of the speed took at a server."""
     money = f" and cost {describe_usd(sample.usd)}" if has_prices else ""
     asked = show_count(sample.requests, "request")
@@ -100,13 +140,5 @@ def _tabulate_rows(splits: Splits, fit_rows: int | None) -> Table:
     )
 
 
-def _cells(cost: Cost, seconds: float | None) -> tuple[str, str, str]:
-    return f"{cost.pairs:,}", f"{cost.tokens:,}", _show_seconds(seconds)
-
-
-def _show_seconds(seconds: float | None) -> str:
-    return NOTHING if seconds is None else describe_seconds(seconds)
-
-
-def _show_usd(usd: float | None) -> str:
-    return NOTHING if usd is None else describe_usd(usd)
+def _show(value: Any, write: Callable[[Any], str]) -> str:
+    return NOTHING if value is None else write(value)

@@ -15,10 +15,14 @@ _MOST_ROWS = 16
 
 def summarise(result: SelectionResult) -> str:
     """What to use, the support examples in order, accuracies with those of the rivals, and cost, as text."""
-    examples = [tabulate_examples(one, is_other=is_other) for one, is_other in list_shown(result.answer)]
-    tables = [one.as_text() for one in (*examples, *list_figures(result))]
-    opening = filter(None, [describe_choice(result), describe_retrieval(result, result.answer)])
-    return "\n\n".join([*opening, *tables, *_list_closing(result)])
+    answer = result.answer
+    opening = (describe_choice(result), describe_retrieval(result, answer))
+    examples = [tabulate_examples(one, is_other=is_other) for one, is_other in list_shown(answer)]
+    tables = (one.as_text() for one in (*examples, *list_figures(result)))
+    closing = (describe_ranking_rows(result), describe_suspicious_labels(result), describe_asking(result.task))
+    notes = (f"note: {warning}" for warning in result.warnings)
+    parts = (*opening, *tables, *closing, *notes, describe_cost(result), f"digest {result.digest}")
+    return "\n\n".join(filter(None, parts))
 
 
 def represent(result: SelectionResult) -> str:
@@ -36,12 +40,6 @@ def represent(result: SelectionResult) -> str:
             f"digest {result.digest}",
         ]
     )
-
-
-def _list_closing(result: SelectionResult) -> list[str]:
-    notes = [f"note: {warning}" for warning in result.warnings]
-    closing = [describe_ranking_rows(result), describe_suspicious_labels(result), describe_asking(result.task)]
-    return [*filter(None, closing), *notes, describe_cost(result), f"digest {result.digest}"]
 
 
 def describe_choice(result: SelectionResult) -> str:

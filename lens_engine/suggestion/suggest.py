@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lens_engine.config import LabelOptions, PresetName, SelectionConfig
 from lens_engine.errors import InvalidInput
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.estimate import estimate_by_words, measure_pace, share_of_largest
+from lens_engine.metering.estimate import PresetPlan, estimate_by_words, measure_pace, share_of_largest
 from lens_engine.presets import PRESETS
 from lens_engine.reading import Dialect, Named, ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.columns import ColumnNames
@@ -20,7 +20,7 @@ from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.spending import find_paid_scorer
-from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
+from lens_engine.suggestion.suggestion import LabelCount, Suggestion
 from lens_engine.task.combinations import combine_wordings, read_instructions, read_templates
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.instructions import suggest_instructions

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from lens_engine.config import LabelOptions, PresetName
-from lens_engine.metering.cost import Cost
+from lens_engine.metering.estimate import PresetPlan
 from lens_engine.reading.column_choice import ColumnChoice
 from lens_engine.rows.problem import Problem
-from lens_engine.scoring.spending import Bill, Paid
+from lens_engine.scoring.spending import Paid
 from lens_engine.show.verdict import advise_by_words
 from lens_engine.task.language import Language
 from lens_engine.task.record import TaskRecord
@@ -21,19 +21,6 @@ class LabelCount:
     rows: int
     read_as: str  #: the same label, or the more frequent spelling that it goes under
     is_rare: bool = False  #: too few rows for the splits; the suggestion drops the label
-
-
-@dataclass(frozen=True, slots=True)
-class PresetPlan:
-    """What a selection with one preset would do."""
-
-    preset: PresetName
-    splits: dict[str, int] | None  #: number of rows in each split, by name; None if the rows do not suffice
-    refusal: str | None = None  #: why the selection would be refused
-    warnings: tuple[str, ...] = ()
-    cost: Cost | None = None  #: upper bound; None without a model
-    seconds: float | None = None  #: at the measured pace; None without a model
-    bill: Bill | None = None  #: of a model behind a server
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,9 @@ def name_of(path: Path) -> str:
     return ".".join(part for part in parts if part != "__init__")
 
 
-def imports_of(path: Path, *, at_top_level: bool = False) -> Iterator[tuple[str, str]]:
+def imports_of(path: Path) -> Iterator[tuple[str, str]]:
     """Modules of the engine that a file imports, each with the name it takes."""
-    tree = ast.parse(path.read_text("utf-8"))
-    for node in tree.body if at_top_level else ast.walk(tree):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("lens_engine."):
             for alias in node.names:
                 yield node.module, alias.name
@@ -63,13 +62,11 @@ def test_wing_imports_only_from_the_floors_below(wing: str) -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Neither behind TYPE_CHECKING nor by late imports."""
     names = {name_of(path) for path in MODULES}
     graph = {
         name_of(path): {
-            target
-            for module, name in imports_of(path, at_top_level=True)
-            for target in (f"{module}.{name}", module)
-            if target in names
+            target for module, name in imports_of(path) for target in (f"{module}.{name}", module) if target in names
         }
         for path in MODULES
     }

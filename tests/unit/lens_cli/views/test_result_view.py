@@ -1,69 +1,122 @@
-"""Tables and sentences about a result."""
+"""Results, estimates and tables on a terminal: nothing is cut, and no text of a user is markup."""
 
+from collections.abc import Callable
 from io import StringIO
+from typing import Any
 
+import pytest
 from rich.console import Console
 
-from lens_cli.views.result import show_result
-from lens_engine.result import BestAnswer, SelectionResult, Spending
+from lens_cli.views.result import show_estimate, show_result
+from lens_cli.views.table import NARROW, draw_table
+from lens_engine.config import BudgetOptions
+from lens_engine.metering.cost import Cost
+from lens_engine.metering.estimate import CostEstimate
+from lens_engine.result import BestAnswer, Spending
+from lens_engine.show.figures import tabulate_classifiers, tabulate_prompts
 from lens_engine.show.sentences import describe_choice
+from lens_engine.types import Phase
 from tests.unit.lens_cli.results import QUALITY, VERDICT, make_answer, make_result
 
+PHASES = {Phase.FILTER: Cost(1_200, 30_000), Phase.SEARCH: Cost(4_000, 60_000), Phase.EVALUATE: Cost(800, 10_000)}
 
-def shown(result: SelectionResult) -> str:
-    console = Console(file=StringIO(), width=120)
-    show_result(result, console)
-    assert isinstance(console.file, StringIO)
-    return " ".join(console.file.getvalue().split())
+
+def shown(show: Callable[..., None], value: Any, width: int = 120, **more: Any) -> str:
+    file = StringIO()
+    show(value, console=Console(file=file, width=width), **more)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_tables_fit_and_cut_no_figure(width: int) -> None:
+    for table in (tabulate_prompts(make_result()), tabulate_classifiers(make_result())):
+        assert table is not None
+        file = StringIO()
+        Console(file=file, width=width).print(draw_table(table, **NARROW))
+        lines = file.getvalue().splitlines()
+        assert max(map(len, lines)) <= width
+        assert not any("…" in line for line in lines)
+    assert any(line.split()[-7:] == ["%", "(86–94)", "0.90", "81", "0.500", "0.287", "0.031"] for line in lines)
+
+
+def test_marked_row_stands_out() -> None:
+    table = draw_table(tabulate_prompts(make_result()))
+    assert [row.style is not None for row in table.rows] == [True, False, False, False, False]
 
 
 def test_markup_in_texts_is_shown_literally() -> None:
-    assert "[red]loved[/red] it" in shown(make_result())
+    assert "[red]loved[/red] it" in shown(show_result, make_result())
 
 
-def test_result_shows_cost_digest_and_warnings() -> None:
-    text = " ".join(shown(make_result()).split())
-    assert "Took 5:12 with smollm2 (float32, cpu, seed 3): 25,541 pairs, 714,216 tokens, 68 sets of examples." in text
-    assert "digest feed" in text
-    assert "note: 2 duplicates were dropped" in text
-    assert "The prompt was right for 91 of 100 (91 %) of the rows that decided" in text
-    assert "a difference like this is chance in 1 of 100 cases" in text
-
-
-def test_prompt_that_is_not_recommended_says_so() -> None:
-    def show_with(name: str) -> str:
-        best = BestAnswer(name=name, test=QUALITY)
-        answers = (make_answer("prompt", recommended=False, best=best), make_answer("probabilities"))
-        return shown(make_result(support_examples=answers))
-
-    assert "Do not use the prompt: it is right for 181 of 200 test texts (91 %)." in show_with("bag_of_words")
-    assert "Do not use the prompt where the classifier can be used" in show_with("states")
-    assert "Do not use" not in shown(make_result())
-
-
-def test_cached_pairs_are_shown_separately() -> None:
-    cost = Spending(pairs=2000, tokens=9, seconds=1.0, permutations_judged=1, pairs_from_cache=1234)
-    assert "2,000 pairs (1,234 from the pair cache), 9 tokens" in shown(make_result(cost=cost))
-
-
-def test_choice_is_the_classifier_to_use_and_how_good_the_prompt_is() -> None:
+def test_result_shows_choice_ranking_rows_cost_digest_and_warnings() -> None:
     result = make_result()
+    text = " ".join(shown(show_result, result).split())
     assert describe_choice(result) == (
         f"{VERDICT.sentence} With the best random examples: 160 of 200 (80 %). The classifier is right for 181 of 200 "
         "(91 %). Word counting, without any language model, is right for 172 of 200 (86 %)."
     )
-    assert VERDICT.sentence in shown(result)
+    for sentence in (
+        describe_choice(result),
+        "Took 5:12 with smollm2 (float32, cpu, seed 3): 25,541 pairs, 714,216 tokens, 68 sets of examples.",
+        "digest feed",
+        "note: 2 duplicates were dropped",
+        "The prompt was right for 91 of 100 (91 %) of the rows that decided",
+        "a difference like this is chance in 1 of 100 cases",
+    ):
+        assert sentence in text
+    assert "Do not use" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("bag_of_words", ": it is right for 181 of 200 test texts"),
+        ("states", " where the classifier can be used: it is"),
+    ],
+)
+def test_prompt_that_is_not_recommended_says_so(name: str, why: str) -> None:
+    answer = make_answer("prompt", recommended=False, best=BestAnswer(name=name, test=QUALITY))
+    text = shown(show_result, make_result(support_examples=(answer, make_answer("probabilities"))))
+    assert f"Do not use the prompt{why}" in " ".join(text.split())
+
+
+def test_cached_pairs_are_shown_separately() -> None:
+    cost = Spending(pairs=2000, tokens=9, seconds=1.0, permutations_judged=1, pairs_from_cache=1234)
+    assert "2,000 pairs (1,234 from the pair cache), 9 tokens" in shown(show_result, make_result(cost=cost))
 
 
 def test_prompt_that_was_judged_on_no_rows_has_no_line_of_its_own() -> None:
     answer = make_answer("prompt", judged=None, comparison=None)
-    text = shown(make_result(support_examples=(answer, make_answer("probabilities"))))
-    assert "rows that decided" not in text
+    result = make_result(support_examples=(answer, make_answer("probabilities")))
+    assert "rows that decided" not in shown(show_result, result)
 
 
 def test_warning_that_was_shown_before_is_not_repeated() -> None:
     result = make_result()
-    console = Console(file=StringIO(), width=120)
-    show_result(result, console, shown=result.warnings)
-    assert isinstance(console.file, StringIO)
-    assert "note:" not in console.file.getvalue()
+    assert "note:" not in shown(show_result, result, shown=result.warnings)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "times"), [(1_000.0, ["5:00", "10:00", "1:40", "16:40"]), (None, ["–", "–", "–", "–"])]
+)
+def test_cost_table_lists_each_phase_and_the_total(seconds: float | None, times: list[str]) -> None:
+    lines = [line.split() for line in shown(show_estimate, CostEstimate(PHASES, seconds)).splitlines()]
+    costs = [["filter", "1,200", "30,000"], ["search", "4,000", "60,000"], ["evaluate", "800", "10,000"]]
+    costs.append(["total", "6,000", "100,000"])
+    assert [line for line in lines if len(line) == 4 and line[0] != "phase"] == [
+        [*cost, time] for cost, time in zip(costs, times, strict=True)
+    ]
+
+
+def test_rows_of_each_split_a_bag_of_words_and_the_budget_are_shown() -> None:
+    splits = make_result().splits
+    budget = BudgetOptions(max_pairs=5_000, max_seconds=60.0)
+    estimate = CostEstimate(PHASES, 1_000.0, words_accuracy=0.7, splits=splits, fit_rows=440, budget=budget)
+    text = shown(show_estimate, estimate)
+    lines = [line.split() for line in text.splitlines()]
+    for name in ("test", "validation", "confirmation", "score_set", "candidates"):
+        assert [*name.split("_"), f"{getattr(splits, name):,}"] in lines
+    assert ["fit", "rows", "440"] in lines
+    assert "without any language model, is right for 70 % of the labelled rows of this run" in text
+    assert "The budget ends the run at 5,000 pairs (budget.max_pairs)" in text
+    assert "The budget ends the run after 1:00 (budget.max_seconds)" in text
