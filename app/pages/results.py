@@ -38,13 +38,15 @@ router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=
 
 _PLACES = ("first", "second")
 _MOST_NAMES = 200
+_FORMS = (("text", "Text"), ("openai-chat", "OpenAI"), ("anthropic", "Anthropic"), ("python", "Python"))
+"""Forms of the prompt that stand first, with their names."""
 
 
 def describe_result(services: Services, job: Job) -> dict[str, Any]:
     """What the page of a selection shows of its result; `view` is None without one."""
     with services.database.session_scope() as session:
         names = [one.name for one in list_names(session, job.owner_id, None, _MOST_NAMES)]
-    return {"view": _find_view(services, job), "names": names, "formats": FORMATS}
+    return {"view": _find_view(services, job), "names": names, "formats": FORMATS, "forms": _FORMS}
 
 
 def _find_view(services: Services, job: Job) -> ResultView | None:
