@@ -36,7 +36,7 @@ def test_file_of_one_label_is_refused_by_its_label(client: TestClient) -> None:
 def test_file_of_too_few_rows_is_refused_once_and_cannot_be_started(client: TestClient) -> None:
     answer = suggest(client, make_csv(make_rows()[:12]))
     assert answer.status_code == 200, answer.text
-    assert re.findall(r">([^<]*): 2 faults; the first: ", answer.text) == ["quick and standard", "paper"]
+    assert len(re.findall(r'class="trouble">2 faults; the first: ', answer.text)) == 2, "once for each kind of presets"
     assert '<button class="act" disabled>' in answer.text
     assert '<button class="act">' in suggest(client, make_csv()).text
 
@@ -102,7 +102,7 @@ def test_page_says_what_was_asked(client: TestClient) -> None:
 
     shown = " ".join(client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text.split())
 
-    assert re.search(r"preset quick, with \d+ options changed", shown)
+    assert re.search(r"quick, with \d+ options changed", shown)
     assert "{text} It was {label}." in shown
     assert "positive: great, negative: terrible" in shown
     assert re.search(r"<th[^>]*>seed</th> ?<td[^>]*>7</td>", shown)
