@@ -17,6 +17,7 @@ from lens_engine.show.figures import (
     tabulate_wordings,
 )
 from lens_engine.show.sentences import (
+    describe_asking,
     describe_cost,
     describe_ranking_rows,
     describe_retrieval,
@@ -33,7 +34,6 @@ from lens_engine.show.tables import (
     tabulate_suspicious,
 )
 from lens_engine.show.words import ALWAYS_THE_LARGEST, name_classifier, name_contender, name_use
-from lens_engine.task.record import describe_asking
 
 _UNTESTED = "The result does not have this: the run tested nothing."
 _NO_PROBABILITIES = "The result does not have this: the model gives no probabilities."
