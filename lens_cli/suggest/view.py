@@ -15,9 +15,9 @@ from lens_cli.views.table import draw_table
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.reading.columns import list_columns
 from lens_engine.show.estimate import describe_presets, tabulate_presets
+from lens_engine.show.sentences import describe_asking
 from lens_engine.suggestion.suggestion import Suggestion
 from lens_engine.task.language import describe_language
-from lens_engine.task.record import describe_asking
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_label
 

@@ -15,6 +15,7 @@ from lens_engine.show.estimate import describe_estimate, list_cost_tables
 from lens_engine.show.evaluation import describe_evaluation, list_evaluation_tables, name_evaluation
 from lens_engine.show.figures import list_figures
 from lens_engine.show.sentences import (
+    describe_asking,
     describe_cost,
     describe_ranking_rows,
     describe_retrieval,
@@ -22,7 +23,6 @@ from lens_engine.show.sentences import (
 )
 from lens_engine.show.tables import list_shown, tabulate_examples
 from lens_engine.show.verdict import say_rest
-from lens_engine.task.record import describe_asking
 from lens_engine.types import Example
 
 _MOST_SUSPICIOUS = 5

@@ -4,21 +4,21 @@ The service stores the JSON of these models, the API serves it, and `lens select
 
 parts              what a result is made of
 run_facts          rows, cost, and where a result comes from
-examples           a support example, and how much it helps
 selection_result   the result
 forms              how the prompt finds its demonstrations, and what was tried
 of_prompt          the support examples of a result as a classifier
 evaluation         the result of an evaluation
 """
 
-from lens_engine.result.examples import LabelEffect, SupportExample
 from lens_engine.result.parts import (
     BestAnswer,
     Comparison,
     LabelBias,
+    LabelEffect,
     Lead,
     PromptContender,
     Spread,
+    SupportExample,
     SupportExamples,
     TestAnswers,
     TriedForm,

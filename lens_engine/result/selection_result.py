@@ -11,8 +11,16 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Objective, Use
-from lens_engine.result.examples import SupportExample
-from lens_engine.result.parts import Lead, Spread, SupportExamples, TestAnswers, TriedForm, TriedWording, Verdict
+from lens_engine.result.parts import (
+    Lead,
+    Spread,
+    SupportExample,
+    SupportExamples,
+    TestAnswers,
+    TriedForm,
+    TriedWording,
+    Verdict,
+)
 from lens_engine.result.rendering import find_renderer
 from lens_engine.result.run_facts import Provenance, Spending, Splits
 from lens_engine.retrieval.pool import Pool

@@ -18,6 +18,7 @@ from lens_engine.show.figures import (
     tabulate_wordings,
 )
 from lens_engine.show.sentences import (
+    describe_asking,
     describe_cost,
     describe_ranking_rows,
     describe_retrieval,
@@ -41,7 +42,6 @@ from lens_engine.show.words import (
     name_use,
     show_accuracy,
 )
-from lens_engine.task.record import describe_asking
 from lens_engine.task.wording import end_sentence, show_percent
 
 _FIXED = "For tools that take the same examples for every text"

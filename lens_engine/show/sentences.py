@@ -1,12 +1,15 @@
 """Sentences about a result, and the result as text."""
 
+import json
+
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
 from lens_engine.result import Payment, SelectionResult, SupportExamples
 from lens_engine.show.figures import list_figures
 from lens_engine.show.tables import list_shown, tabulate_examples
 from lens_engine.show.verdict import say_rest
 from lens_engine.show.words import name_choice, say_right
-from lens_engine.task.record import describe_asking
+from lens_engine.task.chat import join_system
+from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import describe_seconds, describe_usd, show_count
 
 _MOST_ROWS = 16
@@ -83,6 +86,24 @@ def describe_retrieval(result: SelectionResult, answer: SupportExamples) -> str:
     if answer.form.kind == "nearest":
         return f"For each text the prompt shows {found}."
     return f"The prompt shows the support examples, then for each text {found}."
+
+
+def describe_asking(task: TaskRecord) -> str:
+    """How the model is asked as a chat, or the instruction and what ends the label words; nothing without either."""
+    if task.chat is not None:
+        written = json.dumps(task.chat.fields, ensure_ascii=False)
+        fields = f"Further fields of each request: {written}. " if task.chat.fields else ""
+        return (
+            "The model is asked by turns of a chat: the template up to the label word by the user, the label word by "
+            f"the assistant. {fields}The system message: {join_system(task.instruction, task.chat.system)!r}"
+        )
+    told = [f"The instruction before all demonstrations: {task.instruction!r}."] if task.instruction else []
+    if task.label_end:
+        told.append(
+            "The tokens of one label word begin those of another, so each is scored with what ends it in a prompt: "
+            f"{task.label_end!r}."
+        )
+    return " ".join(told)
 
 
 def describe_cost(result: SelectionResult) -> str:

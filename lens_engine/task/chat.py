@@ -146,15 +146,6 @@ def merge_fields(fields: Mapping[str, Any], most_tokens: int) -> dict[str, Any]:
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def describe_chat(form: ChatForm, instruction: str = "") -> str:
-    """How a chat is asked, in two sentences, and its further fields."""
-    fields = f"Further fields of each request: {json.dumps(form.fields, ensure_ascii=False)}. " if form.fields else ""
-    return (
-        "The model is asked by turns of a chat: the template up to the label word by the user, the label word by the "
-        f"assistant. {fields}The system message: {join_system(instruction, form.system)!r}"
-    )
-
-
 def write_turns(turns: Iterable[Turn]) -> str:
     """Turns as canonical JSON, a line each."""
     lines = (json.dumps(turn, ensure_ascii=False, sort_keys=True, separators=(",", ":")) for turn in turns)

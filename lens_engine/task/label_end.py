@@ -34,11 +34,3 @@ class EndedTask(Task):
 def find_label_end(task: Task) -> str:
     """What ends the label words of a task; empty if they are scored alone."""
     return task.label_end if isinstance(task, EndedTask) else ""
-
-
-def describe_label_end(label_end: str) -> str:
-    """That label words are scored with what ends them, in a sentence."""
-    return (
-        f"The tokens of one label word begin those of another, so each is scored with what ends it in a prompt: "
-        f"{label_end!r}."
-    )

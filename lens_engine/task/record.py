@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from lens_engine.task.chat import ChatForm, ChatTask, describe_chat
-from lens_engine.task.label_end import EndedTask, describe_label_end, find_label_end
+from lens_engine.task.chat import ChatForm, ChatTask
+from lens_engine.task.label_end import EndedTask, find_label_end
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Record
@@ -70,11 +70,3 @@ class TaskRecord(Record):
         if self.chat is not None:
             return ChatTask(task, self.chat)
         return EndedTask(task, self.label_end) if self.label_end else task
-
-
-def describe_asking(record: TaskRecord) -> str:
-    """How the model is asked as a chat, or the instruction and what ends the label words; nothing without either."""
-    if record.chat is not None:
-        return describe_chat(record.chat, record.instruction)
-    instruction = f"The instruction before all demonstrations: {record.instruction!r}." if record.instruction else ""
-    return " ".join(filter(None, [instruction, record.label_end and describe_label_end(record.label_end)]))

@@ -1,7 +1,6 @@
-"""A result as a person reads it in Python: `repr`, summary, and HTML in a notebook."""
+"""A result as a person prints it in Python: `repr` and summary."""
 
 from collections.abc import Callable
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -9,30 +8,7 @@ import pytest
 from lens_engine.config import SelectionConfig
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
-from lens_engine.types import Example
 from tests.unit.lens_cli.results import VERDICT, make_answer, make_result
-
-HOSTILE = "<script>alert('&')</script>"
-
-
-class Tags(HTMLParser):
-    """Keeps the names of the tags of a page, and its texts."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.opened = list[str]()
-        self.closed = list[str]()
-        self.text = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:  # noqa: ARG002  the parser's signature
-        self.opened.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        self.closed.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def test_repr_has_five_lines() -> None:
@@ -89,31 +65,3 @@ def test_summary_has_what_to_use_rivals_examples_in_order_and_cost() -> None:
     assert "note: 2 duplicates were dropped" in lines
     assert max(map(len, examples[:2])) <= 130
     assert lines[-1] == "digest feed"
-
-
-def test_html_shows_texts_and_escapes_them() -> None:
-    answer = make_answer("prompt", reason=HOSTILE)
-    example = answer.examples[0].model_copy(update={"text": HOSTILE, "label_word": HOSTILE})
-    answers = (answer.model_copy(update={"examples": (example,)}), make_answer("probabilities"))
-
-    page = Tags(make_result(support_examples=answers, warnings=(HOSTILE,))._repr_html_())
-
-    assert "script" not in page.opened
-    assert sorted(page.opened) == sorted(page.closed)
-    assert page.text.count(HOSTILE) == 3
-    assert page.opened.count("svg") == 2
-
-
-def test_html_of_hostile_rows_has_no_tag_of_theirs(
-    make_planted_scorer: Callable[..., Any], make_config: Callable[..., SelectionConfig], task: Any
-) -> None:
-    examples = [
-        Example(row, f"{HOSTILE} {row} quality90 {'sunny' if row % 2 else 'rainy'}", ("negative", "positive")[row % 2])
-        for row in range(120)
-    ]
-    result = select_support_examples(
-        Problem(task, examples), make_planted_scorer(), make_config(search={"iterations": 1}), progress=False
-    )
-    page = Tags(result._repr_html_())
-    assert "script" not in page.opened
-    assert HOSTILE in page.text

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.errors import InvalidVerbalizer
+from lens_engine.show.sentences import describe_asking
 from lens_engine.task.chat import (
     MOST_LETTERS,
     ChatForm,
     ChatTask,
     ask_for_letters,
     ask_for_words,
-    describe_chat,
     read_turns,
     write_turns,
 )
@@ -81,8 +81,9 @@ def test_fields_of_requests_are_stored_and_told_if_there_are_any() -> None:
     assert list(json.loads(plain.model_dump_json())) == ["system", "answers", "is_sampled"]
     assert ChatForm.model_validate_json(plain.model_dump_json()) == plain
     assert ChatForm.model_validate_json(asked.model_dump_json()) == asked
-    assert "Further fields" not in describe_chat(plain)
-    assert 'Further fields of each request: {"temperature": null, "effort": "low"}.' in describe_chat(asked)
+    told, more = (describe_asking(TaskRecord.of(TASK).model_copy(update={"chat": one})) for one in (plain, asked))
+    assert "Further fields" not in told
+    assert 'Further fields of each request: {"temperature": null, "effort": "low"}.' in more
 
 
 def test_chat_has_an_answer_for_each_label() -> None:

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.errors import InvalidInstruction
+from lens_engine.show.sentences import describe_asking
 from lens_engine.task.chat import ask_for_letters, ask_for_words, read_turns
 from lens_engine.task.instructions import MAX_INSTRUCTION_CHARACTERS, suggest_instructions
 from lens_engine.task.label_end import EndedTask
-from lens_engine.task.record import TaskRecord, describe_asking
+from lens_engine.task.record import TaskRecord
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.special_tokens import mark
 from lens_engine.task.template import Task
