@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lens_cli.refusals import RefusedInput
-from lens_engine.predicting.table import TableFormat
+from lens_engine.evaluation.table import TableFormat
 
 _FORMATS: dict[str, TableFormat] = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 

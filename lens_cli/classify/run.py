@@ -1,6 +1,7 @@
 """A classification on this machine: a file of texts in, batch after batch predicted, a file of predictions out."""
 
 import hashlib
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,20 +13,19 @@ from lens_cli.classify.output import find_format
 from lens_cli.classify.partial_file import Origin, partial_file
 from lens_cli.endpoint_options import describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output
-from lens_cli.signals import StopRequest
 from lens_cli.subject_file import SubjectFile
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
-from lens_engine.predicting.subject import classifier_of
-from lens_engine.predicting.table import PredictedTable, is_answered, write_table
+from lens_engine.evaluation.batches import BatchPredictor, batches_of
+from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.table import PredictedTable, is_answered, write_table
+from lens_engine.metering.meter import Stopped
 from lens_engine.reading import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
 from lens_engine.reading.columns import ColumnNames
 from lens_engine.reading.dialect import ANY_DIALECT, UTF8
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.task.wording import show_count
 
 _MAX_SHOWN = 5
@@ -98,7 +98,7 @@ class ClassificationRun:
             OSError: a file cannot be read.
         """
         found = asked or SubjectFile(paths.classifier, usual="classifier", where="--classifier")
-        classifier = classifier_of(found.read().subject)
+        classifier = found.read().classifier
         known = classifier.input
         usual = ANY_DIALECT if known is None else Dialect(known.encoding, known.delimiter)
         columns = Named(text_column, usual_text=None if known is None else known.text_column)
@@ -138,27 +138,18 @@ class ClassificationRun:
             LensError: the model cannot be loaded, is another one, or fails.
             KeyboardInterrupt: at the second Ctrl-C.
         """
-        request, num_rows = StopRequest(), len(self.rows)
+        num_rows = len(self.rows)
         with partial_file(self.paths.partial, self.origin, num_rows, restart=restart) as partial:
             for note in self.notes:
                 show_note(note, console)
             if num_done := len(partial.predictions):
                 show_note(f"{num_done:,} of {num_rows:,} rows were classified by an earlier run", console)
-            with row_bar(console) as bar, request.listening(bar.begin_to_stop):
-                scorer = self._load(open_scorer, model, bar)
-                bar.start(num_done, num_rows)
-
-                def hear() -> None:
-                    if request.is_made:
-                        raise self._refuse_rest(num_done)
-
-                while num_done < num_rows:
-                    hear()
-                    batch = self.rows[num_done : num_done + BATCH_ROWS]
-                    with interrupted_by(hear):
-                        partial.append(predict_rows(self.classifier, batch, scorer))
-                    num_done = len(partial.predictions)
-                    bar.show(num_done)
+            with row_bar(console) as bar:
+                predictor = BatchPredictor(self._load(open_scorer, model, bar), bar, num_rows)
+                try:
+                    deque(predictor.predict(self.classifier, batches_of(self.rows), num_rows, partial), maxlen=0)
+                except Stopped:
+                    raise self._refuse_rest(len(partial.predictions)) from None
             self._write(partial.predictions)
             partial.remove()
         console.print(Text(f"{num_rows:,} rows in {self.paths.output}"), soft_wrap=True)

@@ -8,7 +8,7 @@ from rich.text import Text
 from lens_cli.views.table import NARROW, draw_table
 from lens_engine.classifier.abstaining import tabulate_shares
 from lens_engine.classifier.largest_class import ALWAYS_THE_LARGEST
-from lens_engine.predicting.evaluation import EvaluationResult, PairedComparison
+from lens_engine.evaluation.measuring import EvaluationResult, PairedComparison
 from lens_engine.task.wording import show_count
 from lens_engine.views.table import NOTHING, Table, shorten
 

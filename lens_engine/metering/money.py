@@ -15,11 +15,12 @@ class Money:
     """What one run pays for the requests of its scorer. A scorer of a model on this machine pays nothing.
 
     Args:
+        scorer: the model; None for a bag of words.
         max_cost: limit of the run (USD); None for no limit. It needs a scorer with prices.
     """
 
-    def __init__(self, scorer: LabelScorer, label_spans: tuple[str, ...], max_cost: float | None) -> None:
-        self._scorer = find_paid_scorer(scorer)
+    def __init__(self, scorer: LabelScorer | None, label_spans: tuple[str, ...], max_cost: float | None) -> None:
+        self._scorer = None if scorer is None else find_paid_scorer(scorer)
         self.label_spans = label_spans
         self._max_cost = max_cost
         self._earlier = Paid()

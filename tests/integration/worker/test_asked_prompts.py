@@ -12,7 +12,7 @@ from app.lifecycle.results import SelectionOutcome
 from app.settings import Settings
 from app.store.database import Database
 from lens_engine.config import FormKind
-from lens_engine.predicting.rows import BATCH_ROWS
+from lens_engine.evaluation.rows import BATCH_ROWS
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
 from tests.answered import make_answers

@@ -9,13 +9,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lens_cli.evaluate.judged import Judged
-from lens_cli.evaluate.run import EvaluationRun, Wishes
+from lens_cli.evaluate.run import EvaluationOptions, EvaluationRun
 from lens_cli.select.sources import Sources
 from lens_cli.subject_file import SubjectFile, WhatIsAsked
 from lens_engine.config import SelectionConfig, Use
+from lens_engine.evaluation.measuring import EvaluationResult
 from lens_engine.pipeline import select_support_examples
-from lens_engine.predicting.evaluation import EvaluationResult
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.task.template import Task, Template
@@ -71,7 +70,7 @@ class Desk:
         self,
         judged: Path,
         dataset: Path,
-        wishes: Wishes | None = None,
+        options: EvaluationOptions | None = None,
         *,
         what: WhatIsAsked | None = None,
         use: Use | None = None,
@@ -85,11 +84,11 @@ class Desk:
             self.scorers.append(scorer())
             return self.scorers[-1]
 
-        wishes = wishes or Wishes()
+        options = options or EvaluationOptions()
         console = Console(file=StringIO(), width=300)
-        file = SubjectFile(judged, what, use, is_fixed=is_fixed, is_chat=wishes.form is not None)
-        found = Judged.read(file)
-        run = EvaluationRun.prepare(found, Sources(dataset, usual=found.asked.input), wishes)
+        file = SubjectFile(judged, what, use, is_fixed=is_fixed, is_chat=options.form is not None)
+        found = file.read()
+        run = EvaluationRun.prepare(found, Sources(dataset, usual=found.classifier.input), options)
         result = run.execute(open_scorer, console)
         assert isinstance(console.file, StringIO)
         return result, console.file.getvalue()

@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from lens_cli.application import create_application
-from lens_cli.evaluate.run import Wishes
+from lens_cli.evaluate.run import EvaluationOptions
 from lens_cli.evaluate.view import show_evaluation
 from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
 from lens_engine.errors import ModelMismatch
@@ -98,7 +98,7 @@ def test_another_model_is_asked_only_if_it_is_named(desk: Desk) -> None:
     files = desk.save(select()), desk.write(ROW)
     with pytest.raises(ModelMismatch):
         desk.run(*files, scorer=OtherScorer)
-    result, shown = desk.run(*files, Wishes(model="./other"), scorer=OtherScorer)
+    result, shown = desk.run(*files, EvaluationOptions(model="./other"), scorer=OtherScorer)
     assert "note: other is another model than that of the selection" in shown
     assert result.model is not None
     assert result.model.model == "other"
@@ -106,7 +106,7 @@ def test_another_model_is_asked_only_if_it_is_named(desk: Desk) -> None:
 
 
 def test_the_same_model_by_another_name_is_no_other_model(desk: Desk) -> None:
-    _, shown = desk.run(desk.save(select()), desk.write(ROW), Wishes(model="./table", dtype="float32"))
+    _, shown = desk.run(desk.save(select()), desk.write(ROW), EvaluationOptions(model="./table", dtype="float32"))
     assert "another model" not in shown
 
 
@@ -116,7 +116,7 @@ def test_stopped_run_keeps_nothing(desk: Desk) -> None:
 
     files = desk.save(select()), desk.write(ROW)
     with default_signals(), pytest.raises(Refusal, match="stopped; nothing is kept") as caught:
-        desk.run(*files, Wishes(orders=2), scorer=lambda: TableScorer(before_call=interrupt))
+        desk.run(*files, EvaluationOptions(orders=2), scorer=lambda: TableScorer(before_call=interrupt))
     assert caught.value.exit_code == EXIT_INTERRUPTED
     assert desk.scorers[0].num_calls == 1
 
@@ -129,7 +129,7 @@ def test_long_rows_are_counted_and_not_judged(desk: Desk) -> None:
 
 
 def test_figures_are_shown(desk: Desk) -> None:
-    result, _ = desk.run(desk.save(select()), desk.write(ROWS), Wishes(form="gemini", orders=2))
+    result, _ = desk.run(desk.save(select()), desk.write(ROWS), EvaluationOptions(form="gemini", orders=2))
     console = Console(file=StringIO(), width=120)
     show_evaluation(result, "The support examples", Path("figures.json"), console)
     assert isinstance(console.file, StringIO)

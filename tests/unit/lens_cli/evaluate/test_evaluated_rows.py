@@ -3,12 +3,12 @@
 import pytest
 from evaluating import LABELS, ROWS, Desk, select
 
-from lens_cli.evaluate.run import Wishes
+from lens_cli.evaluate.run import EvaluationOptions
 from lens_cli.subject_file import WhatIsAsked
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.config import Use
-from lens_engine.predicting.rows import Prediction, predict_rows
+from lens_engine.evaluation.rows import Prediction, predict_rows
 from lens_engine.reading import TextRow
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.retrieval.form import PromptForm
@@ -36,8 +36,8 @@ def test_held_out_rows_are_judged_and_answer_as_in_the_selection(
 
 def test_labels_that_the_selection_joined_are_judged(desk: Desk) -> None:
     rows = tuple((text, label.upper() if number % 3 else label) for number, (text, label) in enumerate(ROWS))
-    result, _ = desk.run(desk.save(select(rows=rows)), desk.write(rows), Wishes(orders=1))
-    usual, _ = desk.run(desk.save(select()), desk.write(ROWS), Wishes(orders=1))
+    result, _ = desk.run(desk.save(select(rows=rows)), desk.write(rows), EvaluationOptions(orders=1))
+    usual, _ = desk.run(desk.save(select()), desk.write(ROWS), EvaluationOptions(orders=1))
     assert result.matches
     assert (result.quality, result.order) == (usual.quality, usual.order)
 
@@ -73,7 +73,7 @@ def test_classifier_of_a_file_is_judged(desk: Desk) -> None:
 
 
 def test_other_orders_are_judged_too(desk: Desk) -> None:
-    result, shown = desk.run(desk.save(select()), desk.write(NEW), Wishes(orders=3))
+    result, shown = desk.run(desk.save(select()), desk.write(NEW), EvaluationOptions(orders=3))
     assert result.order is not None
     assert (result.order.permutations, result.order.n) == (3, 30)
     assert [scorer.calls for scorer in desk.scorers] == [[(1, 30, 2)] * 4]
@@ -81,7 +81,7 @@ def test_other_orders_are_judged_too(desk: Desk) -> None:
 
 
 def test_orders_that_there_are_not_are_told(desk: Desk) -> None:
-    result, shown = desk.run(desk.save(select()), desk.write(NEW), Wishes(orders=90))
+    result, shown = desk.run(desk.save(select()), desk.write(NEW), EvaluationOptions(orders=90))
     assert "note: the fixed demonstrations have 23 other orders" in shown
     assert result.order is not None
     assert result.order.permutations == 23
@@ -95,7 +95,10 @@ def test_chat_is_asked_in_the_form_of_an_export(desk: Desk) -> None:
         return hashed_log_prob(prefix, query, span)
 
     result, _ = desk.run(
-        desk.save(select()), desk.write(NEW), Wishes(form="openai-chat"), scorer=lambda: TableScorer(log_prob)
+        desk.save(select()),
+        desk.write(NEW),
+        EvaluationOptions(form="openai-chat"),
+        scorer=lambda: TableScorer(log_prob),
     )
     assert result.form == "openai-chat"
     assert len(seen) == len(NEW)
@@ -107,7 +110,7 @@ def test_first_prompts_of_a_classifier_are_asked(desk: Desk) -> None:
     assert classifier is not None
     if classifier.head.kind == "linear":
         pytest.skip("the head needs all prompts")
-    result, _ = desk.run(desk.save(select()), desk.write(NEW), Wishes(num_prompts=1), what="classifier")
+    result, _ = desk.run(desk.save(select()), desk.write(NEW), EvaluationOptions(num_prompts=1), what="classifier")
     assert result.prompts == 1
 
 
@@ -125,7 +128,7 @@ def test_column_and_dialect_of_the_selection_are_taken(desk: Desk) -> None:
 
 def test_prompt_that_finds_rows_is_judged_as_it_is(desk: Desk) -> None:
     formed = take_form(select(), "fixed+nearest")
-    result, shown = desk.run(desk.save(formed), desk.write(NEW), Wishes(orders=2))
+    result, shown = desk.run(desk.save(formed), desk.write(NEW), EvaluationOptions(orders=2))
 
     assert result.prompt_form == PromptForm(kind="fixed+nearest", nearest=2)
     asked = classifier_of_prompt(formed)
@@ -143,8 +146,8 @@ def predict(asked: Classifier) -> list[Prediction]:
 @pytest.mark.parametrize("form", [None, "openai-chat"])
 def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(form: str | None, desk: Desk) -> None:
     formed = take_form(select())
-    result, _ = desk.run(desk.save(formed), desk.write(ROWS), Wishes(form), is_fixed=form is None)
-    plain, _ = desk.run(desk.save(select()), desk.write(ROWS), Wishes(form))
+    result, _ = desk.run(desk.save(formed), desk.write(ROWS), EvaluationOptions(form), is_fixed=form is None)
+    plain, _ = desk.run(desk.save(select()), desk.write(ROWS), EvaluationOptions(form))
 
     assert (result.quality, result.prompt_form) == (plain.quality, PromptForm())
     assert (result.comparison, result.matches) == (None, None)  # the selection's answers are of another prompt
@@ -154,6 +157,6 @@ def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(form: str | No
 
 
 def test_nearest_form_has_no_other_orders(desk: Desk) -> None:
-    result, shown = desk.run(desk.save(take_form(select())), desk.write(NEW), Wishes(orders=2))
+    result, shown = desk.run(desk.save(take_form(select())), desk.write(NEW), EvaluationOptions(orders=2))
     assert "note: the fixed demonstrations have 0 other orders" in shown
     assert result.order is None

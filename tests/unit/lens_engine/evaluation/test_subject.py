@@ -6,7 +6,7 @@ import pytest
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import ArgmaxHead, LinearHead, PriorHead, StatesHead
 from lens_engine.errors import InvalidConfig, ModelMismatch
-from lens_engine.predicting.subject import (
+from lens_engine.evaluation.subject import (
     Changes,
     PromptSubject,
     check_changes,

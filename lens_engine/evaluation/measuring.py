@@ -1,4 +1,4 @@
-"""How often a classifier is right on labelled rows."""
+"""The figures of an evaluation: how often a classifier is right on labelled rows."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,9 +10,9 @@ from lens_engine.classifier.largest_class import warn_of_largest_class
 from lens_engine.classifier.macro_f1 import compare_macro_f1
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.classifier.quality import MeasuredQuality, compare_hits, measure_with_intervals
+from lens_engine.evaluation.answers import Answers, every_row_is_too_long
+from lens_engine.evaluation.subject import Changes
 from lens_engine.exports import FormatName
-from lens_engine.predicting.answers import Answers, every_row_is_too_long
-from lens_engine.predicting.subject import Changes
 from lens_engine.result import Spread
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.rows.problem import digest_examples

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from lens_engine.classifier.log_probs import LEAST_LOG_PROB
 from lens_engine.classifier.quality import RowFigures
 from lens_engine.errors import InvalidDataset
-from lens_engine.predicting.rows import Prediction
+from lens_engine.evaluation.rows import Prediction
 from lens_engine.task.unicode_form import fold_label
 from lens_engine.types import Example, IndexArray
 

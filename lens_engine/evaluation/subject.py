@@ -11,8 +11,8 @@ from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS, ArgmaxHead, PriorHe
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig, ModelMismatch
+from lens_engine.evaluation.chat import as_chat
 from lens_engine.exports import FORMATS, FormatName, Source
-from lens_engine.predicting.chat import as_chat
 from lens_engine.randomness import make_generator
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.result.of_prompt import classifier_of_prompt

@@ -12,10 +12,10 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.errors import InvalidDataset
-from lens_engine.predicting.answers import Answers, join_labels
-from lens_engine.predicting.evaluation import EvaluationResult, measure, measure_orders
-from lens_engine.predicting.rows import Prediction
-from lens_engine.predicting.subject import Changes
+from lens_engine.evaluation.answers import Answers, join_labels
+from lens_engine.evaluation.measuring import EvaluationResult, measure, measure_orders
+from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.subject import Changes
 from lens_engine.rows.problem import digest_examples
 from lens_engine.task.record import LabelWord
 from lens_engine.types import Example
