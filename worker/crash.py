@@ -14,7 +14,7 @@ from app.lifecycle.endings import Charge, finish_late, requeue
 from app.problems import problem
 from app.settings import Settings
 from app.store.database import create_database
-from worker.horse_report import REPORT
+from worker.horse import REPORT
 from worker.tally import count_killed
 
 _log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from worker.tally import Tally
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class Pending:
     """Values to write next. None means that the last write is still the newest.
 
     `best` belongs to the checkpoint: the result of a run that is cancelled there.
@@ -107,7 +107,7 @@ class RunMonitor:
 
     # Called by the heartbeat thread.
 
-    def wait_for_news(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> None:
         """Sleep until a checkpoint arrives, `wake` is called, or `seconds` have passed."""
         self._wake.wait(seconds)
         self._wake.clear()
@@ -115,9 +115,9 @@ class RunMonitor:
     def wake(self) -> None:
         self._wake.set()
 
-    def read_news(self) -> News:
+    def read_pending(self) -> Pending:
         with self._lock:
-            return News(self._progress, self._checkpoint, self._best)
+            return Pending(self._progress, self._checkpoint, self._best)
 
     def forget_progress(self, written: Progress | None) -> None:
         """Drop the progress that was written, but keep a newer one."""

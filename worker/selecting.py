@@ -1,6 +1,8 @@
 """One selection: load, compute, and resume from a checkpoint."""
 
 import gc
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
@@ -16,10 +18,13 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.base import SERVER
-from worker.checkpoints import PostgresCheckpointStore
 from worker.faults import blaming_worker
 from worker.model_loading import find_reference
+from worker.progress import RunMonitor
 from worker.running import Running
+
+_SHARE = 20.0
+"""Time of the run (seconds) for each second in which a result is made."""
 
 
 def run_selection(run: Running) -> Outcome | None:
@@ -106,3 +111,31 @@ class _Selecting:
             claims.record_event(session, self.run.claim, error.code, {"detail": str(error)})
 
         self.run.transact(forget)
+
+
+class PostgresCheckpointStore:
+    """The engine's `CheckpointStore` for one attempt.
+
+    `load` returns the checkpoint of an earlier attempt, which was read before the model was loaded.
+    `save` hands a checkpoint to the heartbeat, with the result of a run that is cancelled there or shortly before. The
+    heartbeat replaces the old checkpoint in one transaction, and only while this attempt holds the lease.
+    """
+
+    def __init__(
+        self, monitor: RunMonitor, found: Checkpoint | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._monitor = monitor
+        self._found = found
+        self._clock = clock
+        self._best: SelectionResult | None = None
+        self._next_at = clock()
+
+    def load(self) -> Checkpoint | None:
+        return self._found
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        started = self._clock()
+        if checkpoint.result_if_cancelled is not None and (self._best is None or started >= self._next_at):
+            self._best = checkpoint.result_if_cancelled()
+            self._next_at = started + _SHARE * (self._clock() - started)
+        self._monitor.on_checkpoint(checkpoint, self._best)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from app.lifecycle.claims import Lease, read_lease_for_parent
 from app.settings import Settings
 from app.store.database import create_database
-from worker.horse_report import REPORT
+from worker.horse import REPORT
 
 _LONGEST_PAUSE_SECONDS = 5.0
 _CLOSE_SECONDS = 1.0

@@ -12,7 +12,7 @@ from lens_engine.errors import (
     PromptTooLong,
     UnknownModel,
 )
-from worker.failures import describe_failure, describe_timeout
+from worker.faults import describe_failure, describe_timeout
 
 INSTANCE = "/selections/sel_1"
 

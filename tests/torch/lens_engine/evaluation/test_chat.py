@@ -8,8 +8,8 @@ from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from lens_engine.errors import InvalidConfig
-from lens_engine.local.chat_template import ChatTemplate
 from lens_engine.evaluation.chat import as_chat
+from lens_engine.local.chat_template import ChatTemplate
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.task.special_tokens import BEGIN, CLOSE, OPEN
 from lens_engine.testing import TableScorer

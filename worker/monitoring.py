@@ -1,6 +1,10 @@
-"""The metrics of one worker process, for Prometheus, on a port of their own."""
+"""What operators see of a worker process: metrics on a port of their own, and a file whose age tells that it lives."""
 
+import logging
+from dataclasses import dataclass
+from pathlib import Path
 from threading import Thread
+from typing import Literal, get_args
 from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, start_http_server
@@ -8,7 +12,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollecto
 from app.settings import Settings
 from worker.device import Device
 
-JOB_RESULTS = ("fit", "unfit", "unknown")
+JobResult = Literal["fit", "unfit", "unknown"]
+"""unfit: by a fault of this worker; unknown: nothing was claimed, or the run died."""
+
+_log = logging.getLogger(__name__)
 
 
 class WorkerMetrics:
@@ -21,7 +28,7 @@ class WorkerMetrics:
             "lens_worker_jobs", "Jobs by `result`; unknown: not claimed, or died.", ["result"], registry=self.registry
         )
         self._busy = Gauge("lens_worker_busy", "Whether a job is under way (1 or 0).", registry=self.registry)
-        for result in JOB_RESULTS:
+        for result in get_args(JobResult):
             self._jobs.labels(result)
         if device is not None:
             about = Gauge("lens_worker_info", "Device of this worker; always 1.", ["device"], registry=self.registry)
@@ -30,8 +37,7 @@ class WorkerMetrics:
     def begin_job(self) -> None:
         self._busy.set(1)
 
-    def end_job(self, result: str) -> None:
-        """`result`: `fit`, `unfit` by a fault of this worker, or `unknown` if nothing was claimed or the run died."""
+    def end_job(self, result: JobResult) -> None:
         self._busy.set(0)
         self._jobs.labels(result).inc()
 
@@ -45,3 +51,30 @@ def serve_metrics(metrics: WorkerMetrics, settings: Settings) -> tuple[WSGIServe
     if settings.worker_metrics_port is None:
         return None
     return start_http_server(settings.worker_metrics_port, settings.worker_metrics_host, metrics.registry)
+
+
+@dataclass(frozen=True, slots=True)
+class HealthFile:
+    """A file that a worker touches at each heartbeat.
+
+    A worker answers no requests, so a supervisor compares the age of this file. Put it where one worker alone writes:
+    the folder for temporary files of a container, not a volume that workers share.
+    """
+
+    path: Path | None  #: None: no file is touched
+
+    def remove(self) -> None:
+        """Remove what the process before left: it must not speak for a worker that does not start."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def touch(self) -> None:
+        """Set the time of the file to now. A folder that refuses it is logged, and ends nothing."""
+        if self.path is None:
+            return
+        try:
+            self.path.touch()
+        except OSError as error:
+            _log.warning(
+                "LENS_WORKER_HEALTH_FILE cannot be touched (%s)", error.strerror, extra={"action": "health-file"}
+            )
