@@ -20,8 +20,7 @@ from lens_engine.evaluation.batches import BatchPredictor, RowProgress
 from lens_engine.evaluation.evaluation import Evaluation
 from lens_engine.evaluation.rows import BATCH_ROWS, Prediction
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.meter import Stopped
-from lens_engine.metering.money import Money
+from lens_engine.metering.limits import Money, Stopped
 from lens_engine.reading import TextRow
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.spending import Paid

@@ -9,8 +9,8 @@ from app.jobs.schemas import JobOut, JobSummary
 from app.web.outgoing import Outgoing
 from app.web.validation import Incoming
 from lens_engine.config import Use
-from lens_engine.exports import FormatName
 from lens_engine.evaluation.measuring import EvaluationResult
+from lens_engine.exports import FormatName
 from lens_engine.retrieval.form import PromptForm
 
 MOST_ORDERS = 32

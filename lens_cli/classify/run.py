@@ -21,7 +21,7 @@ from lens_engine.disk.replace_file import replace_file
 from lens_engine.evaluation.batches import BatchPredictor, batches_of
 from lens_engine.evaluation.rows import Prediction
 from lens_engine.evaluation.table import PredictedTable, is_answered, write_table
-from lens_engine.metering.meter import Stopped
+from lens_engine.metering.limits import Stopped
 from lens_engine.reading import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
 from lens_engine.reading.columns import ColumnNames
 from lens_engine.reading.dialect import ANY_DIALECT, UTF8

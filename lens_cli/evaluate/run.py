@@ -17,7 +17,7 @@ from lens_engine.evaluation.evaluation import Evaluation
 from lens_engine.evaluation.measuring import EvaluationResult
 from lens_engine.evaluation.subject import OPTIMISTIC, Changes, PromptSubject, known_answers
 from lens_engine.exports import FormatName
-from lens_engine.metering.meter import Stopped
+from lens_engine.metering.limits import Stopped
 from lens_engine.rows.problem import digest_examples
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.wording import show_count

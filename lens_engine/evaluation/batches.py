@@ -12,7 +12,7 @@ from typing import Protocol
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.evaluation.rows import BATCH_ROWS, Prediction, predict_rows
-from lens_engine.metering.meter import Stopped
+from lens_engine.metering.limits import Stopped
 from lens_engine.metering.progress import Progress
 from lens_engine.reading import TextRow
 from lens_engine.scoring.base import LabelScorer

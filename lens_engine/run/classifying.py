@@ -23,6 +23,7 @@ from lens_engine.classifier.suspicion import find_suspicious
 from lens_engine.metering.meter import Meter
 from lens_engine.rows.fit_rows import list_labelled_rows, pick_fit_rows
 from lens_engine.rows.splits import SplitRows
+from lens_engine.scoring.states import require_states_scorer
 from lens_engine.search.base import Run
 from lens_engine.search.judgement import EvaluationRows
 from lens_engine.search.random import draw_random
@@ -67,7 +68,7 @@ class Classifying:
         prefix, num_labels = self.run.task.render_prefix(demonstrations), len(self.run.task.labels)
         if not can_fit("states", len(self._fit_rows), num_labels):
             return []
-        layers = pick_layers(self.meter.num_layers)
+        layers = pick_layers(require_states_scorer(self.meter.scorer).num_layers)
         fitted = fit_states_head(
             self.meter.states(prefix, self._fit_rows.queries, layers), layers, self._fit_rows.gold, num_labels
         )
@@ -128,7 +129,7 @@ class Classifying:
 
         Validation, confirmation and test rows fit after every prompt. The others were never asked for so long a prompt.
         """
-        task, rows, count = self.run.task, self.run.rows, self.meter.count_tokens
+        task, rows, count = self.run.task, self.run.rows, self.meter.lengths.count
         longest = max(sum(map(count, task.render_prefix(prompt))) for prompt in self.prompts)
         span = max(map(count, task.label_spans))
         room = self.meter.scorer.max_prompt_tokens - span - _ROOM - longest
@@ -180,7 +181,7 @@ class Classifying:
             model=ModelRecord.of(self.meter.scorer.identity) if prompts else None,
             tokens_per_input=len(prompts) * self._mean_query_tokens if prompts else 0.0,
             most_tokens=self.run.rows.most_tokens if prompts else None,
-            tokens_held=sum(self.meter.count_tokens(one) for prefix in rendered for one in prefix),
+            tokens_held=sum(self.meter.lengths.count(one) for prefix in rendered for one in prefix),
             test=measure_figures(tested),
         )
         losses = tuple(gold_losses(held_out, gold).tolist())
@@ -202,8 +203,8 @@ class Classifying:
 
     @cached_property
     def _mean_query_tokens(self) -> float:
-        self.meter.learn_lengths(self._test_rows.queries)
-        return float(np.mean([self.meter.count_tokens(query) for query in self._test_rows.queries]))
+        self.meter.lengths.learn(self._test_rows.queries)
+        return float(np.mean([self.meter.lengths.count(query) for query in self._test_rows.queries]))
 
 
 def pick_layers(num_layers: int) -> tuple[int, ...]:

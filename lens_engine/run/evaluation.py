@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.meter import Meter, Stopped
+from lens_engine.metering.limits import Stopped
+from lens_engine.metering.meter import Meter
 from lens_engine.randomness import make_generator
 from lens_engine.run.classifying import Classifying
 from lens_engine.run.evaluation_plan import (
@@ -62,7 +63,7 @@ class Evaluator:
             if name not in evaluation.done:
                 steps = plan_evaluation(self.run, self.method, evaluation)  # by what the choice has cost by now
                 self.meter.enter(Phase.EVALUATE, number, len(steps))
-                self.meter.reserve = Cost() if TESTED in evaluation.done or name == TESTED else steps[TESTED]
+                self.meter.limits.reserve = Cost() if TESTED in evaluation.done or name == TESTED else steps[TESTED]
                 evaluation = self._take(name, steps[name], evaluation, partial(_save_within, save, number))
                 save(evaluation, number)
 
@@ -75,7 +76,7 @@ class Evaluator:
         if not is_owed and not self.meter.affords(cost):
             return evaluation.after(name, is_skipped=True)
         try:
-            with self.meter.beyond_budget() if is_owed else nullcontext():
+            with self.meter.limits.beyond_budget() if is_owed else nullcontext():
                 return self._steps[name](evaluation, save).after(name)
         except Stopped as stopped:
             if stopped.reason is not StopReason.BUDGET:

@@ -146,8 +146,8 @@ class FormJudge:
         return tuple(form for form in self.run.prices.forms if needs(form) <= room)
 
     def _count(self, segments: Sequence[str]) -> list[int]:
-        self.meter.learn_lengths(segments)
-        return [self.meter.count_tokens(segment) for segment in segments]
+        self.meter.lengths.learn(segments)
+        return [self.meter.lengths.count(segment) for segment in segments]
 
     @property
     def _pool(self) -> Pool:

@@ -55,7 +55,7 @@ class PreparedRun:
         run = self.runs[place]
         method = make_method(run, self.methods)
         self.meter.ask(run.task.label_spans)
-        self.meter.reserve = reserve_for_test(run, method)
+        self.meter.limits.reserve = reserve_for_test(run, method)
         return replace(self, run=run, method=method)
 
     @cached_property
@@ -195,7 +195,7 @@ def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: Sel
         phase: paid.bill(cost.pairs, cost.prompt_tokens, label_spans, cost.prefixes)
         for phase, cost in found.phases.items()
     }
-    return replace(found, bills=bills, sample=prepared.meter.money.paid)
+    return replace(found, bills=bills, sample=prepared.meter.limits.money.paid)
 
 
 def count_splits(rows: SplitRows) -> Splits:

@@ -91,7 +91,7 @@ def build_result(ending: Ending) -> SelectionResult:
         order=evaluation.order,
         lead=lead,
         most_tokens=run.rows.most_tokens,
-        opening_tokens=sum(map(ending.prepared.meter.count_tokens, run.task.opening)),
+        opening_tokens=sum(map(ending.prepared.meter.lengths.count, run.task.opening)),
         truncated_prompts=run.rows.trimmed_too_long,
         splits=count_splits(run.rows).model_copy(update={"near_test_rows": run.near_test_rows}),
         cost=_cost_figures(ending),
@@ -190,7 +190,7 @@ def _cost_figures(ending: Ending) -> Spending:
     return Spending(
         pairs=state.spent.pairs,
         tokens=state.spent.tokens,
-        seconds=ending.prepared.meter.seconds,
+        seconds=ending.prepared.meter.limits.seconds,
         pairs_from_cache=state.pairs_from_cache,
         permutations_judged=findings.num_judged,
         permutations_dropped=findings.num_dropped,
@@ -217,7 +217,7 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
     else:
         warnings += ending.findings.warnings
     warnings += [*describe_asking(ending.prepared.run, evaluation), *describe_noisy_lead(lead, ending.identity.dtype)]
-    if ending.prepared.meter.met_deadline and ending.reason is StopReason.BUDGET:
+    if ending.prepared.meter.limits.met_deadline and ending.reason is StopReason.BUDGET:
         warnings.append(
             "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
             "best found until then"

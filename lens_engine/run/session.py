@@ -8,7 +8,8 @@ from typing import Any
 from lens_engine.classifier.largest_class import share_of_largest_class
 from lens_engine.errors import CheckpointForeign, NothingSelected
 from lens_engine.metering.journal import MOST_BYTES, Journal
-from lens_engine.metering.meter import Meter, Stopped
+from lens_engine.metering.limits import Stopped
+from lens_engine.metering.meter import Meter
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.budget_checks import check_budget
@@ -46,9 +47,9 @@ class Session:
 
     def __post_init__(self) -> None:
         self._fingerprint = self._make_fingerprint()
-        check_budget(self.prepared.runs, self.method, self.meter.money)
+        check_budget(self.prepared.runs, self.method, self.meter.limits.money)
         self.state = RunState(self.method.start())
-        self.meter.largest_class = share_of_largest_class(self.run.task.index_labels(self.run.rows.validation))
+        self.meter.standing.largest_class = share_of_largest_class(self.run.task.index_labels(self.run.rows.validation))
         checkpoint = self.store.load()
         self.meter.journal = Journal(self._save_within)
         if checkpoint is not None:
@@ -172,7 +173,7 @@ class Session:
             self.state = RunState.from_checkpoint(self.method, checkpoint)
             self.meter.journal = Journal(self._save_within, checkpoint.arrays)
             self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache)
-            self.meter.money.resume(self.state.paid)
+            self.meter.limits.money.resume(self.state.paid)
             self._show_best()
         except UNREADABLE as error:
             raise CheckpointForeign("the checkpoint has a form that Lens cannot read; start the run afresh") from error
@@ -185,12 +186,12 @@ class Session:
         self._show_best()
         self.meter.journal.clear()
         if not self.is_empty_handed:
-            self.store.save(self._pack(self.state, self.meter.step if step is None else step))
+            self.store.save(self._pack(self.state, self.meter.standing.step if step is None else step))
 
     def _save_within(self) -> None:
         """Save the state before the current step, and the scores of the step, unless they are large."""
-        state = replace(self.state, seconds=self.meter.seconds, paid=self.meter.money.paid)
-        packed = self._pack(state, self.meter.step - 1)
+        state = replace(self.state, seconds=self.meter.limits.seconds, paid=self.meter.limits.money.paid)
+        packed = self._pack(state, self.meter.standing.step - 1)
         arrays = {**packed.arrays, **self.meter.journal.pack()}
         if sum(array.nbytes for array in arrays.values()) <= MOST_BYTES:
             self.store.save(replace(packed, arrays=arrays))
@@ -200,23 +201,23 @@ class Session:
         return replace(
             state,
             spent=meter.spent,
-            seconds=meter.seconds,
+            seconds=meter.limits.seconds,
             pairs_from_cache=meter.pairs_from_cache,
-            paid=meter.money.paid,
+            paid=meter.limits.money.paid,
         )
 
     def _pack(self, state: RunState[Any], step: int) -> Checkpoint:
         identity = self.meter.scorer.identity
-        packed = state.to_checkpoint(self.method, self._fingerprint, identity.dtype, self.meter.phase, step)
+        packed = state.to_checkpoint(self.method, self._fingerprint, identity.dtype, self.meter.standing.phase, step)
         return replace(packed, device=identity.device, result_if_cancelled=self.result_if_cancelled)
 
     def _show_best(self) -> None:
         found, random = self.method.findings(self.state.method), self.state.evaluation.tally.accuracies
-        self.meter.survivors = found.survivors
+        self.meter.standing.survivors = found.survivors
         if found.best_accuracy is not None:
-            self.meter.best_validation_accuracy = found.best_accuracy
+            self.meter.standing.best_validation_accuracy = found.best_accuracy
         if random:
-            self.meter.best_random_accuracy = max(random)
+            self.meter.standing.best_random_accuracy = max(random)
 
     def _make_fingerprint(self) -> str:
         """SHA-256 of everything that a checkpoint and a run must share. The budget may change between attempts."""
