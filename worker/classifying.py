@@ -26,11 +26,11 @@ from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.spending import Paid
 from lens_engine.types import StopReason
 from worker.faults import blaming_worker
+from worker.job_context import JobContext
 from worker.model_loading import find_reference
-from worker.running import Running
 
 
-def run_prediction(run: Running) -> Outcome | None:
+def run_prediction(run: JobContext) -> Outcome | None:
     """Predict the rows that have no answer yet. Neither all texts nor all answers are in memory at once."""
     work = run.transact(lambda session: load_prediction(session, run.claim.job_id))
     spec, digest = work.spec, hashlib.sha256()
@@ -52,7 +52,7 @@ def run_prediction(run: Running) -> Outcome | None:
     return PredictionOutcome(digest.hexdigest(), dtype)
 
 
-def run_evaluation(run: Running) -> Outcome | None:
+def run_evaluation(run: JobContext) -> Outcome | None:
     """Predict the rows that have no answer yet, then the same prompt in other orders, and measure."""
     work = run.transact(lambda session: load_evaluation(session, run.claim.job_id))
     spec = work.spec
@@ -66,20 +66,18 @@ def run_evaluation(run: Running) -> Outcome | None:
         return None
 
 
-def _load(run: Running, model: str | None, dtype: str | None) -> LabelScorer | None:
-    scorer = None
-    if model is not None:
-        find_reference(run.settings, model)
-        # Without the pair cache: the texts of production would displace the scores of selections.
-        scorer = run.load(model, dtype, is_search=False).scorer
-    run.monitor.begin()
-    return scorer
+def _load(run: JobContext, model: str | None, dtype: str | None) -> LabelScorer | None:
+    if model is None:
+        return None
+    find_reference(run.settings, model)
+    # Without the pair cache: the texts of production would displace the scores of selections.
+    return run.load(model, dtype, is_search=False).scorer
 
 
 class JobAnswers:
     """The answers of one job in Postgres, and what they cost: the engine's `AnswerStore` and `RowListener`."""
 
-    def __init__(self, run: Running, scorer: LabelScorer | None) -> None:
+    def __init__(self, run: JobContext, scorer: LabelScorer | None) -> None:
         self._run = run
         self._money = Money(scorer, (), run.settings.max_cost_usd)
         self._noted_usd = 0.0

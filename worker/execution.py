@@ -54,17 +54,17 @@ from worker.faults import (
 )
 from worker.heartbeat import Heartbeat, Rhythm
 from worker.horse import REPORT
+from worker.job_context import JobContext, reserve_seconds
 from worker.persistence import commit_with_patience
 from worker.progress import RunMonitor
 from worker.releases import note_release
-from worker.running import Running, reserve_seconds
 from worker.selecting import run_selection
 from worker.tally import count
 
 Ending = Callable[[Session, Claim], bool]
 """The last write of a run. It returns False if the claim was lost."""
 
-RUNS: Mapping[str, Callable[[Running], Outcome | None]] = {
+RUNS: Mapping[str, Callable[[JobContext], Outcome | None]] = {
     "selection": run_selection,
     "evaluation": run_evaluation,
     "prediction": run_prediction,
@@ -179,7 +179,7 @@ class Attempt:
 
     def _conclude(self) -> Ending:
         """Compute, and return the last write of the run."""
-        run = Running(self._claim, self._settings, self._monitor, self._deadline, self._transact, self._log)
+        run = JobContext(self._claim, self._settings, self._monitor, self._deadline, self._transact, self._log)
         try:
             outcome = RUNS[self._claim.kind](run)
         except (ModelMoved, EndpointAway) as error:

@@ -28,13 +28,12 @@ from app.logs.failures import describe
 from app.queue import SERIALIZER
 from app.settings import Settings
 from app.worker_device import REDIS_FIELD
-from worker.crash import CrashHandler
 from worker.device import Device
 from worker.faults import WorkerFault
 from worker.hardened_rq import GuardedJob, TolerantWorker, tolerating_refusals
 from worker.horse import REPORT, die_with_parent, has_exited, leave_soon
 from worker.monitoring import HealthFile, WorkerMetrics
-from worker.watch import AttemptWatch
+from worker.parent import AttemptWatch, CrashHandler
 
 FAULTS_TO_STOP = 2
 """Number of different jobs in a row that end by a fault of the worker, after which the worker stops."""

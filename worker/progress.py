@@ -15,7 +15,7 @@ from worker.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Values to write next. None means that the last write is still the newest.
+    """What the heartbeat has to write next. None means that the last write is still the newest.
 
     `best` belongs to the checkpoint: the result of a run that is cancelled there.
     """
@@ -23,9 +23,6 @@ class Pending:
     progress: Progress | None
     checkpoint: Checkpoint | None
     best: SelectionResult | None = None
-
-    def __bool__(self) -> bool:
-        return self.progress is not None or self.checkpoint is not None
 
 
 class RunMonitor:
@@ -48,15 +45,11 @@ class RunMonitor:
         self._position: tuple[object, ...] = ()
         self._moved_at = clock()
         self._stop_reason: StopReason | None = None
-        self._is_lost = False
-        self._has_begun = False
-        self._is_loading = False
+        self.is_lost = False
+        """Whether the claim or the heartbeat is lost. The run must then write nothing."""
+        self.is_loading = False
 
     # Called by the computing thread.
-
-    def begin(self) -> None:
-        """The model is loaded, and the engine begins. From here on the run heeds a stop request by itself."""
-        self._has_begun = True
 
     def on_progress(self, progress: Progress) -> None:
         self.tally.note(progress)
@@ -89,21 +82,7 @@ class RunMonitor:
 
     def _set_loading(self, is_loading: bool) -> None:
         with self._lock:
-            self._is_loading, self._moved_at = is_loading, self._clock()
-
-    @property
-    def is_loading(self) -> bool:
-        return self._is_loading
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether the claim or the heartbeat is lost. The run must then write nothing."""
-        return self._is_lost
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether the engine has begun. Before that the model loads, and there is nothing to keep."""
-        return self._has_begun
+            self.is_loading, self._moved_at = is_loading, self._clock()
 
     # Called by the heartbeat thread.
 
@@ -141,5 +120,5 @@ class RunMonitor:
         self._stop_reason = StopReason.CANCELLED
 
     def lose(self) -> None:
-        self._is_lost = True
+        self.is_lost = True
         self._stop_reason = StopReason.CANCELLED

@@ -19,15 +19,15 @@ from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.base import SERVER
 from worker.faults import blaming_worker
+from worker.job_context import JobContext
 from worker.model_loading import find_reference
 from worker.progress import RunMonitor
-from worker.running import Running
 
 _SHARE = 20.0
 """Time of the run (seconds) for each second in which a result is made."""
 
 
-def run_selection(run: Running) -> Outcome | None:
+def run_selection(run: JobContext) -> Outcome | None:
     """Run a selection. None if it was stopped before a permutation was chosen."""
     try:
         return SelectionOutcome(_Selecting(run).select())
@@ -37,7 +37,7 @@ def run_selection(run: Running) -> Outcome | None:
 
 @dataclass(frozen=True, slots=True)
 class _Selecting:
-    run: Running
+    run: JobContext
 
     def select(self) -> SelectionResult:
         submission = self.run.transact(lambda session: load_submission(session, self.run.claim.job_id))
@@ -60,7 +60,6 @@ class _Selecting:
         return self.run.load(submission.spec.model, checkpoint.dtype if checkpoint else None)
 
     def _compute(self, submission: Submission, model: LanguageModel, checkpoint: Checkpoint | None) -> SelectionResult:
-        self.run.monitor.begin()
         task, alternatives = submission.spec.wordings
         with blaming_worker():
             return select_support_examples(

@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.classify.output import find_format
 from lens_cli.classify.partial_file import Origin, partial_file
 from lens_cli.endpoint_options import describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output
@@ -20,7 +19,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.evaluation.batches import BatchPredictor, batches_of
 from lens_engine.evaluation.rows import Prediction
-from lens_engine.evaluation.table import PredictedTable, is_answered, write_table
+from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
 from lens_engine.metering.limits import Stopped
 from lens_engine.reading import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
 from lens_engine.reading.columns import ColumnNames
@@ -30,6 +29,8 @@ from lens_engine.task.wording import show_count
 
 _MAX_SHOWN = 5
 """Largest number of bad rows that are named."""
+
+_FORMATS: dict[str, TableFormat] = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Paths:
         Raises:
             Refusal: the output is of no known format, exists, or cannot be written.
         """
-        find_format(self.output)
+        _find_format(self.output)
         check_output(self.output)
         if not self.output.exists():
             return
@@ -172,7 +173,7 @@ class ClassificationRun:
             has_mark=dialect.encoding != UTF8,
             answer_above=self.answer_above,
         )
-        replace_file(self.paths.output, b"".join(write_table(table, find_format(self.paths.output))))
+        replace_file(self.paths.output, b"".join(write_table(table, _find_format(self.paths.output))))
 
     def _load(self, open_scorer: Callable[[str], LabelScorer], model: str | None, bar: RowBar) -> LabelScorer | None:
         if self.classifier.model is None:
@@ -207,3 +208,13 @@ def _digest(path: Path) -> str:
         return hashlib.sha256("".join(map(_digest, sorted(path.iterdir()))).encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _find_format(path: Path) -> TableFormat:
+    """The format that the suffix of the name tells; another is refused."""
+    found = _FORMATS.get(path.suffix.lower())
+    if found is None:
+        *others, last = _FORMATS
+        message = f"cannot tell the format of {path}; its name must end in {', '.join(others)} or {last}"
+        raise RefusedInput(message, "where: --output")
+    return found

@@ -37,7 +37,7 @@ _ROOM = 8
 """Tokens kept free in the context."""
 
 
-class _Judged(NamedTuple):
+class _UnseenRows(NamedTuple):
     """Rows of which a candidate says something without having seen them."""
 
     log_probs: FloatArray | LabelLogProbs  #: class_log_probs  # [rows, labels]
@@ -57,7 +57,7 @@ class Classifying:
         words = self._words
         head = BagOfWordsHead(bag_of_words=words.regression)
         tested = words.regression.judge(self._test_rows.texts, self._test_rows.gold)
-        judged = _Judged(words.held_out, list_labelled_rows(self.run.rows), words.num_rows)
+        judged = _UnseenRows(words.held_out, list_labelled_rows(self.run.rows), words.num_rows)
         return [self._candidate("bag_of_words", (), head, self._held_out_of_words, tested, judged)]
 
     def states(self, demonstrations: Sequence[Example]) -> list[Candidate]:
@@ -159,7 +159,7 @@ class Classifying:
         head: Head,
         held_out: FloatArray,
         tested: RowFigures,
-        judged: "_Judged | None" = None,
+        judged: "_UnseenRows | None" = None,
     ) -> Candidate:
         """A candidate.
 
@@ -168,7 +168,7 @@ class Classifying:
             judged: the rows on which the head was fitted or held out; None for the fit rows.
         """
         task, gold = self.run.task, self._fit_rows.gold
-        judged = judged or _Judged(held_out, self._fit_rows.examples, len(gold))
+        judged = judged or _UnseenRows(held_out, self._fit_rows.examples, len(gold))
         rendered = [task.render_prefix(prompt) for prompt in prompts]
         classifier = Classifier(
             task=TaskRecord.of(task),

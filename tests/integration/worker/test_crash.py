@@ -17,8 +17,8 @@ from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result
-from worker.crash import CrashHandler, describe_death
 from worker.horse import REPORT
+from worker.parent import CrashHandler, describe_death
 
 KILLED = 9
 UNREACHABLE = "postgresql+psycopg://lens@/lens?host=/nonexistent"

@@ -21,7 +21,7 @@ from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS
 from tests.outages import absent, read_only
 from worker.heartbeat import GiveUp, Heartbeat, Rhythm
-from worker.progress import RunMonitor
+from worker.progress import Pending, RunMonitor
 
 QUICK = Rhythm(lease=60, renew=0.05, stall=60, look=0.02, progress=0.02, checkpoint=0.02, longest_pause=0.1)
 CHECKPOINT = Checkpoint(fingerprint="run", phase=Phase.SEARCH, step=3, dtype="float32")
@@ -35,7 +35,6 @@ def beating(
     **changes: float,
 ) -> Iterator[RunMonitor]:
     monitor = RunMonitor()
-    monitor.begin()
     heartbeat = Heartbeat(database, claim, monitor, replace(QUICK, **changes), give_up=give_up)
     heartbeat.start()
     try:
@@ -56,7 +55,7 @@ def test_progress_and_checkpoint_are_written(selections: Selections, database: D
         monitor.on_progress(PROGRESS)
         monitor.on_checkpoint(CHECKPOINT)
         until(lambda: checkpoints(database, claim), "the checkpoint is there")
-        until(lambda: not monitor.read_pending(), "all news are written")
+        until(lambda: monitor.read_pending() == Pending(None, None), "all news are written")
 
     progress = selections.client.get(f"/selections/{claim.job_id}").json()["progress"]
     assert progress["phase"] == "search"
@@ -212,6 +211,6 @@ def test_outage_of_postgres_only_delays_writes(
             monitor.on_checkpoint(CHECKPOINT)
             until(lambda: "Postgres does not answer" in caplog.text, "a write has failed")
             assert monitor.stop_requested() is None
-        until(lambda: not monitor.read_pending(), "the write has been made up for")
+        until(lambda: monitor.read_pending() == Pending(None, None), "the write has been made up for")
 
     assert checkpoints(database, claim) == 1

@@ -13,7 +13,7 @@ from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql
 from tests.outages import absent, read_only
 from worker.horse import REPORT
-from worker.watch import AttemptWatch
+from worker.parent import AttemptWatch
 
 
 class Clock:

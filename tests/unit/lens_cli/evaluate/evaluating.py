@@ -48,7 +48,7 @@ def select(*, with_test: bool = False, rows: tuple[tuple[str, str], ...] = ROWS)
 
 
 @dataclass
-class Desk:
+class Workbench:
     """A folder with files of a selection; `scorers` are the models that runs have opened."""
 
     folder: Path

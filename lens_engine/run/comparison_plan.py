@@ -1,9 +1,9 @@
-"""The steps of the evaluation, in order of importance, each with the most that it costs."""
+"""The steps of the comparison, in order of importance, each with the most that it costs."""
 
 from typing import Any
 
 from lens_engine.metering.cost import Cost
-from lens_engine.run.state import Evaluation
+from lens_engine.run.state import ComparisonState
 from lens_engine.search.base import Method, Run
 
 CONFIRMED = "confirmation"
@@ -25,11 +25,11 @@ NUM_ORDERS = 8
 """Number of other orders of the support examples."""
 
 
-def plan_evaluation(run: Run, method: Method[Any], evaluation: Evaluation) -> dict[str, Cost]:
+def plan_comparison(run: Run, method: Method[Any], comparison: ComparisonState) -> dict[str, Cost]:
     """The steps that the options ask for, by name.
 
     Args:
-        evaluation: what is done, and what the choice of a prompt cost so far. Random-and-validation may cost as much,
+        comparison: what is done, and what the choice of a prompt cost so far. Random-and-validation may cost as much,
             with the steps of the choice that are not done yet.
     """
     prices, rows, comparisons = run.prices, run.rows, run.config.comparisons
@@ -44,28 +44,28 @@ def plan_evaluation(run: Run, method: Method[Any], evaluation: Evaluation) -> di
         steps["zero_shot"] = prices.judging(1, len(rows.validation) + len(rows.confirmation), 0) + prices.testing(0)
     steps |= _plan_classifier(run)
     if comparisons != "none" and method.is_search:
-        number = count_rivals(run, method, evaluation)
+        number = count_rivals(run, method, comparison)
         best = prices.confirming(len(run.uses)) + prices.judging(len(run.uses), len(rows.test))
-        steps["random_and_validation"] = prices.validating(max(number - evaluation.tally.drawn, 0)) + best
+        steps["random_and_validation"] = prices.validating(max(number - comparison.tally.drawn, 0)) + best
     if comparisons == "all" and n:
         steps["order"] = prices.comparing(NUM_ORDERS)
     return steps
 
 
-def count_rivals(run: Run, method: Method[Any], evaluation: Evaluation) -> int:
+def count_rivals(run: Run, method: Method[Any], comparison: ComparisonState) -> int:
     """Number of permutations of random-and-validation: as many as the choice of the prompt pays for.
 
     Never more than its plan pays for, because an estimate says the most that a run costs; demonstrations that are
     longer than the mean would exceed it in tokens.
     """
     prices, choice = run.prices, _price_choice(run, method)
-    ahead = (cost for name, cost in choice.items() if name not in evaluation.done)
+    ahead = (cost for name, cost in choice.items() if name not in comparison.done)
     planned = sum((*method.price().values(), *choice.values()), Cost())
-    return min(prices.rival_permutations(cost) for cost in (sum(ahead, evaluation.choice), planned))
+    return min(prices.rival_permutations(cost) for cost in (sum(ahead, comparison.choice), planned))
 
 
 def _price_choice(run: Run, method: Method[Any]) -> dict[str, Cost]:
-    """The steps of the evaluation that have a part in the choice of the prompt, and what that part costs at most."""
+    """The steps of the comparison that have a part in the choice of the prompt, and what that part costs at most."""
     prices, rows, found = run.prices, run.rows, dict[str, Cost]()
     if rows.confirmation and method.num_demonstrations:
         known = 0 if method.judges_finalists else len(rows.validation)
@@ -75,10 +75,10 @@ def _price_choice(run: Run, method: Method[Any]) -> dict[str, Cost]:
     return found
 
 
-def price_evaluation(run: Run, method: Method[Any]) -> Cost:
+def price_comparison(run: Run, method: Method[Any]) -> Cost:
     """The price of the whole phase, after a search that judges as many permutations as it may."""
-    planned = Evaluation().paying(sum(method.price().values(), Cost()))
-    return sum(plan_evaluation(run, method, planned).values(), Cost())
+    planned = ComparisonState().paying(sum(method.price().values(), Cost()))
+    return sum(plan_comparison(run, method, planned).values(), Cost())
 
 
 def reserve_for_test(run: Run, method: Method[Any]) -> Cost:

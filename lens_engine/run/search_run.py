@@ -1,4 +1,4 @@
-"""A session: one run, from its checkpoint to its result."""
+"""A run of a search, from its checkpoint to its result."""
 
 import hashlib
 import json
@@ -14,11 +14,11 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.budget_checks import check_budget
 from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
-from lens_engine.run.evaluation import Evaluator
-from lens_engine.run.evaluation_plan import OWED, TESTED
+from lens_engine.run.comparison import Comparer
+from lens_engine.run.comparison_plan import OWED, TESTED
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.result_builder import Ending, build_result
-from lens_engine.run.state import Evaluation, RunState, read_wordings
+from lens_engine.run.state import ComparisonState, RunState, read_wordings
 from lens_engine.run.wordings import choose_wording
 from lens_engine.search.base import Method, Run
 from lens_engine.search.random import draw_random
@@ -30,10 +30,10 @@ from lens_engine.version import __version__
 
 
 @dataclass
-class Session:
+class SearchRun:
     """One run: its state, and the steps that advance it, each followed by a checkpoint.
 
-    A new session resumes from the store's checkpoint; if the store has none, the session starts at the beginning.
+    A new run resumes from the checkpoint of the store; without one it starts at the beginning.
 
     Raises:
         InvalidConfig, CheckpointForeign, CheckpointDamaged: as `select_support_examples`.
@@ -72,7 +72,7 @@ class Session:
         """Run the method until it is done, the budget is used up, or a stop is asked for; returns which of the three.
 
         If the budget ends before the method has a choice, a random permutation stands for it, and no checkpoint has it:
-        the same run with a larger budget goes on where this one ended. A resumed run whose evaluation has begun does
+        the same run with a larger budget goes on where this one ended. A resumed run whose comparison has begun does
         not search further, even with a larger budget: a new choice would not be the permutation that was evaluated.
 
         Raises:
@@ -93,8 +93,8 @@ class Session:
         if self.is_empty_handed:
             self._save_within()
         spent = self._spent(self.state)
-        evaluation = spent.evaluation.paying(spent.spent - spent.worded)
-        self.state = replace(spent, chosen=chosen, ended=reason, evaluation=evaluation)
+        comparison = spent.comparison.paying(spent.spent - spent.worded)
+        self.state = replace(spent, chosen=chosen, ended=reason, comparison=comparison)
         self.meter.journal.clear()
         return reason
 
@@ -111,16 +111,16 @@ class Session:
             state = replace(self.state, method=self.method.start(), wordings=wordings, worded=self.meter.spent)
             self._advance(state)
 
-    def evaluate(self, reason: StopReason) -> StopReason:
+    def compare(self, reason: StopReason) -> StopReason:
         """Evaluate the choice; `reason` is why the method ended. Returns why the whole run ended."""
         findings = self.method.findings(self.state.method)
         owed = OWED - {TESTED} if self.is_empty_handed else OWED
-        evaluator = Evaluator(self.run, self.meter, self.method, findings, self._chosen, owed)
+        comparer = Comparer(self.run, self.meter, self.method, findings, self._chosen, owed)
         try:
-            evaluator.evaluate(self.state.evaluation, self._save_evaluation)
+            comparer.compare(self.state.comparison, self._save_comparison)
         except Stopped as stopped:
             return stopped.reason
-        return StopReason.BUDGET if self.state.evaluation.skipped else reason
+        return StopReason.BUDGET if self.state.comparison.skipped else reason
 
     def result(self, reason: StopReason) -> SelectionResult:
         """The result of a run that ended for this reason."""
@@ -178,8 +178,8 @@ class Session:
         except UNREADABLE as error:
             raise CheckpointForeign("the checkpoint has a form that Lens cannot read; start the run afresh") from error
 
-    def _save_evaluation(self, evaluation: Evaluation, step: int) -> None:
-        self._advance(replace(self.state, evaluation=evaluation), step)
+    def _save_comparison(self, comparison: ComparisonState, step: int) -> None:
+        self._advance(replace(self.state, comparison=comparison), step)
 
     def _advance(self, state: RunState[Any], step: int | None = None) -> None:
         self.state = self._spent(state)
@@ -212,7 +212,7 @@ class Session:
         return replace(packed, device=identity.device, result_if_cancelled=self.result_if_cancelled)
 
     def _show_best(self) -> None:
-        found, random = self.method.findings(self.state.method), self.state.evaluation.tally.accuracies
+        found, random = self.method.findings(self.state.method), self.state.comparison.tally.accuracies
         self.meter.standing.survivors = found.survivors
         if found.best_accuracy is not None:
             self.meter.standing.best_validation_accuracy = found.best_accuracy

@@ -9,8 +9,8 @@ from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Prices, TokenLengths
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
-from lens_engine.run.evaluation import Evaluator
-from lens_engine.run.state import Evaluation
+from lens_engine.run.comparison import Comparer
+from lens_engine.run.state import ComparisonState
 from lens_engine.search.base import Findings, Run
 from lens_engine.search.catalogue import make_method
 from lens_engine.testing import TableScorer
@@ -21,16 +21,16 @@ SECOND: Permutation = (4, 5, 6, 7)
 
 
 @pytest.fixture(scope="module")
-def evaluate(
+def compare(
     make_planted_problem: Callable[..., Problem],
     make_config: Callable[..., SelectionConfig],
     make_meter: Callable[..., Meter],
-) -> Callable[..., list[Evaluation]]:
-    """Every evaluation saved for two finalists, by their hits on 20 validation and 16 confirmation rows."""
+) -> Callable[..., list[ComparisonState]]:
+    """Every comparison saved for two finalists, by their hits on 20 validation and 16 confirmation rows."""
 
     def run(
         validation: tuple[int, int] = (10, 5), confirmation: tuple[int, int] = (8, 4), **budget: Any
-    ) -> list[Evaluation]:
+    ) -> list[ComparisonState]:
         problem, config = make_planted_problem(), make_config()
         rows, task = split_examples(problem, config), problem.task
         places = {task.render_query(example.text): place for place, example in enumerate(rows.confirmation)}
@@ -52,19 +52,21 @@ def evaluate(
             for hits in validation
         ]
         findings = Findings((FIRST, SECOND), np.array(known, dtype=np.float32))
-        saved = list[Evaluation]()
-        evaluator = Evaluator(run, meter, make_method(run), findings, FIRST)
-        evaluator.evaluate(Evaluation(choice_pairs=2_000), lambda evaluation, _: saved.append(evaluation))
+        saved = list[ComparisonState]()
+        comparer = Comparer(run, meter, make_method(run), findings, FIRST)
+        comparer.compare(ComparisonState(choice_pairs=2_000), lambda comparison, _: saved.append(comparison))
         return saved
 
     return run
 
 
-def test_steps_are_done_in_order_of_importance_and_saved_one_by_one(evaluate: Callable[..., list[Evaluation]]) -> None:
-    saved = evaluate()
+def test_steps_are_done_in_order_of_importance_and_saved_one_by_one(
+    compare: Callable[..., list[ComparisonState]],
+) -> None:
+    saved = compare()
 
     steps = ("confirmation", "test", "zero_shot", "random_and_validation", "order")
-    assert list(dict.fromkeys(evaluation.done for evaluation in saved)) == [steps[: count + 1] for count in range(5)]
+    assert list(dict.fromkeys(comparison.done for comparison in saved)) == [steps[: count + 1] for count in range(5)]
     assert saved[-1].skipped == ()
 
 
@@ -77,27 +79,27 @@ def test_steps_are_done_in_order_of_importance_and_saved_one_by_one(evaluate: Ca
     ],
 )
 def test_best_on_validation_and_confirmation_together_is_tested(
-    validation: tuple[int, int], confirmation: tuple[int, int], chosen: Permutation, evaluate: Any
+    validation: tuple[int, int], confirmation: tuple[int, int], chosen: Permutation, compare: Any
 ) -> None:
-    first, second, *_ = evaluate(validation, confirmation)
+    first, second, *_ = compare(validation, confirmation)
 
     assert [one.permutation for one in first.judged] == [FIRST, SECOND]
     assert {one.log_probs.array.shape for one in first.judged} == {(36, 2)}
     assert second.tested[0].permutation == chosen
 
 
-def test_confirmation_that_would_eat_the_test_rows_is_skipped(evaluate: Callable[..., list[Evaluation]]) -> None:
+def test_confirmation_that_would_eat_the_test_rows_is_skipped(compare: Callable[..., list[ComparisonState]]) -> None:
     with_confirmation = 2 * 60 + 6 * 16  # test rows for two uses, and a beam of four with two others on 16 rows
 
-    last = evaluate(max_pairs=with_confirmation - 1)[-1]
+    last = compare(max_pairs=with_confirmation - 1)[-1]
 
     assert "confirmation" in last.skipped
     assert last.tested[0].permutation == FIRST
-    assert evaluate(max_pairs=with_confirmation)[-1].judged
+    assert compare(max_pairs=with_confirmation)[-1].judged
 
 
-def test_first_step_too_dear_does_not_stop_cheaper_ones(evaluate: Callable[..., list[Evaluation]]) -> None:
-    last = evaluate(max_pairs=2 * 60 + 2 * 16 + 36 + 60 + 8 * 60)[-1]
+def test_first_step_too_dear_does_not_stop_cheaper_ones(compare: Callable[..., list[ComparisonState]]) -> None:
+    last = compare(max_pairs=2 * 60 + 2 * 16 + 36 + 60 + 8 * 60)[-1]
 
     assert last.skipped == ("random_and_validation",)
     assert last.order is not None

@@ -30,7 +30,7 @@ def reserve_seconds(settings: Settings) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class JobContext:
     """One attempt, as its run sees it."""
 
     claim: Claim
