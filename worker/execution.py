@@ -54,8 +54,7 @@ from worker.faults import (
 )
 from worker.heartbeat import Heartbeat, Rhythm
 from worker.horse import REPORT
-from worker.job_context import JobContext, reserve_seconds
-from worker.persistence import commit_with_patience
+from worker.job_context import JobContext, commit_with_patience, reserve_seconds
 from worker.progress import RunMonitor
 from worker.releases import note_release
 from worker.selecting import run_selection

@@ -15,7 +15,7 @@ from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.logs import context
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
-from worker.persistence import log_postponed
+from worker.job_context import log_postponed
 from worker.progress import Pending, RunMonitor
 
 UNWRITTEN = "checkpoint-unwritten"
