@@ -12,8 +12,9 @@ from typing import Protocol
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.evaluation.rows import BATCH_ROWS, Prediction, predict_rows
+from lens_engine.metering.cost import Cost
 from lens_engine.metering.limits import Stopped
-from lens_engine.metering.progress import Progress
+from lens_engine.metering.progress import Progress, Standing
 from lens_engine.reading import TextRow
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.interruption import interrupted_by
@@ -61,18 +62,9 @@ class RowProgress:
     def as_progress(self) -> Progress:
         """The progress in batches, pairs and tokens, as a selection has it."""
         pace, left = self.per_second, self.total - self.done
-        return Progress(
-            phase=Phase.CLASSIFY,
-            step=-(-self.done // BATCH_ROWS),
-            steps=-(-self.total // BATCH_ROWS),
-            pairs_done=self.done * self.pairs,
-            pairs_total=self.total * self.pairs,
-            tokens_done=round(self.done * self.tokens),
-            tokens_total=round(self.total * self.tokens),
-            tokens_per_second=None if pace is None else pace * self.tokens,
-            eta_seconds=None if pace is None else left / pace,
-            best_validation_accuracy=None,
-        )
+        done, total = (Cost(rows * self.pairs, round(rows * self.tokens)) for rows in (self.done, self.total))
+        place = Standing(Phase.CLASSIFY, -(-self.done // BATCH_ROWS), -(-self.total // BATCH_ROWS))
+        return place.describe(done, total, pace and pace * self.tokens, pace and left / pace)
 
 
 class RowListener(Protocol):
@@ -97,9 +89,13 @@ class BatchPredictor:
     listener: RowListener
     num_rows: int
     guard: Callable[[], AbstractContextManager[object]] = nullcontext
-    _num_done: int = 0  #: with rows of earlier runs
-    _num_asked: int = 0
-    _began_at: float = field(default_factory=time.monotonic)
+    clock: Callable[[], float] = time.monotonic
+    _num_done: int = field(init=False, default=0)  #: with rows of earlier runs
+    _num_asked: int = field(init=False, default=0)
+    _began_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._began_at = self.clock()
 
     def predict(
         self, classifier: Classifier, read: ReadRows, num_rows: int, store: AnswerStore | None = None
@@ -134,7 +130,7 @@ class BatchPredictor:
             raise Stopped(reason)
 
     def _report(self, classifier: Classifier) -> None:
-        seconds = time.monotonic() - self._began_at
+        seconds = self.clock() - self._began_at
         pace = self._num_asked / seconds if self._num_asked and seconds > 0 else None
         pairs, tokens = max(len(classifier.prompts), 1), classifier.tokens_per_input
         self.listener.on_rows(RowProgress(self._num_done, self.num_rows, pace, pairs, tokens))
