@@ -12,7 +12,8 @@ from lens_cli.refusals import RefusedInput
 from lens_engine.config import Use
 
 if TYPE_CHECKING:  # commands import this module for their help, and these are slow to import
-    from lens_engine.predicting.subject import Subject
+    from lens_engine.classifier.classifier import Classifier
+    from lens_engine.evaluation.subject import Subject
     from lens_engine.result import SelectionResult
 
 WhatIsAsked = Literal["support_examples", "classifier"]
@@ -44,6 +45,24 @@ class FoundSubject(NamedTuple):
     subject: "Subject"
     result: "SelectionResult | None"  #: of the selection that found it; None for a classifier's file
 
+    @property
+    def classifier(self) -> "Classifier":
+        """The subject as a classifier."""
+        from lens_engine.evaluation.subject import classifier_of
+
+        return classifier_of(self.subject)
+
+    @property
+    def name(self) -> str:
+        """What is asked, in a few words."""
+        from lens_engine.evaluation.subject import PromptSubject
+
+        if isinstance(self.subject, PromptSubject):
+            form = self.subject.answer.form
+            what = f"prompt ({form.name})" if form.nearest else "support examples"
+            return f"The {what}, read for the use {self.subject.answer.use}"
+        return f"The classifier ({self.subject.head.kind.replace('_', ' ')} head)"
+
 
 @dataclass(frozen=True, slots=True)
 class SubjectFile:
@@ -64,7 +83,7 @@ class SubjectFile:
             OSError: the file cannot be read.
         """
         from lens_engine.classifier.classifier import Classifier
-        from lens_engine.predicting.subject import PromptSubject
+        from lens_engine.evaluation.subject import PromptSubject
 
         fields = _list_fields(self.path)
         is_classifier = "support_examples" not in fields and ("head" in fields or self.usual == "classifier")

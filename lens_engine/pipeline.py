@@ -8,7 +8,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.run.preparation import Ends, prepare_run
-from lens_engine.run.session import Session
+from lens_engine.run.search_run import SearchRun
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.search.catalogue import METHODS, Methods
 from lens_engine.types import StopReason
@@ -40,7 +40,7 @@ def select_support_examples(
     Args:
         problem: the task and its labelled examples.
         scorer: the language model, as `open_model` returns it; or any `LabelScorer`.
-        config: the options; None for the preset "quick". Every `method` gets the same splits and evaluation.
+        config: the options; None for the preset "quick". Every `method` gets the same splits and comparison.
         listener: hears the progress and may ask the run to stop; None for a progress bar on stderr.
         checkpoints: keeps the newest checkpoint; None keeps it in memory.
         progress: whether a bar is shown on a terminal or in a notebook if there is no listener.
@@ -67,10 +67,10 @@ def select_support_examples(
     scorer = find_scorer(scorer)
     with hearing(listener, progress=progress) as heard:
         prepared = prepare_run(problem, scorer, config or resolve_config(), heard, Ends(deadline, last_moment), methods)
-        session = Session(prepared, checkpoints or MemoryCheckpointStore())
-        reason = session.choose()
+        run = SearchRun(prepared, checkpoints or MemoryCheckpointStore())
+        reason = run.choose()
         if reason is not StopReason.CANCELLED:
-            reason = session.evaluate(reason)
+            reason = run.compare(reason)
         if reason is StopReason.COMPLETED:
             prepared.meter.finish()
-        return session.result(reason)
+        return run.result(reason)

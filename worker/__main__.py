@@ -5,14 +5,14 @@ import os
 from collections.abc import Callable
 
 from app.logs.setup import configure_logging
+from app.schema import current_revision, is_behind, own_revisions
 from app.settings import Settings
+from app.store.database import POSTGRES_AWAY, create_database
 from worker.device import Device, UnfitWorker
-from worker.health_file import HealthFile
 from worker.inspection import inspect
-from worker.metrics import serve_metrics
+from worker.monitoring import HealthFile, serve_metrics
 from worker.process import create_worker
 from worker.releases import hand_in_releases
-from worker.startup import check_schema
 
 EXIT_FAILED = 1
 EXIT_UNFIT = 2
@@ -47,6 +47,29 @@ def _work(settings: Settings, device: Device) -> int:
     serve_metrics(worker.metrics, settings)
     worker.work(with_scheduler=False)
     return 0 if worker.was_asked_to_stop else EXIT_FAILED
+
+
+def check_schema(settings: Settings) -> None:
+    """Check that Postgres has the schema of this release, and close every connection before the first fork.
+
+    A newer schema is fine: it is migrated before the workers of the release before have ended.
+
+    Raises:
+        SystemExit: the schema is older than this release.
+    """
+    database = create_database(settings, pool_size=1)
+    try:
+        with database.session_scope() as session:
+            if is_behind(session.connection()):
+                found = current_revision(session.connection()) or "none"
+                raise SystemExit(
+                    f"the database schema is at revision {found}, and this release needs {own_revisions().head}; "
+                    "run `lens migrate`"
+                )
+    except POSTGRES_AWAY as error:
+        _log.warning("Postgres does not answer; the worker waits for it (%s)", type(error).__name__)
+    finally:
+        database.dispose()
 
 
 if __name__ == "__main__":

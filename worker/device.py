@@ -1,14 +1,36 @@
-"""What a worker computes on, and why a worker may not start. Nothing here needs torch or a GPU."""
+"""What a worker computes on, and why a worker may not start.
 
+Only a short-lived process may look at a GPU, through torch: CUDA does not survive a fork.
+"""
+
+import logging
+import platform
+import re
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from app.settings import Settings
 from app.worker_device import WorkerDevice
+from lens_engine.local.choices import DTYPES
 
 _GIB = 1 << 30
+_DRIVER = Path("/proc/driver/nvidia/version")
+_CPU_INFO = Path("/proc/cpuinfo")
+_TRIAL_ROWS = 256
+_FIRST_BFLOAT16 = (8, 0)  # compute capability (Ampere)
+
+_log = logging.getLogger(__name__)
 
 
 class UnfitWorker(Exception):
     """The worker must not start. The message is one sentence for the operator, and says how to fix it."""
+
+
+class GpuAbsent(Exception):
+    """torch has no such GPU. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +69,152 @@ class Device:
 
 def in_gib(num_bytes: int) -> str:
     return f"{num_bytes / _GIB:.1f} GiB"
+
+
+def read_gpu(index: int, dtype: str) -> Device:
+    """Look at GPU number `index` among those that this process may see, and compute on it once.
+
+    Args:
+        dtype: "float32", "bfloat16", "float16", or "auto" for the format that suits the GPU best.
+
+    Raises:
+        GpuAbsent: there is no such GPU.
+        RuntimeError: the GPU is there, and does not compute.
+    """
+    import torch
+
+    with warnings.catch_warnings(record=True) as caught:  # torch warns of a driver that is too old, and says False
+        warnings.simplefilter("always")
+        is_there = torch.cuda.is_available()
+    if not is_there:
+        raise GpuAbsent(_explain_absence([str(warning.message) for warning in caught]))
+    count = torch.cuda.device_count()
+    if index >= count:
+        raise GpuAbsent(f"torch sees GPUs up to cuda:{count - 1} here")
+    device = torch.device("cuda", index)
+    properties: Any = torch.cuda.get_device_properties(device)
+    free_bytes, total_bytes = torch.cuda.mem_get_info(device)
+    number_format = _try_format(device, dtype)
+    return Device(
+        torch_name=str(device),
+        name=properties.name,
+        capability=(properties.major, properties.minor),
+        driver=read_driver_version(),
+        total_bytes=total_bytes,
+        free_bytes=free_bytes,
+        number_format=number_format,
+    )
+
+
+def read_driver_version(file: Path = _DRIVER) -> str | None:
+    """Version of NVIDIA's kernel module, for example "570.124.06"; None where it cannot be read."""
+    try:
+        found = re.search(r"\b\d{3,}\.\d+(\.\d+)?\b", file.read_text("utf-8", "replace"))
+    except OSError:
+        return None
+    return None if found is None else found[0]
+
+
+ReadGpu = Callable[[int, str], Device]
+"""As `read_gpu`: index and number format to a GPU."""
+
+
+def find_device(settings: Settings, read: ReadGpu = read_gpu) -> Device:
+    """The device that `settings.device` names.
+
+    Raises:
+        UnfitWorker: it is not there, or does not compute.
+    """
+    kind, _, number = settings.device.partition(":")
+    if kind == "cpu":
+        return _processor("cpu", settings)
+    if kind == "mps":
+        return _metal(settings)
+    try:
+        device = read(int(number or 0), settings.dtype)
+    except GpuAbsent as absence:
+        if kind != "auto":
+            raise UnfitWorker(
+                f"LENS_DEVICE is {settings.device}, and {absence}; give the worker its GPU, or set LENS_DEVICE to "
+                "another device (auto, cpu)"
+            ) from absence
+        _log.warning("LENS_DEVICE is auto, and %s: this worker computes on the processor", absence)
+        return _processor("cpu", settings)
+    except (RuntimeError, ImportError) as error:
+        raise UnfitWorker(f"GPU {int(number or 0)} does not compute: {first_line(error)}") from error
+    if device.number_format == "bfloat16" and device.capability is not None and device.capability < _FIRST_BFLOAT16:
+        _log.warning("%s has no units for bfloat16, so LENS_DTYPE=float16 is faster", device)
+    return device
+
+
+def check_room(device: Device, weights: Mapping[str, int]) -> None:
+    """Compare the weights of the models with the memory of the GPU.
+
+    Args:
+        weights: the least memory of each model (bytes).
+
+    Raises:
+        UnfitWorker: the weights of a model alone do not fit, or another process holds the memory.
+    """
+    if device.total_bytes is None or device.free_bytes is None:
+        return
+    for name, least in weights.items():
+        if least > device.total_bytes:
+            raise UnfitWorker(
+                f"the weights of model {name!r} take at least {in_gib(least)}, and {device.name} has "
+                f"{in_gib(device.total_bytes)}; take the model out of LENS_ALLOWED_MODELS, or use a larger GPU"
+            )
+        if least > device.free_bytes:
+            raise UnfitWorker(
+                f"the weights of model {name!r} take at least {in_gib(least)}, and {in_gib(device.free_bytes)} of "
+                f"{device.name} are free; end the other process on the GPU (nvidia-smi shows it)"
+            )
+
+
+def _explain_absence(warned: list[str]) -> str:
+    import torch
+
+    if torch.version.cuda is None:
+        return "this torch is a build without CUDA"
+    reason = f": {warned[-1].strip().splitlines()[0]}" if warned else ""
+    return f"torch sees no CUDA GPU here{reason}"
+
+
+def _try_format(device: Any, dtype: str) -> str:
+    """Multiply in the number format, because a GPU that torch lists may lack kernels or be broken."""
+    import torch
+
+    from lens_engine.local.number_format import rank_dtypes
+
+    chosen = rank_dtypes(device)[0] if dtype == "auto" else getattr(torch, dtype)
+    ones = torch.ones(_TRIAL_ROWS, _TRIAL_ROWS, dtype=chosen, device=device)
+    found = float((ones @ ones)[0, 0])
+    if found != _TRIAL_ROWS:
+        raise RuntimeError(f"a product of matrices gave {found} instead of {_TRIAL_ROWS}")
+    return str(chosen).removeprefix("torch.")
+
+
+def _processor(torch_name: str, settings: Settings) -> Device:
+    number_format = settings.dtype if settings.dtype in DTYPES else None
+    return Device(torch_name=torch_name, name=_processor_name(), number_format=number_format)
+
+
+def _metal(settings: Settings) -> Device:
+    import torch
+
+    if not torch.backends.mps.is_available():
+        raise UnfitWorker("LENS_DEVICE is mps, and torch sees no Metal device here; set LENS_DEVICE to auto or cpu")
+    return _processor("mps", settings)
+
+
+def _processor_name() -> str:
+    try:
+        lines = _CPU_INFO.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -22,7 +22,7 @@ attempt. What ends a run, and what becomes of the job:
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
@@ -34,6 +34,7 @@ from app.lifecycle import claims, endings, turns
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Charge, backoff_seconds
 from app.lifecycle.kept_answers import note_payment
+from app.lifecycle.results import Outcome
 from app.lifecycle.spec import SpecUnreadable
 from app.lifecycle.work import has_inline_rows
 from app.logs import context
@@ -42,20 +43,32 @@ from app.metrics.waits import count_wait
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, create_database
 from lens_engine.errors import BudgetSpent, EndpointAway, InvalidInput, ModelError
-from worker.failures import describe_failure, describe_timeout, describe_unreadable_spec, tell_owner
-from worker.faults import ModelMoved, WorkerFault
-from worker.heartbeat import Heartbeat
-from worker.horse_report import REPORT
-from worker.kinds import RUNS
-from worker.persistence import commit_with_patience
+from worker.classifying import run_evaluation, run_prediction
+from worker.faults import (
+    ModelMoved,
+    WorkerFault,
+    describe_failure,
+    describe_timeout,
+    describe_unreadable_spec,
+    tell_owner,
+)
+from worker.heartbeat import Heartbeat, Rhythm
+from worker.horse import REPORT
+from worker.job_context import JobContext, commit_with_patience, reserve_seconds
 from worker.progress import RunMonitor
 from worker.releases import note_release
-from worker.rhythm import Rhythm
-from worker.running import Running, reserve_seconds
+from worker.selecting import run_selection
 from worker.tally import count
 
 Ending = Callable[[Session, Claim], bool]
 """The last write of a run. It returns False if the claim was lost."""
+
+RUNS: Mapping[str, Callable[[JobContext], Outcome | None]] = {
+    "selection": run_selection,
+    "evaluation": run_evaluation,
+    "prediction": run_prediction,
+}
+"""How each kind of job is run. A run returns None if it was cancelled and found nothing."""
 
 T = TypeVar("T")
 
@@ -144,19 +157,19 @@ class Attempt:
             self._monitor.tally.outcome = "unfit"
             self._log("given up, because this worker is unfit: %s", fault, level=logging.ERROR)
             self._heartbeat.stop()
-            ended = self._hurry(partial(endings.requeue, charge=Charge.unfit(self._settings, fault.code)))
+            ended = self._end_soon(partial(endings.requeue, charge=Charge.unfit(self._settings, fault.code)))
             raise
         finally:
             self._heartbeat.stop()
             if not ended:
                 reason = "it ended by an error that nobody expects, and that is in the operator's log"
-                self._hurry(partial(endings.requeue, charge=Charge.died(self._settings, reason)))
+                self._end_soon(partial(endings.requeue, charge=Charge.died(self._settings, reason)))
             self._monitor.tally.write(self._database, self._claim.owner_id)
 
     def _release(self) -> None:
         """Give the job back for a shutdown. Where a machine stops, Postgres may be gone before its workers."""
         self._monitor.tally.outcome = "released"
-        if self._hurry(endings.requeue):
+        if self._end_soon(endings.requeue):
             self._log("released for a shutdown")
         elif note_release(self._settings, self._claim):
             self._log("released for a shutdown: noted on disk, and handed in when a worker starts here")
@@ -165,7 +178,7 @@ class Attempt:
 
     def _conclude(self) -> Ending:
         """Compute, and return the last write of the run."""
-        run = Running(self._claim, self._settings, self._monitor, self._deadline, self._transact, self._log)
+        run = JobContext(self._claim, self._settings, self._monitor, self._deadline, self._transact, self._log)
         try:
             outcome = RUNS[self._claim.kind](run)
         except (ModelMoved, EndpointAway) as error:
@@ -210,7 +223,7 @@ class Attempt:
     def _transact(self, write: Callable[[Session], T]) -> T:
         return commit_with_patience(self._database, write, _PATIENCE_SECONDS)
 
-    def _hurry(self, ending: Ending) -> bool:
+    def _end_soon(self, ending: Ending) -> bool:
         """A last write that must not hold up the exit."""
         try:
             return commit_with_patience(self._database, partial(self._end, ending), _HURRIED_PATIENCE_SECONDS)

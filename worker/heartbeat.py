@@ -5,6 +5,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -12,10 +13,10 @@ from sqlalchemy.orm import Session
 from app.lifecycle import claims
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.logs import context
+from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
-from worker.persistence import log_postponed
-from worker.progress import News, RunMonitor
-from worker.rhythm import Rhythm
+from worker.job_context import log_postponed
+from worker.progress import Pending, RunMonitor
 
 UNWRITTEN = "checkpoint-unwritten"
 """The event of a checkpoint that cannot be stored."""
@@ -27,6 +28,36 @@ _LONGEST_SAVE_PAUSES = 12
 
 GiveUp = Callable[[Session, Claim, float], bool]
 """Gives a run up that made no progress for a number of seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """Intervals and time limits of a heartbeat (seconds), and the largest checkpoint (bytes)."""
+
+    lease: float
+    renew: float
+    stall: float
+    load: float = 3600.0  #: takes the place of `stall` while the model is loaded
+    look: float = 1.0  #: between two looks for a cancel request
+    progress: float = 3.0  #: between two writes of progress
+    checkpoint: float = 5.0  #: between two writes of checkpoints
+    longest_pause: float = 5.0
+    max_checkpoint_bytes: int = 256 * 2**20
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Rhythm":
+        renew = settings.lease_renew_seconds
+        return cls(
+            lease=settings.lease_seconds,
+            renew=renew,
+            stall=settings.stall_seconds,
+            load=settings.load_seconds,
+            look=min(1.0, renew),
+            progress=min(3.0, renew),
+            checkpoint=min(5.0, renew),
+            longest_pause=min(5.0, renew),  # after an outage, the sweep waits for one lease
+            max_checkpoint_bytes=settings.max_checkpoint_mib * 2**20,
+        )
 
 
 class Heartbeat:
@@ -78,14 +109,14 @@ class Heartbeat:
         context.begin(**self._claim.log_fields)
         try:
             while not self._stopping.is_set() and not self._monitor.is_lost:
-                self._monitor.wait_for_news(self._pause)
+                self._monitor.wait(self._pause)
                 self._check_stall()
                 if not self._monitor.is_lost:
                     self._beat()
         finally:
-            self._see_off()
+            self._end()
 
-    def _see_off(self) -> None:
+    def _end(self) -> None:
         """Stop the run when its heartbeat ends for any reason: without a heartbeat the lease runs out."""
         if self._stopping.is_set():
             self._beat(is_last=True)
@@ -113,30 +144,30 @@ class Heartbeat:
 
     def _beat(self, *, is_last: bool = False) -> None:
         """Write what is due. The lease comes first, in a transaction of its own: nothing else may cost it."""
-        news = self._monitor.read_news()
+        pending = self._monitor.read_pending()
         try:
-            self._heed(self._renew(news, is_last=is_last))
+            self._obey(self._renew(pending, is_last=is_last))
             if not self._monitor.is_lost:
-                self._keep(news, is_last=is_last)
+                self._keep(pending, is_last=is_last)
         except POSTGRES_AWAY as error:
             self._postpone(error)
             return
         self._pause = self._rhythm.look
 
-    def _renew(self, news: News, *, is_last: bool) -> Lease:
+    def _renew(self, pending: Pending, *, is_last: bool) -> Lease:
         """Renew the lease and write the progress, if either is due; otherwise only read whether the run may go on."""
         now = time.monotonic()
         since = now - self._renewed_at
-        is_progress_due = news.progress is not None and (is_last or since >= self._rhythm.progress)
+        is_progress_due = pending.progress is not None and (is_last or since >= self._rhythm.progress)
         if not is_progress_due and since < self._rhythm.renew:
-            return self._look(now)
+            return self._read_lease(now)
         with self._database.session_scope() as session:
-            lease = claims.renew_lease(session, self._claim, self._rhythm.lease, news.progress)
+            lease = claims.renew_lease(session, self._claim, self._rhythm.lease, pending.progress)
         self._renewed_at = self._looked_at = now
-        self._monitor.forget_progress(news.progress)
+        self._monitor.forget_progress(pending.progress)
         return lease
 
-    def _look(self, now: float) -> Lease:
+    def _read_lease(self, now: float) -> Lease:
         """Read whether the run may go on. Checkpoints wake this thread more often than it needs to know."""
         if now - self._looked_at < self._rhythm.look:
             return Lease.HELD
@@ -145,15 +176,15 @@ class Heartbeat:
         self._looked_at = now
         return lease
 
-    def _keep(self, news: News, *, is_last: bool) -> None:
+    def _keep(self, pending: Pending, *, is_last: bool) -> None:
         """Write the newest checkpoint, if one is due."""
-        if news.checkpoint is None or (time.monotonic() < self._save_at and not is_last):
+        if pending.checkpoint is None or (time.monotonic() < self._save_at and not is_last):
             return
-        packed = PackedCheckpoint.of(news.checkpoint, news.best)
+        packed = PackedCheckpoint.of(pending.checkpoint, pending.best)
         is_too_large = len(packed.data) > self._rhythm.max_checkpoint_bytes
         refusal = self._describe_size(packed) if is_too_large else self._save(packed)
         if refusal is None or is_too_large:
-            self._monitor.forget_checkpoint(news.checkpoint)
+            self._monitor.forget_checkpoint(pending.checkpoint)
         if refusal is None:
             self._save_pause = self._rhythm.checkpoint
         else:
@@ -196,7 +227,7 @@ class Heartbeat:
         self._pause = min(self._pause * 2, self._rhythm.longest_pause)
         log_postponed(error, f"{self._claim.job_id} continues and its writes wait")
 
-    def _heed(self, lease: Lease) -> None:
+    def _obey(self, lease: Lease) -> None:
         if lease is Lease.LOST:
             _log.warning(
                 "%s was taken over by another attempt, or was ended; this run stops",

@@ -7,35 +7,29 @@ work-horses are forks.
 import logging
 import multiprocessing
 import os
-import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import TypeVar
 
 from app.settings import Settings
-from lens_engine.errors import LensError
-from lens_engine.local.choices import DTYPES
+from lens_engine.cluster.placement import find_place
+from lens_engine.errors import InvalidConfig, LensError
 from lens_engine.local.file_check import check_files, count_weights
 from lens_engine.local.model_files import ModelSource, resolve_model
 from lens_engine.local.token_counter import find_tokenizer
 from lens_engine.scoring.base import SERVER
-from worker.cluster import THIS_MACHINE, find_cluster
-from worker.device import Device, UnfitWorker, in_gib
-from worker.gpu import GpuAbsent, read_gpu
+from worker.device import Device, ReadGpu, UnfitWorker, check_room, find_device, first_line, read_gpu
+from worker.horse import die_with_parent
 from worker.model_loading import TESTING_PREFIX
-from worker.process import die_with_parent
-
-ReadGpu = Callable[[int, str], Device]
-"""As `read_gpu`: index and number format to a GPU."""
 
 LOOK_SECONDS = 300.0
 """Time limit of the look at a device. Importing torch takes seconds, and a driver that hangs takes for ever."""
 
-_CPU_INFO = Path("/proc/cpuinfo")
-_FIRST_BFLOAT16 = (8, 0)  # compute capability (Ampere)
+THIS_MACHINE = "local"
+"""The address for which Ray is started on the worker's machine, anew for each job."""
+
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "auto": 2}
 
 _log = logging.getLogger(__name__)
@@ -110,56 +104,17 @@ def weigh_models(settings: Settings) -> dict[str, int]:
     return {name: _weigh(name, reference, settings) for name, reference in models.items()}
 
 
-def find_device(settings: Settings, read: ReadGpu = read_gpu) -> Device:
-    """The device that `settings.device` names.
+def find_cluster(settings: Settings) -> Device:
+    """The devices of the cluster, as one. Neither the model's files nor torch are needed here.
 
     Raises:
-        UnfitWorker: it is not there, or does not compute.
+        UnfitWorker: Ray is not installed, or the cluster does not answer or has too few devices.
     """
-    kind, _, number = settings.device.partition(":")
-    if kind == "cpu":
-        return _processor("cpu", settings)
-    if kind == "mps":
-        return _metal(settings)
     try:
-        device = read(int(number or 0), settings.dtype)
-    except GpuAbsent as absence:
-        if kind != "auto":
-            raise UnfitWorker(
-                f"LENS_DEVICE is {settings.device}, and {absence}; give the worker its GPU, or set LENS_DEVICE to "
-                "another device (auto, cpu)"
-            ) from absence
-        _log.warning("LENS_DEVICE is auto, and %s: this worker computes on the processor", absence)
-        return _processor("cpu", settings)
-    except (RuntimeError, ImportError) as error:
-        raise UnfitWorker(f"GPU {int(number or 0)} does not compute: {_first_line(error)}") from error
-    if device.number_format == "bfloat16" and device.capability is not None and device.capability < _FIRST_BFLOAT16:
-        _log.warning("%s has no units for bfloat16, so LENS_DTYPE=float16 is faster", device)
-    return device
-
-
-def check_room(device: Device, weights: Mapping[str, int]) -> None:
-    """Compare the weights of the models with the memory of the GPU.
-
-    Args:
-        weights: the least memory of each model (bytes).
-
-    Raises:
-        UnfitWorker: the weights of a model alone do not fit, or another process holds the memory.
-    """
-    if device.total_bytes is None or device.free_bytes is None:
-        return
-    for name, least in weights.items():
-        if least > device.total_bytes:
-            raise UnfitWorker(
-                f"the weights of model {name!r} take at least {in_gib(least)}, and {device.name} has "
-                f"{in_gib(device.total_bytes)}; take the model out of LENS_ALLOWED_MODELS, or use a larger GPU"
-            )
-        if least > device.free_bytes:
-            raise UnfitWorker(
-                f"the weights of model {name!r} take at least {in_gib(least)}, and {in_gib(device.free_bytes)} of "
-                f"{device.name} are free; end the other process on the GPU (nvidia-smi shows it)"
-            )
+        with find_place(settings.ray_address, settings.ray_actors, settings.device) as place:
+            return Device(torch_name=place.device, name=f"Ray ({place.actors} actors)")
+    except InvalidConfig as error:
+        raise UnfitWorker(f"LENS_RAY_ADDRESS is {settings.ray_address}, and {error}") from error
 
 
 def in_child(look: Callable[[], T], what: str, *, seconds: float | None) -> T:
@@ -210,7 +165,7 @@ def _weigh(name: str, reference: str, settings: Settings) -> int:
         check_files(source)
         return _least_bytes(source, settings.dtype)
     except (LensError, OSError) as error:
-        raise UnfitWorker(f"model {name!r} of LENS_ALLOWED_MODELS cannot be used here: {_first_line(error)}") from error
+        raise UnfitWorker(f"model {name!r} of LENS_ALLOWED_MODELS cannot be used here: {first_line(error)}") from error
 
 
 def _least_bytes(source: ModelSource, dtype: str) -> int:
@@ -218,29 +173,3 @@ def _least_bytes(source: ModelSource, dtype: str) -> int:
     if source.is_gguf:
         return source.path.stat().st_size
     return _BYTES[dtype] * count_weights(source.path)
-
-
-def _processor(torch_name: str, settings: Settings) -> Device:
-    number_format = settings.dtype if settings.dtype in DTYPES else None
-    return Device(torch_name=torch_name, name=_processor_name(), number_format=number_format)
-
-
-def _metal(settings: Settings) -> Device:
-    import torch
-
-    if not torch.backends.mps.is_available():
-        raise UnfitWorker("LENS_DEVICE is mps, and torch sees no Metal device here; set LENS_DEVICE to auto or cpu")
-    return _processor("mps", settings)
-
-
-def _processor_name() -> str:
-    try:
-        lines = _CPU_INFO.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -4,10 +4,11 @@ import pkgutil
 
 from app.setting_types import EndpointSetting
 from app.settings import Settings
+from lens_engine.cluster.scorer import RayScorer
 from lens_engine.errors import UnknownModel
 from lens_engine.open_model import LanguageModel, open_model
 from lens_engine.scoring.base import LabelScorer
-from worker.cluster import open_on_cluster
+from lens_engine.scoring.cache.scorer import remember_pairs
 from worker.faults import ModelMoved
 
 TESTING_PREFIX = "testing:"
@@ -56,7 +57,7 @@ def load_model(settings: Settings, name: str, dtype: str | None, *, is_search: b
     dtype = dtype or settings.dtype
     cache_bytes = cache_bytes if is_search else None
     if settings.ray_address:
-        return open_on_cluster(
+        return _open_on_cluster(
             settings, reference, name=name, dtype=dtype, pair_cache_bytes=cache_bytes, is_search=is_search
         )
     return open_model(
@@ -67,6 +68,30 @@ def load_model(settings: Settings, name: str, dtype: str | None, *, is_search: b
         cache_dir=settings.cache_dir,
         pair_cache_bytes=cache_bytes,
     )
+
+
+def _open_on_cluster(
+    settings: Settings, reference: str, *, name: str, dtype: str, pair_cache_bytes: int | None, is_search: bool
+) -> LanguageModel:
+    """As `open_model`, in actors. A single one is enough for rows, which are asked in one call for each batch.
+
+    A connection to Ray begins after the fork, which it does not survive. It ends with its process, however that ends,
+    and Ray then ends the actors of the connection.
+
+    Raises:
+        LensError: as `RayScorer.start`.
+    """
+    scorer = RayScorer.start(
+        reference,
+        actors=settings.ray_actors if is_search else 1,
+        address=settings.ray_address,
+        dtype=dtype,
+        device=settings.device,
+        name=name,
+    )
+    if pair_cache_bytes is None:
+        return LanguageModel(scorer)
+    return LanguageModel(remember_pairs(scorer, pair_cache_bytes, settings.cache_dir))
 
 
 def _make_double(reference: str) -> LabelScorer:

@@ -7,100 +7,48 @@ refuses to write (out of memory, disk full, a replica) ends neither the worker n
 leave does so although Redis is away.
 """
 
-import ctypes
 import logging
-import mmap
 import os
 import signal
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import FrameType
 from typing import Any
 
 from redis import Redis
 from redis.backoff import ExponentialWithJitterBackoff
-from redis.exceptions import ResponseError
 from redis.retry import Retry
 from rq import Queue
 from rq.exceptions import StopRequested
 from rq.executions import Execution
 from rq.job import Job
-from rq.worker import HerokuWorker
-from rq.worker_registration import register
 
 from app.lean_imports import leave_pandas_out
 from app.logs.failures import describe
-from app.queue import RUN_JOB, SERIALIZER
+from app.queue import SERIALIZER
 from app.settings import Settings
 from app.worker_device import REDIS_FIELD
-from worker.crash import CrashHandler
 from worker.device import Device
 from worker.faults import WorkerFault
-from worker.health_file import HealthFile
-from worker.horse_report import REPORT
-from worker.leaving import has_exited, leave_soon
-from worker.metrics import JOB_RESULTS, WorkerMetrics
-from worker.watch import AttemptWatch
-
-_PR_SET_PDEATHSIG = 1
+from worker.hardened_rq import GuardedJob, TolerantWorker, tolerating_refusals
+from worker.horse import REPORT, die_with_parent, has_exited, leave_soon
+from worker.monitoring import HealthFile, WorkerMetrics
+from worker.parent import AttemptWatch, CrashHandler
 
 FAULTS_TO_STOP = 2
 """Number of different jobs in a row that end by a fault of the worker, after which the worker stops."""
 
-_REFUSAL_PAUSE_SECONDS = 1.0
-_FIT, _UNFIT, _UNKNOWN = range(len(JOB_RESULTS))
 _log = logging.getLogger(__name__)
 
 
-class ForbiddenJobError(Exception):
-    """A job asks for a function other than `run_job`. A foreign program writes to this Redis."""
-
-
-class GuardedJob(Job):
-    """A job of RQ that can only run `run_job`.
-
-    Anyone who can write to Redis can enqueue any dotted name, callback or webhook. A JSON serializer
-    does not prevent this, so this class refuses other functions and drops callbacks and webhooks.
-    """
-
-    has_run = False  #: whether a job was claimed, and did not end by a fault; known in the work-horse
-    is_performing = False
-
-    def perform(self) -> Any:
-        self.is_performing = True
-        try:
-            self.has_run = bool(super().perform())
-        finally:
-            self.is_performing = False
-
-    @property
-    def func(self) -> Any:
-        if self.func_name != RUN_JOB or self.instance is not None:
-            raise ForbiddenJobError(f"job {self.id} asks for {self.func_name!r}; only {RUN_JOB} is allowed")
-        return super().func
-
-    def restore(self, raw_data: Any) -> Any:
-        super().restore(raw_data)
-        self._success_callback_name = None
-        self._failure_callback_name = None
-        self._stopped_callback_name = None
-        self.webhooks = []
-        self.retries_left = None  # only the sweep retries
-        self.repeats_left = None
-
-
-class JobWorker(HerokuWorker):
-    """RQ's worker for platforms that stop processes with SIGTERM.
+class JobWorker(TolerantWorker):
+    """Runs the jobs of the service, one at a time.
 
     SIGTERM to the parent raises ShutDownImminentException inside the job at once. The job then
     releases what it has claimed, and the worker ends within seconds.
     """
 
     imminent_shutdown_delay = 0
-    job_class = GuardedJob
 
     def __init__(self, *args: Any, settings: Settings, device: Device | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -108,7 +56,6 @@ class JobWorker(HerokuWorker):
         self._device = device
         self.metrics = WorkerMetrics(device)
         self._health_file = HealthFile(settings.worker_health_file)
-        self._verdict = mmap.mmap(-1, 1)  # memory that a forked work-horse shares with its parent
         self._own_job: Job | None = None  #: of a work-horse
         self._faulted: set[str] = set()  #: ids of the jobs that met a fault since the last sound one
 
@@ -124,15 +71,14 @@ class JobWorker(HerokuWorker):
                 that fails within seconds would take every job before a sound one can. A job that meets a fault at
                 each attempt counts once: the fault may lie in what only this job has.
         """
-        self._verdict[0] = _UNKNOWN
-        REPORT.claim = None
+        REPORT.clear()
         self.metrics.begin_job()
-        with bearing_refusals():
+        with tolerating_refusals():
             super().execute_job(job, queue)
-        self.metrics.end_job(JOB_RESULTS[self._verdict[0]])
-        if self._verdict[0] == _FIT:
+        self.metrics.end_job(REPORT.result)
+        if REPORT.result == "fit":
             self._faulted.clear()
-        elif self._verdict[0] == _UNFIT:
+        elif REPORT.result == "unfit":
             claim = REPORT.claim
             self._faulted.add(job.id if claim is None else claim.job_id)
         if len(self._faulted) >= FAULTS_TO_STOP:
@@ -142,12 +88,12 @@ class JobWorker(HerokuWorker):
     def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
         is_done = bool(super().perform_job(job, queue, execution))
         if isinstance(job, GuardedJob) and job.has_run:
-            self._verdict[0] = _FIT
+            REPORT.result = "fit"
         return is_done
 
     def handle_exception(self, job: Job, *exc_info: Any) -> None:
         if isinstance(exc_info[1], WorkerFault):
-            self._verdict[0] = _UNFIT
+            REPORT.result = "unfit"
         _log.error("job %s ends by an error", job.id, exc_info=exc_info, extra={"action": "job-failed"})
 
     def handle_job_failure(self, job: Job, queue: Queue, *args: Any, **kwargs: Any) -> None:
@@ -157,17 +103,8 @@ class JobWorker(HerokuWorker):
         super().handle_job_failure(job, queue, *args, **kwargs)
 
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
-        """Renew the worker's entry, and register again in a Redis that lost everything."""
-        with bearing_refusals():
-            super().heartbeat(timeout, pipeline)
-            if pipeline is None:
-                self._register_again()
+        super().heartbeat(timeout, pipeline)
         self._health_file.touch()
-
-    def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
-        with bearing_refusals():
-            super().maintain_heartbeats(job, execution)
-            self._register_again()
 
     def monitor_work_horse(self, job: Job, queue: Queue, execution: Execution) -> None:
         watch = AttemptWatch(self._settings, self.kill_horse)
@@ -176,51 +113,6 @@ class JobWorker(HerokuWorker):
             super().monitor_work_horse(job, queue, execution)
         finally:
             watch.close()
-
-    def set_shutdown_requested_date(self) -> None:
-        """Called by a signal handler: an error would come out of the wait for the work-horse, and leave it alone."""
-        with bearing_refusals():
-            super().set_shutdown_requested_date()  # type: ignore[no-untyped-call]
-
-    def check_for_suspension(self, burst: bool) -> None:
-        with bearing_refusals():
-            super().check_for_suspension(burst)
-
-    def run_maintenance_tasks(self) -> None:
-        with bearing_refusals():
-            self._drop_unreadable_ids()
-            try:
-                super().run_maintenance_tasks()  # type: ignore[no-untyped-call]
-            except ValueError:  # an entry that RQ cannot read; a foreign program writes to this Redis
-                _log.warning("an entry of the queue is unreadable; its upkeep waits", extra={"action": "foreign-entry"})
-                self.last_cleaned_at = datetime.now(UTC)  # type: ignore[assignment]
-
-    def dequeue_job_and_maintain_ttl(
-        self, timeout: int | None, max_idle_time: int | None = None
-    ) -> tuple[Job, Queue] | None:
-        while True:
-            try:
-                return super().dequeue_job_and_maintain_ttl(timeout, max_idle_time)
-            except ResponseError as error:
-                _warn_of_refusal(error)
-                time.sleep(_REFUSAL_PAUSE_SECONDS)
-            except ValueError:  # an id that is no text, or a job that RQ cannot read
-                self._drop_unreadable_ids()
-                time.sleep(_REFUSAL_PAUSE_SECONDS)
-
-    def _register_again(self) -> None:
-        if not self.connection.hexists(self.key, "birth"):
-            self.connection.hset(self.key, mapping=self.serialize())  # type: ignore[arg-type]
-        register(self)
-
-    def _drop_unreadable_ids(self) -> None:
-        """Forget ids that are no text. Whoever can write to Redis can leave one, and RQ would end at each."""
-        for queue in self.queues:
-            for key in (queue.key, queue.intermediate_queue_key):
-                for id_ in self.connection.lrange(key, 0, -1):
-                    if not _is_text(id_):
-                        self.connection.lrem(key, 0, id_)  # type: ignore[arg-type]
-                        _log.warning("the queue held an id that is no text; it was dropped")
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid)
@@ -275,27 +167,6 @@ class JobWorker(HerokuWorker):
         return self._shutdown_requested_date is not None
 
 
-@contextmanager
-def bearing_refusals() -> Iterator[None]:
-    """Log an error that Redis answers, and go on: a run needs no Redis, and the sweep enqueues what is lost."""
-    try:
-        yield
-    except ResponseError as error:
-        _warn_of_refusal(error)
-
-
-def _warn_of_refusal(error: ResponseError) -> None:
-    reason = str(error).partition(" ")[0]  # OOM, MISCONF, READONLY
-    _log.warning("Redis refuses (%s); the worker goes on", reason, extra={"action": "redis-refuses"})
-
-
-def _is_text(value: bytes | str) -> bool:
-    try:
-        return isinstance(value, str) or value.decode() is not None
-    except UnicodeDecodeError:
-        return False
-
-
 def create_worker(settings: Settings, device: Device | None = None) -> JobWorker:
     """Create a worker on the queue of jobs.
 
@@ -316,15 +187,3 @@ def create_worker(settings: Settings, device: Device | None = None) -> JobWorker
         device=device,
         settings=settings,
     )
-
-
-def die_with_parent(parent_id: int | None) -> None:
-    """Ask the kernel to kill this process when its parent dies for any reason (Linux).
-
-    A work-horse that outlived its parent would compete with the attempt that replaces it and keep the
-    GPU's memory. If the parent died before the request was made, this process exits now.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent_id:
-        os._exit(1)

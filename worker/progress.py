@@ -14,8 +14,8 @@ from worker.tally import Tally
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """Values to write next. None means that the last write is still the newest.
+class Pending:
+    """What the heartbeat has to write next. None means that the last write is still the newest.
 
     `best` belongs to the checkpoint: the result of a run that is cancelled there.
     """
@@ -23,9 +23,6 @@ class News:
     progress: Progress | None
     checkpoint: Checkpoint | None
     best: SelectionResult | None = None
-
-    def __bool__(self) -> bool:
-        return self.progress is not None or self.checkpoint is not None
 
 
 class RunMonitor:
@@ -48,15 +45,11 @@ class RunMonitor:
         self._position: tuple[object, ...] = ()
         self._moved_at = clock()
         self._stop_reason: StopReason | None = None
-        self._is_lost = False
-        self._has_begun = False
-        self._is_loading = False
+        self.is_lost = False
+        """Whether the claim or the heartbeat is lost. The run must then write nothing."""
+        self.is_loading = False
 
     # Called by the computing thread.
-
-    def begin(self) -> None:
-        """The model is loaded, and the engine begins. From here on the run heeds a stop request by itself."""
-        self._has_begun = True
 
     def on_progress(self, progress: Progress) -> None:
         self.tally.note(progress)
@@ -89,25 +82,11 @@ class RunMonitor:
 
     def _set_loading(self, is_loading: bool) -> None:
         with self._lock:
-            self._is_loading, self._moved_at = is_loading, self._clock()
-
-    @property
-    def is_loading(self) -> bool:
-        return self._is_loading
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether the claim or the heartbeat is lost. The run must then write nothing."""
-        return self._is_lost
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether the engine has begun. Before that the model loads, and there is nothing to keep."""
-        return self._has_begun
+            self.is_loading, self._moved_at = is_loading, self._clock()
 
     # Called by the heartbeat thread.
 
-    def wait_for_news(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> None:
         """Sleep until a checkpoint arrives, `wake` is called, or `seconds` have passed."""
         self._wake.wait(seconds)
         self._wake.clear()
@@ -115,9 +94,9 @@ class RunMonitor:
     def wake(self) -> None:
         self._wake.set()
 
-    def read_news(self) -> News:
+    def read_pending(self) -> Pending:
         with self._lock:
-            return News(self._progress, self._checkpoint, self._best)
+            return Pending(self._progress, self._checkpoint, self._best)
 
     def forget_progress(self, written: Progress | None) -> None:
         """Drop the progress that was written, but keep a newer one."""
@@ -141,5 +120,5 @@ class RunMonitor:
         self._stop_reason = StopReason.CANCELLED
 
     def lose(self) -> None:
-        self._is_lost = True
+        self.is_lost = True
         self._stop_reason = StopReason.CANCELLED

@@ -24,7 +24,7 @@ from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, create_database
 from lens_engine.disk.cache_folder import cache_folder
 from lens_engine.disk.replace_file import replace_file
-from worker.persistence import commit_with_patience
+from worker.job_context import commit_with_patience
 
 _PATIENCE_SECONDS = 60.0
 _log = logging.getLogger(__name__)

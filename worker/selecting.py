@@ -1,6 +1,8 @@
 """One selection: load, compute, and resume from a checkpoint."""
 
 import gc
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
@@ -16,13 +18,16 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.base import SERVER
-from worker.checkpoints import PostgresCheckpointStore
 from worker.faults import blaming_worker
+from worker.job_context import JobContext
 from worker.model_loading import find_reference
-from worker.running import Running
+from worker.progress import RunMonitor
+
+_SHARE = 20.0
+"""Time of the run (seconds) for each second in which a result is made."""
 
 
-def run_selection(run: Running) -> Outcome | None:
+def run_selection(run: JobContext) -> Outcome | None:
     """Run a selection. None if it was stopped before a permutation was chosen."""
     try:
         return SelectionOutcome(_Selecting(run).select())
@@ -32,7 +37,7 @@ def run_selection(run: Running) -> Outcome | None:
 
 @dataclass(frozen=True, slots=True)
 class _Selecting:
-    run: Running
+    run: JobContext
 
     def select(self) -> SelectionResult:
         submission = self.run.transact(lambda session: load_submission(session, self.run.claim.job_id))
@@ -55,7 +60,6 @@ class _Selecting:
         return self.run.load(submission.spec.model, checkpoint.dtype if checkpoint else None)
 
     def _compute(self, submission: Submission, model: LanguageModel, checkpoint: Checkpoint | None) -> SelectionResult:
-        self.run.monitor.begin()
         task, alternatives = submission.spec.wordings
         with blaming_worker():
             return select_support_examples(
@@ -106,3 +110,31 @@ class _Selecting:
             claims.record_event(session, self.run.claim, error.code, {"detail": str(error)})
 
         self.run.transact(forget)
+
+
+class PostgresCheckpointStore:
+    """The engine's `CheckpointStore` for one attempt.
+
+    `load` returns the checkpoint of an earlier attempt, which was read before the model was loaded.
+    `save` hands a checkpoint to the heartbeat, with the result of a run that is cancelled there or shortly before. The
+    heartbeat replaces the old checkpoint in one transaction, and only while this attempt holds the lease.
+    """
+
+    def __init__(
+        self, monitor: RunMonitor, found: Checkpoint | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._monitor = monitor
+        self._found = found
+        self._clock = clock
+        self._best: SelectionResult | None = None
+        self._next_at = clock()
+
+    def load(self) -> Checkpoint | None:
+        return self._found
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        started = self._clock()
+        if checkpoint.result_if_cancelled is not None and (self._best is None or started >= self._next_at):
+            self._best = checkpoint.result_if_cancelled()
+            self._next_at = started + _SHARE * (self._clock() - started)
+        self._monitor.on_checkpoint(checkpoint, self._best)

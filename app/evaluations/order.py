@@ -21,8 +21,8 @@ from app.store.rows import weigh_answers
 from app.store.tables import Job
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.predicting.answers import join_labels
-from lens_engine.predicting.subject import (
+from lens_engine.evaluation.answers import join_labels
+from lens_engine.evaluation.subject import (
     OPTIMISTIC,
     Changes,
     PromptSubject,

@@ -13,8 +13,8 @@ from app.store.datasets import load_rows
 from app.store.pools import delete_pool, join_pool
 from app.store.tables import Job, Report
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.evaluation.subject import Changes, PromptSubject, Subject
 from lens_engine.exports import FormatName
-from lens_engine.predicting.subject import Changes, PromptSubject, Subject
 from lens_engine.result.evaluation import EvaluationResult
 from lens_engine.types import Example, StopReason
 

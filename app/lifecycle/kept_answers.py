@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.lifecycle.claims import Claim, is_held, lock, record_event
 from app.store.tables import Job, StoredPrediction
 from lens_engine.errors import CheckpointForeign
-from lens_engine.predicting.rows import Prediction, pack_probabilities
+from lens_engine.evaluation.rows import Prediction, pack_probabilities
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from app.store.states import Status
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, is_known, make_etag
 from app.web.openapi import not_modified, refusals
 from app.web.rate_limits import SUBMISSION_LIMIT
-from lens_engine.predicting.table import MEDIA_TYPES, PredictedTable, TableFormat, write_table
+from lens_engine.evaluation.table import MEDIA_TYPES, PredictedTable, TableFormat, write_table
 
 SubmissionDep = Annotated[RawSubmission, submission_of("texts", "spec", "text_column", *DIALECT_PARTS)]
 

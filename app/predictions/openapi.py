@@ -5,7 +5,7 @@ from typing import Any
 from app.intake.parts import READING_PARTS
 from app.predictions.schemas import PredictionBody, PredictionRequest
 from app.web.openapi import REFERENCE, named, sends
-from lens_engine.predicting.table import MEDIA_TYPES
+from lens_engine.evaluation.table import MEDIA_TYPES
 
 _FILE = {
     "type": "string",

@@ -7,9 +7,9 @@ from starlette.responses import Response
 
 from app.selections.indexes import PoolSource
 from app.selections.measured_forms import MeasuredForm
+from lens_engine.evaluation.subject import digest_prompt
 from lens_engine.exports import FORMATS, ExportName, Source, write_export
 from lens_engine.exports.folder import FOLDER, ZIP_TYPE, pack, write_folder
-from lens_engine.predicting.subject import digest_prompt
 from lens_engine.result import SupportExamples
 
 

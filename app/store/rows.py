@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from app.store.database import Database
 from app.store.tables import Example as StoredRow
 from app.store.tables import StoredPrediction
-from lens_engine.predicting.rows import Prediction, pack_probabilities, unpack_probabilities
+from lens_engine.evaluation.rows import Prediction, pack_probabilities, unpack_probabilities
 from lens_engine.reading import TextRow
 
 ROW_BYTES, ANSWER_BYTES = 150, 200

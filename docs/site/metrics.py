@@ -16,7 +16,7 @@ from app.settings import Settings
 from app.web.request_metrics import RequestMetrics
 from docs.site.tables import make_cell, make_table
 from worker.device import Device
-from worker.metrics import WorkerMetrics
+from worker.monitoring import WorkerMetrics
 
 _OF_A_PROCESS = ("lens_database_up", "lens_redis_up", "lens_spool_free_bytes")
 """What `ServiceState` shows of the process that is asked."""

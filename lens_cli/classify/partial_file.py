@@ -9,7 +9,7 @@ from typing import BinaryIO, Literal
 from pydantic import ValidationError
 
 from lens_cli.refusals import RefusedInput
-from lens_engine.predicting.rows import BATCH_ROWS, Prediction
+from lens_engine.evaluation.rows import BATCH_ROWS, Prediction
 from lens_engine.types import Record
 
 
@@ -29,14 +29,21 @@ _ORIGIN_NAMES = {"classifier_sha256": "classifier", "input_sha256": "input file"
 
 
 class PartialFile:
-    """Predictions as JSON lines after the line of their origin, one for each row of the input, in order."""
+    """The engine's `AnswerStore` as JSON lines: the origin, then one for each row of the input, in order."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self.path = path
         self.predictions: list[Prediction] = []
         self._file = file
 
-    def append(self, predictions: Sequence[Prediction]) -> None:
+    def take_up(self, _: object) -> int:
+        """Number of rows that are classified. The origin names the model already."""
+        return len(self.predictions)
+
+    def read(self, start: int, limit: int) -> Sequence[Prediction]:
+        return self.predictions[start : start + limit]
+
+    def keep(self, _: int, predictions: Sequence[Prediction]) -> None:
         """Write the predictions of the next rows."""
         self._write_lines(predictions)
         self.predictions += predictions
@@ -44,13 +51,13 @@ class PartialFile:
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
 
-    def read(self, origin: Origin, num_rows: int, *, restart: bool) -> None:
+    def load(self, origin: Origin, num_rows: int, *, restart: bool) -> None:
         """Keep the predictions of an earlier run, or begin the file."""
         self._file.seek(0)
         lines = [] if restart else self._file.read().splitlines(keepends=True)
         if lines and lines[0].endswith(b"\n"):
             self._check_origin(lines[0], origin)
-            self._keep(lines, num_rows)
+            self._keep_whole_batches(lines, num_rows)
         else:
             self._file.truncate(0)
             self._write_lines([origin])
@@ -67,7 +74,7 @@ class PartialFile:
                 "where: --restart discards these predictions and starts again",
             )
 
-    def _keep(self, lines: list[bytes], num_rows: int) -> None:
+    def _keep_whole_batches(self, lines: list[bytes], num_rows: int) -> None:
         """Keep whole batches, so that the batches are those of an undisturbed run, and cut off what follows."""
         predictions = list(_read_predictions(lines[1:]))
         num_kept = len(predictions)
@@ -98,7 +105,7 @@ def partial_file(path: Path, origin: Origin, num_rows: int, *, restart: bool = F
         except BlockingIOError:
             raise RefusedInput(f"another process is writing {path}; wait for its end") from None
         partial = PartialFile(path, file)
-        partial.read(origin, num_rows, restart=restart)
+        partial.load(origin, num_rows, restart=restart)
         try:
             yield partial
         finally:

@@ -1,6 +1,7 @@
 """A classification on this machine: a file of texts in, batch after batch predicted, a file of predictions out."""
 
 import hashlib
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,28 +9,28 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.classify.output import find_format
 from lens_cli.classify.partial_file import Origin, partial_file
 from lens_cli.endpoint_options import describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output
-from lens_cli.signals import StopRequest
 from lens_cli.subject_file import SubjectFile
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
-from lens_engine.predicting.subject import classifier_of
-from lens_engine.predicting.table import PredictedTable, is_answered, write_table
+from lens_engine.evaluation.batches import BatchPredictor, batches_of
+from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
+from lens_engine.metering.limits import Stopped
 from lens_engine.reading import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
 from lens_engine.reading.columns import ColumnNames
 from lens_engine.reading.dialect import ANY_DIALECT, UTF8
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.task.wording import show_count
 
 _MAX_SHOWN = 5
 """Largest number of bad rows that are named."""
+
+_FORMATS: dict[str, TableFormat] = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Paths:
         Raises:
             Refusal: the output is of no known format, exists, or cannot be written.
         """
-        find_format(self.output)
+        _find_format(self.output)
         check_output(self.output)
         if not self.output.exists():
             return
@@ -98,7 +99,7 @@ class ClassificationRun:
             OSError: a file cannot be read.
         """
         found = asked or SubjectFile(paths.classifier, usual="classifier", where="--classifier")
-        classifier = classifier_of(found.read().subject)
+        classifier = found.read().classifier
         known = classifier.input
         usual = ANY_DIALECT if known is None else Dialect(known.encoding, known.delimiter)
         columns = Named(text_column, usual_text=None if known is None else known.text_column)
@@ -138,27 +139,18 @@ class ClassificationRun:
             LensError: the model cannot be loaded, is another one, or fails.
             KeyboardInterrupt: at the second Ctrl-C.
         """
-        request, num_rows = StopRequest(), len(self.rows)
+        num_rows = len(self.rows)
         with partial_file(self.paths.partial, self.origin, num_rows, restart=restart) as partial:
             for note in self.notes:
                 show_note(note, console)
             if num_done := len(partial.predictions):
                 show_note(f"{num_done:,} of {num_rows:,} rows were classified by an earlier run", console)
-            with row_bar(console) as bar, request.listening(bar.begin_to_stop):
-                scorer = self._load(open_scorer, model, bar)
-                bar.start(num_done, num_rows)
-
-                def hear() -> None:
-                    if request.is_made:
-                        raise self._refuse_rest(num_done)
-
-                while num_done < num_rows:
-                    hear()
-                    batch = self.rows[num_done : num_done + BATCH_ROWS]
-                    with interrupted_by(hear):
-                        partial.append(predict_rows(self.classifier, batch, scorer))
-                    num_done = len(partial.predictions)
-                    bar.show(num_done)
+            with row_bar(console) as bar:
+                predictor = BatchPredictor(self._load(open_scorer, model, bar), bar, num_rows)
+                try:
+                    deque(predictor.predict(self.classifier, batches_of(self.rows), num_rows, partial), maxlen=0)
+                except Stopped:
+                    raise self._refuse_rest(len(partial.predictions)) from None
             self._write(partial.predictions)
             partial.remove()
         console.print(Text(f"{num_rows:,} rows in {self.paths.output}"), soft_wrap=True)
@@ -181,7 +173,7 @@ class ClassificationRun:
             has_mark=dialect.encoding != UTF8,
             answer_above=self.answer_above,
         )
-        replace_file(self.paths.output, b"".join(write_table(table, find_format(self.paths.output))))
+        replace_file(self.paths.output, b"".join(write_table(table, _find_format(self.paths.output))))
 
     def _load(self, open_scorer: Callable[[str], LabelScorer], model: str | None, bar: RowBar) -> LabelScorer | None:
         if self.classifier.model is None:
@@ -216,3 +208,13 @@ def _digest(path: Path) -> str:
         return hashlib.sha256("".join(map(_digest, sorted(path.iterdir()))).encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _find_format(path: Path) -> TableFormat:
+    """The format that the suffix of the name tells; another is refused."""
+    found = _FORMATS.get(path.suffix.lower())
+    if found is None:
+        *others, last = _FORMATS
+        message = f"cannot tell the format of {path}; its name must end in {', '.join(others)} or {last}"
+        raise RefusedInput(message, "where: --output")
+    return found

@@ -111,8 +111,7 @@ def evaluate(
 
         lens evaluate result.json new.csv --form openai-chat --orders 4
     """
-    from lens_cli.evaluate.judged import Judged
-    from lens_cli.evaluate.run import EvaluationRun, Wishes
+    from lens_cli.evaluate.run import EvaluationOptions, EvaluationRun
     from lens_cli.select.sources import Sources
     from lens_cli.views.result import show_evaluation
     from lens_engine.disk.replace_file import replace_file
@@ -122,17 +121,18 @@ def evaluate(
     try:
         with refusing(), ExitStack() as exits:
             check_output(output)
-            judged = Judged.read(SubjectFile(what, prompts, use, is_fixed=fixed, is_chat=form is not None))
+            found = SubjectFile(what, prompts, use, is_fixed=fixed, is_chat=form is not None).read()
             sources = Sources(
                 dataset,
                 text_column=join_columns(text_column),
                 label_column=label_column,
                 dialect=Dialect(encoding, delimiter),
-                usual=judged.asked.input,
+                usual=found.classifier.input,
             )
-            chosen = served.choose_again(model, judged.asked.model, dtype=dtype, device=device)
+            chosen = served.choose_again(model, found.classifier.model, dtype=dtype, device=device)
             asked = chosen.reference if chosen is not None and chosen.endpoint is not None else model
-            run = EvaluationRun.prepare(judged, sources, Wishes(form, num_prompts, asked, dtype, orders))
+            options = EvaluationOptions(form, num_prompts, asked, dtype, orders)
+            run = EvaluationRun.prepare(found, sources, options)
 
             def open_scorer(_: str, precision: str) -> LabelScorer:
                 assert chosen is not None
@@ -145,4 +145,4 @@ def evaluate(
                 replace_file(output, (result.model_dump_json(indent=2) + "\n").encode())
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    show_evaluation(result, judged.name, output, Console(highlight=False))
+    show_evaluation(result, found.name, output, Console(highlight=False))

@@ -1,18 +1,22 @@
 """Progress bars: of one selection, and of rows that are classified."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from lens_cli.signals import StopRequest
 from lens_engine.metering.progress import Progress
 from lens_engine.show.words import PHASES
 from lens_engine.task.wording import describe_seconds
-from lens_engine.types import Phase
+from lens_engine.types import Phase, StopReason
+
+if TYPE_CHECKING:  # a selection shows its bar without it
+    from lens_engine.evaluation.batches import RowProgress
 
 _STOPPING = "Stopping"
 
@@ -89,30 +93,26 @@ def selection_bar(console: Console, *, transient: bool = False) -> Iterator[Sele
 
 
 class RowBar(_Line):
-    """Shows the rows that are done, their speed and the time left.
+    """Shows the rows that are done, their speed and the time left, and passes the first stop signal on.
 
     If the output is not a terminal, each tenth of the rows prints one line.
     """
 
-    def __init__(self, bar: Bar, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, bar: Bar, request: StopRequest) -> None:
         super().__init__(bar)
-        self._clock = clock
-        self._num_before = self._num_rows = 0
-        self._started = clock()
+        self._request = request
+        self._tenths = 0
 
-    def start(self, num_done: int, num_rows: int) -> None:
-        """Begin to measure the speed; `num_done` rows were done before."""
-        self._num_before, self._num_rows, self._started = num_done, num_rows, self._clock()
-        self._bar.update(self._task_id, description="Classifying", completed=num_done, total=num_rows)
-
-    def show(self, num_done: int) -> None:
-        seconds = self._clock() - self._started
-        rows_per_second = (num_done - self._num_before) / seconds if seconds > 0 else None
-        facts = describe_rows(num_done, self._num_rows, rows_per_second)
-        before = self._bar.tasks[0].completed
-        self._bar.update(self._task_id, completed=num_done, facts=facts)
-        if num_done * 10 // self._num_rows > int(before) * 10 // self._num_rows:
+    def on_rows(self, progress: "RowProgress") -> None:
+        facts = describe_rows(progress.done, progress.total, progress.per_second)
+        what = _STOPPING if self._request.is_made else "Classifying"
+        self._bar.update(self._task_id, description=what, completed=progress.done, total=progress.total, facts=facts)
+        before, self._tenths = self._tenths, progress.done * 10 // max(progress.total, 1)
+        if self._tenths > before and progress.per_second:
             self._say(f"Classifying: {facts}")
+
+    def stop_requested(self) -> StopReason | None:
+        return StopReason.CANCELLED if self._request.is_made else None
 
     def begin_to_stop(self) -> None:
         """Say that the run stops."""
@@ -122,9 +122,12 @@ class RowBar(_Line):
 
 @contextmanager
 def row_bar(console: Console) -> Iterator[RowBar]:
-    """Show a bar on `console` until the block ends."""
+    """Show a bar on `console` until the block ends. The first stop signal is passed on, the second is raised."""
+    request = StopRequest()
     with _make_bar(console) as bar:
-        yield RowBar(bar)
+        rows = RowBar(bar, request)
+        with request.listening(rows.begin_to_stop):
+            yield rows
 
 
 def describe_rows(num_done: int, num_rows: int, rows_per_second: float | None) -> str:

@@ -4,12 +4,31 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lens_engine.metering.cost import Cost
-from lens_engine.scoring.base import Block, Prefix
+from lens_engine.scoring.base import Block, LabelScorer, Prefix
 
 CHUNK_TOKENS = {"cpu": 8_192, "cuda": 65_536}
 """Tokens of a chunk, by device: about 4 s on two CPU cores, and enough to fill forwards on a GPU. They are constants,
 because a 16-bit score may depend on the pairs scored in the same call, and because the pair cache and a resumed run
 find chunks again. A slow machine takes longer: a time limit stops the forward under way (`Meter`)."""
+
+
+class SegmentLengths:
+    """Numbers of tokens of segments, each counted once."""
+
+    def __init__(self, scorer: LabelScorer) -> None:
+        self._scorer = scorer
+        self._known: dict[str, int] = {}
+
+    def count(self, segment: str) -> int:
+        if segment not in self._known:
+            self.learn([segment])
+        return self._known[segment]
+
+    def learn(self, segments: Sequence[str]) -> None:
+        """Tokenise all new segments at once."""
+        new = [segment for segment in dict.fromkeys(segments) if segment not in self._known]
+        if new:
+            self._known.update(zip(new, self._scorer.count_tokens(new), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

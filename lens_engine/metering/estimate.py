@@ -10,12 +10,11 @@ from lens_engine.classifier.quality import share_of_largest_class
 from lens_engine.config import BudgetOptions, PresetName
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.prices import TokenLengths
-from lens_engine.metering.server_pace import measure_server_pace
 from lens_engine.result import Splits
 from lens_engine.rows.splits import SplitRows
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, score_blocks
-from lens_engine.scoring.cache.scorer import find_computing
-from lens_engine.scoring.spending import Bill, Paid, find_paid_scorer
+from lens_engine.scoring.cache.scorer import count_pairs_found, find_computing
+from lens_engine.scoring.spending import Bill, Paid, PaidScorer, find_paid_scorer
 from lens_engine.task.template import Task
 from lens_engine.task.wording import describe_seconds, describe_usd
 from lens_engine.types import Example, Phase, Shown
@@ -36,6 +35,12 @@ _LEAST_GROWTH = 3
 _SAMPLE_QUERIES = 16
 _FIRST_QUERIES = 2
 """Queries of the call that is not timed."""
+
+_MOST_REQUESTS = 32
+"""Largest number of requests of the sample for a server: some rounds of those at once."""
+
+_SERVER_SHARE = 8
+"""Number of candidates for each one of the sample for a server, at least."""
 
 
 @dataclass(frozen=True)
@@ -121,10 +126,10 @@ def measure_pace(
 
     None if the clock did not advance. A fast device is measured again on a larger sample. A pair cache is bypassed. A
     scorer with several workers scores the sample once for each worker, because a run keeps all workers busy. A server
-    is measured as by `measure_server_pace`.
+    is measured on a few requests.
     """
     if (paid := find_paid_scorer(scorer)) is not None:
-        return measure_server_pace(rows, task, paid, clock)
+        return _measure_server_pace(rows, task, paid, clock)
     sample = _Sample(rows, task, find_computing(scorer), clock)
     sample.score(1, _FIRST_QUERIES)
     pace = sample.measure_best(_SAMPLE_TOKENS)
@@ -133,6 +138,28 @@ def measure_pace(
         return pace
     larger = sample.measure(min(likely, _MOST_SAMPLE_TOKENS))
     return max(filter(None, (pace, larger)), default=None)
+
+
+def _measure_server_pace(rows: SplitRows, task: Task, scorer: PaidScorer, clock: Callable[[], float]) -> float | None:
+    """Tokens per second on at most 32 requests, each prefix counted once as in `Cost`.
+
+    The prompts are demonstrations alone before the first score examples, as in filtering. They are paid, so their
+    answers are kept for the run. Prompts whose answers are on disk tell nothing, so others are taken; None if there are
+    no others, or the clock did not advance.
+    """
+    queries = tuple(task.render_query(example.text) for example in rows.score_set[:_SAMPLE_QUERIES])
+    blocks = [Block((task.render_prefix([example]),), queries) for example in rows.candidates]
+    requests_a_block = scorer.bill(len(queries), 0, task.label_spans).requests
+    size = max(min(_MOST_REQUESTS // requests_a_block, len(blocks) // _SERVER_SHARE), 1)
+    for start in range(0, len(blocks), size):
+        sample = blocks[start : start + size]
+        known, started = count_pairs_found(scorer), clock()
+        deque(score_blocks(scorer, sample, task.label_spans), maxlen=0)
+        elapsed = clock() - started
+        if count_pairs_found(scorer) == known:
+            tokens = sum(sum(scorer.count_tokens([*block.prefixes[0], *queries])) for block in sample)
+            return tokens / elapsed if elapsed > 0 else None
+    return None
 
 
 class _Sample:

@@ -1,6 +1,6 @@
 """The journal: the scores since the last checkpoint, so that a step that was cut off need not score them again.
 
-A step of a run (a filtering round, the first beam, an iteration, a step of the evaluation) may score for hours. The
+A step of a run (a filtering round, the first beam, an iteration, a step of the comparison) may score for hours. The
 journal keeps the scores of each chunk by the digest of its texts, and has them saved from time to time along with the
 state before the step. A resumed run does the step again from its beginning. As it asks for the same chunks in the same
 order, the journal answers those that were scored, bit for bit, and their cost is counted again with the step.

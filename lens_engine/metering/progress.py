@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
+from lens_engine.metering.cost import Cost
 from lens_engine.types import Phase, StopReason
 
 
@@ -38,6 +39,31 @@ class Progress:
         """The progress when the run has done all its work: what was scored is the total, and no time is left."""
         return replace(
             self, step=self.steps, pairs_total=self.pairs_done, tokens_total=self.tokens_done, eta_seconds=0.0
+        )
+
+
+@dataclass
+class Standing:
+    """Where a run is, and the best that it found so far: what progress tells beside the cost."""
+
+    phase: Phase = Phase.FILTER
+    step: int = 1
+    steps: int = 1
+    best_validation_accuracy: float | None = None
+    survivors: int | None = None
+    best_random_accuracy: float | None = None
+    largest_class: float | None = None  #: share of the largest class among the validation rows
+
+    def describe(self, spent: Cost, planned: Cost, pace: float | None, seconds_left: float | None) -> Progress:
+        """The progress of a run with this cost; the plan may be exceeded."""
+        return Progress(
+            **vars(self),
+            pairs_done=spent.pairs,
+            pairs_total=max(planned.pairs, spent.pairs),
+            tokens_done=spent.tokens,
+            tokens_total=max(planned.tokens, spent.tokens),
+            tokens_per_second=pace,
+            eta_seconds=seconds_left,
         )
 
 

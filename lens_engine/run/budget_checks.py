@@ -5,8 +5,8 @@ from typing import Any
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.metering.money import Money
-from lens_engine.run.evaluation_plan import reserve_for_test
+from lens_engine.metering.limits import Money
+from lens_engine.run.comparison_plan import reserve_for_test
 from lens_engine.run.wordings import price_wordings
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.spending import find_paid_scorer

@@ -1,6 +1,6 @@
 """Checkpoints: the state from which a run resumes as if it had never stopped.
 
-A run saves one after each filtering round, each search iteration and each step of the evaluation. In between it saves
+A run saves one after each filtering round, each search iteration and each step of the comparison. In between it saves
 the state before the step with the scores of the step so far (metering/journal.py), every half minute.
 A checkpoint holds no state of random generators: each step derives its own generator (randomness.py).
 """

@@ -23,6 +23,7 @@ from lens_engine.classifier.suspicion import find_suspicious
 from lens_engine.metering.meter import Meter
 from lens_engine.rows.fit_rows import list_labelled_rows, pick_fit_rows
 from lens_engine.rows.splits import SplitRows
+from lens_engine.scoring.states import require_states_scorer
 from lens_engine.search.base import Run
 from lens_engine.search.judgement import EvaluationRows
 from lens_engine.search.random import draw_random
@@ -36,7 +37,7 @@ _ROOM = 8
 """Tokens kept free in the context."""
 
 
-class _Judged(NamedTuple):
+class _UnseenRows(NamedTuple):
     """Rows of which a candidate says something without having seen them."""
 
     log_probs: FloatArray | LabelLogProbs  #: class_log_probs  # [rows, labels]
@@ -56,7 +57,7 @@ class Classifying:
         words = self._words
         head = BagOfWordsHead(bag_of_words=words.regression)
         tested = words.regression.judge(self._test_rows.texts, self._test_rows.gold)
-        judged = _Judged(words.held_out, list_labelled_rows(self.run.rows), words.num_rows)
+        judged = _UnseenRows(words.held_out, list_labelled_rows(self.run.rows), words.num_rows)
         return [self._candidate("bag_of_words", (), head, self._held_out_of_words, tested, judged)]
 
     def states(self, demonstrations: Sequence[Example]) -> list[Candidate]:
@@ -67,7 +68,7 @@ class Classifying:
         prefix, num_labels = self.run.task.render_prefix(demonstrations), len(self.run.task.labels)
         if not can_fit("states", len(self._fit_rows), num_labels):
             return []
-        layers = pick_layers(self.meter.num_layers)
+        layers = pick_layers(require_states_scorer(self.meter.scorer).num_layers)
         fitted = fit_states_head(
             self.meter.states(prefix, self._fit_rows.queries, layers), layers, self._fit_rows.gold, num_labels
         )
@@ -128,7 +129,7 @@ class Classifying:
 
         Validation, confirmation and test rows fit after every prompt. The others were never asked for so long a prompt.
         """
-        task, rows, count = self.run.task, self.run.rows, self.meter.count_tokens
+        task, rows, count = self.run.task, self.run.rows, self.meter.lengths.count
         longest = max(sum(map(count, task.render_prefix(prompt))) for prompt in self.prompts)
         span = max(map(count, task.label_spans))
         room = self.meter.scorer.max_prompt_tokens - span - _ROOM - longest
@@ -158,7 +159,7 @@ class Classifying:
         head: Head,
         held_out: FloatArray,
         tested: RowFigures,
-        judged: "_Judged | None" = None,
+        judged: "_UnseenRows | None" = None,
     ) -> Candidate:
         """A candidate.
 
@@ -167,7 +168,7 @@ class Classifying:
             judged: the rows on which the head was fitted or held out; None for the fit rows.
         """
         task, gold = self.run.task, self._fit_rows.gold
-        judged = judged or _Judged(held_out, self._fit_rows.examples, len(gold))
+        judged = judged or _UnseenRows(held_out, self._fit_rows.examples, len(gold))
         rendered = [task.render_prefix(prompt) for prompt in prompts]
         classifier = Classifier(
             task=TaskRecord.of(task),
@@ -180,7 +181,7 @@ class Classifying:
             model=ModelRecord.of(self.meter.scorer.identity) if prompts else None,
             tokens_per_input=len(prompts) * self._mean_query_tokens if prompts else 0.0,
             most_tokens=self.run.rows.most_tokens if prompts else None,
-            tokens_held=sum(self.meter.count_tokens(one) for prefix in rendered for one in prefix),
+            tokens_held=sum(self.meter.lengths.count(one) for prefix in rendered for one in prefix),
             test=measure_figures(tested),
         )
         losses = tuple(gold_losses(held_out, gold).tolist())
@@ -202,8 +203,8 @@ class Classifying:
 
     @cached_property
     def _mean_query_tokens(self) -> float:
-        self.meter.learn_lengths(self._test_rows.queries)
-        return float(np.mean([self.meter.count_tokens(query) for query in self._test_rows.queries]))
+        self.meter.lengths.learn(self._test_rows.queries)
+        return float(np.mean([self.meter.lengths.count(query) for query in self._test_rows.queries]))
 
 
 def pick_layers(num_layers: int) -> tuple[int, ...]:

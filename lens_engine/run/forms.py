@@ -29,15 +29,6 @@ _ROOM = 8
 """Tokens kept free in the context."""
 
 
-def describe_sample(run: Run) -> list[str]:
-    """A warning where the pool is a sample."""
-    pool, left_out = run.drawn_pool
-    if not left_out:
-        return []
-    rows = len(pool.rows)
-    return [f"examples of an input are found among {rows:,} rows, a random sample of {rows + left_out:,}"]
-
-
 @dataclass(frozen=True)
 class FormJudge:
     """Judges forms of the prompt.
@@ -146,8 +137,8 @@ class FormJudge:
         return tuple(form for form in self.run.prices.forms if needs(form) <= room)
 
     def _count(self, segments: Sequence[str]) -> list[int]:
-        self.meter.learn_lengths(segments)
-        return [self.meter.count_tokens(segment) for segment in segments]
+        self.meter.lengths.learn(segments)
+        return [self.meter.lengths.count(segment) for segment in segments]
 
     @property
     def _pool(self) -> Pool:

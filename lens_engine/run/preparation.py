@@ -25,7 +25,7 @@ from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem, check_problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.budget_checks import check_budget, check_prices
-from lens_engine.run.evaluation_plan import price_evaluation, reserve_for_test
+from lens_engine.run.comparison_plan import price_comparison, reserve_for_test
 from lens_engine.run.wordings import price_wordings, refuse_wordings
 from lens_engine.scoring.asking import fit_task, gives_answers_only
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
@@ -55,7 +55,7 @@ class PreparedRun:
         run = self.runs[place]
         method = make_method(run, self.methods)
         self.meter.ask(run.task.label_spans)
-        self.meter.reserve = reserve_for_test(run, method)
+        self.meter.limits.reserve = reserve_for_test(run, method)
         return replace(self, run=run, method=method)
 
     @cached_property
@@ -161,7 +161,7 @@ def price_run(runs: Sequence[Run], method: Method[Any]) -> dict[Phase, Cost]:
         runs: the run in each wording; `method` is of the first.
     """
     wording = {Phase.WORDING: price_wordings(runs)} if len(runs) > 1 else {}
-    return {**wording, **method.price(), Phase.EVALUATE: price_evaluation(runs[0], method)}
+    return {**wording, **method.price(), Phase.EVALUATE: price_comparison(runs[0], method)}
 
 
 def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: SelectionConfig) -> CostEstimate:
@@ -195,7 +195,7 @@ def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: Sel
         phase: paid.bill(cost.pairs, cost.prompt_tokens, label_spans, cost.prefixes)
         for phase, cost in found.phases.items()
     }
-    return replace(found, bills=bills, sample=prepared.meter.money.paid)
+    return replace(found, bills=bills, sample=prepared.meter.limits.money.paid)
 
 
 def count_splits(rows: SplitRows) -> Splits:

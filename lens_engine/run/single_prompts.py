@@ -14,7 +14,7 @@ from lens_engine.classifier.quality import Quality, compare_hits, measure_accura
 from lens_engine.config import Objective, Use
 from lens_engine.result import Comparison, Lead, PromptContender
 from lens_engine.retrieval.form import PromptForm
-from lens_engine.run.state import Evaluation
+from lens_engine.run.state import ComparisonState
 from lens_engine.search.base import Findings, Run
 from lens_engine.search.judgement import EvaluationRows, Judgement
 from lens_engine.search.lead import find_answers, leads_by_an_error
@@ -51,7 +51,7 @@ class SinglePrompts:
 
     run: Run
     findings: Findings
-    evaluation: Evaluation
+    comparison: ComparisonState
     chosen: Permutation  #: the method's choice, before confirmation
     method: str = ""  #: its name
 
@@ -62,13 +62,13 @@ class SinglePrompts:
 
     def contenders(self, use: Use) -> list[Contender]:
         """The prompt of the method, then those that it is compared with."""
-        evaluation, found = self.evaluation, list[Contender]()
+        comparison, found = self.comparison, list[Contender]()
         found.append(self._contender(self.method, self.own(use), self._own_log_probs, use))
-        if evaluation.zero_shot is not None and self.method != "zero_shot":
-            found.append(self._contender("zero_shot", (), {(): evaluation.zero_shot.log_probs.array}, use))
-        if evaluation.rivals:
-            log_probs = {one.permutation: one.log_probs.array for one in evaluation.rivals}
-            best = draw_random(self.run, evaluation.tally.best[use], 1)[0]
+        if comparison.zero_shot is not None and self.method != "zero_shot":
+            found.append(self._contender("zero_shot", (), {(): comparison.zero_shot.log_probs.array}, use))
+        if comparison.rivals:
+            log_probs = {one.permutation: one.log_probs.array for one in comparison.rivals}
+            best = draw_random(self.run, comparison.tally.best[use], 1)[0]
             found.append(self._contender("random_and_validation", best, log_probs, use))
         return [*found, *self._form_contenders(use)]
 
@@ -94,7 +94,7 @@ class SinglePrompts:
     def _form_contenders(self, use: Use) -> list[Contender]:
         """The form that was judged on all rows, if there is one."""
         found = []
-        for one in self.evaluation.forms:
+        for one in self.comparison.forms:
             if one.log_probs is not None:
                 tested = None if one.tested is None else one.tested.array
                 found.append(self._make(one.form.kind, one.permutation, one.log_probs.array, tested, use, one.form))
@@ -128,7 +128,7 @@ class SinglePrompts:
             only_own_right=only_own,
             only_rival_right=only_rival,
             p_value=p_value,
-            permutations=self.evaluation.tally.drawn,
+            permutations=self.comparison.tally.drawn,
             **compare_macro_f1(own_answers, rival_answers, gold),
         )
 
@@ -154,8 +154,8 @@ class SinglePrompts:
     @cached_property
     def _own_log_probs(self) -> dict[Permutation, LabelLogProbs]:
         """The method's finalists on the rows on which they were judged."""
-        if self.evaluation.judged:
-            return {one.permutation: one.log_probs.array for one in self.evaluation.judged}
+        if self.comparison.judged:
+            return {one.permutation: one.log_probs.array for one in self.comparison.judged}
         if self.findings.log_probs is None:
             return {}
         return dict(zip(self.findings.finalists, self.findings.log_probs, strict=True))
@@ -167,7 +167,7 @@ class SinglePrompts:
         self, method: str, permutation: Permutation, judged: dict[Permutation, LabelLogProbs], use: Use
     ) -> Contender:
         log_probs = judged.get(permutation)
-        tested = {one.permutation: one.log_probs.array for one in self.evaluation.tested}
+        tested = {one.permutation: one.log_probs.array for one in self.comparison.tested}
         return self._make(method, permutation, log_probs, tested.get(permutation), use)
 
     def _make(

@@ -47,8 +47,8 @@ class JudgedWording(Record):
     rows: int  #: number of these rows
 
 
-class Evaluation(Record):
-    """The findings of the evaluation phase; `done` names the finished steps."""
+class ComparisonState(Record):
+    """The findings of the comparison phase; `done` names the finished steps."""
 
     done: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()  #: steps the budget did not cover
@@ -68,13 +68,13 @@ class Evaluation(Record):
         """What the choice of a prompt cost so far, without that among wordings: every prompt has the chosen one."""
         return Cost(self.choice_pairs, self.choice_tokens)
 
-    def paying(self, cost: Cost) -> "Evaluation":
-        """The evaluation after more was spent on the choice of a prompt."""
+    def paying(self, cost: Cost) -> "ComparisonState":
+        """The comparison after more was spent on the choice of a prompt."""
         paid = self.choice + cost
         return self.model_copy(update={"choice_pairs": paid.pairs, "choice_tokens": paid.tokens})
 
-    def after(self, step: str, *, is_skipped: bool = False) -> "Evaluation":
-        """The evaluation after a step, or without it if the budget did not cover it."""
+    def after(self, step: str, *, is_skipped: bool = False) -> "ComparisonState":
+        """The comparison after a step, or without it if the budget did not cover it."""
         skipped = (*self.skipped, step) if is_skipped else self.skipped
         return self.model_copy(update={"done": (*self.done, step), "skipped": skipped})
 
@@ -86,7 +86,7 @@ class RunState(Generic[S]):
     method: S  #: the method's own state
     chosen: Permutation | None = None  #: the method's choice; None before the method has ended
     ended: StopReason | None = None  #: why the method ended
-    evaluation: Evaluation = field(default_factory=Evaluation)
+    comparison: ComparisonState = field(default_factory=ComparisonState)
     spent: Cost = Cost()
     seconds: float = 0.0
     pairs_from_cache: int = 0
@@ -102,7 +102,7 @@ class RunState(Generic[S]):
             "worded": [self.worded.pairs, self.worded.tokens],
             "chosen": None if self.chosen is None else list(self.chosen),
             "ended": self.ended,
-            "evaluation": self.evaluation.model_dump(mode="json"),
+            "evaluation": self.comparison.model_dump(mode="json"),
             "spent": [self.spent.pairs, self.spent.tokens, self.seconds],
             "pairs_from_cache": self.pairs_from_cache,
             "paid": astuple(self.paid),
@@ -119,7 +119,7 @@ class RunState(Generic[S]):
             worded=Cost(*values["worded"]),
             chosen=None if values["chosen"] is None else tuple(values["chosen"]),
             ended=None if values["ended"] is None else StopReason(values["ended"]),
-            evaluation=Evaluation.model_validate(values["evaluation"]),
+            comparison=ComparisonState.model_validate(values["evaluation"]),
             spent=Cost(pairs, tokens),
             seconds=seconds,
             pairs_from_cache=values["pairs_from_cache"],

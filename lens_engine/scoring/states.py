@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from lens_engine.errors import ModelError
 from lens_engine.scoring.base import LabelScorer, Prefix
 from lens_engine.scoring.cache.scorer import find_computing
 from lens_engine.types import States
@@ -43,3 +44,15 @@ def find_states_scorer(scorer: LabelScorer) -> StatesScorer | None:
     """The scorer that shows the hidden states of this scorer's model; None if none does."""
     scorer = find_computing(scorer)
     return scorer if isinstance(scorer, StatesScorer) and scorer.num_layers else None
+
+
+def require_states_scorer(scorer: LabelScorer) -> StatesScorer:
+    """As `find_states_scorer`.
+
+    Raises:
+        ModelError: no scorer shows them.
+    """
+    found = find_states_scorer(scorer)
+    if found is None:
+        raise ModelError("the scorer shows no hidden states")
+    return found

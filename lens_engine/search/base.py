@@ -140,7 +140,7 @@ class Method(ABC, Generic[S]):
 
     @abstractmethod
     def price(self) -> dict[Phase, Cost]:
-        """The cost of each phase before the evaluation: the pairs are an upper bound, the tokens an estimate."""
+        """The cost of each phase before the comparison: the pairs are an upper bound, the tokens an estimate."""
 
     def first_step(self) -> FirstStep:
         """The first step after which there is a permutation to test, with its cost."""

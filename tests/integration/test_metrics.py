@@ -21,7 +21,7 @@ from app.settings import Settings
 from app.store.database import Database
 from tests.integration.conftest import Selections, run_sql
 from worker.device import Device
-from worker.metrics import WorkerMetrics, serve_metrics
+from worker.monitoring import WorkerMetrics, serve_metrics
 from worker.process import create_worker
 from worker.tally import count
 

@@ -10,7 +10,7 @@ from app.lifecycle.kept_answers import keep_predictions
 from app.predictions.stored import PredictionOutcome
 from app.store import rows
 from app.store.database import Database
-from lens_engine.predicting.rows import Prediction
+from lens_engine.evaluation.rows import Prediction
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_bag_of_words, make_result
 

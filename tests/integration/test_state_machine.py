@@ -27,7 +27,7 @@ from app.store.database import Database
 from app.store.rows import read_predictions
 from app.store.states import TERMINAL, Status
 from app.store.tables import Event, Report
-from lens_engine.predicting.rows import Prediction
+from lens_engine.evaluation.rows import Prediction
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result, make_submission
 from tests.moves import can_move

@@ -8,7 +8,7 @@ import pytest
 HEAVY = ("scipy", "sklearn", "pyarrow", "pandas", "torch", "transformers", "ray")
 
 HELP = "import sys; from lens_cli import main; sys.argv = ['lens', '--help']\ntry: main()\nexcept SystemExit: pass"
-WORKER = "import worker.process, worker.inspection, worker.execution, worker.kinds"
+WORKER = "import worker.process, worker.inspection, worker.execution"
 
 
 @pytest.mark.parametrize(

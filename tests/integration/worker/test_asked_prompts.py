@@ -12,7 +12,7 @@ from app.lifecycle.results import SelectionOutcome
 from app.settings import Settings
 from app.store.database import Database
 from lens_engine.config import FormKind
-from lens_engine.predicting.rows import BATCH_ROWS
+from lens_engine.evaluation.rows import BATCH_ROWS
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
 from tests.answered import make_answers
@@ -71,21 +71,8 @@ def test_evaluation_judges_the_prompt_of_the_form(
     assert (order is None) == (kind == "nearest")  # which has no fixed demonstrations to shuffle
 
 
-@pytest.mark.parametrize("spec", [{"fixed": True}, {"form": "openai-chat"}])
-def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(
-    client: TestClient, settings: Settings, finish: Finish, spec: dict[str, Any]
-) -> None:
-    selection, _ = finish()
-    path = submit(client, f"{selection}/evaluations", examples=make_rows()[:30], spec=spec)
-    run(settings, path)
-    found = succeeded(client, path)["result"]
-    assert found["prompt_form"] == {"kind": "fixed", "nearest": 0}
-    assert "its fixed form is judged here" in found["warnings"][0]
-    assert found["matches"] is None
-
-
 @pytest.mark.parametrize("form", [None, "openai-chat"])
-def test_fixed_form_is_compared_with_what_the_selection_answered_by_it(
+def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(
     client: TestClient, settings: Settings, finish: Finish, form: str | None
 ) -> None:
     rows = (5, 9, 14)
@@ -94,10 +81,12 @@ def test_fixed_form_is_compared_with_what_the_selection_answered_by_it(
     labels = fixed.predict([make_rows()[row]["text"] for row in rows], doubles.sound()).labels
     known = tuple(fixed.labels.index(label) for label in labels)
     selection, _ = finish(test_answers=answers.model_copy(update={"fixed": (known, None)}))
-    path = submit(client, f"{selection}/evaluations", spec={"fixed": True, "form": form})
+    path = submit(client, f"{selection}/evaluations", spec={"fixed": form is None, "form": form})
     run(settings, path)
     found = succeeded(client, path)["result"]
 
+    assert found["prompt_form"] == {"kind": "fixed", "nearest": 0}
+    assert "its fixed form is judged here" in found["warnings"][0]
     assert found["comparison"]["n"] == 3
     assert found["matches"] is (found["comparison"]["same_answers"] == 3)
     assert form is not None or found["matches"] is True

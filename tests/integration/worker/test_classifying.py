@@ -19,7 +19,7 @@ from app.settings import Settings
 from app.store.database import Database
 from app.web.authentication import LOCAL_OWNER
 from lens_engine.classifier.prompt import ModelRecord
-from lens_engine.predicting.rows import BATCH_ROWS
+from lens_engine.evaluation.rows import BATCH_ROWS
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import SMALL_OPTIONS, make_classifier, make_result, make_rows, problem_of
 from tests.integration.worker import doubles

@@ -17,8 +17,8 @@ from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result
-from worker.crash import CrashHandler, describe_death
-from worker.horse_report import REPORT
+from worker.horse import REPORT
+from worker.parent import CrashHandler, describe_death
 
 KILLED = 9
 UNREACHABLE = "postgresql+psycopg://lens@/lens?host=/nonexistent"
@@ -122,7 +122,7 @@ def test_work_horse_that_claimed_nothing_costs_nobody_a_lease(
 ) -> None:
     claim = selections.running()
     job = job_of(claim, redis)
-    REPORT.claim = None
+    REPORT.clear()
 
     CrashHandler(settings)(job, 1, KILLED, None)
 

@@ -20,9 +20,8 @@ from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS
 from tests.outages import absent, read_only
-from worker.heartbeat import GiveUp, Heartbeat
-from worker.progress import RunMonitor
-from worker.rhythm import Rhythm
+from worker.heartbeat import GiveUp, Heartbeat, Rhythm
+from worker.progress import Pending, RunMonitor
 
 QUICK = Rhythm(lease=60, renew=0.05, stall=60, look=0.02, progress=0.02, checkpoint=0.02, longest_pause=0.1)
 CHECKPOINT = Checkpoint(fingerprint="run", phase=Phase.SEARCH, step=3, dtype="float32")
@@ -36,7 +35,6 @@ def beating(
     **changes: float,
 ) -> Iterator[RunMonitor]:
     monitor = RunMonitor()
-    monitor.begin()
     heartbeat = Heartbeat(database, claim, monitor, replace(QUICK, **changes), give_up=give_up)
     heartbeat.start()
     try:
@@ -57,7 +55,7 @@ def test_progress_and_checkpoint_are_written(selections: Selections, database: D
         monitor.on_progress(PROGRESS)
         monitor.on_checkpoint(CHECKPOINT)
         until(lambda: checkpoints(database, claim), "the checkpoint is there")
-        until(lambda: not monitor.read_news(), "all news are written")
+        until(lambda: monitor.read_pending() == Pending(None, None), "all news are written")
 
     progress = selections.client.get(f"/selections/{claim.job_id}").json()["progress"]
     assert progress["phase"] == "search"
@@ -167,7 +165,7 @@ def test_checkpoint_that_postgres_refuses_costs_neither_lease_nor_progress(
         monitor.on_checkpoint(CHECKPOINT)
         until(lambda: caplog.text.count("was not stored") >= 3, "it has tried several times")
         monitor.on_progress(PROGRESS)
-        until(lambda: monitor.read_news().progress is None, "the progress is written")
+        until(lambda: monitor.read_pending().progress is None, "the progress is written")
         assert not monitor.is_lost
 
     assert run_sql(
@@ -213,6 +211,6 @@ def test_outage_of_postgres_only_delays_writes(
             monitor.on_checkpoint(CHECKPOINT)
             until(lambda: "Postgres does not answer" in caplog.text, "a write has failed")
             assert monitor.stop_requested() is None
-        until(lambda: not monitor.read_news(), "the write has been made up for")
+        until(lambda: monitor.read_pending() == Pending(None, None), "the write has been made up for")
 
     assert checkpoints(database, claim) == 1

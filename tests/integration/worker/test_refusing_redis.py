@@ -12,7 +12,8 @@ from rq.worker_registration import get_keys
 
 from app.queue import RUN_JOB, SERIALIZER
 from app.settings import Settings
-from worker.process import GuardedJob, JobWorker, create_worker
+from worker.hardened_rq import GuardedJob
+from worker.process import JobWorker, create_worker
 
 
 @pytest.fixture

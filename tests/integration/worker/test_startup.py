@@ -6,7 +6,7 @@ from app.schema import own_revisions, upgrade_schema
 from app.settings import Settings
 from app.store.database import create_database
 from tests.integration.conftest import run_sql
-from worker.startup import check_schema
+from worker.__main__ import check_schema
 
 
 def test_worker_without_schema_names_the_command(empty_database: Settings) -> None:

@@ -12,8 +12,8 @@ from app.store.database import Database
 from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql
 from tests.outages import absent, read_only
-from worker.horse_report import REPORT
-from worker.watch import AttemptWatch
+from worker.horse import REPORT
+from worker.parent import AttemptWatch
 
 
 class Clock:
@@ -33,7 +33,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def watch(settings: Settings, clock: Clock) -> Iterator[AttemptWatch]:
-    REPORT.claim = None
+    REPORT.clear()
     made = AttemptWatch(settings, lambda: None, clock)
     yield made
     made.close()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.store.states import Status
-from lens_engine.predicting.rows import BATCH_ROWS
+from lens_engine.evaluation.rows import BATCH_ROWS
 from tests.e2e.processes import Worker, is_gone
 from tests.e2e.scorers import asked_path
 from tests.e2e.stack import NEAREST, Stack

@@ -16,7 +16,7 @@ import app.pages
 from app.lifecycle import endings
 from app.lifecycle.kept_answers import keep_predictions
 from app.predictions.stored import PredictionOutcome
-from lens_engine.predicting.rows import Prediction
+from lens_engine.evaluation.rows import Prediction
 from tests.answered import make_answers
 from tests.integration.conftest import Selections
 from tests.integration.prompts_with_pools import make_finding_result

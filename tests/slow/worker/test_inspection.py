@@ -10,9 +10,8 @@ from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
 from app.settings import Settings
-from worker.device import Device, UnfitWorker
-from worker.gpu import GpuAbsent
-from worker.inspection import ReadGpu, check_room, find_device, inspect, weigh_models
+from worker.device import Device, GpuAbsent, ReadGpu, UnfitWorker, check_room, find_device
+from worker.inspection import inspect, weigh_models
 
 GIB = 1 << 30
 H200 = Device(

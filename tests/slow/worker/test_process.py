@@ -20,10 +20,10 @@ from rq.worker import HerokuWorker
 
 from app.lifecycle.claims import Claim
 from app.queue import RUN_JOB
-from worker.horse_report import REPORT
-from worker.leaving import has_exited
-from worker.metrics import WorkerMetrics
-from worker.process import _FIT, _UNFIT, ForbiddenJobError, GuardedJob, JobWorker
+from worker.hardened_rq import ForbiddenJobError, GuardedJob
+from worker.horse import REPORT, has_exited
+from worker.monitoring import JobResult, WorkerMetrics
+from worker.process import JobWorker
 
 UNREACHABLE = Redis(unix_socket_path="/nonexistent")
 
@@ -71,7 +71,7 @@ def test_webhooks_and_retries_are_dropped() -> None:
 
 PARENT = """
 import os, time
-from worker.process import die_with_parent
+from worker.horse import die_with_parent
 
 parent = os.getpid()
 child = os.fork()
@@ -107,7 +107,7 @@ def test_work_horse_dies_with_its_killed_parent() -> None:
 
 
 def test_work_horse_of_a_dead_parent_exits() -> None:
-    script = "from worker.process import die_with_parent; die_with_parent(1 << 30); raise SystemExit(0)"
+    script = "from worker.horse import die_with_parent; die_with_parent(1 << 30); raise SystemExit(0)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 1
 
 
@@ -135,38 +135,38 @@ def test_kill_ends_the_work_horse_and_not_the_worker(new_group: bool) -> None:
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Runs jobs of a worker, each given by its id and its verdict."""
+    """Runs jobs of a worker, each given by its id and its result."""
     worker = object.__new__(JobWorker)
-    worker._verdict, worker._faulted, worker.metrics = bytearray(1), set(), WorkerMetrics(None)
+    worker._faulted, worker.metrics = set(), WorkerMetrics(None)
 
-    def run(*jobs: tuple[str, int]) -> None:
-        for id_, verdict in jobs:
+    def run(*jobs: tuple[str, JobResult]) -> None:
+        for id_, result in jobs:
 
-            def work(_self: Any, _job: Any, _queue: Any, id_: str = id_, verdict: int = verdict) -> None:
-                worker._verdict[0] = verdict
+            def work(_self: Any, _job: Any, _queue: Any, id_: str = id_, result: JobResult = result) -> None:
+                REPORT.result = result
                 REPORT.claim = Claim(id_, 1)
 
             monkeypatch.setattr(HerokuWorker, "execute_job", work)
             worker.execute_job(restored_job(RUN_JOB), None)  # type: ignore[arg-type]
 
     yield run
-    REPORT.claim = None
+    REPORT.clear()
 
 
 def test_two_jobs_that_meet_a_fault_stop_the_worker(judged: Any) -> None:
     with pytest.raises(StopRequested):
-        judged(("sel_1", _UNFIT), ("sel_2", _UNFIT))
+        judged(("sel_1", "unfit"), ("sel_2", "unfit"))
 
 
 def test_one_job_that_meets_a_fault_at_each_attempt_does_not_stop_the_worker(judged: Any) -> None:
-    judged(*[("sel_1", _UNFIT)] * 3, ("sel_2", _FIT), ("sel_3", _UNFIT))
+    judged(*[("sel_1", "unfit")] * 3, ("sel_2", "fit"), ("sel_3", "unfit"))
 
 
 @pytest.mark.parametrize("is_done", [True, False])
 def test_process_leaves_once_it_is_done(is_done: bool) -> None:
     script = f"""
 import time
-from worker.leaving import leave_soon
+from worker.horse import leave_soon
 leave_soon(lambda: {is_done}, seconds=0.1)
 time.sleep(2)
 raise SystemExit(7)

@@ -20,7 +20,7 @@ FLOORS = (
     ("reading", "metering", "open_model"),
     ("search", "show"),
     ("run", "exports"),
-    ("pipeline", "testing", "suggestion", "predicting"),
+    ("pipeline", "testing", "suggestion", "evaluation"),
     ("estimator",),
 )
 """From the ground up; wings and loose modules."""

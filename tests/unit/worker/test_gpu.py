@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.gpu import read_driver_version
+from worker.device import read_driver_version
 
 
 @pytest.mark.parametrize(

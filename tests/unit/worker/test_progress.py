@@ -5,7 +5,7 @@ import pytest
 from lens_engine.metering.progress import Progress
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase
-from worker.progress import News, RunMonitor
+from worker.progress import Pending, RunMonitor
 
 
 class Clock:
@@ -35,7 +35,7 @@ def checkpoint(step: int) -> Checkpoint:
     return Checkpoint(fingerprint="run", phase=Phase.FILTER, step=step, dtype="float32")
 
 
-def forget(monitor: RunMonitor, written: News) -> None:
+def forget(monitor: RunMonitor, written: Pending) -> None:
     monitor.forget_progress(written.progress)
     if written.checkpoint is not None:
         monitor.forget_checkpoint(written.checkpoint)
@@ -47,7 +47,7 @@ def test_only_the_newest_report_is_kept() -> None:
         monitor.on_progress(progress(step))
         monitor.on_checkpoint(checkpoint(step))
 
-    news = monitor.read_news()
+    news = monitor.read_pending()
 
     assert news.progress == progress(2)
     assert news.checkpoint == checkpoint(2)
@@ -56,14 +56,14 @@ def test_only_the_newest_report_is_kept() -> None:
 def test_news_during_a_write_are_kept() -> None:
     monitor = RunMonitor()
     monitor.on_progress(progress(1))
-    written = monitor.read_news()
+    written = monitor.read_pending()
     monitor.on_progress(progress(2))
     monitor.on_checkpoint(checkpoint(1))
 
     forget(monitor, written)
 
-    assert monitor.read_news().progress == progress(2)
-    assert monitor.read_news().checkpoint == checkpoint(1)
+    assert monitor.read_pending().progress == progress(2)
+    assert monitor.read_pending().checkpoint == checkpoint(1)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_checkpoint_wakes_the_heartbeat() -> None:
     woken = threading.Event()
 
     def wait() -> None:
-        monitor.wait_for_news(60.0)
+        monitor.wait(60.0)
         woken.set()
 
     thread = threading.Thread(target=wait)

@@ -11,9 +11,9 @@ from lens_engine.metering.prices import Prices, TokenLengths
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
-from lens_engine.run.evaluation_plan import CONFIRMED, FORMS, count_rivals
+from lens_engine.run.comparison_plan import CONFIRMED, FORMS, count_rivals
 from lens_engine.run.preparation import price_run
-from lens_engine.run.state import Evaluation
+from lens_engine.run.state import ComparisonState
 from lens_engine.search.base import Run
 from lens_engine.search.catalogue import make_method
 from lens_engine.types import Phase
@@ -153,11 +153,11 @@ def test_rival_costs_what_the_choice_did_and_no_more_than_is_planned(
     method = make_method(run)
     planned = prices.rival_permutations(prices.lens)
 
-    before = Evaluation().paying(sum(method.price().values(), Cost()))
+    before = ComparisonState().paying(sum(method.price().values(), Cost()))
     assert count_rivals(run, method, before) == planned
-    assert count_rivals(run, method, Evaluation(choice_tokens=10**9)) == planned
-    assert count_rivals(run, method, Evaluation(done=(CONFIRMED, FORMS), choice_pairs=7 * 20 + 16)) == 7
-    assert count_rivals(run, method, Evaluation(done=(CONFIRMED,), choice_pairs=7 * 20 + 16)) > 7
+    assert count_rivals(run, method, ComparisonState(choice_tokens=10**9)) == planned
+    assert count_rivals(run, method, ComparisonState(done=(CONFIRMED, FORMS), choice_pairs=7 * 20 + 16)) == 7
+    assert count_rivals(run, method, ComparisonState(done=(CONFIRMED,), choice_pairs=7 * 20 + 16)) > 7
 
 
 def test_confirmation_not_asked_for_costs_nothing(

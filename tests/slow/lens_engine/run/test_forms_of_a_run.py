@@ -9,15 +9,15 @@ import pytest
 
 from lens_engine.config import USES
 from lens_engine.errors import InvalidConfig
+from lens_engine.evaluation.subject import PromptSubject, known_answers
 from lens_engine.pipeline import select_support_examples
-from lens_engine.predicting.subject import PromptSubject, known_answers
 from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import MemoryCheckpointStore
 from lens_engine.run.preparation import prepare_run, price_run
-from lens_engine.run.session import Session
+from lens_engine.run.search_run import SearchRun
 from lens_engine.scoring.base import Prefix
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer, hashed_log_prob
@@ -201,10 +201,10 @@ def test_price_is_no_less_than_what_is_spent(make_config: Make, problem: Problem
 
 def test_random_and_validation_is_paid_for_the_tokens_of_the_forms(make_config: Make, problem: Problem) -> None:
     prepared = prepare_run(problem, TableScorer(copying), make_config(search={"forms": ALL}))
-    session = Session(prepared, MemoryCheckpointStore())
-    session.evaluate(session.choose())
+    session = SearchRun(prepared, MemoryCheckpointStore())
+    session.compare(session.choose())
 
-    evaluation, prices = session.state.evaluation, prepared.run.prices
+    evaluation, prices = session.state.comparison, prepared.run.prices
     choice, one = evaluation.choice, prices.validating(1)
     rival = prices.validating(evaluation.tally.drawn) + prices.confirming(1)
     assert choice.tokens <= rival.tokens < choice.tokens + 2 * one.tokens

@@ -9,7 +9,8 @@ import pytest
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import PromptTooLong
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.meter import Meter, Stopped
+from lens_engine.metering.limits import Stopped
+from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SilentListener
 from lens_engine.scoring.base import Block, score_blocks, score_pairs
 from lens_engine.scoring.floors import find_floors

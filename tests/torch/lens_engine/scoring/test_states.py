@@ -15,9 +15,11 @@ from lens_engine.local.executors.packed_attention import packed_attention
 from lens_engine.local.executors.states import StateTap
 from lens_engine.local.scorer import CausalLMScorer
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.meter import Meter, Stopped
+from lens_engine.metering.limits import Stopped
+from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SilentListener
 from lens_engine.scoring.base import Prefix, ScorerIdentity
+from lens_engine.scoring.states import find_states_scorer
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.testing import (
     TINY_ARCHITECTURES,
@@ -154,6 +156,6 @@ def test_meter_stops_before_a_block_that_the_budget_does_not_cover() -> None:
 
 def test_scorer_without_states_shows_none() -> None:
     meter = make_meter(TableScorer())
-    assert meter.num_layers == 0
+    assert find_states_scorer(meter.scorer) is None
     with pytest.raises(ModelError, match="no hidden states"):
         meter.states((), ["text"], (1,))

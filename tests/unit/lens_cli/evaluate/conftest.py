@@ -1,9 +1,9 @@
 from pathlib import Path
 
 import pytest
-from evaluating import Desk
+from evaluating import Workbench
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def bench(tmp_path: Path) -> Workbench:
+    return Workbench(tmp_path)

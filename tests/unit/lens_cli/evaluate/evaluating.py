@@ -9,8 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lens_cli.evaluate.judged import Judged
-from lens_cli.evaluate.run import EvaluationRun, Wishes
+from lens_cli.evaluate.run import EvaluationOptions, EvaluationRun
 from lens_cli.select.sources import Sources
 from lens_cli.subject_file import SubjectFile, WhatIsAsked
 from lens_engine.config import SelectionConfig, Use
@@ -49,7 +48,7 @@ def select(*, with_test: bool = False, rows: tuple[tuple[str, str], ...] = ROWS)
 
 
 @dataclass
-class Desk:
+class Workbench:
     """A folder with files of a selection; `scorers` are the models that runs have opened."""
 
     folder: Path
@@ -71,7 +70,7 @@ class Desk:
         self,
         judged: Path,
         dataset: Path,
-        wishes: Wishes | None = None,
+        options: EvaluationOptions | None = None,
         *,
         what: WhatIsAsked | None = None,
         use: Use | None = None,
@@ -85,11 +84,11 @@ class Desk:
             self.scorers.append(scorer())
             return self.scorers[-1]
 
-        wishes = wishes or Wishes()
+        options = options or EvaluationOptions()
         console = Console(file=StringIO(), width=300)
-        file = SubjectFile(judged, what, use, is_fixed=is_fixed, is_chat=wishes.form is not None)
-        found = Judged.read(file)
-        run = EvaluationRun.prepare(found, Sources(dataset, usual=found.asked.input), wishes)
+        file = SubjectFile(judged, what, use, is_fixed=is_fixed, is_chat=options.form is not None)
+        found = file.read()
+        run = EvaluationRun.prepare(found, Sources(dataset, usual=found.classifier.input), options)
         result = run.execute(open_scorer, console)
         assert isinstance(console.file, StringIO)
         return result, console.file.getvalue()

@@ -1,14 +1,14 @@
 """Of the rows of the selection itself, the test rows alone are judged, and answer as they did."""
 
 import pytest
-from evaluating import LABELS, ROWS, Desk, select
+from evaluating import LABELS, ROWS, Workbench, select
 
-from lens_cli.evaluate.run import Wishes
+from lens_cli.evaluate.run import EvaluationOptions
 from lens_cli.subject_file import WhatIsAsked
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.config import Use
-from lens_engine.predicting.rows import Prediction, predict_rows
+from lens_engine.evaluation.rows import Prediction, predict_rows
 from lens_engine.reading import TextRow
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.retrieval.form import PromptForm
@@ -20,9 +20,9 @@ NEW = [(f"Play {number}", LABELS[number % 2]) for number in range(30)]
 
 @pytest.mark.parametrize(("what", "use"), [(None, None), (None, "probabilities"), ("classifier", None)])
 def test_held_out_rows_are_judged_and_answer_as_in_the_selection(
-    what: WhatIsAsked | None, use: Use | None, desk: Desk
+    what: WhatIsAsked | None, use: Use | None, bench: Workbench
 ) -> None:
-    result, shown = desk.run(desk.save(select()), desk.write(ROWS), what=what, use=use)
+    result, shown = bench.run(bench.save(select()), bench.write(ROWS), what=what, use=use)
     found = select()
     test = found.classifier.test if what and found.classifier else found.answer_for(use).test
     assert "note: these are the rows of the selection; the 60 of 240 on which it was tested are judged" in shown
@@ -34,98 +34,101 @@ def test_held_out_rows_are_judged_and_answer_as_in_the_selection(
     assert (result.comparison.same_answers, result.comparison.p_value) == (60, 1.0)
 
 
-def test_labels_that_the_selection_joined_are_judged(desk: Desk) -> None:
+def test_labels_that_the_selection_joined_are_judged(bench: Workbench) -> None:
     rows = tuple((text, label.upper() if number % 3 else label) for number, (text, label) in enumerate(ROWS))
-    result, _ = desk.run(desk.save(select(rows=rows)), desk.write(rows), Wishes(orders=1))
-    usual, _ = desk.run(desk.save(select()), desk.write(ROWS), Wishes(orders=1))
+    result, _ = bench.run(bench.save(select(rows=rows)), bench.write(rows), EvaluationOptions(orders=1))
+    usual, _ = bench.run(bench.save(select()), bench.write(ROWS), EvaluationOptions(orders=1))
     assert result.matches
     assert (result.quality, result.order) == (usual.quality, usual.order)
 
 
-def test_rows_of_the_test_file_are_judged_without_a_note(desk: Desk) -> None:
-    result, shown = desk.run(desk.save(select(with_test=True)), desk.write(ROWS[:40]))
+def test_rows_of_the_test_file_are_judged_without_a_note(bench: Workbench) -> None:
+    result, shown = bench.run(bench.save(select(with_test=True)), bench.write(ROWS[:40]))
     assert "note" not in shown
     assert (result.quality.n, result.matches) == (40, True)
 
 
-def test_rows_that_chose_the_examples_are_called_optimistic(desk: Desk) -> None:
-    result, shown = desk.run(desk.save(select(with_test=True)), desk.write(ROWS[40:]))
+def test_rows_that_chose_the_examples_are_called_optimistic(bench: Workbench) -> None:
+    result, shown = bench.run(bench.save(select(with_test=True)), bench.write(ROWS[40:]))
     assert "note: these are the rows of the selection, and most of them chose or fitted what is judged" in shown
     assert (result.quality.n, result.comparison) == (200, None)
 
 
-def test_other_rows_are_all_judged_and_compared_with_nothing(desk: Desk) -> None:
-    result, shown = desk.run(desk.save(select()), desk.write(NEW))
+def test_other_rows_are_all_judged_and_compared_with_nothing(bench: Workbench) -> None:
+    result, shown = bench.run(bench.save(select()), bench.write(NEW))
     assert "note" not in shown
     assert (result.quality.n, result.comparison, result.matches) == (30, None, None)
     assert sum(map(sum, result.confusion)) == 30
 
 
-def test_classifier_of_a_file_is_judged(desk: Desk) -> None:
+def test_classifier_of_a_file_is_judged(bench: Workbench) -> None:
     classifier = select().classifier
     assert classifier is not None
-    classifier.save(desk.folder / "classifier.json")
-    result, _ = desk.run(desk.folder / "classifier.json", desk.write(NEW))
+    classifier.save(bench.folder / "classifier.json")
+    result, _ = bench.run(bench.folder / "classifier.json", bench.write(NEW))
     expected = classifier.predict([text for text, _ in NEW], TableScorer()).labels
     hits = [label == gold for label, (_, gold) in zip(expected, NEW, strict=True)]
     assert result.quality.accuracy == sum(hits) / len(hits)
     assert result.comparison is None
 
 
-def test_other_orders_are_judged_too(desk: Desk) -> None:
-    result, shown = desk.run(desk.save(select()), desk.write(NEW), Wishes(orders=3))
+def test_other_orders_are_judged_too(bench: Workbench) -> None:
+    result, shown = bench.run(bench.save(select()), bench.write(NEW), EvaluationOptions(orders=3))
     assert result.order is not None
     assert (result.order.permutations, result.order.n) == (3, 30)
-    assert [scorer.calls for scorer in desk.scorers] == [[(1, 30, 2)] * 4]
+    assert [scorer.calls for scorer in bench.scorers] == [[(1, 30, 2)] * 4]
     assert "other orders" not in shown
 
 
-def test_orders_that_there_are_not_are_told(desk: Desk) -> None:
-    result, shown = desk.run(desk.save(select()), desk.write(NEW), Wishes(orders=90))
+def test_orders_that_there_are_not_are_told(bench: Workbench) -> None:
+    result, shown = bench.run(bench.save(select()), bench.write(NEW), EvaluationOptions(orders=90))
     assert "note: the fixed demonstrations have 23 other orders" in shown
     assert result.order is not None
     assert result.order.permutations == 23
 
 
-def test_chat_is_asked_in_the_form_of_an_export(desk: Desk) -> None:
+def test_chat_is_asked_in_the_form_of_an_export(bench: Workbench) -> None:
     seen = set[str]()
 
     def log_prob(prefix: tuple[str, ...], query: str, span: str) -> float:
         seen.add("".join((*prefix, query)))
         return hashed_log_prob(prefix, query, span)
 
-    result, _ = desk.run(
-        desk.save(select()), desk.write(NEW), Wishes(form="openai-chat"), scorer=lambda: TableScorer(log_prob)
+    result, _ = bench.run(
+        bench.save(select()),
+        bench.write(NEW),
+        EvaluationOptions(form="openai-chat"),
+        scorer=lambda: TableScorer(log_prob),
     )
     assert result.form == "openai-chat"
     assert len(seen) == len(NEW)
     assert all(prompt.count("<user>") == 5 for prompt in seen)
 
 
-def test_first_prompts_of_a_classifier_are_asked(desk: Desk) -> None:
+def test_first_prompts_of_a_classifier_are_asked(bench: Workbench) -> None:
     classifier = select().classifier
     assert classifier is not None
     if classifier.head.kind == "linear":
         pytest.skip("the head needs all prompts")
-    result, _ = desk.run(desk.save(select()), desk.write(NEW), Wishes(num_prompts=1), what="classifier")
+    result, _ = bench.run(bench.save(select()), bench.write(NEW), EvaluationOptions(num_prompts=1), what="classifier")
     assert result.prompts == 1
 
 
-def test_column_and_dialect_of_the_selection_are_taken(desk: Desk) -> None:
+def test_column_and_dialect_of_the_selection_are_taken(bench: Workbench) -> None:
     classifier = select().classifier
     assert classifier is not None
     known = InputFormat(text_column="Отзыв", delimiter=";", encoding="windows-1251")
     result = select().model_copy(update={"classifier": classifier.model_copy(update={"input": known})})
-    path = desk.folder / "new.csv"
+    path = bench.folder / "new.csv"
     path.write_bytes("text;Отзыв;label\nx;хорошо;positive\ny;плохо;negative\n".encode("windows-1251"))
-    judged, _ = desk.run(desk.save(result), path)
-    expected, _ = desk.run(desk.save(select()), desk.write([("хорошо", "positive"), ("плохо", "negative")]))
+    judged, _ = bench.run(bench.save(result), path)
+    expected, _ = bench.run(bench.save(select()), bench.write([("хорошо", "positive"), ("плохо", "negative")]))
     assert judged == expected
 
 
-def test_prompt_that_finds_rows_is_judged_as_it_is(desk: Desk) -> None:
+def test_prompt_that_finds_rows_is_judged_as_it_is(bench: Workbench) -> None:
     formed = take_form(select(), "fixed+nearest")
-    result, shown = desk.run(desk.save(formed), desk.write(NEW), Wishes(orders=2))
+    result, shown = bench.run(bench.save(formed), bench.write(NEW), EvaluationOptions(orders=2))
 
     assert result.prompt_form == PromptForm(kind="fixed+nearest", nearest=2)
     asked = classifier_of_prompt(formed)
@@ -141,10 +144,10 @@ def predict(asked: Classifier) -> list[Prediction]:
 
 
 @pytest.mark.parametrize("form", [None, "openai-chat"])
-def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(form: str | None, desk: Desk) -> None:
+def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(form: str | None, bench: Workbench) -> None:
     formed = take_form(select())
-    result, _ = desk.run(desk.save(formed), desk.write(ROWS), Wishes(form), is_fixed=form is None)
-    plain, _ = desk.run(desk.save(select()), desk.write(ROWS), Wishes(form))
+    result, _ = bench.run(bench.save(formed), bench.write(ROWS), EvaluationOptions(form), is_fixed=form is None)
+    plain, _ = bench.run(bench.save(select()), bench.write(ROWS), EvaluationOptions(form))
 
     assert (result.quality, result.prompt_form) == (plain.quality, PromptForm())
     assert (result.comparison, result.matches) == (None, None)  # the selection's answers are of another prompt
@@ -153,7 +156,7 @@ def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(form: str | No
     assert told not in plain.warnings
 
 
-def test_nearest_form_has_no_other_orders(desk: Desk) -> None:
-    result, shown = desk.run(desk.save(take_form(select())), desk.write(NEW), Wishes(orders=2))
+def test_nearest_form_has_no_other_orders(bench: Workbench) -> None:
+    result, shown = bench.run(bench.save(take_form(select())), bench.write(NEW), EvaluationOptions(orders=2))
     assert "note: the fixed demonstrations have 0 other orders" in shown
     assert result.order is None

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 
 from lens_cli.views.progress import (
-    RowBar,
     SelectionBar,
     describe_facts,
     describe_place,
@@ -16,6 +15,7 @@ from lens_cli.views.progress import (
     row_bar,
     selection_bar,
 )
+from lens_engine.evaluation.batches import RowProgress
 from lens_engine.metering.progress import Progress
 from lens_engine.task.wording import describe_seconds
 from lens_engine.types import Phase
@@ -119,23 +119,12 @@ def test_rows_are_shown_with_speed_and_time_left(num_done: int, rows_per_second:
     assert describe_rows(num_done, 2000, rows_per_second) == text
 
 
-def test_speed_of_rows_leaves_out_what_was_done_before() -> None:
-    times = iter([0.0, 100.0, 110.0])
-    console = Console(file=StringIO(), width=200)
-    with Bar(console=console, disable=True) as rich_bar:
-        bar = RowBar(rich_bar, clock=lambda: next(times))
-        bar.start(800, 1000)
-        bar.show(900)
-    assert isinstance(console.file, StringIO)
-    assert console.file.getvalue() == "Classifying: 900/1,000 rows · 10 rows/s · 0:10 left\n"
-
-
 def test_without_terminal_each_tenth_of_the_rows_prints_a_line() -> None:
     console = Console(file=StringIO(), width=200)
     with row_bar(console) as bar:
-        bar.start(0, 1000)
+        bar.on_rows(RowProgress(40, 1000, None, 1, 0.0))
         for num_done in (50, 99, 100, 250, 251, 1000):
-            bar.show(num_done)
+            bar.on_rows(RowProgress(num_done, 1000, 10.0, 1, 0.0))
     assert isinstance(console.file, StringIO)
     assert [line.split(" rows")[0] for line in console.file.getvalue().splitlines()] == [
         "Classifying: 100/1,000",

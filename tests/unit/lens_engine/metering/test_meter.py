@@ -13,7 +13,8 @@ from lens_engine.config import BudgetOptions
 from lens_engine.errors import NonFiniteScore
 from lens_engine.metering.chunks import CHUNK_TOKENS
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.meter import Meter, Stopped
+from lens_engine.metering.limits import Stopped
+from lens_engine.metering.meter import Meter
 from lens_engine.scoring.base import Block, ParallelScorer, Prefix, score_block
 from lens_engine.scoring.interruption import look_up
 from lens_engine.testing import TableScorer
@@ -127,7 +128,7 @@ def test_reserve_is_not_spent(make_meter: MakeMeter) -> None:
     assert not meter.affords(Cost(pairs=41))
     with pytest.raises(Stopped):
         meter.score([()], make_queries([1] * 41))
-    meter.reserve = Cost()
+    meter.limits.reserve = Cost()
     assert meter.affords(Cost(pairs=100))
 
 
@@ -139,10 +140,10 @@ def test_time_budget_counts_the_seconds_of_the_work_to_come(make_meter: MakeMete
     assert meter.affords(Cost(tokens=10**9)), "no pace is known yet"
     meter.score([()], make_queries([10]))  # 10 tokens in 2 seconds
 
-    assert meter.tokens_per_second == 5.0
+    assert meter.pace.per_second == 5.0
     assert meter.affords(Cost(tokens=40))
     assert not meter.affords(Cost(tokens=41))
-    meter.reserve = Cost(tokens=10)
+    meter.limits.reserve = Cost(tokens=10)
     assert not meter.affords(Cost(tokens=31))
 
 
@@ -161,7 +162,7 @@ def test_time_limit_stops_between_chunks_and_only_the_deadline_is_blamed_for_its
         meter.score(make_prefixes([8000] * 5), make_queries([10]))
 
     assert stopped.value.reason is StopReason.BUDGET
-    assert (scorer.num_calls, meter.seconds, meter.met_deadline) == (2, 4.0, met_deadline)
+    assert (scorer.num_calls, meter.limits.seconds, meter.limits.met_deadline) == (2, 4.0, met_deadline)
 
 
 def test_test_rows_are_judged_beyond_the_deadline(make_meter: MakeMeter) -> None:
@@ -169,7 +170,7 @@ def test_test_rows_are_judged_beyond_the_deadline(make_meter: MakeMeter) -> None
     meter = make_meter(deadline=clock() - 1.0, clock=clock)
 
     assert not meter.affords(Cost(1, 1))
-    with meter.beyond_budget():
+    with meter.limits.beyond_budget():
         assert meter.score([()], make_queries([10])).shape == (1, 1, 2)
 
 
@@ -177,10 +178,10 @@ def test_test_rows_end_at_the_last_moment(make_meter: MakeMeter) -> None:
     clock = Clock()
     meter = make_meter(deadline=clock() - 2.0, last_moment=clock() - 1.0, clock=clock)
 
-    with meter.beyond_budget(), pytest.raises(Stopped) as stopped:
+    with meter.limits.beyond_budget(), pytest.raises(Stopped) as stopped:
         meter.score([()], make_queries([10]))
 
-    assert (stopped.value.reason, meter.met_deadline) == (StopReason.BUDGET, True)
+    assert (stopped.value.reason, meter.limits.met_deadline) == (StopReason.BUDGET, True)
 
 
 def test_slow_first_chunks_do_not_end_a_run_early(make_meter: MakeMeter) -> None:
@@ -192,7 +193,7 @@ def test_slow_first_chunks_do_not_end_a_run_early(make_meter: MakeMeter) -> None
     with pytest.raises(Stopped):
         meter.score(make_prefixes([8000] * 9), make_queries([10]))
 
-    assert meter.seconds == 3.0
+    assert meter.limits.seconds == 3.0
 
 
 def test_resumed_meter_goes_on_counting_but_measures_its_own_pace(make_meter: MakeMeter) -> None:
@@ -200,12 +201,12 @@ def test_resumed_meter_goes_on_counting_but_measures_its_own_pace(make_meter: Ma
     meter = make_meter(TableScorer(before_call=clock.advance(2.0)), clock=clock)
 
     meter.resume(Cost(pairs=500, tokens=90_000), seconds=300.0)
-    assert meter.tokens_per_second is None
+    assert meter.pace.per_second is None
     meter.score([()], make_queries([10]))
 
     assert meter.spent == Cost(501, 90_010)
-    assert meter.seconds == 302.0
-    assert meter.tokens_per_second == 5.0
+    assert meter.limits.seconds == 302.0
+    assert meter.pace.per_second == 5.0
 
 
 def test_seconds_of_earlier_attempts_count_against_the_limit_but_not_against_the_deadline(
@@ -309,10 +310,10 @@ def test_each_segment_is_tokenised_once(make_meter: MakeMeter) -> None:
             return super().count_tokens(segments)
 
     meter = make_meter(Tokenizer())
-    meter.learn_lengths(["a b", "c", "a b"])
+    meter.lengths.learn(["a b", "c", "a b"])
 
-    assert meter.count_tokens("a b") == 2
-    assert meter.count_tokens("d e f") == 3
+    assert meter.lengths.count("a b") == 2
+    assert meter.lengths.count("d e f") == 3
     assert asked == ["a b", "c", "d e f"]
 
 
@@ -328,7 +329,7 @@ def test_scorer_that_lets_nan_through_is_caught(make_meter: MakeMeter) -> None:
 def test_beyond_the_budget_only_a_cancel_stops(make_meter: MakeMeter, make_listener: Callable[..., object]) -> None:
     meter = make_meter(listener=make_listener(stop_after=1), budget=BudgetOptions(max_pairs=1))
 
-    with meter.beyond_budget():
+    with meter.limits.beyond_budget():
         assert meter.score([()], make_queries([10, 10])).shape[1] == 2
         with pytest.raises(Stopped) as stopped:
             meter.score([()], make_queries([10, 10]))
@@ -401,7 +402,7 @@ def test_time_of_chunks_under_way_counts_against_the_limit(make_meter: MakeMeter
     clock, scorer = Clock(), SeveralHands(4)
     meter = make_meter(scorer, budget=BudgetOptions(max_seconds=10.0), clock=clock)
     clock.now += 6.0  # past the half in which no pace is trusted
-    meter.spent = Cost(1, 12_000)  # 2,000 tokens a second: four seconds are 8,000
+    meter.pace.count(12_000)  # 2,000 tokens a second: four seconds are 8,000
 
     with pytest.raises(Stopped):
         meter.score(make_prefixes([5000] * 4), make_queries([10]))
@@ -453,7 +454,7 @@ def test_chunk_that_fits_with_the_reserve_is_not_stopped_halfway(
     with pytest.raises(Stopped):
         meter.score(make_prefixes([8000] * 5), make_queries([10]))
 
-    assert (meter.spent.pairs, meter.seconds) == (2, 60.0)
+    assert (meter.spent.pairs, meter.limits.seconds) == (2, 60.0)
 
 
 def test_part_of_a_stopped_chunk_is_in_no_later_pace(make_meter: MakeMeter, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -464,4 +465,4 @@ def test_part_of_a_stopped_chunk_is_in_no_later_pace(make_meter: MakeMeter, monk
     with pytest.raises(Stopped):
         meter.score(make_prefixes([8000]), make_queries([10]))
 
-    assert (meter.spent.pairs, meter.tokens_per_second) == (0, None)
+    assert (meter.spent.pairs, meter.pace.per_second) == (0, None)

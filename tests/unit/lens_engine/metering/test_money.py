@@ -8,7 +8,8 @@ from lens_engine.config import BudgetOptions
 from lens_engine.errors import BudgetSpent
 from lens_engine.metering.chunks import ChunkCutter
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.meter import Meter, Stopped
+from lens_engine.metering.limits import Stopped
+from lens_engine.metering.meter import Meter
 from lens_engine.scoring.base import Prefix
 from lens_engine.scoring.spending import Bill, Paid, Spending, TokenPrices
 from lens_engine.testing import TableScorer
@@ -67,10 +68,10 @@ def test_run_says_what_it_paid_and_not_what_others_paid(make_meter: MakeMeter) -
     scorer = PaidTable()
     make_meter(scorer).score(make_prefixes(1), QUERIES)
     meter = make_meter(scorer)
-    meter.money.resume(Paid(1.0, 2, 3, 1))
+    meter.limits.money.resume(Paid(1.0, 2, 3, 1))
     meter.score(make_prefixes(2), QUERIES)
     tokens = 2 * 10 * PROMPT_TOKENS
-    assert meter.money.paid == Paid(pytest.approx(1.0 + tokens * USD_A_TOKEN), 3, 3 + tokens, 1)
+    assert meter.limits.money.paid == Paid(pytest.approx(1.0 + tokens * USD_A_TOKEN), 3, 3 + tokens, 1)
 
 
 @pytest.mark.parametrize("is_paired", [False, True])
@@ -95,9 +96,9 @@ def test_reserve_is_kept_with_room_for_longer_prompts(make_meter: MakeMeter) -> 
     cost = Cost(pairs=1, prompt_tokens=100)
     meter = make_meter(PaidTable(), budget=limit(0.251), reserve=cost)
     assert meter.affords(cost)
-    meter.reserve = Cost(pairs=1, prompt_tokens=101)
+    meter.limits.reserve = Cost(pairs=1, prompt_tokens=101)
     assert not meter.affords(cost)
-    with meter.beyond_budget():
+    with meter.limits.beyond_budget():
         assert meter.affords(cost)
 
 
@@ -128,7 +129,7 @@ def test_request_that_the_limit_does_not_cover_stops_the_run(make_meter: MakeMet
 
 def test_money_of_earlier_attempts_is_spent(make_meter: MakeMeter) -> None:
     meter = make_meter(PaidTable(), budget=limit(0.1))
-    meter.money.resume(Paid(usd=0.06))
+    meter.limits.money.resume(Paid(usd=0.06))
     assert meter.affords(Cost(pairs=1, prompt_tokens=39))
     assert not meter.affords(Cost(pairs=1, prompt_tokens=41))
     with pytest.raises(Stopped):
@@ -138,7 +139,7 @@ def test_money_of_earlier_attempts_is_spent(make_meter: MakeMeter) -> None:
 def test_model_on_this_machine_has_no_limit(make_meter: MakeMeter) -> None:
     meter = make_meter(TableScorer())
     meter.score(make_prefixes(1), QUERIES)
-    assert meter.money.paid == Paid()
+    assert meter.limits.money.paid == Paid()
     assert meter.affords(Cost(pairs=10**9, prompt_tokens=10**12))
 
 
@@ -156,7 +157,7 @@ def test_pace_leaves_out_the_pairs_that_were_found_alone(make_meter: MakeMeter) 
     times = iter([0.0, *[10.0] * 100])
     meter = make_meter(HalfKnown(), clock=lambda: next(times))
     meter.score(make_prefixes(2), QUERIES)
-    assert meter.tokens_per_second == meter.spent.tokens / 2 / 10
+    assert meter.pace.per_second == meter.spent.tokens / 2 / 10
 
 
 def test_chunk_counts_each_prefix_with_each_query() -> None:

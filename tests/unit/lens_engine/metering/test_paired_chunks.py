@@ -14,7 +14,8 @@ from lens_engine.errors import NonFiniteScore
 from lens_engine.metering.chunks import CHUNK_TOKENS
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.journal import Journal
-from lens_engine.metering.meter import Meter, Stopped
+from lens_engine.metering.limits import Stopped
+from lens_engine.metering.meter import Meter
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, StopReason
 from tests.unit.lens_engine.metering.test_meter import (

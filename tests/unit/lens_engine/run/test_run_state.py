@@ -9,7 +9,7 @@ from lens_engine.result import Spread
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.preparation import prepare_run
-from lens_engine.run.state import Evaluation, JudgedPrompt, RunState
+from lens_engine.run.state import ComparisonState, JudgedPrompt, RunState
 from lens_engine.scoring.spending import Paid
 from lens_engine.search.lens.beam import SearchState
 from lens_engine.search.lens.filtering import FilterState
@@ -39,7 +39,7 @@ def assert_same(one: RunState[LensState], other: RunState[LensState]) -> None:
     assert np.array_equal(one.method.filtering.survivors, other.method.filtering.survivors)
     assert one.method.filtering.contributions.tobytes() == other.method.filtering.contributions.tobytes()
     assert one.method.search == other.method.search
-    assert (one.chosen, one.ended, one.evaluation) == (other.chosen, other.ended, other.evaluation)
+    assert (one.chosen, one.ended, one.comparison) == (other.chosen, other.ended, other.comparison)
     assert (one.spent, one.seconds, one.paid) == (other.spent, other.seconds, other.paid)
 
 
@@ -70,7 +70,7 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
         ),
         (4, 7),
         StopReason.BUDGET,
-        Evaluation(
+        ComparisonState(
             done=("confirmation", "test"),
             skipped=("zero_shot",),
             choice_pairs=77,

@@ -99,7 +99,9 @@ def test_html_has_no_script_no_outer_file_and_no_markup_of_a_text() -> None:
     for page in (write_html(ResultView(result, Texts({71: HOSTILE}, {100: HOSTILE}))), result._repr_html_() or ""):
         assert "<script" not in page
         assert "onload='x'" not in page
-        assert "49" not in re.sub(r"[\d.]*\d49\d*|0\.\d+", "", page.split("What to use")[1].split("How often each is right")[0])
+        assert "49" not in re.sub(
+            r"[\d.]*\d49\d*|0\.\d+", "", page.split("What to use")[1].split("How often each is right")[0]
+        )
         assert not re.search(r"\b(src|url\(|@import|style)=", page)
         assert set(re.findall(r'href="(.)', page)) <= {"#"}
         assert "&lt;script&gt;" in page

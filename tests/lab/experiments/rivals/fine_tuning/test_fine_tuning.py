@@ -15,7 +15,7 @@ from experiments.rivals.fine_tuning.trainable import TrainableLM, load_for_train
 from experiments.rivals.fine_tuning.training import FineTuningOptions
 from lens_engine.errors import InvalidDataset, ModelError, OutOfMemory
 from lens_engine.local.torch_choices import fix_cublas_workspace
-from lens_engine.metering.meter import Stopped
+from lens_engine.metering.limits import Stopped
 from lens_engine.task.template import Task
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
 from lens_engine.types import Example, StopReason

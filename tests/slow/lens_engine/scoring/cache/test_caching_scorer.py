@@ -257,11 +257,11 @@ def test_run_counts_what_it_found_and_measures_the_pace_of_the_rest(remember: Ma
 
     meter.score([()], ["six words that are known already"])
     assert (meter.spent.pairs, meter.spent.tokens, meter.pairs_from_cache) == (1, 6, 1)
-    assert meter.tokens_per_second is None
+    assert meter.pace.per_second is None
 
     meter.score([()], ["four words to compute"])
     assert (meter.spent.pairs, meter.spent.tokens, meter.pairs_from_cache) == (2, 10, 1)
-    assert meter.tokens_per_second == 4 / 2.0
+    assert meter.pace.per_second == 4 / 2.0
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lens_engine.config import BudgetOptions, Contribution, FilteringOptions
-from lens_engine.metering.meter import Meter, Stopped
+from lens_engine.metering.limits import Stopped
+from lens_engine.metering.meter import Meter
 from lens_engine.plan import plan_rounds
 from lens_engine.search.lens.filtering import Filter, FilterState
 from lens_engine.search.lens.infoscore import contributions

@@ -1,0 +1,117 @@
+"""The warnings of a result: what may surprise in its rows, in how the model was asked, and in what was left out."""
+
+import numpy as np
+
+from lens_engine.classifier.quality import Quality
+from lens_engine.result import Lead
+from lens_engine.rows.fit_rows import list_labelled_rows
+from lens_engine.run.preparation import PreparedRun
+from lens_engine.run.single_prompts import SinglePrompts
+from lens_engine.run.state import ComparisonState, JudgedPrompt
+from lens_engine.scoring.floors import count_true_floors, find_floors, has_floors
+from lens_engine.search.base import Run
+from lens_engine.show.verdict import describe_noisy_lead, warn_of_largest_class
+from lens_engine.show.words import STEPS
+from lens_engine.task.wording import show_count
+from lens_engine.types import Example, StopReason
+
+ANSWERS_ALONE = (
+    "the model gives answers and no probabilities: the search began with random examples, without filtering; a prompt "
+    "has no label biases, and its log-loss and calibration error say nothing"
+)
+
+
+def list_warnings(
+    prepared: PreparedRun, prompts: SinglePrompts, reason: StopReason, lead: Lead | None, *, is_empty_handed: bool
+) -> tuple[str, ...]:
+    """Everything that a reader of the result should know before its figures.
+
+    Args:
+        reason: why the run ended.
+        lead: of the chosen prompt; None without one.
+        is_empty_handed: whether nothing speaks for the choice, because the budget ended too early.
+    """
+    run, rows, comparison, meter = prepared.run, prepared.run.rows, prompts.comparison, prepared.meter
+    warnings = list(rows.warnings)
+    if rows.skipped_too_long:
+        warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} too long and left out")
+    if rows.trimmed_too_long:
+        warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
+    if near := run.near_test_rows:
+        warnings.append(
+            f"{near:,} of {show_count(len(rows.test), 'test row')} {'is' if near == 1 else 'are'} nearly equal to rows "
+            "of other splits, so that figures on the test rows may be too high"
+        )
+    warnings += filter(None, [prepared.foreign_texts])
+    if is_empty_handed:
+        warnings.append("the budget ended before any examples were chosen: those of the prompt are random")
+    else:
+        warnings += prompts.findings.warnings
+    warnings += [*_describe_asking(run, comparison), *describe_noisy_lead(lead, meter.scorer.identity.dtype)]
+    if meter.limits.met_deadline and reason is StopReason.BUDGET:
+        warnings.append(
+            "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
+            "best found until then"
+        )
+    if comparison.forms:
+        warnings += _describe_sample(run)
+    warnings += [
+        *warn_of_largest_class(_list_tested(prompts), run.config.objective),
+        *_warn_of_fewer_rows(run, comparison),
+    ]
+    if comparison.skipped:
+        warnings.append("the budget did not cover: " + ", ".join(STEPS[step] for step in comparison.skipped))
+    return tuple(warnings)
+
+
+def _warn_of_fewer_rows(run: Run, comparison: ComparisonState) -> list[str]:
+    """That the bag of words was not fitted on every labelled row, if it was not."""
+    available = len(list_labelled_rows(run.rows))
+    fitted = [one.classifier.fit_rows for one in comparison.candidates if one.name == "bag_of_words"]
+    return [
+        f"the bag of words was fitted on {number:,} of {available:,} labelled rows, because there are many labels"
+        for number in fitted
+        if number < available
+    ]
+
+
+def _list_tested(prompts: SinglePrompts) -> list[Quality | None]:
+    """The quality of every prompt and candidate on the test rows."""
+    found = [prompts.measure(one, use) for use in prompts.run.uses for one in prompts.contenders(use)]
+    return [*found, *(one.classifier.test for one in prompts.comparison.candidates)]
+
+
+def _describe_asking(run: Run, comparison: ComparisonState) -> list[str]:
+    """Warnings of a chat."""
+    if not run.has_probabilities:
+        return [ANSWERS_ALONE]
+    return _describe_floors(run, comparison) if has_floors(run.task) else []
+
+
+def _describe_floors(run: Run, comparison: ComparisonState) -> list[str]:
+    """How many labels were not listed on the rows that judged and tested prompts."""
+    judged = [*comparison.judged, *comparison.rivals, *filter(None, [comparison.zero_shot])]
+    rows = (*run.rows.validation, *run.rows.confirmation)
+    found = [_count(run, one, rows) for one in judged] + [_count(run, one, run.rows.test) for one in comparison.tested]
+    values, floors, true_values, true_floors = (int(column) for column in np.array(found).reshape(-1, 4).sum(axis=0))
+    if not floors:
+        return []
+    return [
+        f"{floors:,} of {values:,} values of labels are upper bounds, because the server lists the 20 most probable "
+        f"tokens alone; so are {true_floors:,} of the {true_values:,} values of right labels"
+    ]
+
+
+def _count(run: Run, prompt: JudgedPrompt, examples: tuple[Example, ...]) -> tuple[int, int, int, int]:
+    scores = prompt.log_probs.array
+    gold = run.task.index_labels(examples[: len(scores)])
+    return scores.size, int(find_floors(scores).sum()), len(scores), count_true_floors(scores, gold)
+
+
+def _describe_sample(run: Run) -> list[str]:
+    """A warning where the pool is a sample."""
+    pool, left_out = run.drawn_pool
+    if not left_out:
+        return []
+    rows = len(pool.rows)
+    return [f"examples of an input are found among {rows:,} rows, a random sample of {rows + left_out:,}"]

@@ -1,0 +1,209 @@
+"""The figures of an evaluation are those of scikit-learn, and pair the answers row by row."""
+
+import tracemalloc
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
+
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.errors import InvalidDataset
+from lens_engine.evaluation.answers import Answers, join_labels
+from lens_engine.evaluation.measuring import measure, measure_orders
+from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.subject import Changes
+from lens_engine.result.evaluation import EvaluationResult
+from lens_engine.rows.problem import digest_examples
+from lens_engine.task.record import LabelWord
+from lens_engine.types import Example
+from tests.unit.lens_cli.results import CLASSIFIER
+
+LABELS = ("billing", "Delivery", "account")
+BAD = Prediction(error="the text is too long")
+
+
+@pytest.fixture
+def classifier() -> Classifier:
+    words = tuple(LabelWord(label=label, word=label.upper()) for label in LABELS)
+    return CLASSIFIER.model_copy(update={"task": CLASSIFIER.task.model_copy(update={"label_words": words})})
+
+
+def draw(count: int, seed: int = 0) -> tuple[list[Example], list[Prediction]]:
+    """Rows, and answers that are right more often than not."""
+    rng = np.random.default_rng(seed)
+    gold = rng.integers(len(LABELS), size=count)
+    probabilities = rng.dirichlet(np.ones(len(LABELS)), size=count) + np.eye(len(LABELS))[gold] * 0.3
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    examples = [Example(row, f"text {row}", LABELS[place]) for row, place in enumerate(gold)]
+    return examples, [answer(row) for row in probabilities.tolist()]
+
+
+def answer(probabilities: Sequence[float]) -> Prediction:
+    return Prediction(label=LABELS[int(np.argmax(probabilities))], probabilities=tuple(probabilities))
+
+
+def collect(labels: Sequence[str], examples: Sequence[Example], predictions: Iterable[Prediction]) -> Answers:
+    answers = Answers(labels, examples)
+    answers.extend(predictions)
+    return answers
+
+
+def measure_answers(
+    classifier: Classifier, examples: Sequence[Example], predictions: Iterable[Prediction], **more: Any
+) -> EvaluationResult:
+    answers = collect(classifier.labels, examples, predictions)
+    return measure(classifier, Changes(), examples, answers, **more)
+
+
+def test_figures_are_those_of_scikit_learn(classifier: Classifier) -> None:
+    examples, predictions = draw(300)
+    result = measure_answers(classifier, examples, predictions)
+    gold = [example.label for example in examples]
+    labels = [one.label for one in predictions]
+    shares = np.array([one.probabilities for one in predictions])
+    places = np.array([LABELS.index(label) for label in gold])
+    quality = result.quality
+    assert quality.accuracy == accuracy_score(gold, labels)
+    assert quality.macro_f1 == pytest.approx(f1_score(gold, labels, average="macro"))
+    assert quality.log_loss == pytest.approx(log_loss(places, shares, labels=range(len(LABELS))))
+    assert result.confusion == tuple(map(tuple, confusion_matrix(gold, labels, labels=LABELS).tolist()))
+    assert result.labels == LABELS
+    assert result.dataset_sha256 == digest_examples(examples)
+
+
+def test_calibration_error_is_that_of_ten_bins(classifier: Classifier) -> None:
+    examples, predictions = draw(300)
+    shares = np.array([max(one.probabilities) for one in predictions])
+    hits = np.array([one.label == example.label for one, example in zip(predictions, examples, strict=True)])
+    bins = np.digitize(shares, np.linspace(0, 1, 11)[1:-1])
+    gaps = [abs(shares[bins == one].mean() - hits[bins == one].mean()) * (bins == one).sum() for one in np.unique(bins)]
+    assert measure_answers(classifier, examples, predictions).quality.ece == pytest.approx(sum(gaps) / 300)
+
+
+@pytest.mark.parametrize("count", [4, 60, 400])
+def test_intervals_hold_their_figures_and_narrow_with_the_rows(count: int, classifier: Classifier) -> None:
+    quality = measure_answers(classifier, *draw(count)).quality
+    for figure, (low, high) in (
+        (quality.accuracy, quality.ci95),
+        (quality.macro_f1, quality.macro_f1_ci95),
+        (quality.log_loss, quality.log_loss_ci95),
+    ):
+        assert figure is not None
+        assert low <= figure <= high
+    low, high = quality.macro_f1_ci95
+    assert high - low < 4 / count**0.5
+    assert quality.ece_ci95[0] <= quality.ece_ci95[1]
+
+
+def test_probabilities_of_many_rows_are_never_in_memory_together() -> None:
+    labels = tuple(f"label {n}" for n in range(200))
+    words = tuple(LabelWord(label=label, word=label) for label in labels)
+    classifier = CLASSIFIER.model_copy(update={"task": CLASSIFIER.task.model_copy(update={"label_words": words})})
+    examples = [Example(row, "text", labels[row % 200]) for row in range(5_000)]
+    one = Prediction(label=labels[0], probabilities=(1 / 200,) * 200)
+    measure_answers(classifier, examples[:1], [one])  # imports scikit-learn
+    tracemalloc.start()
+    measure_answers(classifier, examples, repeat(one, 5_000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * 5_000 * 200 / 2  # half of what they take as 32-bit floats
+
+
+def test_rows_without_an_answer_are_counted_and_left_out(classifier: Classifier) -> None:
+    examples, predictions = draw(40)
+    without = [*predictions[:30], *[BAD] * 10]
+    result = measure_answers(classifier, examples, without)
+    assert result.quality == measure_answers(classifier, examples[:30], predictions[:30]).quality
+    assert result.unanswered == 10
+    assert sum(map(sum, result.confusion)) == 30
+    assert result.warnings == ("10 rows were too long and not judged",)
+    with pytest.raises(InvalidDataset, match="every row exceeds the context"):
+        measure_answers(classifier, examples, [BAD] * 40)
+
+
+def test_answers_are_paired_by_row_with_those_of_the_selection(classifier: Classifier) -> None:
+    examples, predictions = draw(60)
+    known = {example.row: LABELS[0] for example in examples[20:]}
+    found = measure_answers(classifier, examples, predictions, known=known).comparison
+    pairs = [
+        (one.label == example.label, example.label == LABELS[0], one.label == LABELS[0])
+        for one, example in zip(predictions[20:], examples[20:], strict=True)
+    ]
+    own, theirs = (sum(a and not b for a, b, _ in pairs), sum(b and not a for a, b, _ in pairs))
+    assert found is not None
+    assert (found.n, found.only_evaluation_right, found.only_selection_right) == (40, own, theirs)
+    assert found.p_value == pytest.approx(binomtest(own, own + theirs).pvalue)
+    assert found.same_answers == sum(same for _, _, same in pairs)
+    gold, answers = [one.label for one in examples[20:]], [one.label for one in predictions[20:]]
+    own, theirs = (f1_score(gold, given, average="macro") for given in (answers, [LABELS[0]] * 40))
+    assert found.macro_f1 == pytest.approx(own - theirs)
+    assert 0.0 < found.macro_f1_error < 0.2
+
+
+def test_equal_answers_match(classifier: Classifier) -> None:
+    examples, predictions = draw(20)
+    known = {example.row: str(one.label) for example, one in zip(examples, predictions, strict=True)}
+    same = measure_answers(classifier, examples, predictions, known=known)
+    assert same.matches
+    assert same.comparison is not None
+    assert same.comparison.p_value == 1.0
+    assert measure_answers(classifier, examples, [*predictions[:19], BAD], known=known).matches is False
+    assert measure_answers(classifier, examples, predictions).matches is None
+    assert measure_answers(classifier, examples, predictions, known={99: "billing"}).comparison is None
+
+
+def test_labels_in_other_spellings_are_those_of_the_classifier(classifier: Classifier) -> None:
+    examples, predictions = draw(30)
+    spelled = [Example(one.row, one.text, f" {one.label.swapcase()} ", one.line) for one in examples]
+    assert join_labels(LABELS, spelled) == examples
+    result = measure_answers(classifier, spelled, predictions)
+    assert result.quality == measure_answers(classifier, examples, predictions).quality
+    assert result.dataset_sha256 == digest_examples(spelled)
+
+
+def test_labels_that_differ_in_case_alone_stay_apart() -> None:
+    examples = [Example(0, "a", "a"), Example(1, "b", "A")]
+    assert [one.label for one in join_labels(("A", "a"), examples)] == ["a", "A"]
+
+
+def test_unknown_label_is_refused_with_its_place() -> None:
+    examples = [Example(0, "a", "billing"), Example(1, "b", "refund", line=7)]
+    with pytest.raises(InvalidDataset, match=r"row 1 \(line 7\) has the label 'refund'.* billing, Delivery") as caught:
+        join_labels(LABELS, examples)
+    assert (caught.value.field, caught.value.row) == ("dataset.label", 1)
+
+
+def test_orders_have_the_spread_of_their_accuracies() -> None:
+    examples, predictions = draw(20)
+    right = [Prediction(label=one.label, probabilities=(1.0, 0.0, 0.0)) for one in examples]
+    wrong = [Prediction(label=LABELS[one.label == LABELS[0]], probabilities=(0.0, 1.0, 0.0)) for one in examples]
+    spread = measure_orders([collect(LABELS, examples, one) for one in (right, predictions, wrong)])
+    hits = [one.label == example.label for one, example in zip(predictions, examples, strict=True)]
+    accuracies = [1.0, np.mean(hits), 0.0]
+    assert (spread.permutations, spread.n, spread.min, spread.max) == (3, 20, 0.0, 1.0)
+    assert spread.mean == pytest.approx(np.mean(accuracies))
+    assert spread.sd == pytest.approx(np.std(accuracies, ddof=1))
+    half = measure_orders([collect(LABELS, examples, one) for one in ([*right[:10], *[BAD] * 10], wrong)])
+    assert (half.n, half.min, half.max) == (
+        10,
+        0.0,
+        1.0,
+    )  # as the figures of an evaluation, it counts what has an answer
+    with pytest.raises(InvalidDataset, match="exceeds the context"):
+        measure_orders([collect(LABELS, examples, one) for one in (right, [BAD] * 20)])
+    assert measure_orders([collect(LABELS, examples, right)]).sd == 0.0
+
+
+def test_answers_that_do_not_beat_the_largest_class_are_told(classifier: Classifier) -> None:
+    examples = [Example(row, f"text {row}", LABELS[row % 4 == 3]) for row in range(40)]
+    always, wrong = answer((0.8, 0.1, 0.1)), answer((0.1, 0.1, 0.8))
+
+    for one in (always, wrong):
+        (warning,) = measure_answers(classifier, examples, [one] * 40).warnings
+        assert warning.startswith("nothing here is better than always the most frequent label: 75 %")
+    right = [answer((0.8, 0.1, 0.1) if one.label == LABELS[0] else (0.1, 0.8, 0.1)) for one in examples]
+    assert measure_answers(classifier, examples, right).warnings == ()

@@ -1,0 +1,151 @@
+"""What the parent does for its work-horse: it kills one that must not live on, and gives the job of a dead one back."""
+
+import logging
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from rq.job import Job
+
+from app.lifecycle.claims import Claim, Lease, read_lease_for_parent
+from app.lifecycle.endings import Charge, finish_late, requeue
+from app.problems import problem
+from app.settings import Settings
+from app.store.database import create_database
+from worker.horse import REPORT
+from worker.tally import count_killed
+
+_LONGEST_PAUSE_SECONDS = 5.0
+_CLOSE_SECONDS = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class AttemptWatch:
+    """Looks at the lease of one work-horse. A run ends by itself when it can; this is for one that cannot.
+
+    It has its own thread, because RQ waits for Redis while that is away. Start it after the fork.
+    """
+
+    def __init__(
+        self, settings: Settings, kill: Callable[[], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._settings = settings
+        self._kill = kill
+        self._clock = clock
+        self._answered_since = clock()
+        self._lost_at = math.inf
+        self._stopping = threading.Event()
+        self._database = create_database(settings, pool_size=1)
+        self._thread = threading.Thread(target=self._run, name="lens-watch", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread and its connection, which the next fork must not inherit. After it, nothing is killed."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(_CLOSE_SECONDS)
+        self._database.dispose()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(min(_LONGEST_PAUSE_SECONDS, self._settings.stop_grace_seconds / 2)):
+            try:
+                reason = self.find_reason_to_kill()
+            except Exception as error:  # noqa: BLE001 - the next look may succeed
+                _log.warning("the lease of this worker's run was not seen (%s)", type(error).__name__)
+                # After an outage, a run needs time: to claim, to write its end, to learn that it is lost.
+                self._answered_since, self._lost_at = self._clock(), math.inf
+                continue
+            if reason is not None and not self._stopping.is_set():
+                _log.critical("the work-horse is killed: %s", reason, extra={"action": "kill-horse"})
+                self._kill()
+
+    def find_reason_to_kill(self) -> str | None:
+        """Why the work-horse must end now; None if it may go on.
+
+        Raises:
+            SQLAlchemyError: Postgres does not answer.
+        """
+        claim, grace = REPORT.claim, self._settings.stop_grace_seconds
+        with self._database.session_scope() as session:
+            lease = Lease.HELD if claim is None else read_lease_for_parent(session, claim, grace)
+            session.connection()  # the look at an unclaimed run needs an answer too
+        now = self._clock()
+        if claim is None:
+            is_late = now - self._answered_since > self._settings.lease_seconds
+            return f"it claimed nothing within {self._settings.lease_seconds:g} s" if is_late else None
+        if lease is Lease.CANCEL_REQUESTED and now - self._answered_since >= grace:
+            return f"{claim.job_id} was cancelled, and its run did not stop"
+        self._lost_at = min(self._lost_at, now) if lease is Lease.LOST else math.inf
+        is_over = now - self._lost_at >= grace
+        return f"{claim.job_id} ended or was taken over, and its run did not stop" if is_over else None
+
+
+def describe_death(wait_status: int) -> str:
+    """Why a work-horse ended, for the owner of its job.
+
+    Args:
+        wait_status: as `os.waitpid` gives it.
+    """
+    code = os.waitstatus_to_exitcode(wait_status)
+    if code == -signal.SIGKILL:
+        return (
+            "the system killed its process, usually for memory; take a smaller model, shorter texts or fewer "
+            "demonstrations, or have the operator raise the memory limit of the workers"
+        )
+    return f"its process was ended by signal {-code}" if code < 0 else f"its process ended with exit code {code}"
+
+
+@dataclass(frozen=True, slots=True)
+class CrashHandler:
+    """RQ's `work_horse_killed_handler`. It never raises, because RQ would then end the worker.
+
+    If the work-horse died, the job is queued again. If the parent killed the work-horse at the time limit, the job
+    ends with its best so far, because another attempt would hang too.
+    """
+
+    settings: Settings
+
+    def __call__(self, job: Job, _pid: int | None, wait_status: int | None, _usage: Any) -> None:
+        claim = REPORT.claim
+        if wait_status is not None and os.waitstatus_to_exitcode(wait_status) == -signal.SIGKILL:
+            _log.error(
+                "a work-horse was killed: by this worker (see above), or by the system, usually for memory; raise the "
+                "limit (WORKER_MEMORY with Compose, MemoryMax with systemd), or offer a smaller model",
+                extra={"action": "horse-killed", "job_id": job.id},
+            )
+        if claim is None:
+            return  # it died before it held a job
+        try:
+            self._give_up(claim, job, wait_status)
+        except Exception as error:  # noqa: BLE001 - RQ would end the worker
+            _log.warning(
+                "could not give %s back after its work-horse was killed; its lease will run out (%s)",
+                claim.job_id,
+                type(error).__name__,
+                extra={"action": "requeue-failed", "job_id": claim.job_id},
+            )
+
+    def _give_up(self, claim: Claim, job: Job, wait_status: int | None) -> None:
+        database = create_database(self.settings, pool_size=1)
+        try:
+            with database.session_scope() as session:
+                if wait_status is None:
+                    detail = f"the run was killed at its time limit of {job.timeout} s"
+                    was_held = finish_late(session, claim, problem("timeout", detail, instance=claim.path))
+                else:
+                    was_held = requeue(session, claim, charge=Charge.died(self.settings, describe_death(wait_status)))
+            if was_held:  # otherwise somebody else ended the attempt, and counted it
+                began_at = job.started_at or datetime.now(UTC)
+                seconds = (datetime.now(UTC) - began_at).total_seconds()
+                count_killed(database, "timeout" if wait_status is None else "died", claim.owner_id, seconds)
+        finally:
+            database.dispose()  # the next fork must not inherit an open connection
