@@ -11,17 +11,13 @@ _OPTION = re.compile(r"(?<=^where: )(?:form|model|num_prompts)$|`num_prompts`")
 """An option of `lens evaluate`, where the engine names a field."""
 
 _ENDPOINT = {
-    "where: endpoint": "where: --endpoint",
-    "where: endpoint_kind": "where: --endpoint-kind",
+    "where: endpoints": "where: --endpoints",
+    "where: kind": "where: --model",
+    "where: url": "where: --model",
     "where: key_variable": "where: --endpoint-key-variable",
-    "where: most_requests": "where: --endpoint-requests",
-    "where: context": "where: --endpoint-context",
-    "where: answers": "where: --endpoint-answers",
-    "where: extra": "where: --endpoint-extra",
-    "where: prices": "where: --price-input",
     "where: tokenizer": "where: --tokenizer",
 }
-"""Fields of an endpoint, and their options."""
+"""Fields of a server, and their options."""
 
 _PARAMETERS = ("text_column, label_column", "text_column", "label_column", "encoding", "delimiter")
 
@@ -31,7 +27,7 @@ def name_flags(message: str) -> str:
     for names in _PARAMETERS:
         message = message.replace(f"({names})", f"({re.sub(r'[a-z_]+', _as_flag, names)})")
     message = re.sub(r"\(encoding: ([\w-]+)\)", r"(add --encoding \1)", message)
-    message = _ENDPOINT.get(message, message).replace("(TokenPrices)", "(--price-input, --price-output)")
+    message = _ENDPOINT.get(message, message).replace("(TokenPrices)", "in a file of servers (--endpoints)")
     message = _OPTION.sub(_as_flag, message)
     return SETTING.sub(lambda found: f"add --option {found[1]}={found[2]}", message)
 

@@ -92,7 +92,7 @@ def refusing(advise: Callable[[InvalidDataset], str | None] | None = None) -> It
     except EndpointAway as error:
         raise Refusal(str(error)) from error
     except EndpointError as error:
-        raise RefusedInput(str(error), "where: --endpoint") from error
+        raise RefusedInput(str(error), "where: --model") from error
     except NothingSelected as error:
         raise Refusal(str(error), exit_code=EXIT_INTERRUPTED) from error
     except OSError as error:

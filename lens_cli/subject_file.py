@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -17,25 +18,32 @@ if TYPE_CHECKING:  # commands import this module for their help, and these are s
 
 WhatIsAsked = Literal["support_examples", "classifier"]
 
-UseOfPrompt = Annotated[
-    Use | None,
-    typer.Option(
-        metavar="NAME",
-        help="Use for which the support examples are the best: prompt or probabilities; default: that of the run.",
-        show_default=False,
-    ),
-]
-"""An option of the commands that ask support examples."""
+_option = partial(typer.Option, rich_help_panel="What of a result is asked", show_default=False)
 
-FixedForm = Annotated[
-    bool,
-    typer.Option(
-        "--fixed",
-        metavar="",
-        help="Ask the prompt of fixed demonstrations, also where another form is the best.",
-    ),
-]
-"""Another one."""
+
+@dataclass(frozen=True, slots=True)
+class SubjectOptions:
+    """What of a result is asked."""
+
+    prompts: Annotated[
+        WhatIsAsked | None,
+        _option(
+            metavar="NAME",
+            help="What of a result is asked: support_examples or classifier; default: support_examples for lens "
+            "evaluate, classifier for lens classify.",
+        ),
+    ] = None
+    use: Annotated[
+        Use | None,
+        _option(
+            metavar="NAME",
+            help="Use for which the support examples are the best: prompt or probabilities; default: that of the run.",
+        ),
+    ] = None
+    fixed: Annotated[
+        bool,
+        _option("--fixed", metavar="", help="Ask the prompt of fixed demonstrations, also where another form is best."),
+    ] = False
 
 
 class FoundSubject(NamedTuple):

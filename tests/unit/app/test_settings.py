@@ -70,7 +70,7 @@ def test_models_behind_servers_are_offered_and_have_a_queue_of_their_own() -> No
     endpoint = {"kind": "openai-chat", "url": "https://h/v1", "model": "m", "prices": {"input": 0.1, "output": 0.4}}
     settings = make(endpoints={"hosted": endpoint}, queue_name="q")
     assert settings.offered_models[-1] == "hosted"
-    assert settings.endpoints["hosted"].endpoint.name == "openai-chat:m@https://h/v1"
+    assert settings.endpoints["hosted"].name == "openai-chat:m@https://h/v1"
     assert [settings.queue_of(name) for name in ("hosted", "other", None)] == ["q-endpoints", "q", "q"]
     assert settings.queues == ("q", "q-endpoints")
     assert (settings.worker_queue, make(worker_models="endpoints", queue_name="q").worker_queue) == ("q", "q-endpoints")

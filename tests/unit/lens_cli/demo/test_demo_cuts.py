@@ -4,7 +4,7 @@ import shlex
 
 from lens_cli.demo.cuts import list_cut_lines, select_line
 from lens_cli.sample import DEMO_SPEC
-from lens_cli.select.options import read_words
+from lens_cli.select.words import read_words
 from lens_engine.presets import resolve_config
 
 
