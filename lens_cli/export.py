@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.refusals import RefusedInput, check_output, refusing
-from lens_cli.result_file import read_result
+from lens_cli.subject_file import read_result
 from lens_cli.views.notes import show_note
 from lens_engine.config import Use
 from lens_engine.disk.replace_file import replace_file

@@ -83,7 +83,7 @@ class SubjectFile:
             raise self._refuse(f"{self.path} is a classifier, without support examples; name a file of --output")
         if is_classifier:
             return FoundSubject(Classifier.load(self.path), None)
-        result = self._read_result()
+        result = read_result(self.path, self.where, "is neither a result of lens select --output nor a classifier")
         if what == "support_examples":
             return FoundSubject(
                 PromptSubject.of_result(result, self.use, is_fixed=self.is_fixed or self.is_chat), result
@@ -91,14 +91,6 @@ class SubjectFile:
         if result.classifier is None:
             raise RefusedInput(f"{self.path} has no classifier: {result.verdict.sentence}", "where: --prompts")
         return FoundSubject(result.classifier, result)
-
-    def _read_result(self) -> "SelectionResult":
-        from lens_engine.result import SelectionResult
-
-        try:
-            return SelectionResult.model_validate_json(self.path.read_bytes())
-        except ValidationError as error:
-            raise self._refuse(f"{self.path} is neither a result of lens select --output nor a classifier") from error
 
     def _refuse_wishes_of_prompts(self, remedy: str) -> None:
         if self.use is not None:
@@ -108,6 +100,25 @@ class SubjectFile:
 
     def _refuse(self, message: str) -> RefusedInput:
         return RefusedInput(message, f"where: {self.where}")
+
+
+def read_result(
+    path: Path, where: str = "RESULT", otherwise: str = "is no result of lens select --output"
+) -> "SelectionResult":
+    """
+    Args:
+        where: argument or option that names the file.
+        otherwise: what is said of another file.
+
+    Raises:
+        RefusedInput: the file is no result.
+    """
+    from lens_engine.result import SelectionResult
+
+    try:
+        return SelectionResult.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise RefusedInput(f"{path} {otherwise}", f"where: {where}") from error
 
 
 def _list_fields(path: Path) -> frozenset[str]:

@@ -1,5 +1,6 @@
 """The options of `lens select`, and what they say: a task, a configuration, files to write."""
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -9,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from lens_cli.asked_model import ModelOptions, model_option
-from lens_cli.flags import read_value
 from lens_cli.refusals import check_output
 from lens_cli.select.words import read_words
 from lens_engine.config import METHOD_NAMES, ComparisonsOption, MethodName, PresetName, SelectionConfig
@@ -205,5 +205,13 @@ def _read_options(options: Sequence[str]) -> dict[str, Any]:
         path, equals, value = option.partition("=")
         if not equals or not path:
             raise InvalidConfig(f"{option!r} is not name=value, e.g. search.beam_width=8", field="options")
-        found[path.removeprefix("options.")] = read_value(value)
+        found[path.removeprefix("options.")] = _read_value(value)
     return nest_options(found)
+
+
+def _read_value(text: str) -> Any:
+    """A value of an option: JSON, or else a plain word."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

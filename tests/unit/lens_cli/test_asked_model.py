@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from lens_cli.asked_model import ChosenModel, ServerOptions, describe_opening
-from lens_cli.flags import name_flags
-from lens_cli.refusals import Refusal, RefusedInput, refusing
+from lens_cli.refusals import Refusal, RefusedInput, name_flags, refusing
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.errors import BudgetSpent, EndpointAway, EndpointError, InvalidConfig
 from lens_engine.scoring.base import SERVER
