@@ -136,16 +136,20 @@ class ServerOptions:
             local: as in `choose`.
 
         Raises:
-            RefusedInput, InvalidConfig: as `choose`; or the model was behind a server, and none is named.
+            RefusedInput, InvalidConfig: as `choose`; or the model was behind a server, and is not the only one of the
+                file that has this name there.
         """
         if known is None:
             return None
-        if model is None and known.device == SERVER:
-            model = next((name for name, one in self._read_servers().items() if one.model == known.model), None)
-            if model is None:
-                what = f"it was made with {known.model} behind a server"
-                raise RefusedInput(f"{what}; name it: a name of --endpoints, or KIND:NAME@URL", "where: --model")
-        return self.choose(model or known.model, **local)
+        if model is not None:
+            return self.choose(model, **local)
+        if known.device != SERVER:
+            return replace(self, endpoints=None).choose(known.model, **local)
+        names = [name for name, one in self._read_servers().items() if one.model == known.model]
+        if len(names) != 1:
+            what = f"it was made with {known.model} behind a server"
+            raise RefusedInput(f"{what}; name it: a name of --endpoints, or KIND:NAME@URL", "where: --model")
+        return self.choose(names[0], **local)
 
     def _read_servers(self) -> dict[str, Endpoint]:
         from lens_engine.servers.file import read_endpoints

@@ -107,6 +107,15 @@ def test_classifier_of_a_server_is_asked_there_by_its_own_name(file: str) -> Non
     assert ServerOptions().choose_again("./weights", KNOWN) == ChosenModel("./weights")
 
 
+def test_classifier_is_asked_at_no_server_that_only_has_the_name_of_its_model(file: str) -> None:
+    with Path(file).open("a") as more:
+        more.write('\n[theirs]\nkind = "vllm"\nurl = "http://elsewhere"\nmodel = "our-model"')
+    with pytest.raises(RefusedInput, match="it was made with our-model behind a server; name it"):
+        ServerOptions(file).choose_again(None, KNOWN)
+    here = KNOWN.model_copy(update={"model": "ours", "device": "cpu"})
+    assert ServerOptions(file).choose_again(None, here) == ChosenModel("ours")
+
+
 @pytest.mark.parametrize(
     ("error", "exit_code", "text"),
     [
