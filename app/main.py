@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator
 from functools import partial
+from typing import Any
 
 from cachetools import TTLCache
 from fastapi import FastAPI
@@ -88,6 +89,18 @@ accepts requests from localhost only.
 random permutations as the same budget judges. A *head* turns the label log-probabilities that the model gives after one
 prompt or several into class probabilities. A *classifier* is a task, its prompts and a head.
 """
+_ABOUT: dict[str, Any] = {
+    "title": "Lens",
+    "version": __version__,
+    "summary": "Finds the support examples of a text-classification task.",
+    "description": _DESCRIPTION.strip(),
+    "license_info": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+    "redirect_slashes": False,
+    "generate_unique_id_function": lambda route: route.name,  # short names of methods in generated clients
+    "docs_url": None,
+    "openapi_url": None,
+    "redoc_url": None,
+}
 _ROUTERS = (
     datasets.router,
     submission_router,
@@ -116,19 +129,7 @@ _log = logging.getLogger(__name__)
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Create the application, e.g. for `uvicorn --factory app.main:create_app`. This opens no connection."""
     settings = settings or Settings()
-    app = FastAPI(
-        title="Lens",
-        version=__version__,
-        summary="Finds the support examples of a text-classification task.",
-        description=_DESCRIPTION.strip(),
-        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
-        lifespan=_lifespan,
-        redirect_slashes=False,
-        generate_unique_id_function=lambda route: route.name,  # short names of methods in generated clients
-        docs_url=None,
-        openapi_url=None,
-        redoc_url=None,
-    )
+    app = FastAPI(lifespan=_lifespan, **_ABOUT)
     database = create_database(settings)
     app.state.services = services = Services(settings, database, JobQueue(settings))
     app.state.database_check = DatabaseCheck(database)

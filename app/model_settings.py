@@ -1,10 +1,10 @@
 """Settings of the models that the service offers, and of the workers that ask them."""
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings
+from pydantic_settings import BaseSettings, NoDecode
 
 from app.setting_types import Endpoints, Models, RayAddress
 from lens_engine.local.model_files import BUNDLED_MODEL
@@ -18,10 +18,11 @@ class ModelSettings(BaseSettings):
         {BUNDLED_MODEL: BUNDLED_MODEL},
         description="JSON object: name of a model for clients -> bundled name, folder, `.gguf` file or hub id.",
     )
-    endpoints: Endpoints = Field(
+    endpoints: Annotated[Endpoints, NoDecode] = Field(
         {},
-        description="JSON object: name of a model for clients -> server that is asked for it: `kind`, `url`, `model`, "
-        "and optionally `key_variable`, `tokenizer`, `prices`, `most_requests`, `context`, `answers`, `extra`.",
+        description="File of models behind servers, TOML or JSON, or its content as JSON: name of a model for "
+        "clients -> `kind`, `url`, `model`, and optionally `key_variable`, `tokenizer`, `prices`, `most_requests`, "
+        "`context`, `answers`, `extra`, `weights`.",
     )
     default_model: str = Field(BUNDLED_MODEL, description="Model of a spec that names none.")
     worker_models: Literal["weights", "endpoints"] = Field(

@@ -2,12 +2,12 @@
 
 import json
 import re
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, StringConstraints
 
-from lens_engine.scoring.spending import TokenPrices
-from lens_engine.servers.address import AnswerKind, Endpoint, EndpointKind
+from lens_engine.servers.address import Endpoint
+from lens_engine.servers.file import read_endpoints
 
 M = TypeVar("M")
 
@@ -50,48 +50,6 @@ def _check_keys(keys: dict[str, str]) -> dict[str, str]:
     return keys
 
 
-class PricesSetting(BaseModel):
-    """As `TokenPrices`: USD per million tokens."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    input: float
-    output: float
-    cached: float | None = None
-
-
-class EndpointSetting(BaseModel):
-    """A model behind a server, as `Endpoint`, and the tokenizer that `open_endpoint` takes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kind: EndpointKind
-    url: str
-    model: str
-    key_variable: str | None = None
-    tokenizer: str | None = None
-    prices: PricesSetting | None = None
-    most_requests: int = 32
-    context: int | None = None
-    answers: AnswerKind = "probabilities"
-    extra: dict[str, Any] = {}
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """
-        Raises:
-            InvalidConfig: as `Endpoint`; a ValueError.
-        """
-        prices = None if self.prices is None else TokenPrices(**self.prices.model_dump())
-        given = self.model_dump(exclude={"prices", "tokenizer"})
-        return Endpoint(**given, prices=prices)
-
-    @model_validator(mode="after")
-    def is_an_endpoint(self) -> Self:
-        self.endpoint  # noqa: B018  making it is the validation
-        return self
-
-
 def _check_models(models: dict[str, M]) -> dict[str, M]:
     if any(not _MODEL_NAME.fullmatch(name) for name in models):
         raise ValueError(
@@ -108,6 +66,6 @@ RayAddress = Annotated[str, StringConstraints(pattern=r"^(|local|[^\s/]+:\d{1,5}
 Keys = Annotated[dict[str, str], AfterValidator(_check_keys)]
 KeyHash = Annotated[str, StringConstraints(pattern=rf"^{_KEY_HASH.pattern}$")]
 Models = Annotated[dict[str, str], AfterValidator(_check_models)]
-Endpoints = Annotated[dict[str, EndpointSetting], AfterValidator(_check_models)]
+Endpoints = Annotated[dict[str, Endpoint], BeforeValidator(read_endpoints), AfterValidator(_check_models)]
 Rate = Annotated[str, StringConstraints(pattern=r"^[1-9]\d{0,8}/(second|minute|hour|day)$")]
 """As `60/minute`."""

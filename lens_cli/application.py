@@ -14,9 +14,8 @@ from lens_cli.refusals import Refusal, show_refusal
 from lens_cli.report import report
 from lens_cli.select.command import select
 from lens_cli.service.commands import migrate, serve, work
-from lens_cli.service.keys import create_keys
+from lens_cli.service.owners import create_keys, usage
 from lens_cli.service.up import up
-from lens_cli.service.usage import usage
 from lens_cli.suggest.command import suggest
 from lens_cli.templates import templates
 from lens_cli.views.steps import steps_on_stderr
@@ -79,7 +78,7 @@ def demo(
 
     Takes a few minutes on two processor cores, and leaves nothing running and nothing behind.
     """
-    from lens_cli.demo.show import show_demo
+    from lens_cli.demo import show_demo
 
     show_demo(keep=keep)
 

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.refusals import RefusedInput, check_output, refusing
-from lens_cli.result_file import read_result
+from lens_cli.subject_file import read_result
 from lens_cli.views.notes import show_note
 from lens_engine.config import Use
 from lens_engine.disk.replace_file import replace_file
@@ -46,11 +46,7 @@ def export(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            help="Model whose tokenizer gives the token ids of logit-bias: a bundled name, a folder, a .gguf file, or "
-            "a Hugging Face hub id; default: the name that the result holds. Its files must be those of the run.",
-            show_default=False,
-        ),
+        typer.Option(help="Model with the tokenizer for logit-bias, as the run had it; default: that of the result."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option(help="File to write, or a new or empty folder; default: standard output.")
@@ -58,38 +54,27 @@ def export(
 ) -> None:
     """Write the support examples of a result, or a classifier, in the form that another tool loads.
 
-    `text`, `json`, `lm-eval` and `python` give a model the prompt that was evaluated. The turns of a chat
-    do not: `lens evaluate --form` measures them before production takes them.
+    `text`, `json`, `lm-eval` and `python` give a model the prompt that was evaluated. The turns of a chat do not: `lens
+    evaluate --form` measures them before production takes them. `python` needs no Lens, and asks an OpenAI-compatible
+    endpoint: the prompt of a result, or the classifier of its file, unless that reads hidden states or words alone.
 
-    `python` is code that needs no Lens and asks an OpenAI-compatible endpoint (vLLM, SGLang). Of a
-    result, it asks the prompt of its support examples; for the classifier, give the file that lens select --classifier
-    wrote. A classifier of hidden states or of words has no such code, because it needs lens classify.
+    `folder` has a Python module that renders the prompt of each input, also where it finds demonstrations for each; the
+    other formats then have its fixed form. `logit-bias` is exact where each label word is one token.
 
-    `folder` has a Python module without dependencies that renders the prompt of each input, also where the prompt finds
-    demonstrations for each input. The other formats then have its fixed form, and a note says so.
-
-    `logit-bias` is the body of a completion of one token. It is exact where each label word is one token.
-
-    Examples:
+    Example:
 
         lens export result.json --format openai-chat --output prompt.json
-
-        lens export classifier.json --format python --output classifier.py
-
-        lens export result.json --format folder --output prompt
     """
     with refusing():
         if format == FOLDER:
             return _export_folder(result, cast(Use | None, use), output)
         check_output(output)
-        content, note = _export_classifier(result, format), None
-        if content is None:
-            content, note = _export_result(result, format, cast(Use | None, use), model)
+        content, note = _export(result, format, cast(Use | None, use), model)
+        if output is not None:
+            replace_file(output, content)
     if output is None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
-    else:
-        replace_file(output, content)
     if note:
         show_note(note, Console(stderr=True))
     return None
@@ -130,10 +115,12 @@ def _export_classifier(path: Path, format: str) -> bytes | None:
     return write_classifier_export(Classifier.load(path))
 
 
-def _export_result(path: Path, format: str, use: Use | None, model: str | None) -> tuple[bytes, str | None]:
-    """The export of a result, and a note on it."""
+def _export(path: Path, format: str, use: Use | None, model: str | None) -> tuple[bytes, str | None]:
+    """The export of a classifier, or of a result with a note on it."""
     from lens_engine.exports import FORMATS, FormatName, Source, export_support_examples
 
+    if (code := _export_classifier(path, format)) is not None:
+        return code, None
     result = read_result(path)
     if format == LOGIT_BIAS:
         content, source = _export_logit_bias(result, use, model), Source.of_result(result, use)

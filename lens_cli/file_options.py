@@ -1,38 +1,67 @@
 """Options of the commands that read a file of rows."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CHARACTER",
-        help="Delimiter of a CSV file: , or ; or | or tab; default: found in the file.",
-        show_default=False,
-    ),
-]
+if TYPE_CHECKING:  # commands import this module for their help, and this is slow to import
+    from lens_engine.reading import Dialect
 
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Encoding of a text file, e.g. windows-1251; default: found in the file.",
-        show_default=False,
-    ),
-]
+file_option = partial(typer.Option, rich_help_panel="The file", show_default=False)
 
-Unlabelled = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="File for the rows of TRAIN with a text and no label as CSV, which lens classify reads; it is replaced.",
-    ),
+TestFile = Annotated[
+    Path | None, file_option(help="Test rows with the same columns; default: 25 % of the labelled rows are held out.")
 ]
 
 
-def join_columns(names: Sequence[str] | None) -> str | tuple[str, ...] | None:
-    """The column of texts, or several, of an option that may be repeated."""
-    return None if not names else names[0] if len(names) == 1 else tuple(names)
+@dataclass(frozen=True, slots=True)
+class TextFileOptions:
+    """How a file of texts is read."""
+
+    text_column: Annotated[
+        list[str] | None,
+        file_option(
+            metavar="NAME",
+            help="Name of the column of texts; repeat it to join the texts of several; 'column 2' is the second; "
+            "default: that of the selection whose result is used, or found in the file.",
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        file_option(
+            metavar="CHARACTER", help="Delimiter of a CSV file: , or ; or | or tab; default: found in the file."
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        file_option(metavar="NAME", help="Encoding of a text file, e.g. windows-1251; default: found in the file."),
+    ] = None
+
+    @property
+    def columns(self) -> str | tuple[str, ...] | None:
+        """The column of texts, or several."""
+        names = self.text_column
+        return None if not names else names[0] if len(names) == 1 else tuple(names)
+
+    @property
+    def dialect(self) -> "Dialect":
+        """
+        Raises:
+            InvalidInput: delimiter or encoding is none.
+        """
+        from lens_engine.reading import Dialect
+
+        return Dialect(self.encoding, self.delimiter)
+
+
+@dataclass(frozen=True, slots=True)
+class RowFileOptions(TextFileOptions):
+    """How a file of labelled rows is read."""
+
+    label_column: Annotated[
+        str | None,
+        file_option(metavar="NAME", help="Name of the column of labels; default: label, or found in the file."),
+    ] = None

@@ -1,7 +1,8 @@
-"""Errors of the command line: a message that tells the user what to do, and an exit code."""
+"""Errors of the command line: a message in its own words that says what to do, and an exit code."""
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,6 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.flags import SETTING, name_flags
 from lens_engine.errors import (
     BudgetSpent,
     CheckpointError,
@@ -51,6 +51,17 @@ _FAULTS_OF_A_PATH = {
     errno.EROFS: "{}: read-only file system",
 }
 """What the user can mend by another path."""
+
+_SETTING = re.compile(r'set options\.([a-z_.]+) to "?(\w+)"?')
+"""What the engine says of an option that the caller should set."""
+
+_OPTION = re.compile(r"(?<=^where: )(?:form|model|num_prompts|endpoints|tokenizer)$|`num_prompts`")
+"""Fields that the engine names, and that are options of the same name."""
+
+_ENDPOINT = {"where: url": "where: --model", "where: key_variable": "where: --endpoint-key-variable"}
+"""Fields of a server, and their options."""
+
+_PARAMETERS = ("text_column, label_column", "text_column", "label_column", "encoding", "delimiter")
 
 
 class Refusal(Exception):
@@ -92,7 +103,7 @@ def refusing(advise: Callable[[InvalidDataset], str | None] | None = None) -> It
     except EndpointAway as error:
         raise Refusal(str(error)) from error
     except EndpointError as error:
-        raise RefusedInput(str(error), "where: --endpoint") from error
+        raise RefusedInput(str(error), "where: --model") from error
     except NothingSelected as error:
         raise Refusal(str(error), exit_code=EXIT_INTERRUPTED) from error
     except OSError as error:
@@ -165,7 +176,7 @@ def list_settings(error: InvalidInput) -> dict[str, str] | None:
     """The options that fix all faults, with their values; None if a fault needs something else."""
     settings: dict[str, str] = {}
     for fault in error.faults:
-        found = SETTING.findall(fault.detail)
+        found = _SETTING.findall(fault.detail)
         if not found:
             return None
         settings.update(found)
@@ -181,3 +192,17 @@ def _locate(error: InvalidInput) -> tuple[str, ...]:
     elif error.row is not None:
         details.append(f"row: {error.row} (data rows are counted from 0)")
     return tuple(details)
+
+
+def name_flags(message: str) -> str:
+    """The message with the names that options and columns have on the command line."""
+    for names in _PARAMETERS:
+        message = message.replace(f"({names})", f"({re.sub(r'[a-z_]+', _as_flag, names)})")
+    message = re.sub(r"\(encoding: ([\w-]+)\)", r"(add --encoding \1)", message)
+    message = _ENDPOINT.get(message, message).replace("(TokenPrices)", "in a file of servers (--endpoints)")
+    message = _OPTION.sub(_as_flag, message)
+    return _SETTING.sub(lambda found: f"add --option {found[1]}={found[2]}", message)
+
+
+def _as_flag(found: re.Match[str]) -> str:
+    return f"--{found[0].strip('`').replace('_', '-')}"

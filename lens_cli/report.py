@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from lens_cli.refusals import check_output, refusing
-from lens_cli.result_file import read_result
+from lens_cli.subject_file import read_result
 from lens_engine.disk.replace_file import replace_file
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -18,25 +19,32 @@ if TYPE_CHECKING:  # commands import this module for their help, and these are s
 
 WhatIsAsked = Literal["support_examples", "classifier"]
 
-UseOfPrompt = Annotated[
-    Use | None,
-    typer.Option(
-        metavar="NAME",
-        help="Use for which the support examples are the best: prompt or probabilities; default: that of the run.",
-        show_default=False,
-    ),
-]
-"""An option of the commands that ask support examples."""
+_option = partial(typer.Option, rich_help_panel="What of a result is asked", show_default=False)
 
-FixedForm = Annotated[
-    bool,
-    typer.Option(
-        "--fixed",
-        metavar="",
-        help="Ask the prompt of fixed demonstrations, also where another form is the best.",
-    ),
-]
-"""Another one."""
+
+@dataclass(frozen=True, slots=True)
+class SubjectOptions:
+    """What of a result is asked."""
+
+    prompts: Annotated[
+        WhatIsAsked | None,
+        _option(
+            metavar="NAME",
+            help="What of a result is asked: support_examples or classifier; default: support_examples for lens "
+            "evaluate, classifier for lens classify.",
+        ),
+    ] = None
+    use: Annotated[
+        Use | None,
+        _option(
+            metavar="NAME",
+            help="Use for which the support examples are the best: prompt or probabilities; default: that of the run.",
+        ),
+    ] = None
+    fixed: Annotated[
+        bool,
+        _option("--fixed", metavar="", help="Ask the prompt of fixed demonstrations, also where another form is best."),
+    ] = False
 
 
 class FoundSubject(NamedTuple):
@@ -94,7 +102,7 @@ class SubjectFile:
             raise self._refuse(f"{self.path} is a classifier, without support examples; name a file of --output")
         if is_classifier:
             return FoundSubject(Classifier.load(self.path), None)
-        result = self._read_result()
+        result = read_result(self.path, self.where, "is neither a result of lens select --output nor a classifier")
         if what == "support_examples":
             return FoundSubject(
                 PromptSubject.of_result(result, self.use, is_fixed=self.is_fixed or self.is_chat), result
@@ -102,14 +110,6 @@ class SubjectFile:
         if result.classifier is None:
             raise RefusedInput(f"{self.path} has no classifier: {result.verdict.sentence}", "where: --prompts")
         return FoundSubject(result.classifier, result)
-
-    def _read_result(self) -> "SelectionResult":
-        from lens_engine.result import SelectionResult
-
-        try:
-            return SelectionResult.model_validate_json(self.path.read_bytes())
-        except ValidationError as error:
-            raise self._refuse(f"{self.path} is neither a result of lens select --output nor a classifier") from error
 
     def _refuse_wishes_of_prompts(self, remedy: str) -> None:
         if self.use is not None:
@@ -119,6 +119,25 @@ class SubjectFile:
 
     def _refuse(self, message: str) -> RefusedInput:
         return RefusedInput(message, f"where: {self.where}")
+
+
+def read_result(
+    path: Path, where: str = "RESULT", otherwise: str = "is no result of lens select --output"
+) -> "SelectionResult":
+    """
+    Args:
+        where: argument or option that names the file.
+        otherwise: what is said of another file.
+
+    Raises:
+        RefusedInput: the file is no result.
+    """
+    from lens_engine.result import SelectionResult
+
+    try:
+        return SelectionResult.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise RefusedInput(f"{path} {otherwise}", f"where: {where}") from error
 
 
 def _list_fields(path: Path) -> frozenset[str]:

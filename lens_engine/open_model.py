@@ -50,22 +50,19 @@ def open_model(
     device: str = "auto",
     threads: int | None = None,
     name: str | None = None,
-    tokenizer: str | None = None,
-    weights: str | None = None,
     cache_dir: Path | None = None,
     pair_cache_bytes: int | None = DEFAULT_MAX_BYTES,
 ) -> LanguageModel:
     """Load a causal language model, and keep its scores on disk between runs.
 
-    A model behind a server is given by an `Endpoint`, or as KIND:NAME@URL, such as
-    "vllm:our-model@http://127.0.0.1:8000". It needs no torch here, and has no dtype, device and threads.
+    A model behind a server is an `Endpoint`, or KIND:NAME@URL, such as "vllm:our-model@http://127.0.0.1:8000". It
+    needs no torch here, and has no dtype, device and threads.
 
     What takes longer than two seconds is a line of the logger `lens_engine.local.steps` (INFO): the
     first load of a GGUF file, a digest, a download, the trial of a model.
 
     Args:
         reference, dtype, device, threads, name: as `load_scorer` takes them.
-        tokenizer, weights: of a model behind a server, as `open_endpoint` takes them.
         cache_dir: folder of converted weights and of the pair cache; None for `LENS_CACHE_DIR` or ~/.cache/lens.
         pair_cache_bytes: largest size of the pair cache, or of the file of a server's answers (bytes); None keeps no
             scores. The cache changes no result.
@@ -75,27 +72,7 @@ def open_model(
     """
     endpoint = reference if isinstance(reference, Endpoint) else parse_endpoint(reference)
     if endpoint is not None:
-        # Imported here: it needs packages that a model on this machine does not.
-        try:
-            from lens_engine.servers.open_endpoint import open_endpoint
-        except ModuleNotFoundError as error:
-            install = "pip install -c constraints.txt '.[endpoint]'"
-            raise InvalidConfig(
-                f"a model behind a server needs {error.name}, which is not installed; in the folder of Lens, run: "
-                f"{install}",
-                field="endpoint",
-            ) from error
-
-        return LanguageModel(
-            open_endpoint(
-                endpoint,
-                tokenizer=tokenizer,
-                weights=weights,
-                name=name,
-                cache_dir=cache_dir,
-                answer_bytes=pair_cache_bytes,
-            )
-        )
+        return LanguageModel(_connect(endpoint, name, cache_dir, pair_cache_bytes))
     assert isinstance(reference, str)
     mention_first_load(check_choice(reference, dtype, device, cache_dir), cache_dir)
     # Imported here, because this module imports torch, which a user of the types does not need.
@@ -105,3 +82,15 @@ def open_model(
     if pair_cache_bytes is None:
         return LanguageModel(scorer)
     return LanguageModel(remember_pairs(scorer, pair_cache_bytes, cache_dir))
+
+
+def _connect(endpoint: Endpoint, name: str | None, cache_dir: Path | None, answer_bytes: int | None) -> LabelScorer:
+    try:  # it needs packages that a model on this machine does not
+        from lens_engine.servers.open_endpoint import open_endpoint
+    except ModuleNotFoundError as error:
+        raise InvalidConfig(
+            f"a model behind a server needs {error.name}, which is not installed; in the folder of Lens, run: "
+            "pip install -c constraints.txt '.[endpoint]'",
+            field="model",
+        ) from error
+    return open_endpoint(endpoint, name=name, cache_dir=cache_dir, answer_bytes=answer_bytes)

@@ -28,41 +28,31 @@ def select_support_examples(
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
-    The examples are cut into splits that share no text: candidates, score set, validation, confirmation and test rows.
-    The method (for LENS: progressive filtering, then diversity-guided search) chooses among the candidates. The
-    method's finalists, its best permutations, are judged again on the confirmation rows. The choice is judged on the
-    test rows, and so are the baselines it is compared with.
-
-    If `checkpoints` holds a checkpoint of this run, the run resumes from it and returns the same digest as a run
-    that never stopped. A budget ends the run early with the best permutation so far (`partial`). A cancellation does
-    so too, and then nothing is judged on the test rows.
+    The method chooses among the candidates, its best permutations are judged again on the confirmation rows, and the
+    choice and its baselines on the test rows; these splits share no text. A budget ends the run early with the best
+    permutation so far (`partial`). So does a cancellation, before the test rows.
 
     Args:
         problem: the task and its labelled examples.
         scorer: the language model, as `open_model` returns it; or any `LabelScorer`.
         config: the options; None for the preset "quick". Every `method` gets the same splits and comparison.
-        listener: hears the progress and may ask the run to stop; None for a progress bar on stderr.
-        checkpoints: keeps the newest checkpoint; None keeps it in memory.
-        progress: whether a bar is shown on a terminal or in a notebook if there is no listener.
-        deadline: `time.monotonic()` value at which the run ends with the best permutation so far, as by the budget of
-            seconds, and a warning says so. The test rows of that permutation are still judged. None for no deadline.
-        last_moment: `time.monotonic()` value at which the judging of the test rows ends too, unfinished. It leaves
-            time for the bag of words and the result before the caller kills the process. None for no such moment.
-        methods: the methods by name. A caller can hand in others, with a subclass of `SelectionConfig` that allows
-            their names.
+        listener: hears the progress and may ask the run to stop; None for a bar on stderr, if `progress`.
+        checkpoints: keeps the newest checkpoint; None keeps it in memory. A run that finds its own there goes on from
+            it, and returns the same digest as a run that never stopped.
+        deadline: `time.monotonic()` value at which the run ends as by the budget of seconds, with a warning. Its test
+            rows are still judged. None for no deadline.
+        last_moment: `time.monotonic()` value at which the judging of the test rows ends too, unfinished, so that a
+            result is there before the caller kills the process. None for no such moment.
+        methods: the methods by name; others need a subclass of `SelectionConfig` that allows their names.
 
     Raises:
-        InvalidDataset, InvalidVerbalizer, ClassTooSmall: labels and label words do not match, or the examples cannot
-            fill the splits.
-        InvalidConfig: options contradict each other, the budget cannot pay for a first result, or `methods` lacks
-            `config.method`.
+        InvalidDataset, InvalidVerbalizer, ClassTooSmall: labels, label words and rows do not fit, or fill no splits.
+        InvalidConfig: options contradict each other, or the budget cannot pay for a first result.
         PromptTooLong: the longest possible prompt exceeds the context, and `config.too_long` is "reject".
-        CheckpointForeign: the checkpoint belongs to other data, options (budget excepted), model, engine version,
-            device or number format.
-        CheckpointDamaged: the checkpoint's bytes do not match their digest.
-        NonFiniteScore: the model returned NaN or an infinity.
-        NothingSelected: the run was stopped before any examples were chosen.
-        TypeError: an argument has another type; the message says what to write.
+        CheckpointForeign, CheckpointDamaged: the checkpoint belongs to other data, options (budget excepted), model,
+            engine version, device or number format; or its bytes do not match their digest.
+        NonFiniteScore, NothingSelected: the model returned NaN or an infinity; a stop came before a first choice.
+        TypeError: an argument has another type.
     """
     scorer = find_scorer(scorer)
     with hearing(listener, progress=progress) as heard:

@@ -69,13 +69,15 @@ def check_endpoints(settings: Settings) -> Device:
     """
     if not settings.endpoints:
         raise UnfitWorker("LENS_WORKER_MODELS is endpoints, and LENS_ENDPOINTS names no model")
-    missing = [package for package in ("httpx", "tokenizers") if find_spec(package) is None]
+    needed = ["httpx", "tokenizers", *(["torch"] if any(one.weights for one in settings.endpoints.values()) else [])]
+    missing = [package for package in needed if find_spec(package) is None]
     if missing:
-        install = "pip install -c constraints.txt '.[service,endpoint]'"
+        extras = "service,endpoint,model" if missing == ["torch"] else "service,endpoint"
+        install = f"pip install -c constraints.txt '.[{extras}]'"
         raise UnfitWorker(f"{missing[0]} is not installed; in the folder of Lens, run: {install}")
     for name, one in settings.endpoints.items():
         try:
-            one.endpoint.read_key()
+            one.read_key()
         except LensError as error:
             raise UnfitWorker(f"model {name!r} of LENS_ENDPOINTS cannot be asked: {error}") from error
         if one.tokenizer is not None and find_tokenizer(one.tokenizer, settings.cache_dir) is None:

@@ -2,20 +2,20 @@
 
 import pkgutil
 
-from app.setting_types import EndpointSetting
 from app.settings import Settings
 from lens_engine.cluster.scorer import RayScorer
 from lens_engine.errors import UnknownModel
 from lens_engine.open_model import LanguageModel, open_model
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import remember_pairs
+from lens_engine.servers.address import Endpoint
 from worker.faults import ModelMoved
 
 TESTING_PREFIX = "testing:"
 """`testing:package.module:function` names a function that makes a scorer, where the settings allow it."""
 
 
-def find_reference(settings: Settings, name: str) -> str | EndpointSetting:
+def find_reference(settings: Settings, name: str) -> str | Endpoint:
     """The model that the settings allow under `name`.
 
     Raises:
@@ -44,14 +44,8 @@ def load_model(settings: Settings, name: str, dtype: str | None, *, is_search: b
     """
     reference = find_reference(settings, name)
     cache_bytes = settings.pair_cache_mib << 20 or None
-    if isinstance(reference, EndpointSetting):
-        return open_model(
-            reference.endpoint,
-            tokenizer=reference.tokenizer,
-            name=name,
-            cache_dir=settings.cache_dir,
-            pair_cache_bytes=cache_bytes,  # its answers are paid for
-        )
+    if isinstance(reference, Endpoint):  # its answers are paid for
+        return open_model(reference, name=name, cache_dir=settings.cache_dir, pair_cache_bytes=cache_bytes)
     if reference.startswith(TESTING_PREFIX):
         return LanguageModel(_make_double(reference))
     dtype = dtype or settings.dtype

@@ -17,7 +17,7 @@ _UNITS = {"max_seconds": "seconds", "max_pairs": "pairs", "max_cost": "USD"}
 def find_prices(model: str | None, settings: Settings) -> TokenPrices | None:
     """The prices of an offered model; None for one that is paid nowhere, or whose prices are not known."""
     served = None if model is None else settings.endpoints.get(model)
-    return None if served is None else served.endpoint.prices
+    return None if served is None else served.prices
 
 
 def list_excesses(budget: BudgetOptions, model: str, settings: Settings) -> list[InvalidConfig]:

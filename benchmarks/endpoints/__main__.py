@@ -62,8 +62,8 @@ def measure(given: argparse.Namespace) -> None:
     blocks = make_blocks(given.prefixes, given.queries)
     pairs = given.prefixes * given.queries
     for at_once in given.at_once:
-        endpoint = Endpoint(given.kind, given.url, given.model, most_requests=at_once)
-        scorer = open_endpoint(endpoint, tokenizer=given.tokenizer, answer_bytes=None)
+        endpoint = Endpoint(given.kind, given.url, given.model, tokenizer=given.tokenizer, most_requests=at_once)
+        scorer = open_endpoint(endpoint, answer_bytes=None)
         try:
             found = _measure_once(scorer, blocks, pairs, at_once, given.url)
         finally:

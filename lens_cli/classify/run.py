@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from lens_cli.asked_model import describe_opening
 from lens_cli.classify.partial_file import Origin, partial_file
-from lens_cli.endpoint_options import describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output
 from lens_cli.subject_file import SubjectFile
 from lens_cli.views.notes import show_note

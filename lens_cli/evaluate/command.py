@@ -1,20 +1,57 @@
 """`lens evaluate`: how often support examples or a classifier are right on labelled rows, asked as production asks."""
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from lens_cli.endpoint_options import EndpointOptions, takes_endpoint
-from lens_cli.file_options import Delimiter, Encoding, join_columns
-from lens_cli.model_options import Device
+from lens_cli.asked_model import SameModelOptions, ServerOptions
+from lens_cli.file_options import RowFileOptions
+from lens_cli.groups import takes_groups
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
-from lens_cli.subject_file import FixedForm, SubjectFile, UseOfPrompt, WhatIsAsked
+from lens_cli.subject_file import SubjectFile, SubjectOptions
+
+if TYPE_CHECKING:  # the command imports these when it runs
+    from lens_cli.select.sources import Sources
+    from lens_cli.subject_file import FoundSubject
+    from lens_engine.result.evaluation import EvaluationResult
+    from lens_engine.scoring.base import LabelScorer
 
 
-@takes_endpoint
+@dataclass(frozen=True, slots=True)
+class AskingOptions:
+    """How production asks, where that differs from how the selection asked."""
+
+    form: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Format of lens export whose turns of a chat are asked, by the chat template of the model, e.g. "
+            "openai-chat; default: the template of the selection. It holds fixed demonstrations alone.",
+            show_default=False,
+        ),
+    ] = None
+    orders: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Number of other orders of the fixed demonstrations that are judged too."
+        ),
+    ] = 0
+    num_prompts: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of prompts of the classifier that are asked, the first; default: all.",
+            show_default=False,
+        ),
+    ] = None
+
+
+@takes_groups
 def evaluate(
     what: Annotated[
         Path,
@@ -28,121 +65,59 @@ def evaluate(
             metavar="DATASET", help="Labelled rows: a file of any usual shape with columns of texts and labels."
         ),
     ],
-    prompts: Annotated[
-        WhatIsAsked | None,
-        typer.Option(
-            metavar="NAME",
-            help="What of a result is judged: support_examples or classifier; default: support_examples.",
-            show_default=False,
-        ),
-    ] = None,
-    use: UseOfPrompt = None,
-    fixed: FixedForm = False,
-    form: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Format of lens export whose turns of a chat are asked, by the chat template of the model, e.g. "
-            "openai-chat; default: the template of the selection. It holds fixed demonstrations alone.",
-            show_default=False,
-        ),
-    ] = None,
-    orders: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=0, help="Number of other orders of the fixed demonstrations that are judged too."
-        ),
-    ] = 0,
-    num_prompts: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Number of prompts of the classifier that are asked, the first; default: all.",
-            show_default=False,
-        ),
-    ] = None,
-    text_column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Name of the column of texts; repeat it to join the texts of several; default: that of the selection, "
-            "or found.",
-        ),
-    ] = None,
-    label_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the column of labels; default: label, or found.")
-    ] = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="Model that is asked: a bundled name, a folder, a .gguf file, or a Hugging Face hub id; with "
-            "--endpoint its name at the server; default: the one that the selection asked.",
-            show_default=False,
-        ),
-    ] = None,
-    dtype: Annotated[
-        str | None,
-        typer.Option(
-            help="Precision: float32, bfloat16, float16 or auto; default: that of the selection, and auto for another "
-            "model.",
-            show_default=False,
-        ),
-    ] = None,
-    device: Device = "auto",
+    asking: AskingOptions,
+    of_result: SubjectOptions,
+    rows: RowFileOptions,
+    model: SameModelOptions,
+    served: ServerOptions,
     output: Annotated[
         Path | None, typer.Option(help="File for the figures as JSON; it is replaced if it exists.")
     ] = None,
-    *,
-    served: EndpointOptions,
 ) -> None:
     """Judge the support examples of a result, or a classifier, on labelled rows.
 
-    Support examples are judged as the prompt that was chosen: where it finds demonstrations for each input, it finds
-    them for these rows too.
-
-    The model can be another, the prompt can be asked as turns of a chat, and its examples in other orders: as
-    production asks. Of the rows of the selection itself, its test rows alone are judged, and the answers are compared
-    with those of the selection.
+    A prompt that finds demonstrations for each input finds them for these rows too. The model can be another, the
+    prompt can be asked as turns of a chat, and its examples in other orders: as production asks. Of the rows of the
+    selection itself, its test rows alone are judged, and the answers are compared with those of the selection.
 
     Example:
 
         lens evaluate result.json new.csv --form openai-chat --orders 4
     """
-    from lens_cli.evaluate.run import EvaluationOptions, EvaluationRun
     from lens_cli.select.sources import Sources
     from lens_cli.views.result import show_evaluation
     from lens_engine.disk.replace_file import replace_file
-    from lens_engine.reading import Dialect
-    from lens_engine.scoring.base import LabelScorer
 
     try:
-        with refusing(), ExitStack() as exits:
+        with refusing():
             check_output(output)
-            found = SubjectFile(what, prompts, use, is_fixed=fixed, is_chat=form is not None).read()
-            sources = Sources(
-                dataset,
-                text_column=join_columns(text_column),
-                label_column=label_column,
-                dialect=Dialect(encoding, delimiter),
-                usual=found.classifier.input,
-            )
-            chosen = served.choose_again(model, found.classifier.model, dtype=dtype, device=device)
-            asked = chosen.reference if chosen is not None and chosen.endpoint is not None else model
-            options = EvaluationOptions(form, num_prompts, asked, dtype, orders)
-            run = EvaluationRun.prepare(found, sources, options)
-
-            def open_scorer(_: str, precision: str) -> LabelScorer:
-                assert chosen is not None
-                # No pair cache: the texts of production would displace the scores of selections.
-                opening = chosen.opened(dtype=precision, device=device, remembers=False)
-                return exits.enter_context(opening).scorer
-
-            result = run.execute(open_scorer, Console(stderr=True))
+            is_fixed, is_chat = of_result.fixed, asking.form is not None
+            found = SubjectFile(what, of_result.prompts, of_result.use, is_fixed=is_fixed, is_chat=is_chat).read()
+            usual = found.classifier.input
+            sources = Sources(dataset, None, rows.columns, rows.label_column, rows.dialect, usual)
+            result = _judge(found, sources, asking, model, served)
             if output is not None:
                 replace_file(output, (result.model_dump_json(indent=2) + "\n").encode())
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None
     show_evaluation(result, found.name, output, Console(highlight=False))
+
+
+def _judge(
+    found: "FoundSubject", sources: "Sources", asking: AskingOptions, model: SameModelOptions, served: ServerOptions
+) -> "EvaluationResult":
+    from lens_cli.evaluate.run import EvaluationOptions, EvaluationRun
+
+    chosen = served.choose_again(model.model, found.classifier.model, dtype=model.dtype, device=model.device)
+    asked = chosen.reference if chosen is not None and chosen.endpoint is not None else model.model
+    options = EvaluationOptions(asking.form, asking.num_prompts, asked, model.dtype, asking.orders)
+    run = EvaluationRun.prepare(found, sources, options)
+    with ExitStack() as exits:
+
+        def open_scorer(_: str, precision: str) -> "LabelScorer":
+            assert chosen is not None
+            # No pair cache: the texts of production would displace the scores of selections.
+            opening = chosen.opened(dtype=precision, device=model.device, remembers=False)
+            return exits.enter_context(opening).scorer
+
+        return run.execute(open_scorer, Console(stderr=True))

@@ -6,7 +6,7 @@ from typing import cast
 
 from rich.console import Console
 
-from lens_cli.endpoint_options import describe_opening
+from lens_cli.asked_model import describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput
 from lens_cli.select.sources import Sources
 from lens_cli.subject_file import FoundSubject

@@ -1,116 +1,202 @@
-"""Turns words of the command line into a task and a configuration."""
+"""The options of `lens select`, and what they say: a task, a configuration, files to write."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from lens_cli.flags import read_value
-from lens_engine.config import ComparisonsOption, MethodName, PresetName, SelectionConfig
-from lens_engine.errors import Faults, InvalidConfig, InvalidVerbalizer
+import typer
+
+from lens_cli.asked_model import ModelOptions, model_option
+from lens_cli.refusals import check_output
+from lens_cli.select.words import read_words
+from lens_engine.config import METHOD_NAMES, ComparisonsOption, MethodName, PresetName, SelectionConfig
+from lens_engine.errors import Faults, InvalidConfig
 from lens_engine.presets import nest_options, overlay_options, resolve_config
 from lens_engine.task.combinations import read_instructions, read_templates
+from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.verbalizer import Verbalizer
 
-
-def read_task_request(
-    templates: Sequence[str] | None,
-    verbalizer: Sequence[str] | None,
-    separator: str,
-    instructions: Sequence[str] | None = None,
-    list_labels: Callable[[], Collection[str]] = frozenset,
-) -> TaskRequest:
-    """Read the parts of a task that were given; None or nothing for a part that was not.
-
-    Args:
-        list_labels: the labels of the dataset. It is asked where a label word could be cut at several "=".
-
-    Raises:
-        InvalidTemplate, InvalidVerbalizer, InvalidInstruction: the message says how to correct the input; the error
-            lists all faults.
-    """
-    faults, words, patterns, asked = Faults(), None, read_templates(None), read_instructions("")
-    with faults.noting():
-        patterns = read_templates(templates or None)
-    with faults.noting():
-        words = Verbalizer(read_words(verbalizer, list_labels)) if verbalizer else None
-    with faults.noting():
-        asked = read_instructions(instructions or "")
-    faults.refuse()
-    return TaskRequest(patterns, words, separator, asked)
+_wording = partial(typer.Option, rich_help_panel="The prompt", show_default=False)
+_search = partial(typer.Option, rich_help_panel="The search")
+_written = partial(typer.Option, rich_help_panel="Files to write", metavar="FILE")
 
 
-def read_words(pairs: Sequence[str], list_labels: Callable[[], Collection[str]] = frozenset) -> dict[str, str]:
-    """Read `label=word` pairs, labels that are their own words, JSON, or the name of a JSON file; in order.
+@dataclass(frozen=True, slots=True)
+class TaskOptions:
+    """The task as it was given."""
 
-    Args:
-        list_labels: the labels of the dataset; the longest that begins a pair with several "=" is its label.
+    template: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Prompt with one {text} followed by one {label}, e.g. '{text} It was {label}.'; repeatable: the run "
+            f"begins with the choice among several. Default: {DEFAULT_TEMPLATE!r}."
+        ),
+    ] = None
+    verbalizer: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL=WORD",
+            help="Label word of one label; repeat for each label. LABEL alone: the label is its own word. Or a JSON "
+            "file, with an object of labels and words. Default: each label of TRAIN is its own word.",
+        ),
+    ] = None
+    separator: Annotated[str, _wording(help="Text that ends each demonstration; default: a line break.")] = "\n"
+    instruction: Annotated[
+        list[str] | None,
+        _wording(
+            help="Text that stands once before the demonstrations, or begins the system message of a chat; '' for "
+            "none; repeatable: each is tried with each template, at most 16 wordings. Default: none. lens suggest "
+            "proposes some."
+        ),
+    ] = None
 
-    Raises:
-        InvalidVerbalizer: some have a word and others none, a label is repeated or gives no word, there is no such
-            file, or the JSON is neither an object of labels and words nor a list of labels.
-    """
-    first = pairs[0]
-    if len(pairs) == 1 and first.lstrip().startswith(("{", "[")):
-        return _read_words_json(first)
-    if len(pairs) == 1 and "=" not in first and first.lower().endswith(".json"):
-        return _read_words_json(_read_file(Path(first)))
-    if not any("=" in pair for pair in pairs):
-        return dict(Verbalizer.of_labels(pairs).words)
-    labels = list_labels() if any(pair.count("=") > 1 for pair in pairs) else frozenset[str]()
-    words: dict[str, str] = {}
-    for pair in pairs:
-        label, equals, word = _cut(pair, labels)
-        if not equals:
-            message = f"{pair!r} is not label=word, e.g. positive=great; give a word for each label or for none"
-            raise InvalidVerbalizer(message, field="verbalizer")
-        if label in words:
-            raise InvalidVerbalizer(f"label {label!r} is given twice; give it one word", field=f"verbalizer.{label}")
-        words[label] = word
-    return words
+    def read(self, list_labels: Callable[[], Collection[str]] = frozenset) -> TaskRequest:
+        """The parts of a task that were given; None or nothing for a part that was not.
+
+        Args:
+            list_labels: the labels of the dataset. It is asked where a label word could be cut at several "=".
+
+        Raises:
+            InvalidTemplate, InvalidVerbalizer, InvalidInstruction: the message says how to correct the input; the
+                error lists all faults.
+        """
+        faults, words, patterns, asked = Faults(), None, read_templates(None), read_instructions("")
+        with faults.noting():
+            patterns = read_templates(self.template or None)
+        with faults.noting():
+            words = Verbalizer(read_words(self.verbalizer, list_labels)) if self.verbalizer else None
+        with faults.noting():
+            asked = read_instructions(self.instruction or "")
+        faults.refuse()
+        return TaskRequest(patterns, words, self.separator, asked)
 
 
-def _cut(pair: str, labels: Collection[str]) -> tuple[str, str, str]:
-    """Label, "=" and word: cut after the longest known label, or else at the first "="."""
-    known = [label for label in labels if pair.startswith(f"{label}=")]
-    if not known:
-        return pair.partition("=")
-    label = max(known, key=len)
-    return label, "=", pair[len(label) + 1 :]
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """The configuration as it was given."""
+
+    preset: Annotated[
+        PresetName,
+        typer.Option(
+            metavar="NAME",
+            help="Complete configuration to start from. quick: minutes on a CPU with a small model. "
+            "standard: five to ten times the work of quick. paper: the paper's settings.",
+        ),
+    ] = "quick"
+    seed: Annotated[int | None, _search(metavar="N", min=0, help="Seed of every random choice; default: 0.")] = None
+    method: Annotated[
+        MethodName | None,
+        _search(
+            metavar="NAME",
+            help=f"Method that chooses the demonstrations: {', '.join(METHOD_NAMES)}; default: lens.",
+        ),
+    ] = None
+    option: Annotated[
+        list[str] | None,
+        _search(
+            metavar="NAME=VALUE",
+            help="Option that overrides the preset, e.g. search.beam_width=8; repeatable. docs/reference.md lists "
+            "the names.",
+        ),
+    ] = None
+    compare: Annotated[
+        ComparisonsOption | None,
+        _search(
+            metavar="NAME",
+            help="Comparisons of the support examples. usual: zero-shot, and random-and-validation at the same cost. "
+            "all: other orders too. none: zero-shot only, if the splits have confirmation rows. Default: usual.",
+        ),
+    ] = None
+    estimate: Annotated[
+        bool,
+        _search(
+            "--estimate", metavar="", help="Show the expected cost of the run and the rows of each split, and exit."
+        ),
+    ] = False
+
+    def read(self, *, max_cost: float | None = None) -> SelectionConfig:
+        """The preset overridden by the options. The value of an option is JSON, or else a plain word.
+
+        Args:
+            max_cost: limit of the budget (USD); None for the preset's.
+
+        Raises:
+            InvalidConfig: an option is unknown, out of range, or not `name=value`.
+        """
+        given = {"seed": self.seed, "method": self.method, "comparisons": self.compare}
+        named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if max_cost is not None:
+            named["budget"] = {"max_cost": max_cost}
+        return resolve_config(self.preset, overlay_options(named, _read_options(self.option or ())))
 
 
-def _read_file(path: Path) -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except (OSError, ValueError) as error:
-        why = "it is not UTF-8" if isinstance(error, ValueError) else error.strerror
-        raise InvalidVerbalizer(f"the label words of {path} cannot be read: {why}", field="verbalizer") from error
+@dataclass(frozen=True, slots=True)
+class SelectionFiles:
+    """The files that a selection leaves. Each is replaced if it exists."""
+
+    output: Annotated[Path | None, typer.Option(help="File for the complete result as JSON; it is replaced.")] = None
+    classifier: Annotated[
+        Path | None, typer.Option(help="File for the classifier as JSON; lens classify reads it. It is replaced.")
+    ] = None
+    report: Annotated[
+        Path | None,
+        _written(
+            help="File for a report for people, with texts of your rows: HTML, or Markdown if its name ends in .md; it "
+            "is replaced."
+        ),
+    ] = None
+    suspicious: Annotated[
+        Path | None,
+        _written(
+            help="File for the rows whose label is probably wrong as CSV, the most suspicious first; it is replaced."
+        ),
+    ] = None
+    unlabelled: Annotated[
+        Path | None,
+        _written(
+            help="File for the rows of TRAIN with a text and no label as CSV, which lens classify reads; it is "
+            "replaced."
+        ),
+    ] = None
+    checkpoint: Annotated[
+        Path | None,
+        _written(
+            help="Checkpoint file. If it exists and belongs to this run, the run resumes from it. Without one, the "
+            "same command resumes from the pair cache."
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """
+        Raises:
+            Refusal: a file cannot be written there.
+        """
+        for one in fields(self):
+            check_output(getattr(self, one.name), f"--{one.name}")
 
 
-def read_config(
-    preset: PresetName,
-    seed: int | None,
-    method: MethodName | None,
-    options: Sequence[str],
-    *,
-    comparisons: ComparisonsOption | None = None,
-    max_cost: float | None = None,
-) -> SelectionConfig:
-    """Return a preset overridden by `group.name=value` options. A value is JSON, or else a plain word.
+@dataclass(frozen=True, slots=True)
+class SelectionModelOptions(ModelOptions):
+    """The model of a selection, which several devices may share."""
 
-    Args:
-        comparisons: what the result is compared with; None for the preset's.
-        max_cost: limit of the budget (USD); None for the preset's.
-
-    Raises:
-        InvalidConfig: an option is unknown, out of range, or not `name=value`.
-    """
-    given = {"seed": seed, "method": method, "comparisons": comparisons}
-    named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if max_cost is not None:
-        named["budget"] = {"max_cost": max_cost}
-    return resolve_config(preset, overlay_options(named, _read_options(options)))
+    actors: Annotated[
+        int,
+        model_option(
+            metavar="N", min=1, help="Number of processes that share the run; each takes one GPU if there are GPUs."
+        ),
+    ] = 1
+    ray_address: Annotated[
+        str | None,
+        model_option(help="Address of a running Ray cluster for these processes: HOST:PORT, or auto."),
+    ] = None
+    pair_cache: Annotated[
+        bool,
+        model_option(metavar="", help="Cache of computed scores: read scores of earlier runs and store new ones."),
+    ] = True
 
 
 def _read_options(options: Sequence[str]) -> dict[str, Any]:
@@ -119,18 +205,13 @@ def _read_options(options: Sequence[str]) -> dict[str, Any]:
         path, equals, value = option.partition("=")
         if not equals or not path:
             raise InvalidConfig(f"{option!r} is not name=value, e.g. search.beam_width=8", field="options")
-        found[path.removeprefix("options.")] = read_value(value)
+        found[path.removeprefix("options.")] = _read_value(value)
     return nest_options(found)
 
 
-def _read_words_json(text: str) -> dict[str, str]:
+def _read_value(text: str) -> Any:
+    """A value of an option: JSON, or else a plain word."""
     try:
-        words = json.loads(text)
-    except ValueError as error:
-        raise InvalidVerbalizer(f"the verbalizer is not JSON: {error}", field="verbalizer") from error
-    if isinstance(words, list) and all(isinstance(label, str) for label in words):
-        return dict(Verbalizer.of_labels(words).words)
-    if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
-        message = 'the verbalizer must be like {"positive": "great"}, or a list of labels'
-        raise InvalidVerbalizer(message, field="verbalizer")
-    return words
+        return json.loads(text)
+    except ValueError:
+        return text

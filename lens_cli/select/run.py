@@ -7,9 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lens_cli.endpoint_options import ChosenModel, describe_opening
+from lens_cli.asked_model import ChosenModel, describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.select.advice import note_silent_words
+from lens_cli.select.options import SelectionModelOptions
 from lens_cli.select.sources import Sources
 from lens_cli.signals import StopRequest, interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
@@ -32,17 +33,6 @@ from lens_engine.types import Example, StopReason
 
 _KEPT = "what was scored is kept, run the same command again to go on"
 _LOST = "nothing is kept, because the pair cache is off and there is no checkpoint yet"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
-    """Which model, and how it is run; `auto` leaves that to the machine."""
-
-    model: ChosenModel
-    dtype: str
-    device: str
-    actors: int = 1  #: more than one are started by Ray
-    ray_address: str | None = None  #: of a cluster; None for this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +113,12 @@ class SelectionRun:
 
 @contextmanager
 def opened_model(
-    choice: ModelChoice, console: Console, *, checkpoint: Path | None = None, remembers: bool = True
+    chosen: ChosenModel,
+    options: SelectionModelOptions,
+    console: Console,
+    *,
+    checkpoint: Path | None = None,
+    remembers: bool = True,
 ) -> Iterator[LanguageModel]:
     """Load the model with a live bar, in the number format of the checkpoint if there is one.
 
@@ -135,24 +130,24 @@ def opened_model(
         KeyboardInterrupt: at Ctrl-C while the model is loaded.
     """
     earlier = None if checkpoint is None else FileCheckpointStore(checkpoint).load()
-    dtype = choice.dtype if earlier is None else earlier.dtype
+    dtype = options.dtype if earlier is None else earlier.dtype
     with ExitStack() as exits:
         with selection_bar(console, transient=True) as bar, interruptible():
-            bar.wait(describe_opening(choice.model.reference))
-            if choice.actors == 1 and choice.ray_address is None:
-                opening = choice.model.opened(
-                    dtype=dtype, device=choice.device, remembers=remembers, remembers_answers=remembers
+            bar.wait(describe_opening(chosen.reference))
+            if options.actors == 1 and options.ray_address is None:
+                opening = chosen.opened(
+                    dtype=dtype, device=options.device, remembers=remembers, remembers_answers=remembers
                 )
                 model = exits.enter_context(opening)
             else:
                 from lens_engine.cluster.scorer import RayScorer
 
                 scorer = RayScorer.start(
-                    choice.model.reference,
-                    actors=choice.actors,
-                    address=choice.ray_address,
+                    chosen.reference,
+                    actors=options.actors,
+                    address=options.ray_address,
                     dtype=dtype,
-                    device=choice.device,
+                    device=options.device,
                 )
                 exits.callback(scorer.close)
                 model = LanguageModel(remember_pairs(scorer) if remembers else scorer)

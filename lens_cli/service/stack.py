@@ -89,31 +89,34 @@ def running_stack(spec: StackSpec, say: Callable[[str], None]) -> Iterator[Stack
             "LENS_REDIS_URL": servers.service_redis_url,
         }
 
-        def make_spec(name: str, words: list[str], stop_seconds: float, models: str = "weights") -> ChildSpec:
-            return ChildSpec(
-                name=f"the {name}",
-                command=[sys.executable, "-m", *words],
-                log_path=spec.data_dir / f"{name.lower().replace(' ', '-')}.log",
-                stop_signals=((signal.SIGTERM, stop_seconds),),
-                death_signal=_DEATH_SIGNAL,
-                environment=environment | {"LENS_WORKER_MODELS": models},
-            )
-
-        api_words = ["lens_cli", "serve", "--host", spec.host, "--port", str(spec.port)]
-        api_words += ["--drain-seconds", "0"]  # no balancer looks at it
-        api = Child(make_spec("API", api_words, 25.0))
+        words = ["lens_cli", "serve", "--host", spec.host, "--port", str(spec.port)]
+        words += ["--drain-seconds", "0"]  # no balancer looks at it
+        api = Child(_describe_child(spec.data_dir, "API", words, 25.0, environment))
         exits.callback(api.stop)
-        of_workers = [make_spec("worker", ["worker"], 20.0)]
-        if settings.endpoints:
-            of_workers.append(make_spec("endpoint worker", ["worker"], 20.0, "endpoints"))
         redis = exits.enter_context(Redis.from_url(servers.redis_url, decode_responses=True))
         workers = []
-        for one in of_workers:
-            workers.append(LastingWorker(one, redis, say))
+        for name, models in (("worker", "weights"), ("endpoint worker", "endpoints")):
+            if models == "endpoints" and not settings.endpoints:
+                continue
+            own = environment | {"LENS_WORKER_MODELS": models}
+            workers.append(LastingWorker(_describe_child(spec.data_dir, name, ["worker"], 20.0, own), redis, say))
             exits.callback(workers[-1].stop)
         stack = Stack(spec.url, (*servers.children, api), tuple(workers))
         _wait_until_ready(stack)
         yield stack
+
+
+def _describe_child(
+    data_dir: Path, name: str, words: list[str], stop_seconds: float, environment: Mapping[str, str]
+) -> ChildSpec:
+    return ChildSpec(
+        name=f"the {name}",
+        command=[sys.executable, "-m", *words],
+        log_path=data_dir / f"{name.lower().replace(' ', '-')}.log",
+        stop_signals=((signal.SIGTERM, stop_seconds),),
+        death_signal=_DEATH_SIGNAL,
+        environment=environment,
+    )
 
 
 def find_free_port() -> int:

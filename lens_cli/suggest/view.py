@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lens_cli.endpoint_options import ChosenModel
+from lens_cli.asked_model import ChosenModel
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import quote_template, write_command
 from lens_cli.views.notes import show_note

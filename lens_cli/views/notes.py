@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.flags import name_flags
+from lens_cli.refusals import name_flags
 
 
 def show_note(note: str, console: Console) -> None:

@@ -5,7 +5,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from pydantic import ConfigDict
 
 from lens_engine.errors import BudgetSpent, InvalidConfig
 from lens_engine.scoring.base import LabelScorer
@@ -31,6 +33,8 @@ class TokenPrices:
     input: float
     output: float
     cached: float | None = None
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")  # of a file of servers
 
     def __post_init__(self) -> None:
         for name in ("input", "output", "cached"):

@@ -1,12 +1,14 @@
-"""Where a model is asked: the kind of server, its address, and the name of the variable that holds the key."""
+"""A model behind a server: where it is asked, how, and by the name of which variable its key is found."""
 
 import json
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 from urllib.parse import urlsplit
+
+from pydantic import ConfigDict
 
 from lens_engine.errors import InvalidConfig
 from lens_engine.scoring.spending import TokenPrices
@@ -38,6 +40,8 @@ class Endpoint:
             precedes "/chat/completions": "https://api.openai.com/v1".
         model: name of the model at the server.
         key_variable: name of the environment variable that holds the key; None for a server that wants none.
+        tokenizer: the model's own tokenizer: a folder with `tokenizer.json`, a bundled name, or a hub id that was
+            downloaded; None to ask the server for tokens.
         prices: of a million tokens; None if nothing is paid.
         most_requests: largest number of requests at once.
         context: longest prompt (tokens); None for what the server says, or 32,768 for "openai-chat".
@@ -46,6 +50,8 @@ class Endpoint:
         extra: further fields of each request of "openai-chat", such as `{"reasoning_effort": "none"}`; None leaves a
             field out. It may set `temperature` and `max_tokens`. With `max_completion_tokens`, no `max_tokens` is
             sent. The result has these fields.
+        weights: the same model on this machine, a folder, a .gguf file or a hub id, with which the server is compared
+            in float32 when it is connected; None for no comparison. It needs torch.
 
     Raises:
         InvalidConfig: the kind is unknown, the address is no http address or holds a key, the name is no name of a
@@ -56,15 +62,19 @@ class Endpoint:
     url: str
     model: str
     key_variable: str | None = None
+    tokenizer: str | None = None
     prices: TokenPrices | None = field(default=None)
     most_requests: int = 32
     context: int | None = None
     answers: AnswerKind = "probabilities"
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    weights: str | None = None
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")  # of an entry of a file
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise InvalidConfig(f"endpoint kind {self.kind!r} is not one of {', '.join(KINDS)}", field="endpoint_kind")
+            raise InvalidConfig(f"endpoint kind {self.kind!r} is not one of {', '.join(KINDS)}", field="kind")
         if not self.model.strip():
             raise InvalidConfig(
                 "the model of an endpoint has no name; give the one that its server uses", field="model"
@@ -82,7 +92,7 @@ class Endpoint:
 
     def _check_chat_options(self) -> None:
         if self.kind != "openai-chat" and (self.extra or self.answers != "probabilities"):
-            raise InvalidConfig("extra and answers are options of openai-chat alone", field="endpoint_kind")
+            raise InvalidConfig("extra and answers are options of openai-chat alone", field="kind")
         if self.answers not in get_args(AnswerKind):
             raise InvalidConfig(f"answers is {self.answers!r}; take probabilities or sampled", field="answers")
         if own := sorted(_OWN_FIELDS & self.extra.keys()):
@@ -153,14 +163,12 @@ def _check_url(url: str, kind: str) -> str:
     except ValueError:
         is_address = False
     if not is_address:
-        raise InvalidConfig(
-            "the address of an endpoint begins with http:// or https:// and has a host", field="endpoint"
-        )
+        raise InvalidConfig("the address of an endpoint begins with http:// or https:// and has a host", field="url")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InvalidConfig(
             "the address of an endpoint holds no user, password, query or fragment; give a key by the name of an "
             "environment variable",
-            field="endpoint",
+            field="url",
         )
     url = url.rstrip("/")
     return url if kind == "openai-chat" else url.removesuffix("/v1")

@@ -21,7 +21,6 @@ from lens_engine.servers.kinds import MEET
 from lens_engine.servers.reads import in_form_of
 from lens_engine.servers.scorer import EndpointScorer
 from lens_engine.servers.transport import Transport
-from lens_engine.types import LabelLogProbs
 
 _SAME_NATS, _SAME_CHAT_NATS = 0.1, 0.25
 """Least tolerance within which two sets of check scores are of one model. Servers drift from day to day."""
@@ -33,22 +32,11 @@ _PATIENCE_SECONDS = 20.0
 
 
 def open_endpoint(
-    endpoint: Endpoint,
-    *,
-    tokenizer: str | None = None,
-    weights: str | None = None,
-    name: str | None = None,
-    cache_dir: Path | None = None,
-    answer_bytes: int | None,
+    endpoint: Endpoint, *, name: str | None = None, cache_dir: Path | None = None, answer_bytes: int | None
 ) -> EndpointScorer:
     """Connect to a server and check it.
 
     Args:
-        endpoint: where the model is.
-        tokenizer: the model's own tokenizer: a folder with `tokenizer.json`, a bundled name, or a hub id that was
-            downloaded; None to ask the server for tokens.
-        weights: the same model on this machine, as `load_scorer` takes it, to compare with in float32; None for no
-            comparison. It needs torch.
         name: name of the model in results, and in errors instead of the address, which may be private; None for that of
             `endpoint`.
         cache_dir: folder of the answers; None for `LENS_CACHE_DIR` or ~/.cache/lens.
@@ -59,18 +47,12 @@ def open_endpoint(
         InvalidConfig: the key is not set, there is no such tokenizer, or weights are given for a chat API.
         EndpointAway, EndpointError: the server does not answer, refuses, or failed a check.
     """
-    own = None if tokenizer is None else _read_tokenizer(tokenizer, cache_dir)
     spending = Spending(endpoint.prices)
     transport = Transport(endpoint, spending, None if name is None else f"the server of the model {name!r}")
     try:
-        server = _meet(endpoint, transport, own, cache_dir)
-        if weights is not None and server.takes_turns:
-            raise InvalidConfig("a chat API is not compared with weights; leave them out", field="weights")
+        server = _meet(endpoint, transport, cache_dir)
         conformance = _check(server, transport)
-        note = conformance.describe()
-        if weights is not None:
-            difference = conformance.check_weights(_score_here(server, weights, cache_dir), transport.where)
-            note += f"; the weights here differ by {difference:.1e} nats"
+        note = conformance.describe() + _compare(endpoint.weights, server, conformance, transport, cache_dir)
         revision, repeats = _recognise(server, conformance, cache_dir)
     except BaseException:
         transport.close()
@@ -91,11 +73,13 @@ def open_endpoint(
     )
 
 
-def _meet(
-    endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, cache_dir: Path | None
-) -> Server:
+def _meet(endpoint: Endpoint, transport: Transport, cache_dir: Path | None) -> Server:
+    tokenizer = None if endpoint.tokenizer is None else _read_tokenizer(endpoint.tokenizer, cache_dir)
     with in_form_of(endpoint.kind, transport.where):
-        return MEET[endpoint.kind](endpoint, transport, tokenizer, cache_dir)
+        server = MEET[endpoint.kind](endpoint, transport, tokenizer, cache_dir)
+    if endpoint.weights is not None and server.takes_turns:
+        raise InvalidConfig("a chat API is not compared with weights; leave them out", field="weights")
+    return server
 
 
 def _check(server: Server, transport: Transport) -> Conformance:
@@ -117,15 +101,19 @@ def _read_tokenizer(reference: str, cache_dir: Path | None) -> SegmentTokenizer:
     return found
 
 
-def _score_here(server: Server, weights: str, cache_dir: Path | None) -> LabelLogProbs:
-    """The known prompts by the model on this machine  # [queries, labels]."""
+def _compare(
+    weights: str | None, server: Server, conformance: Conformance, transport: Transport, cache_dir: Path | None
+) -> str:
+    """Compare the known prompts with those of the model on this machine. Returns what the note on the server adds."""
+    if weights is None:
+        return ""
     # Imported here, because this module imports torch.
     from lens_engine.local.load import load_scorer
 
     block, spans = server.check
     scorer = load_scorer(weights, dtype="float32", cache_dir=cache_dir)
-    scores: LabelLogProbs = scorer.score(block.prefixes, block.queries, spans)[0]
-    return scores
+    scores = scorer.score(block.prefixes, block.queries, spans)[0]  # [queries, labels]
+    return f"; the weights here differ by {conformance.check_weights(scores, transport.where):.1e} nats"
 
 
 def _recognise(server: Server, conformance: Conformance, cache_dir: Path | None) -> tuple[str, float]:

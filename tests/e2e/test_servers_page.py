@@ -71,10 +71,9 @@ def test_hosted_chat_api_with_a_double_in_its_place(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "support_desk" / "train.csv", folder / "train.csv")
     words = ("account", "billing", "delivery", "technical")
     with serving(ChatDouble(HashChat((*words, "The", "the", "yes", "no", "A", "E")))) as double:
-        script = find_block(PAGE, "bash", "export OPENAI_API_KEY").replace(
-            "https://api.openai.com/v1", f"{double.url}/v1"
-        )
-        script = script.replace("--model gpt-4.1-mini", "--model chatty").replace("...", "sk-of-the-page")
+        servers = find_block(PAGE, "toml", "[gpt-mini]").replace("https://api.openai.com/v1", f"{double.url}/v1")
+        (folder / "servers.toml").write_text(servers.replace('"gpt-4.1-mini"', '"chatty"'))
+        script = find_block(PAGE, "bash", "export OPENAI_API_KEY").replace("...", "sk-of-the-page")
         estimate = run(folder, script.replace("--estimate", f"--estimate{SMALL}"))
         assert "USD" in estimate
         run(folder, script.replace("--estimate", f"--output result.json{SMALL}"))

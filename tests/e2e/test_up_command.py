@@ -14,7 +14,7 @@ import psutil
 import pytest
 from rich.console import Console
 
-from lens_cli.demo.show import refusing_problems, tell_story
+from lens_cli.demo import refusing_problems, tell_story
 from lens_cli.refusals import Refusal
 from lens_cli.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SPEC
 from lens_cli.service.stack import Stack, StackSpec, running_stack

@@ -22,8 +22,7 @@ from app.settings import Settings
 from lens_cli.refusals import Refusal
 from lens_cli.service.embedded import Child, ChildSpec, EmbeddedServers, embedded_servers, postgres
 from lens_cli.service.embedded.account import POSTGRES_ACCOUNT, REDIS_ACCOUNT, give_tree, reachable, write_private
-from lens_cli.service.embedded.child import find_binary
-from lens_cli.service.embedded.log_file import shorten
+from lens_cli.service.embedded.child import find_binary, shorten
 from tests.e2e.waiting import until
 
 NOBODY = 65534

@@ -10,7 +10,7 @@ from redis import Redis
 
 from app.settings import Settings
 from lens_cli.service.embedded import ChildFailed, ChildSpec
-from lens_cli.service.embedded.log_file import MAX_LOG_BYTES
+from lens_cli.service.embedded.child import MAX_LOG_BYTES
 from lens_cli.service.lasting_worker import FIRST_PAUSE_SECONDS, LastingWorker
 from tests.e2e.waiting import until
 

@@ -96,8 +96,8 @@ def test_scorer_of_servers_gives_the_local_scores(llama_server: LlamaServer) -> 
     spans = [*LIKELY, RARE, " not so good", " not my thing"]
     right = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu").score([PREFIX, ()], QUERIES, spans)
     for tokenizer in (None, BUNDLED_MODEL):
-        endpoint = Endpoint("llama-cpp", llama_server.url, float32_weights().name)
-        scorer = open_endpoint(endpoint, tokenizer=tokenizer, answer_bytes=None)
+        endpoint = Endpoint("llama-cpp", llama_server.url, float32_weights().name, tokenizer=tokenizer)
+        scorer = open_endpoint(endpoint, answer_bytes=None)
         try:
             found = scorer.score([PREFIX, ()], QUERIES, spans)
         finally:
@@ -107,8 +107,8 @@ def test_scorer_of_servers_gives_the_local_scores(llama_server: LlamaServer) -> 
 
 
 def test_weights_here_are_those_of_the_server(llama_server: LlamaServer, tmp_path: Path) -> None:
-    endpoint = Endpoint("llama-cpp", llama_server.url, float32_weights().name)
-    scorer = open_endpoint(endpoint, weights=BUNDLED_MODEL, cache_dir=tmp_path, answer_bytes=None)
+    endpoint = Endpoint("llama-cpp", llama_server.url, float32_weights().name, weights=BUNDLED_MODEL)
+    scorer = open_endpoint(endpoint, cache_dir=tmp_path, answer_bytes=None)
     scorer.close()
     assert "the weights here differ by" in (scorer.identity.executor_note or "")
 

@@ -5,6 +5,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
@@ -199,7 +200,7 @@ def test_no_address_in_what_a_client_sends_is_asked_or_resolved(lens: Stack, dou
     (tmp_path / "sitecustomize.py").write_text(_NOTE_NAMES)
     noted = tmp_path / "names"
     url = f"http://localhost:{port_of(lens)}"
-    endpoints = {name: {**one.model_dump(), "url": url} for name, one in lens.settings.endpoints.items()}
+    endpoints = {name: {**asdict(one), "url": url} for name, one in lens.settings.endpoints.items()}
     with serving(Double(HashBehind())) as elsewhere:
         places = f"{elsewhere.url} vllm:served@http://elsewhere.invalid"
         body = make_submission(model="served", name=places, template=f"{places} {{text}} It was {{label}}.")

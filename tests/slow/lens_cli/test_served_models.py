@@ -31,7 +31,6 @@ SMALL = [
     *("filtering.rounds=2", "filtering.initial_score_size=2", "filtering.max_score_size=6", "search.beam_width=2"),
     *("search.children=2", "search.iterations=1", "search.first_permutations=4", "search.halvings=0"),
 ]
-PRICES = ["--price-input", "10", "--price-output", "40"]
 
 
 @pytest.fixture
@@ -49,11 +48,20 @@ def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def served(double: Double) -> list[str]:
-    return ["--endpoint", double.url, "--endpoint-kind", "vllm", "--model", MODEL]
+    return ["--model", f"vllm:{MODEL}@{double.url}"]
 
 
-def select(train: Path, double: Double, *more: str) -> list[str]:
-    words = ["select", str(train), *served(double), "--compare", "none", "--verbalizer", "bad=B", "--verbalizer"]
+@pytest.fixture
+def priced(double: Double, tmp_path: Path) -> list[str]:
+    """The options of the same server in a file, with prices."""
+    servers = {"ours": {"kind": "vllm", "url": double.url, "model": MODEL, "prices": {"input": 10, "output": 40}}}
+    path = tmp_path / "servers.json"
+    path.write_text(json.dumps(servers))
+    return ["--endpoints", str(path), "--model", "ours"]
+
+
+def select(train: Path, at: list[str], *more: str) -> list[str]:
+    words = ["select", str(train), *at, "--compare", "none", "--verbalizer", "bad=B", "--verbalizer"]
     return [*words, "good=G", *(word for option in SMALL for word in ("--option", option)), *more]
 
 
@@ -65,20 +73,18 @@ def lens(*words: str) -> str:
 
 
 def test_selected_classifier_classifies_and_is_evaluated_at_the_same_server(
-    double: Double, train: Path, tmp_path: Path
+    double: Double, train: Path, tmp_path: Path, priced: list[str]
 ) -> None:
     files = [tmp_path / name for name in ("classifier.json", "result.json", "predictions.csv")]
     classifier, result, predictions = map(str, files)
-    shown = lens(*select(train, double, "--classifier", classifier, "--output", result, *PRICES, "--max-cost", "9"))
-    assert (
-        f"Next: lens classify new.csv --classifier {classifier} --output predictions.csv --endpoint {double.url}"
-        in (shown)
-    )
+    shown = lens(*select(train, priced, "--classifier", classifier, "--output", result, "--max-cost", "9"))
+    same = f"--model ours --endpoints {priced[1]}"
+    assert f"Next: lens classify new.csv --classifier {classifier} --output predictions.csv {same}" in shown
     assert " tokens for 0." in shown
     assert f"Connecting to {double.url}" in shown
     paid = json.loads(Path(result).read_text())["cost"]["paid"]
     assert paid["usd"] > 0
-    at = ["--endpoint", double.url, "--endpoint-kind", "vllm"]
+    at = ["--endpoints", priced[1]]  # the model is that of the classifier
     lens("classify", str(train), "--classifier", classifier, "--output", predictions, *at)
     with Path(predictions).open(newline="") as file:
         assert {row["label"] for row in csv.DictReader(file)} <= {"good", "bad"}
@@ -86,18 +92,20 @@ def test_selected_classifier_classifies_and_is_evaluated_at_the_same_server(
     lens("classify", str(train), "--classifier", classifier, "--output", predictions, "--overwrite", *at)
     assert [prompt for prompt in double.prompts if b"Question:" not in bytes(prompt[1:])] == [], "answers are kept"
     lens("evaluate", result, str(train), *at)
-    with pytest.raises(Refusal, match="behind a server; name the server by --endpoint"):
+    with pytest.raises(Refusal, match="behind a server; name it: a name of --endpoints"):
         lens("classify", str(train), "--classifier", classifier, "--output", predictions, "--overwrite")
     double.version = "0.33.0"
     with pytest.raises(Refusal, match="another model, version or tokenizer is another revision"):
         lens("classify", str(train), "--classifier", classifier, "--output", predictions, "--overwrite", *at)
 
 
-def test_classification_ends_at_its_limit_and_goes_on(double: Double, train: Path, tmp_path: Path) -> None:
+def test_classification_ends_at_its_limit_and_goes_on(
+    double: Double, train: Path, tmp_path: Path, priced: list[str]
+) -> None:
     classifier, predictions = str(tmp_path / "classifier.json"), str(tmp_path / "predictions.csv")
-    lens(*select(train, double, "--classifier", classifier))
+    lens(*select(train, served(double), "--classifier", classifier))
     double.prompts.clear()
-    words = ["classify", str(train), "--classifier", classifier, "--output", predictions, *served(double), *PRICES]
+    words = ["classify", str(train), "--classifier", classifier, "--output", predictions, *priced]
     with pytest.raises(Refusal, match="the limit on the cost is reached") as refused:
         lens(*words, "--max-cost", "0.01")
     assert "raise --max-cost and repeat the command" in refused.value.details[0]
@@ -106,39 +114,27 @@ def test_classification_ends_at_its_limit_and_goes_on(double: Double, train: Pat
     assert 0 < len(asked) == len(set(asked))
 
 
-def test_estimate_says_requests_tokens_money_and_time(double: Double, train: Path) -> None:
-    shown = lens(*select(train, double, "--estimate", *PRICES, "--max-cost", "0.05"))
+def test_estimate_says_requests_tokens_money_and_time(double: Double, train: Path, priced: list[str]) -> None:
+    shown = lens(*select(train, priced, "--estimate", "--max-cost", "0.05"))
     assert "tokens sent" in shown
     assert "The budget ends the run at 0.0500 USD (budget.max_cost)" in shown
     assert "The speed was measured on a small sample, which took" in shown
     double.prompts.clear()
-    lens(*select(train, double, "--estimate", *PRICES))
+    lens(*select(train, priced, "--estimate"))
     counted = [prompt for prompt in double.prompts if b"Question:" not in bytes(prompt[1:])]
     assert len(counted) == len(set(counted))
 
 
-def test_suggested_command_asks_the_same_server(double: Double, train: Path) -> None:
-    shown = lens("suggest", str(train), *served(double), *PRICES, "--max-cost", "2")
-    assert (
-        f"--endpoint {double.url} --endpoint-kind vllm --model {MODEL} --price-input 10.0 --price-output 40.0" in shown
-    )
-    assert "--max-cost 2.0" in shown
+def test_suggested_command_asks_the_same_server(train: Path, priced: list[str]) -> None:
+    shown = lens("suggest", str(train), *priced, "--max-cost", "2")
+    assert f"--model ours --endpoints {priced[1]} --max-cost 2.0" in shown
     assert "tokens sent" in shown
     assert "at most" in shown
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--dtype", "float32"], "--dtype is for a model on this machine"),
-        (["--actors", "2"], "--actors is for a model on this machine"),
-        (["--max-cost", "1"], "--max-cost needs --price-input and --price-output"),
-        (["--endpoint-key-variable", "NOT_SET_HERE"], "the environment variable NOT_SET_HERE"),
-    ],
-)
-def test_options_that_cannot_be_are_refused(double: Double, train: Path, words: list[str], message: str) -> None:
-    with pytest.raises(Refusal, match=message) as refused:
-        lens(*select(train, double, *words))
+def test_key_that_is_not_set_is_refused(double: Double, train: Path) -> None:
+    with pytest.raises(Refusal, match="the environment variable NOT_SET_HERE") as refused:
+        lens(*select(train, served(double), "--endpoint-key-variable", "NOT_SET_HERE"))
     assert refused.value.exit_code == 2
 
 
@@ -151,7 +147,7 @@ def test_server_that_fails_a_check_is_refused_with_server_check_and_remedy(doubl
 
     double.fault = flatten
     with pytest.raises(Refusal, match=rf"{double.url} .*\(check: prompts\).*look at the server's log") as refused:
-        lens(*select(train, double))
+        lens(*select(train, served(double)))
     assert refused.value.exit_code == 2
 
 
@@ -168,7 +164,7 @@ def start(*words: str) -> subprocess.Popen[str]:
 
 
 def test_selection_at_a_server_imports_no_torch(double: Double, train: Path) -> None:
-    run = start(*select(train, double))
+    run = start(*select(train, served(double)))
     shown, errors = run.communicate(timeout=120)
     assert run.returncode == 0, errors
     assert shown.splitlines()[-1] == "False False"
@@ -177,7 +173,7 @@ def test_selection_at_a_server_imports_no_torch(double: Double, train: Path) -> 
 def test_interrupt_ends_a_run_within_seconds_with_the_best_so_far(double: Double, train: Path, tmp_path: Path) -> None:
     double.seconds = 0.3
     result = tmp_path / "result.json"
-    run = start(*select(train, double, "--output", str(result), "--option", "search.iterations=50"))
+    run = start(*select(train, served(double), "--output", str(result), "--option", "search.iterations=50"))
     while double.num_prompts < 520:  # the first permutations are judged, and the search goes on
         assert run.poll() is None, run.communicate()
         time.sleep(0.02)

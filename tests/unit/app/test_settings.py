@@ -44,10 +44,6 @@ def test_postgres_address_uses_psycopg(scheme: str) -> None:
         ("allowed_models", {}),
         ("allowed_models", {"x": "vllm:m@http://h"}),
         ("endpoints", {"x": {"kind": "vllm", "url": "ftp://h", "model": "m"}}),
-        ("endpoints", {"x": {"kind": "vllm", "url": "http://u:p@h", "model": "m"}}),
-        ("endpoints", {"x": {"kind": "ollama", "url": "http://h", "model": "m"}}),
-        ("endpoints", {"x": {"kind": "vllm", "url": "http://h", "model": "m", "key": "sk-1"}}),
-        ("endpoints", {"x": {"kind": "vllm", "url": "http://h", "model": "m", "prices": {"input": -1, "output": 0}}}),
         ("endpoints", {BUNDLED_MODEL: {"kind": "vllm", "url": "http://h", "model": "m"}}),
         ("endpoints", {"../x": {"kind": "vllm", "url": "http://h", "model": "m"}}),
         ("worker_models", "all"),
@@ -70,13 +66,21 @@ def test_models_behind_servers_are_offered_and_have_a_queue_of_their_own() -> No
     endpoint = {"kind": "openai-chat", "url": "https://h/v1", "model": "m", "prices": {"input": 0.1, "output": 0.4}}
     settings = make(endpoints={"hosted": endpoint}, queue_name="q")
     assert settings.offered_models[-1] == "hosted"
-    assert settings.endpoints["hosted"].endpoint.name == "openai-chat:m@https://h/v1"
+    assert settings.endpoints["hosted"].name == "openai-chat:m@https://h/v1"
     assert [settings.queue_of(name) for name in ("hosted", "other", None)] == ["q-endpoints", "q", "q"]
     assert settings.queues == ("q", "q-endpoints")
     assert (settings.worker_queue, make(worker_models="endpoints", queue_name="q").worker_queue) == ("q", "q-endpoints")
     assert make(queue_name="q").queues == ("q",)
     alone = make(endpoints={"hosted": endpoint}, allowed_models={}, default_model="hosted", queue_name="q")
     assert (alone.offered_models, alone.queues) == (("hosted",), ("q-endpoints",))
+
+
+def test_endpoints_are_a_file_or_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "servers.toml"
+    path.write_text('[x]\nkind = "vllm"\nurl = "http://h"\nmodel = "m"')
+    for value in (str(path), '{"x": {"kind": "vllm", "url": "http://h", "model": "m"}}'):
+        monkeypatch.setenv("LENS_ENDPOINTS", value)
+        assert Settings(_env_file=None).endpoints["x"].name == "vllm:m@http://h"
 
 
 def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

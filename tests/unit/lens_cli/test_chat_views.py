@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lens_cli.endpoint_options import ChosenModel
+from lens_cli.asked_model import ChosenModel
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.view import show_suggestion
 from lens_cli.views.result import show_result

@@ -222,7 +222,7 @@ def test_server_gets_the_fields_that_the_result_tells(extra: dict[str, Any], fie
 
 def test_chat_is_not_compared_with_weights() -> None:
     with serving(ChatDouble()) as double, pytest.raises(InvalidConfig, match="not compared with weights"):
-        open_endpoint(Endpoint("openai-chat", f"{double.url}/v1", MODEL), weights="x", answer_bytes=None)
+        open_endpoint(Endpoint("openai-chat", f"{double.url}/v1", MODEL, weights="x"), answer_bytes=None)
 
 
 def test_label_words_of_equal_letters_are_refused() -> None:

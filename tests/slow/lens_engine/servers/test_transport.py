@@ -222,12 +222,12 @@ def test_key_that_is_not_set_is_refused_by_name(double: Double, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("options", "field"),
     [
-        ({"url": "ftp://host"}, "endpoint"),
-        ({"url": "http://"}, "endpoint"),
-        ({"url": "http://user:secret@host"}, "endpoint"),
-        ({"url": "http://host?key=secret"}, "endpoint"),
-        ({"url": "http://host:99999"}, "endpoint"),
-        ({"kind": "ollama"}, "endpoint_kind"),
+        ({"url": "ftp://host"}, "url"),
+        ({"url": "http://"}, "url"),
+        ({"url": "http://user:secret@host"}, "url"),
+        ({"url": "http://host?key=secret"}, "url"),
+        ({"url": "http://host:99999"}, "url"),
+        ({"kind": "ollama"}, "kind"),
         ({"model": " "}, "model"),
         ({"key_variable": "sk-secret"}, "key_variable"),
         ({"key_variable": "hf_secret"}, "key_variable"),

@@ -3,7 +3,7 @@
 import shlex
 
 from lens_cli.select.advice import note_silent_words
-from lens_cli.select.options import read_words
+from lens_cli.select.words import read_words
 from lens_engine.task.verbalizer import Verbalizer
 
 

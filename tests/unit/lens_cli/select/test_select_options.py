@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lens_cli.select.options import read_config, read_task_request, read_words
+from lens_cli.select.options import SearchOptions, TaskOptions
+from lens_cli.select.words import read_words
 from lens_engine.errors import InvalidConfig, InvalidInstruction, InvalidTemplate, InvalidVerbalizer
 from lens_engine.presets import PRESETS
 
@@ -45,41 +46,41 @@ def test_bad_label_words_are_refused_with_their_field(pairs: list[str], field: s
 
 
 def test_task_has_template_words_and_separator() -> None:
-    request = read_task_request(["{text} It was {label}."], ["positive=great", "negative=terrible"], "\n\n")
+    request = TaskOptions(["{text} It was {label}."], ["positive=great", "negative=terrible"], "\n\n").read()
     assert request.verbalizer is not None
     assert (list(request.verbalizer.words.values()), request.separator) == (["great", "terrible"], "\n\n")
 
 
 def test_nothing_given_leaves_template_and_words_open() -> None:
-    request = read_task_request(None, [], "\n\n")
+    request = TaskOptions(None, [], "\n\n").read()
     assert (request.templates, request.verbalizer, request.separator) == ((), None, "\n\n")
 
 
 def test_instruction_is_checked_before_the_file_is_read() -> None:
-    assert read_task_request(None, [], "\n", ["Which {text}?"]).instructions == ("Which {text}?",)
-    assert read_task_request(None, [], "\n").instructions == ("",)
+    assert TaskOptions(instruction=["Which {text}?"]).read().instructions == ("Which {text}?",)
+    assert TaskOptions().read().instructions == ("",)
     with pytest.raises(InvalidInstruction, match="the instruction has only spaces") as caught:
-        read_task_request(None, [], "\n", [" "])
+        TaskOptions(None, [], "\n", [" "]).read()
     assert caught.value.field == "instruction"
 
 
 def test_several_templates_and_instructions_are_kept_in_their_order() -> None:
     patterns = ["{text}: {label}", "{text} {label}"]
-    request = read_task_request(patterns, [], "\n", ["Which?", ""])
+    request = TaskOptions(patterns, [], "\n", ["Which?", ""]).read()
     assert [one.pattern for one in request.templates] == patterns
     assert request.instructions == ("Which?", "")
 
 
 def test_faults_of_several_parts_of_a_task_are_told_at_once() -> None:
     with pytest.raises(InvalidTemplate) as caught:
-        read_task_request(["{text} {label}", "{text}"], ["a"], "\n", ["Which?", "", " "])
+        TaskOptions(["{text} {label}", "{text}"], ["a"], "\n", ["Which?", "", " "]).read()
     assert [fault.field for fault in caught.value.faults] == ["template.1", "verbalizer", "instruction.2"]
     assert "template 2 of 2: the template has no {label} slot" in str(caught.value)
 
 
 def test_options_override_the_preset() -> None:
     options = ["search.beam_width=3", "splits.test=null", "balanced=false", "filtering.contribution=vocabulary"]
-    config = read_config("quick", 7, None, options)
+    config = SearchOptions("quick", 7, option=options).read()
     assert (config.seed, config.search.beam_width, config.splits.test, config.balanced) == (7, 3, None, False)
     assert config.filtering.contribution == "vocabulary"
     assert config.search.iterations == PRESETS["quick"].search.iterations
@@ -97,14 +98,14 @@ def test_options_override_the_preset() -> None:
 )
 def test_bad_option_is_refused_with_its_path(option: str, field: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
-        read_config("quick", None, None, [option])
+        SearchOptions(option=[option]).read()
     assert caught.value.field == field
 
 
 def test_comparisons_are_those_asked_for() -> None:
-    assert read_config("quick", None, None, []).comparisons == "usual"
-    assert read_config("quick", None, None, [], comparisons="none").comparisons == "none"
-    assert read_config("quick", None, None, ["comparisons=all"]).comparisons == "all"
+    assert SearchOptions().read().comparisons == "usual"
+    assert SearchOptions(compare="none").read().comparisons == "none"
+    assert SearchOptions(option=["comparisons=all"]).read().comparisons == "all"
 
 
 def test_label_with_an_equals_sign_is_found_among_those_of_the_dataset() -> None:

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from lens_cli.refusals import Refusal
-from lens_cli.select.options import read_config
+from lens_cli.select.options import SearchOptions
 from lens_cli.select.run import SelectionRun
 from lens_engine.open_model import LanguageModel
 from lens_engine.rows.problem import Problem
@@ -38,7 +38,7 @@ def test_run_that_is_stopped_early_says_whether_scores_are_kept(
     remembers: bool, is_resumable: bool, end: str, tmp_path: Path, make_stopping_scorer: Callable[..., TableScorer]
 ) -> None:
     checkpoint = tmp_path / "run.checkpoint"
-    config = read_config("quick", None, None, SMALL)
+    config = SearchOptions(option=SMALL).read()
     run = SelectionRun(Problem(TASK, EXAMPLES), config)
     scorer = make_stopping_scorer(checkpoint.exists if is_resumable else lambda: True)
     stream = io.StringIO()

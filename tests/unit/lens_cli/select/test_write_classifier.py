@@ -8,23 +8,31 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from lens_cli.select.files import show_files, write_classifier
+from lens_cli.select.files import show_files, write_files
+from lens_cli.select.options import SelectionFiles
+from lens_cli.select.run import SelectionRun
 from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import BagOfWordsHead
+from lens_engine.presets import resolve_config
+from lens_engine.rows.problem import Problem
+from lens_engine.task.template import Task
 from lens_engine.types import StopReason
 from tests.unit.lens_cli.results import CLASSIFIER, make_result
+
+RUN = SelectionRun(Problem(Task("{text} {label}", {"a": "a", "b": "b"}), []), resolve_config())
 
 
 def test_classifier_of_the_result_is_written(tmp_path: Path) -> None:
     path, console = tmp_path / "classifier.json", Console(file=StringIO())
-    write_classifier(make_result(), path, console)
+    assert write_files(SelectionFiles(classifier=path), make_result(), RUN, console).classifier == path
     assert Classifier.load(path) == CLASSIFIER
 
 
 def test_missing_classifier_is_reported_and_nothing_is_written(tmp_path: Path) -> None:
     path, console = tmp_path / "classifier.json", Console(file=StringIO(), width=200)
-    write_classifier(make_result(classifier=None), path, console)
+    written = write_files(SelectionFiles(classifier=path), make_result(classifier=None), RUN, console)
+    assert written == SelectionFiles()
     assert isinstance(console.file, StringIO)
     assert f"the run ended before it made a classifier; {path} was not written" in console.file.getvalue()
     assert not path.exists()
@@ -32,7 +40,7 @@ def test_missing_classifier_is_reported_and_nothing_is_written(tmp_path: Path) -
 
 def test_written_files_and_the_next_command_are_named() -> None:
     console = Console(file=StringIO(), width=300)
-    show_files(make_result(), Path("result.json"), Path("my classifier.json"), console)
+    show_files(make_result(), SelectionFiles(Path("result.json"), Path("my classifier.json")), console)
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue().splitlines() == [
         "Written: result.json (with the single prompt as text: support_examples[0].prompt), "
@@ -45,7 +53,7 @@ def test_file_that_holds_words_of_the_texts_is_said_to() -> None:
     console = Console(file=StringIO(), width=300)
     words = fit_bag_of_words(["good film", "bad film", "good", "bad"], np.array([0, 1, 0, 1]), 2).regression
     bag = CLASSIFIER.model_copy(update={"head": BagOfWordsHead(bag_of_words=words), "prompts": (), "model": None})
-    show_files(make_result(classifier=bag), None, Path("classifier.json"), console)
+    show_files(make_result(classifier=bag), SelectionFiles(classifier=Path("classifier.json")), console)
     assert isinstance(console.file, StringIO)
     assert "classifier.json holds words of your texts; --option classifier.kind=states" in console.file.getvalue()
 
@@ -70,7 +78,8 @@ def test_next_command_leads_to_what_is_recommended(
 ) -> None:
     monkeypatch.setattr("sys.argv", ["/bin/lens", "select", "train.csv"])
     console = Console(file=StringIO(), width=300)
-    show_files(make_result(**changes), output and Path(output), classifier and Path(classifier), console)  # type: ignore[arg-type]
+    files = SelectionFiles(output and Path(output), classifier and Path(classifier))  # type: ignore[arg-type]
+    show_files(make_result(**changes), files, console)
     assert isinstance(console.file, StringIO)
     shown = [line for line in console.file.getvalue().splitlines() if line.startswith("Next: ")]
     assert shown == ([] if command is None else [f"Next: {command}"])

@@ -11,9 +11,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from lens_cli.application import create_application
-from lens_cli.endpoint_options import ChosenModel
+from lens_cli.asked_model import ChosenModel
 from lens_cli.refusals import Refusal
-from lens_cli.select.options import read_task_request
+from lens_cli.select.options import TaskOptions
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import quote_template, write_command
 from lens_cli.suggest.view import show_suggestion
@@ -96,7 +96,7 @@ def test_label_with_an_equals_sign_is_in_the_command_as_it_is_read(write: Any) -
     words = arguments_of(write_command(suggest(path), Sources(path)))
     given = [value for flag, value in pairwise(words) if flag == "--verbalizer"]
     assert given == ["bad=bad", "x=good=x=good"]
-    request = read_task_request(None, given, "\n", None, Sources(path).list_labels)
+    request = TaskOptions(None, given).read(Sources(path).list_labels)
     assert request.verbalizer is not None
     assert dict(request.verbalizer.words) == {"bad": "bad", "x=good": "x=good"}
 
@@ -115,8 +115,8 @@ def test_command_chooses_among_templates_and_instructions_at_the_cost_that_is_sh
         name: [value for flag, value in pairwise(words) if flag == name] for name in ("--template", "--instruction")
     }
     assert given == {"--template": [*found.templates], "--instruction": ["", *found.instructions]}
-    task, others = read_task_request(given["--template"], None, "\n", given["--instruction"]).complete(
-        found.problem.examples
+    task, others = (
+        TaskOptions(given["--template"], instruction=given["--instruction"]).read().complete(found.problem.examples)
     )
     assert (task, others) == (found.problem.task, found.problem.alternatives)
     assert len(others) == 11

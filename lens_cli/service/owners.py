@@ -1,4 +1,4 @@
-"""`lens keys`: make, list and revoke the API keys of the database."""
+"""`lens keys` and `lens usage`: the API keys of owners, and what owners have stored and under way."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,9 @@ from lens_cli.refusals import Refusal, RefusedInput, read_settings
 if TYPE_CHECKING:
     from app.store.database import Database
 
-_COLUMNS = ("Id", "Owner", "Name", "Key", "Created", "Last used", "Expires", "Revoked")
+_KEY_COLUMNS = ("Id", "Owner", "Name", "Key", "Created", "Last used", "Expires", "Revoked")
+_SIZES = ("Stored", "Of the limit", "Datasets", "Results", "Checkpoints")
+_USAGE_COLUMNS = ("Owner", *_SIZES, "Names", "Jobs", "Under way", "Device")
 _WIDEST = 10_000
 _WHERE = "where: LENS_DATABASE_URL"
 
@@ -42,7 +44,7 @@ def create(
     """Make a key, and print it. It is shown this once, and cannot be read again."""
     from app.keys import service
 
-    with open_database() as database:
+    with _open_database() as database:
         made = service.create_key(database, owner, name, expires)
     typer.echo(made.secret)
     notes = Console(stderr=True, highlight=False)
@@ -53,32 +55,49 @@ def list_() -> None:
     """List all keys by their beginnings. The keys themselves are stored nowhere."""
     from app.keys import service
 
-    with open_database() as database:
+    with _open_database() as database:
         rows = service.list_keys(database)
-    console = Console(highlight=False)
     if not rows:
-        console.print("There are no keys.")
+        typer.echo("There are no keys.")
         return
-    table = Table(*_COLUMNS, box=None, pad_edge=False)
+    table = Table(*_KEY_COLUMNS, box=None, pad_edge=False)
     for row in rows:
         times = map(_time, (row.created_at, row.last_used_at, row.expires_at, row.revoked_at))
         table.add_row(*map(Text, (row.id, row.owner_id, row.name, f"{row.prefix}…", *times)))
-    # An id that is cut to the width of the terminal could not be copied.
-    console.width = max(console.width, Console(width=_WIDEST).measure(table).maximum)
-    console.print(table)
+    _print(table)
 
 
 def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the key, from `lens keys list`.")]) -> None:
     """Revoke a key. Requests with it are refused within seconds."""
     from app.keys import service
 
-    with open_database() as database:
+    with _open_database() as database:
         row = service.revoke_key(database, key_id)
     Console(highlight=False).print(Text(f"{row.id} ({row.name}) of {row.owner_id} is revoked."), soft_wrap=True)
 
 
+def usage() -> None:
+    """List owners by what they have stored in Postgres, the largest first, with their jobs and device time."""
+    from app.usage.service import read_usage
+
+    most = read_settings().max_owner_bytes
+    with _open_database() as database, database.session_scope() as session:
+        found = read_usage(session)
+    if not found:
+        typer.echo("Nothing is stored.")
+        return
+    table = Table(*_USAGE_COLUMNS, box=None, pad_edge=False)
+    for one in found:
+        sizes = [_mib(one.bytes.get(part, 0)) for part in ("datasets", "results", "checkpoints")]
+        share = "-" if most is None else f"{one.total_bytes / most:.0%}"
+        counts = [str(one.names), str(sum(one.jobs.values())), str(sum(one.under_way.values()))]
+        row = (one.owner_id, _mib(one.total_bytes), share, *sizes, *counts, f"{one.device_seconds / 3600:.1f} h")
+        table.add_row(*map(Text, row))
+    _print(table)
+
+
 @contextmanager
-def open_database() -> Iterator["Database"]:
+def _open_database() -> Iterator["Database"]:
     """The database of the settings, for a command of the operator.
 
     Raises:
@@ -100,6 +119,17 @@ def open_database() -> Iterator["Database"]:
         raise Refusal("the schema is older than this release; run `lens migrate`", details=(_WHERE,)) from error
     finally:
         database.dispose()
+
+
+def _print(table: Table) -> None:
+    """Print a table whole: an id that is cut to the width of the terminal could not be copied."""
+    console = Console(highlight=False)
+    console.width = max(console.width, Console(width=_WIDEST).measure(table).maximum)
+    console.print(table)
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:,.1f} MiB"
 
 
 def _time(value: datetime | None) -> str:

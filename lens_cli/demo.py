@@ -1,4 +1,4 @@
-"""The story the demonstration tells, from an empty folder to a prompt for production."""
+"""`lens demo`: the whole service on this machine, and one selection by its HTTP API, to a prompt for production."""
 
 import json
 import tempfile
@@ -8,15 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import TypeAdapter
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from lens_cli.demo.cuts import list_cut_lines
-from lens_cli.demo.first_line import compare_with_zero_shot
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, read_settings, refusing
-from lens_cli.sample import DEMO_SPEC, NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, check_sample
+from lens_cli.sample import DEMO_SPEC, NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, check_sample, select_line
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
@@ -29,6 +25,7 @@ from lens_engine.metering.progress import Progress
 from lens_engine.open_model import open_model
 from lens_engine.result import SelectionResult
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.show.words import name_form
 from lens_engine.task.wording import describe_seconds
 
 DEMO_ENVIRONMENT = {
@@ -113,11 +110,13 @@ def tell_story(
         console.print()
         show_result(result, console)
         console.print()
-        for line in list_cut_lines(DEMO_SPEC):
-            console.print(Text(line), soft_wrap=True)
+        whole = f"The search was cut to fit four minutes on two slow cores. The whole preset: {select_line(DEMO_SPEC)}"
+        console.print(Text(whole), soft_wrap=True)
         _heading("Three new inputs, by the classifier from GET /selections/{id}/classifier", console)
         classifier = Classifier.model_validate(client.selections.classifier(selection_id))
-        console.print(_build_predictions_table(classifier, open_scorer(classifier)))
+        answers = classifier.predict(NEW_INPUTS, open_scorer(classifier))
+        for text, label, shares in zip(NEW_INPUTS, answers.labels, answers.probabilities, strict=True):
+            console.print(Text(f"{label} ({shares.max():.2f}): {text}"))
         _heading("The prompt for a new input, from POST /prompts/support-desk/render", console)
         client.prompts.put("support-desk", selection_id=selection_id, note="of the demonstration")
         rendered = client.prompts.render("support-desk", NEW_INPUT)
@@ -146,15 +145,22 @@ def refusing_problems(stack: Stack) -> Iterator[None]:
         raise Refusal(str(error)) from error
 
 
-def _build_predictions_table(classifier: Classifier, scorer: LabelScorer | None) -> Table:
-    found = classifier.predict(NEW_INPUTS, scorer)
-    table = Table(box=box.SIMPLE_HEAD, expand=True)
-    table.add_column("text", ratio=1)
-    table.add_column("label", no_wrap=True)
-    table.add_column("probability", justify="right")
-    for text, label, probabilities in zip(NEW_INPUTS, found.labels, found.probabilities, strict=True):
-        table.add_row(Text(text), Text(label), f"{probabilities.max():.2f}")
-    return table
+def compare_with_zero_shot(result: SelectionResult) -> str:
+    """How often the chosen prompt is right and how often the prompt without examples; why, if examples do not help."""
+    answer = result.answer
+    none = next((one.test for one in answer.contenders if one.method == "zero_shot"), None)
+    if answer.test is None or none is None:
+        return "The run ended before its prompts were tested: run it again, with more time."
+    right, without = (round(one.accuracy * one.n) for one in (answer.test, none))
+    shown = "no examples" if answer.method == "zero_shot" else name_form(answer.form)
+    line = f"Prompt with {shown}: right for {right} of {answer.test.n} test texts. Without examples: {without}."
+    if right > without:
+        return line
+    rows = 0 if answer.judged is None else answer.judged.n
+    return (
+        f"{line} Examples do not help here: this search is short, and its prompts were compared on {rows} rows, which "
+        "do not separate prompts that are a few points apart."
+    )
 
 
 def _heading(text: str, console: Console) -> None:
