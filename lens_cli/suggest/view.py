@@ -14,7 +14,7 @@ from lens_cli.suggest.arguments import quote_template, write_command
 from lens_cli.views.notes import show_note
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.metering.tables import describe_sample
-from lens_engine.reading.columns import list_columns
+from lens_engine.reading.table import list_columns
 from lens_engine.suggestion.suggestion import PresetPlan, Suggestion
 from lens_engine.task.language import describe_language
 from lens_engine.task.record import describe_asking

@@ -6,25 +6,11 @@ from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_profiles import ColumnProfile, find_flags, profile_columns
-from lens_engine.reading.columns import (
-    LABEL,
-    LABEL_NAMES,
-    TEXT,
-    TEXT_NAMES,
-    ColumnNames,
-    WantedColumns,
-    find_column,
-    find_usual,
-    fold_name,
-    list_columns,
-    match_header,
-)
-from lens_engine.reading.table import Table
+from lens_engine.reading.columns import LABEL_NAMES, TEXT_NAMES, find_column, find_usual, fold_name, match_header
+from lens_engine.reading.table import LABEL, TEXT, ColumnNames, Table, WantedColumns, list_columns, show_columns
 from lens_engine.task.text_checks import replace_unstorable, show_names
 
-_NAMED = "you named it"
-_EXACT = "named exactly so"
-_OF_KIND = "as such files have it"
+_NAMED, _OF_KIND = "you named it", "as such files have it"
 _NO_LABELS = re.compile(
     r"(?:.*[_ ])?(?:id|ids|index|key|no|nr|number|user|author|speaker|source|split|fold|lang|language|date|time|year|"
     r"season|episode|page|chapter|country|gender|age|name)",
@@ -44,7 +30,7 @@ class ChosenColumn:
     @property
     def name(self) -> str:
         """For people."""
-        return ", ".join(list_columns(self.wanted))
+        return show_columns(self.wanted)
 
     @property
     def is_told(self) -> bool:
@@ -103,15 +89,14 @@ def choose(table: Table, named: Named, field: str, *, has_labels: bool = True) -
         InvalidDataset: a named column is missing; no column can hold the texts or the labels; more than one column
             could hold the labels, and no name tells which; or rows have several labels.
     """
-    names, usual = table.names, list_columns(named.usual_text)
-    text = _given(named.text, names)
-    if text is None and all(find_column(one, names) for one in usual):
+    names = table.names
+    text, label = _given(named.text, names), _given(named.label, names) if has_labels else None
+    if text is None and all(find_column(one, names) for one in list_columns(named.usual_text)):
         text = _given(named.usual_text, names)
-    label = _given(named.label, names) if has_labels else None
     exact_text, exact_label = (name if name in names else None for name in (TEXT, LABEL))
-    for text_name, label_name, reason in ((table.text, table.label, _OF_KIND), (exact_text, exact_label, _EXACT)):
-        text = text or _unless_taken(text_name, label, reason)
-        label = label or (_unless_taken(label_name, text, reason) if has_labels else None)
+    for of_text, of_label, why in ((table.text, table.label, _OF_KIND), (exact_text, exact_label, "named exactly so")):
+        text = text or _unless_taken(of_text, label, why)
+        label = label or (_unless_taken(of_label, text, why) if has_labels else None)
     possible: tuple[str, ...] = ()
     if text is None or (label is None and has_labels):
         is_alone = len(names) == 1 and has_labels and table.has_header

@@ -13,14 +13,12 @@ _STUDIO_COLUMNS = {
     *["id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "annotations", "agreement"]
 }
 _KINDS = ("choices", "taxonomy", "rating", "number")
-_ANSWERS = ("accept", "reject", "ignore")
 _Answers = defaultdict[str, list[object]]
 """Those of all annotators, by question."""
 TURNS = ("messages", "conversations", "contents", "conversation")
 _USERS, _ASSISTANTS = {"user", "human"}, {"assistant", "gpt", "model", "bot", "chatgpt"}
 _ARROWS = ("->", "=>")
-_MOST_MARKS = 4
-"""Largest number of marks that end a prompt."""
+_MOST_MARKS = 4  #: largest number of marks that end a prompt
 _EXPECTED = re.compile(r"(?:i?equals|is-?equal)\s*:\s*", re.IGNORECASE)
 _OTHER_ASSERTION = re.compile(r"[a-z][a-z-]+(?:\([\d.]+\))?\s*:", re.IGNORECASE)
 
@@ -101,15 +99,9 @@ def _value_of(answer: object) -> object:
 
 
 def _read_flat_argilla(cells: Cells) -> Labelled:
-    answers = {
-        name.removesuffix(".responses"): list(value) if isinstance(value, list) else []
-        for name, value in cells.items()
-        if name.endswith(".responses")
-    }
-    own = {
-        name: value for name, value in cells.items() if "." not in name and name not in ("id", "_server_id", "status")
-    }
-    return _join(find_text(own), answers)
+    own = {name: one for name, one in cells.items() if "." not in name and name not in ("id", "_server_id", "status")}
+    given = {name.removesuffix(".responses"): one for name, one in cells.items() if name.endswith(".responses")}
+    return _join(find_text(own), {name: one if isinstance(one, list) else [] for name, one in given.items()})
 
 
 def _read_cats(cells: Cells) -> Labelled:
@@ -135,11 +127,11 @@ def _read_promptfoo(cells: Cells) -> Labelled:
 
 
 def _read_expected(cells: Cells) -> Labelled:
-    own = {name: value for name, value in cells.items() if not name.startswith("__")}
+    text = find_text({name: value for name, value in cells.items() if not name.startswith("__")})
     expected = str(cells["__expected"] or "")
     if not _EXPECTED.match(expected) and _OTHER_ASSERTION.match(expected):
-        return Labelled(find_text(own), {"label": None}, "whose expected value is no label")
-    return Labelled(find_text(own), {"label": _EXPECTED.sub("", expected, count=1)})
+        return Labelled(text, {"label": None}, "whose expected value is no label")
+    return Labelled(text, {"label": _EXPECTED.sub("", expected, count=1)})
 
 
 def _has_turns(cells: Cells) -> bool:
@@ -173,9 +165,8 @@ def _read_turn(turn: object) -> tuple[str, str | None] | None:
 
 def _read_alpaca(cells: Cells) -> Labelled:
     given = cells.get("input")
-    return Labelled(
-        given if isinstance(given, str) and given.strip() else cells["instruction"], {"label": cells["output"]}
-    )
+    has_input = isinstance(given, str) and given.strip()
+    return Labelled(given if has_input else cells["instruction"], {"label": cells["output"]})
 
 
 def _cut_marks(prompt: str) -> str:
@@ -206,7 +197,11 @@ TOOLS = (
     ),
     Tool("Label Studio", lambda cells: has(cells, annotator=object, annotation_id=object), _read_studio_min),
     Tool("Prodigy", lambda cells: has(cells, answer=object, accept=list), _read_prodigy_choice),
-    Tool("Prodigy", lambda cells: has(cells, label=str) and cells.get("answer") in _ANSWERS, _read_prodigy_binary),
+    Tool(
+        "Prodigy",
+        lambda cells: has(cells, label=str) and cells.get("answer") in ("accept", "reject", "ignore"),
+        _read_prodigy_binary,
+    ),
     Tool("Labelbox", lambda cells: has(cells, data_row=dict, projects=dict), _read_labelbox),
     Tool(
         "Argilla",

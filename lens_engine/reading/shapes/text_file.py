@@ -5,6 +5,7 @@ The quotes of records are read in one of several ways. A broken record costs one
 
 import csv
 import io
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,14 +15,11 @@ from typing import Literal, NamedTuple
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.dialect import UTF8, FoundDialect, quote_around, show_encoding, tell_place
-from lens_engine.reading.errors import DatasetTooLarge
-from lens_engine.reading.limits import FIELD_TOO_LONG, ParsingLimits, row_too_long
+from lens_engine.reading.limits import FIELD_TOO_LONG, DatasetTooLarge, ParsingLimits, row_too_long
 from lens_engine.reading.table import Fault
 
-NUM_HEAD_CHARACTERS = 64 * 1024
-"""Number of characters by which a shape is recognised."""
-_EXPLAINED = 10_000
-"""Number of characters of a broken record in which the quote that breaks it is looked for."""
+NUM_HEAD_CHARACTERS = 64 * 1024  #: by which a shape is recognised
+_EXPLAINED = 10_000  #: characters of a broken record in which the quote that breaks it is looked for
 
 QuoteCharacter = Literal['"', "'", ""]
 
@@ -160,28 +158,23 @@ def _explain(complaint: str, source: "_Lines", delimiter: str, character: str) -
     row = "".join(source.taken)[:_EXPLAINED]
     position = _find_bad_quote(row, delimiter, character)
     at = f"{tell_place(row, position, source.first)}, at {quote_around(row, position)}"
+    detail = f"has a quote in the wrong place ({at}); write a quote inside a quoted text twice"
     if "unexpected end of data" in complaint:
         detail = f"opens a quote that is never closed ({at}); close it, and write a quote inside a text twice"
-    else:
-        detail = f"has a quote in the wrong place ({at}); write a quote inside a quoted text twice"
     return Fault("with a quote in the wrong place", detail)
 
 
 def _find_bad_quote(row: str, delimiter: str, quote: str) -> int:
     """Position of the quote that breaks a row: it is never closed, or its field goes on after it."""
-    position, opened, is_open, is_start = 0, 0, False, True
+    inside, edge = re.compile(f"(?:[^{quote}]|{quote * 2})*+"), re.compile(rf"[{re.escape(delimiter)}\r\n]|\Z")
+    position = opened = 0
     while position < len(row):
-        character, following = row[position], row[position + 1 : position + 2]
-        if character == quote and is_open and following == quote:
-            position += 1
-        elif character == quote and is_open:
-            if following not in ("", delimiter, "\r", "\n"):
+        if row[position] == quote:
+            opened, position = position, inside.match(row, position + 1).end()  # type: ignore[union-attr]
+            if position < len(row) and edge.match(row, position + 1) is None:
                 return position
-            is_open = False
-        elif character == quote and is_start:
-            is_open, opened = True, position
-        is_start = not is_open and character in (delimiter, "\r", "\n")
-        position += 1
+            position += 1
+        position = edge.search(row, min(position, len(row))).end()  # type: ignore[union-attr]
     return opened
 
 
