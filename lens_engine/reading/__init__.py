@@ -74,8 +74,12 @@ def parse_dataset(
         usual: how earlier files were written; it is taken where the file does not tell.
 
     Raises:
-        InvalidDataset: the content is wrong; also the subclasses in `lens_engine.reading.errors`. No content raises
-            another error.
+        DatasetTooLarge: the cap on rows or bytes is exceeded.
+        DatasetEmpty: fewer than two rows can be used.
+        BadRows: more than a tenth of the rows cannot be used; `problems` lists the first.
+        UnsupportedDatasetFormat: the file is compressed, or of a format that is not read.
+        InvalidDataset: the columns cannot be found, the cap on labels is exceeded, rows have several labels, or the
+            file cannot be read to its end. No content raises another error.
     """
     with open_table(source, limits, field, dialect, usual, columns.names) as table:
         return collect_rows(table, columns, limits, field)
@@ -96,7 +100,9 @@ def read_texts(
     out.
 
     Raises:
-        InvalidDataset: the column is missing, or the rest of the file cannot be read.
+        DatasetTooLarge: the cap on rows, columns or bytes is exceeded.
+        InvalidDataset: the column cannot be found, the name of a column cannot be kept, or the file cannot be read to
+            its end.
         OSError: the file cannot be read.
     """
     with open_table(source, limits, field, dialect, usual, columns.names) as table:

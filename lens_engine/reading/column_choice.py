@@ -1,7 +1,7 @@
 """Chooses the columns of texts and labels, and says why."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
@@ -133,21 +133,15 @@ def choose_columns(
     field: str = "dataset",
     table: Table | None = None,
 ) -> tuple[ChosenColumn, ChosenColumn | None, tuple[str, ...]]:
-    """The columns by usual names and values; and those that could hold labels too.
+    """The columns by usual names and values, where they are not known; and those that could hold labels too.
 
     Args:
-        text, label: columns that are known.
         table: whose rows tell whether flags are one label.
-
-    Raises:
-        InvalidDataset: as `choose`.
     """
     if label is None and has_labels:
-        others = _without(profiles, text)
-        label = _find_by_name(others, LABEL_NAMES, {one.name for one in others if one.can_be_labels})
+        label = _find_by_name(_without(profiles, text), LABEL_NAMES, lambda one: one.can_be_labels)
     free = _without(profiles, label)
-    text = text or _find_by_name(free, TEXT_NAMES, {one.name for one in free if one.can_be_texts})
-    text = text or _find_text(free, profiles, field)
+    text = text or _find_by_name(free, TEXT_NAMES, lambda one: one.can_be_texts) or _find_text(free, profiles, field)
     possible = [one for one in _without(free, text) if one.can_be_labels]
     if label is None and has_labels:
         flags = [one.name for one in possible if one.are_flags]
@@ -174,12 +168,13 @@ def _without(profiles: Sequence[ColumnProfile], taken: ChosenColumn | None) -> S
 
 
 def _find_by_name(
-    profiles: Sequence[ColumnProfile], usual: Sequence[str], fitting: Collection[str]
+    profiles: Sequence[ColumnProfile], usual: Sequence[str], fits: Callable[[ColumnProfile], bool]
 ) -> ChosenColumn | None:
     """The column with the most usual name; of those whose values fit, if any do."""
     names = find_usual([one.name for one in profiles], usual)
     if names and fold_name(names[0]) == usual[0]:
         return ChosenColumn(names[0], f"named {usual[0]} but for case and spaces")
+    fitting = {one.name for one in profiles if fits(one)}
     names = [name for name in names if name in fitting] if fitting else names
     return ChosenColumn(names[0], "a usual name") if names else None
 

@@ -104,13 +104,8 @@ def _flatten(cells: Mapping[str, object], prefix: str = "", depth: int = 0) -> I
 
 
 def find_flags(table: Table, flags: Sequence[str], field: str) -> tuple[str, ...]:
-    """The columns that are one label together, because each row has one of them set; none if they are no labels.
-
-    Args:
-        flags: the columns of two values, set or not.
-
-    Raises:
-        InvalidDataset: rows have several set.
+    """The columns of flags that are one label together, because each row has one of them set; none if they are no labels.
+    Rows with several set are refused.
     """
     if len(flags) < 2:
         return ()
@@ -134,13 +129,11 @@ def find_flags(table: Table, flags: Sequence[str], field: str) -> tuple[str, ...
 def refuse_several(
     column: str, counts: Mapping[str, int], lists: Mapping[tuple[str, ...], int], num_rows: int, field: str
 ) -> None:
-    """
+    """Refuse rows of several labels, in lists or with a delimiter.
+
     Args:
         counts: numbers of rows by label.
         lists: numbers of rows by their labels, of rows whose value is a list.
-
-    Raises:
-        InvalidDataset: rows have several labels, in lists or with a delimiter.
     """
     several = lists or _find_lists(counts)
     if not several:

@@ -50,11 +50,7 @@ _LONGEST_LABEL = 100
 
 
 def match_header(table: Table, wanted: WantedColumns, field: str) -> None:
-    """Check the names of a table whose rows all have the same columns.
-
-    Raises:
-        InvalidDataset: a wanted column is missing, there are too many, or a name occurs twice.
-    """
+    """Refuse a table without a wanted column, with too many columns, or with a name that occurs twice."""
     names = table.names
     if len(names) > MAX_COLUMNS:
         raise InvalidDataset(

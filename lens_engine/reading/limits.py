@@ -97,10 +97,7 @@ class ParsingLimits:
         return max(_MIB, 16 * (self.max_text_characters + self.max_label_characters))
 
     def check_rows(self, number: int, field: str) -> None:
-        """
-        Raises:
-            DatasetTooLarge: the number of rows is above the cap.
-        """
+        """Refuse a number of rows above the cap."""
         if number > self.max_rows:
             raise DatasetTooLarge(f"the dataset has more than {self.max_rows:,} rows; send a sample of it", field=field)
 

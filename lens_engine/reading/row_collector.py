@@ -17,9 +17,6 @@ from lens_engine.reading.table import (
     Several,
     Table,
     WantedColumns,
-    find_value_fault,
-    read_label,
-    read_text,
     show_columns,
 )
 from lens_engine.rows.problem import digest_examples
@@ -50,15 +47,7 @@ class ParsedDataset:
 
 
 def collect_rows(table: Table, named: Named, limits: ParsingLimits, field: str) -> ParsedDataset:
-    """The labelled texts of a table.
-
-    Raises:
-        DatasetTooLarge: the cap on rows or bytes is exceeded.
-        DatasetEmpty: fewer than two rows were kept.
-        BadRows: more than a tenth of the rows cannot be used; `problems` lists the first.
-        InvalidDataset: the columns cannot be found, the cap on labels is exceeded, rows have several labels, or the
-            file cannot be read to its end.
-    """
+    """The labelled texts of a table; errors as of `parse_dataset`."""
     choice = choose(table, named, field)
     assert choice.label is not None
     wanted = WantedColumns(choice.text.wanted, choice.label.wanted)
@@ -115,9 +104,9 @@ class _RowCollector:
         self._num_rows += 1
 
     def _take_cells(self, row: Row) -> None:
-        text, label = read_text(row.cells, self.wanted.text), read_label(row.cells, self.wanted.label or "")
+        text, label = self.wanted.read_text(row.cells), self.wanted.read_label(row.cells)
         is_plain = type(text) is str and type(label) is str and text.isascii() and label.isascii()
-        fault = None if is_plain else find_value_fault(row, text, label, self.wanted, self._encoding)
+        fault = None if is_plain else self.wanted.find_fault(row, text, label, self._encoding)
         if fault is None:
             if len(self._unused) < _MAX_UNUSED_KEPT:
                 names = [name for name in list(row.cells)[: 2 * _MAX_UNUSED_KEPT] if name not in self.wanted.names]
@@ -188,11 +177,7 @@ class _RowCollector:
         refuse_several(self._label, self._labels, self._several, self._num_rows, f"{self.field}.{self._label}")
 
     def check(self) -> None:
-        """
-        Raises:
-            DatasetEmpty: no row has content.
-            InvalidDataset: rows have several labels.
-        """
+        """Refuse a file without content, and rows of several labels."""
         if not self.examples and not self._several and self._left_out.total() == self._num_without_content:
             detail = "the dataset has no rows with content; give every row a text and a label"
             raise DatasetEmpty(detail, field=self.field)
@@ -212,11 +197,7 @@ class _RowCollector:
         return ("the label -1 is read as no label",)
 
     def refuse_gaps(self) -> None:
-        """
-        Raises:
-            BadRows: too many rows are left out.
-            DatasetEmpty: one row is left.
-        """
+        """Refuse too many rows that are left out, and a single one that is left."""
         number = self._left_out.total() - self.limits.skips_unlabelled * len(self.unlabelled)
         if number > _MAX_GAPS * self._num_rows:
             first, *_ = problems = tuple(self._problems)

@@ -38,36 +38,6 @@ def show_columns(wanted: ColumnNames | None) -> str:
     return ", ".join(list_columns(wanted))
 
 
-@dataclass(frozen=True, slots=True)
-class WantedColumns:
-    """The names of the columns that are read.
-
-    Raises:
-        InvalidDataset: a column is wanted twice.
-    """
-
-    text: ColumnNames = TEXT
-    label: ColumnNames | None = LABEL  #: None: the texts have no labels
-
-    def __post_init__(self) -> None:
-        repeated = [name for name, number in Counter(self.names).items() if number > 1]
-        if repeated:
-            raise InvalidDataset(
-                f"the column {show_label(repeated[0])} cannot hold both texts and labels; name two columns "
-                "(text_column, label_column)",
-                field="label_column",
-            )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return list_columns(self.text, self.label)
-
-    @property
-    def parameters(self) -> str:
-        """The parameters that name the columns, for a message."""
-        return "text_column" if self.label is None else "text_column, label_column"
-
-
 class Fault(NamedTuple):
     """Why a row cannot be used."""
 
@@ -112,6 +82,83 @@ class Several(NamedTuple):
     labels: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class WantedColumns:
+    """The columns that are read, and their values in a row.
+
+    Raises:
+        InvalidDataset: a column is wanted twice.
+    """
+
+    text: ColumnNames = TEXT
+    label: ColumnNames | None = LABEL  #: None: the texts have no labels
+
+    def __post_init__(self) -> None:
+        repeated = [name for name, number in Counter(self.names).items() if number > 1]
+        if repeated:
+            raise InvalidDataset(
+                f"the column {show_label(repeated[0])} cannot hold both texts and labels; name two columns "
+                "(text_column, label_column)",
+                field="label_column",
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return list_columns(self.text, self.label)
+
+    @property
+    def parameters(self) -> str:
+        """The parameters that name the columns, for a message."""
+        return "text_column" if self.label is None else "text_column, label_column"
+
+    def read_text(self, cells: Mapping[str, object]) -> object:
+        """The text of a row: a string, several joined by line breaks; None for an empty value; else what is there."""
+        if isinstance(self.text, str):
+            return pick(cells, self.text)
+        found = [pick(cells, name) for name in self.text]
+        odd = [one for one in found if not isinstance(one, str | None) and one is not MISSING]
+        if odd or all(one is MISSING for one in found):
+            return odd[0] if odd else MISSING
+        return "\n".join(one for one in found if isinstance(one, str) and one.strip())
+
+    def read_label(self, cells: Mapping[str, object]) -> object:
+        """The label of a row: a string; None for an empty value or without labels; `Several`; else what is there."""
+        if not isinstance(self.label, str):
+            ones = tuple(name for name in list_columns(self.label) if is_set(pick(cells, name)))
+            return Several(ones) if len(ones) > 1 else ones[0] if ones else None
+        value = pick(cells, self.label)
+        if value is not MISSING or ": " not in self.label:
+            return show_value(value)
+        column, _, label = self.label.partition(": ")
+        value = show_value(pick(cells, column))
+        labels = value.labels if isinstance(value, Several) else split_labels(value) if isinstance(value, str) else ()
+        return value if value is MISSING else label if label in labels else f"not {label}"
+
+    def find_fault(self, row: Row, text: object, label: object, encoding: str | None) -> Fault | None:
+        """What hinders the reading of values as text and label; None of good and of blank ones.
+
+        Args:
+            encoding: by which the file was decoded, if a surrogate is a byte that is not of it.
+        """
+        missing = [name for name, value in ((self.text, text), (self.label, label)) if value is MISSING]
+        found = f"keys found: {show_names(list(row.cells)) or 'none'}" if missing else ""
+        if len(missing) == 1:
+            kind = "without a label" if missing[0] == self.label else "without a text"
+            return Fault(kind, f"is missing; {found}", show_columns(missing[0]))
+        if missing:
+            detail = f"has no keys {show_names(list_columns(*missing))}; {found}; rename them, or name the keys to read"
+            return Fault("without a text", f"{detail} ({self.parameters})")
+        for name, value in ((show_columns(self.text), text), (show_columns(self.label), label)):
+            if not isinstance(value, str | Several | None):
+                return Fault(f"whose {name} is no string", _refuse_type(value), name)
+            if encoding is not None and isinstance(value, str) and (broken := UNDECODED.search(value)):
+                words = quote_around(value, broken.start())
+                advice = "save the file as UTF-8, or name its encoding (encoding)"
+                detail = f"holds bytes that are not {encoding} at {words}; {advice}"
+                return Fault(f"with bytes that are not {encoding}", detail, name)
+        return None
+
+
 def pick(cells: Mapping[str, object], name: str) -> object:
     """The value of a column, or within objects (`fields.text`); `MISSING` if there is none."""
     if name in cells:
@@ -122,31 +169,6 @@ def pick(cells: Mapping[str, object], name: str) -> object:
             return MISSING
         value = value[part]
     return value
-
-
-def read_text(cells: Mapping[str, object], wanted: ColumnNames) -> object:
-    """The text of a row: a string, several joined by line breaks; None for an empty value; else what is there."""
-    if isinstance(wanted, str):
-        return pick(cells, wanted)
-    found = [pick(cells, name) for name in wanted]
-    odd = [one for one in found if not isinstance(one, str | None) and one is not MISSING]
-    if odd or all(one is MISSING for one in found):
-        return odd[0] if odd else MISSING
-    return "\n".join(one for one in found if isinstance(one, str) and one.strip())
-
-
-def read_label(cells: Mapping[str, object], wanted: ColumnNames) -> object:
-    """The label of a row: a string; None for an empty value; `Several`; else what is there."""
-    if not isinstance(wanted, str):
-        ones = tuple(name for name in wanted if is_set(pick(cells, name)))
-        return Several(ones) if len(ones) > 1 else ones[0] if ones else None
-    value = pick(cells, wanted)
-    if value is MISSING and ": " in wanted:
-        column, _, label = wanted.partition(": ")
-        value = show_value(pick(cells, column))
-        labels = value.labels if isinstance(value, Several) else split_labels(value) if isinstance(value, str) else ()
-        return value if value is MISSING else label if label in labels else f"not {label}"
-    return show_value(value)
 
 
 def split_labels(value: str) -> list[str]:
@@ -188,33 +210,6 @@ def is_set(value: object) -> bool | None:
     """Whether a flag is set; None if the value is no flag."""
     shown = str(show_value(value) if value is not None else "").strip().casefold()
     return True if shown in _SET else False if shown in _UNSET else None
-
-
-def find_value_fault(
-    row: Row, text: object, label: object, wanted: WantedColumns, encoding: str | None
-) -> Fault | None:
-    """What hinders the reading of values as text and label; None of good and of blank ones.
-
-    Args:
-        encoding: by which the file was decoded, if a surrogate is a byte that is not of it.
-    """
-    missing = [name for name, value in ((wanted.text, text), (wanted.label, label)) if value is MISSING]
-    found = f"keys found: {show_names(list(row.cells)) or 'none'}" if missing else ""
-    if len(missing) == 1:
-        kind = "without a label" if missing[0] == wanted.label else "without a text"
-        return Fault(kind, f"is missing; {found}", show_columns(missing[0]))
-    if missing:
-        detail = f"has no keys {show_names(list_columns(*missing))}; {found}; rename them, or name the keys to read"
-        return Fault("without a text", f"{detail} ({wanted.parameters})")
-    for name, value in ((show_columns(wanted.text), text), (show_columns(wanted.label), label)):
-        if not isinstance(value, str | Several | None):
-            return Fault(f"whose {name} is no string", _refuse_type(value), name)
-        if encoding is not None and isinstance(value, str) and (broken := UNDECODED.search(value)):
-            words = quote_around(value, broken.start())
-            advice = "save the file as UTF-8, or name its encoding (encoding)"
-            detail = f"holds bytes that are not {encoding} at {words}; {advice}"
-            return Fault(f"with bytes that are not {encoding}", detail, name)
-    return None
 
 
 def _refuse_type(value: object) -> str:

@@ -15,17 +15,7 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_choice import Named, choose
 from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.limits import DatasetTooLarge, ParsingLimits
-from lens_engine.reading.table import (
-    TEXT,
-    ColumnNames,
-    DatasetFormat,
-    Row,
-    Table,
-    WantedColumns,
-    find_value_fault,
-    read_text,
-    show_columns,
-)
+from lens_engine.reading.table import TEXT, ColumnNames, DatasetFormat, Row, Table, WantedColumns, show_columns
 from lens_engine.task.text_checks import MAX_SHOWN, UNSTORABLE, find_fault, is_blank, replace_unstorable
 from lens_engine.task.wording import show_count, show_label
 
@@ -62,12 +52,7 @@ class ReadTexts:
 
 
 def collect_texts(table: Table, named: Named, limits: ParsingLimits, field: str) -> ReadTexts:
-    """The texts of a table.
-
-    Raises:
-        DatasetTooLarge: the cap on rows or bytes is exceeded.
-        InvalidDataset: the column cannot be found, or the name of a column cannot be kept.
-    """
+    """The texts of a table; errors as of `read_texts`."""
     choice = choose(table, named, field, has_labels=False)
     rows = _TextCollector(limits, field, choice.text.wanted, table.encoding)
     for row in table.rows():
@@ -101,11 +86,7 @@ class _TextCollector:
         self._changed = list[int]()  #: rows with a change in another column than that of the texts
 
     def add(self, row: Row) -> None:
-        """
-        Raises:
-            DatasetTooLarge: the cap on rows, columns or bytes is exceeded.
-            InvalidDataset: the name of a column is too long, or cannot be kept.
-        """
+        """Keep a row. One too many is refused, and one whose columns cannot be kept."""
         self.limits.check_rows(len(self.rows) + 1, self.field)
         text, (fault, column) = self._judge(row)
         text = replace_unstorable(text)
@@ -126,8 +107,8 @@ class _TextCollector:
 
     def _judge(self, row: Row) -> tuple[str, tuple[str | None, str | None]]:
         """The text of a row; and what is wrong with it, and with which column."""
-        text = read_text(row.cells, self.wanted.text)
-        if fault := row.fault or find_value_fault(row, text, None, self.wanted, self._encoding):
+        text = self.wanted.read_text(row.cells)
+        if fault := row.fault or self.wanted.find_fault(row, text, None, self._encoding):
             return "", (fault.detail, fault.column)
         if not isinstance(text, str) or is_blank(text):
             return str(text or ""), ("is blank; write a text", self._column)

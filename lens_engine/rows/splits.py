@@ -103,8 +103,8 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
         duplicates_dropped=sum(len(upload.duplicates) for upload in rows.uploads.values()),
         conflicting_texts=sum(len(upload.conflicts) for upload in rows.uploads.values()),
         leaked_from_test=len(rows.leaked),
-        warnings=warn_of_splits(rows, served, config, lines=False),
-        notes=warn_of_splits(rows, served, config, lines=True),
+        warnings=tuple(warn_of_splits(rows, served, config, lines=False)),
+        notes=tuple(warn_of_splits(rows, served, config, lines=True)),
     )
 
 

@@ -25,12 +25,7 @@ _LEAST_FIT = 0.5  #: share of the rows that must be as wide as the first line, f
 
 
 def read_delimited(file: TextFile) -> Table:
-    """The table of a file of rows, one or more lines each.
-
-    Raises:
-        DatasetEmpty: the file has no row.
-        InvalidDataset: the header cannot be read.
-    """
+    """The table of a file of rows, one or more lines each. One without a row, or with a broken header, is refused."""
     delimiter = file.delimiter or find_delimiter(file.head_lines, file.usual_delimiter or ",", tuple(DELIMITERS))
     quoting, notes = find_quoting(file, delimiter)
     layout = _find_layout(file, delimiter, quoting)

@@ -24,12 +24,7 @@ _BLANKS, _BETWEEN = re.compile(r"[ \t\r\n]*"), re.compile(r"[ \t\r\n,]*")
 
 
 def read_json(file: TextFile) -> Table | None:
-    """The table of a file that begins as JSON does; None of another file.
-
-    Raises:
-        DatasetEmpty: there is no row in it.
-        InvalidDataset: it is no JSON, or no rows are found in it.
-    """
+    """The table of a file that begins as JSON does; None of another file. JSON without rows is refused."""
     head = file.head.lstrip(" \t\r\n\ufeff")
     if not head.startswith("[") and not head.startswith("{"):
         return None

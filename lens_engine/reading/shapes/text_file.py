@@ -49,11 +49,7 @@ class TextFile:
 
     @cached_property
     def text(self) -> str:
-        """The whole text.
-
-        Raises:
-            DatasetTooLarge: it holds more values than the rows of a dataset may have.
-        """
+        """The whole text; one with more values than the rows of a dataset may have is refused."""
         with self._open() as opened:
             text = opened.read()
         most = 100 * self.limits.max_rows
@@ -62,10 +58,8 @@ class TextFile:
         return text
 
     def lines(self, newline: str = "\n") -> Iterator[str]:
-        """The lines, with their ends. A line that is longer than a row may be comes cut, one character too long.
-
-        Args:
-            newline: as of `open`: which characters end a line.
+        """The lines, with their ends (`newline` as of `open`). One longer than a row may be comes cut, a character too
+        long.
         """
         longest = self.limits.max_row_characters
         with self._open(newline) as text:
@@ -82,11 +76,7 @@ class TextFile:
 
     @contextmanager
     def _open(self, newline: str = "") -> Iterator[io.TextIOWrapper]:
-        """The file as text, from its beginning. A byte that is not of the encoding becomes a surrogate (`UNDECODED`).
-
-        Raises:
-            InvalidDataset: the encoding has no such bytes, and no error handler for them.
-        """
+        """The file as text, from its beginning. A byte that is not of the encoding becomes a surrogate (`UNDECODED`)."""
         encoding = self.dialect.encoding
         self.file.seek(0)
         codec = "utf-8-sig" if encoding == UTF8 else encoding
@@ -128,11 +118,7 @@ class Record(NamedTuple):
 
 
 def read_records(lines: Iterable[str], delimiter: str, quoting: Quoting, longest: int) -> Iterator[Record]:
-    """The records of lines, in order. After a quote that breaks a record, the next line begins a new one.
-
-    Args:
-        longest: most characters of a record.
-    """
+    """The records of lines, of at most `longest` characters. After a quote that breaks one, the next line begins one."""
     source, character = _Lines(lines, quoting, longest), quoting.character
     style: Literal[0, 3] = csv.QUOTE_MINIMAL if character else csv.QUOTE_NONE
     reader = csv.reader(source, strict=True, delimiter=delimiter, quotechar=character or None, quoting=style)
