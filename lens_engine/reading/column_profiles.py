@@ -104,8 +104,8 @@ def _flatten(cells: Mapping[str, object], prefix: str = "", depth: int = 0) -> I
 
 
 def find_flags(table: Table, flags: Sequence[str], field: str) -> tuple[str, ...]:
-    """The columns of flags that are one label together, because each row has one of them set; none if they are no labels.
-    Rows with several set are refused.
+    """The flags that are one label together, because each row has one of them set; none if they are no labels. Rows
+    with several set are refused.
     """
     if len(flags) < 2:
         return ()

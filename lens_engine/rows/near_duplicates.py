@@ -13,19 +13,13 @@ from pydantic import Field
 from lens_engine.task.unicode_form import fold_label
 from lens_engine.types import Example, FloatArray, IndexArray, Record
 
-MOST_LISTED = 100
-"""Largest number of pairs, or of texts, that a report lists."""
-
+MOST_LISTED = 100  #: largest number of pairs, or of texts, that a report lists
 _LEAST_SIMILARITY = 0.85
 _CHARACTERS = 5
-_NEIGHBOURS = 50
-"""Most similar texts that each text is compared with: texts of one pattern are all similar."""
-_MOST_COMPARISONS = 25_000_000
-"""One or two seconds."""
-_MOST_CHARACTERS = 4_000_000
-"""Largest number of characters of the compared texts: some 25 bytes of memory each."""
-_WORKING_MEMORY = 64
-"""MiB, for similarities."""
+_NEIGHBOURS = 50  #: most similar texts that each text is compared with: texts of one pattern are all similar
+_MOST_COMPARISONS = 25_000_000  #: one or two seconds
+_MOST_CHARACTERS = 4_000_000  #: of the compared texts: some 25 bytes of memory each
+_WORKING_MEMORY = 64  #: for similarities (MiB)
 
 
 class RowText(Record):

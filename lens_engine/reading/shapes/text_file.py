@@ -76,7 +76,7 @@ class TextFile:
 
     @contextmanager
     def _open(self, newline: str = "") -> Iterator[io.TextIOWrapper]:
-        """The file as text, from its beginning. A byte that is not of the encoding becomes a surrogate (`UNDECODED`)."""
+        """The file as text, from its beginning. A byte that is not of the encoding becomes a surrogate."""
         encoding = self.dialect.encoding
         self.file.seek(0)
         codec = "utf-8-sig" if encoding == UTF8 else encoding
@@ -118,7 +118,7 @@ class Record(NamedTuple):
 
 
 def read_records(lines: Iterable[str], delimiter: str, quoting: Quoting, longest: int) -> Iterator[Record]:
-    """The records of lines, of at most `longest` characters. After a quote that breaks one, the next line begins one."""
+    """The records of lines, each of at most `longest` characters. A quote that breaks one costs one line."""
     source, character = _Lines(lines, quoting, longest), quoting.character
     style: Literal[0, 3] = csv.QUOTE_MINIMAL if character else csv.QUOTE_NONE
     reader = csv.reader(source, strict=True, delimiter=delimiter, quotechar=character or None, quoting=style)
