@@ -100,8 +100,8 @@ class Quoting(NamedTuple):
     has_escapes: bool = False  #: whether a backslash before it makes it a letter
 
     def mend(self, line: str) -> str:
-        """The line with quotes that are letters written twice."""
-        return line.replace(f"\\{self.character}", self.character * 2) if self.has_escapes else line
+        """The line with quotes that are letters after a backslash written twice."""
+        return line.replace(f"\\{self.character}", self.character * 2)
 
 
 class Record(NamedTuple):
@@ -119,31 +119,44 @@ class Record(NamedTuple):
 
 def read_records(lines: Iterable[str], delimiter: str, quoting: Quoting, longest: int) -> Iterator[Record]:
     """The records of lines, each of at most `longest` characters. A quote that breaks one costs one line."""
-    source, character = _Lines(lines, quoting, longest), quoting.character
-    style: Literal[0, 3] = csv.QUOTE_MINIMAL if character else csv.QUOTE_NONE
-    reader = csv.reader(source, strict=True, delimiter=delimiter, quotechar=character or None, quoting=style)
+    style: Literal[0, 3] = csv.QUOTE_MINIMAL if quoting.character else csv.QUOTE_NONE
+    quote = quoting.character or None
+    dialect = csv.reader([], strict=True, delimiter=delimiter, quotechar=quote, quoting=style).dialect
+    fresh = map(quoting.mend, lines) if quoting.has_escapes else iter(lines)
+    waiting, first = deque[str](), 1
     while True:
+        taken, fields, fault = list[str](), list[str](), None
         try:
-            fields = next(reader)
+            fields = next(csv.reader(_take_lines(fresh, waiting, taken, longest), dialect))
         except StopIteration:
             return
         except csv.Error as error:
-            fault = _explain(str(error), source, delimiter, character)
-            source.give_back()
-            yield Record(source.first, source.taken, [], fault)
-        else:
-            yield Record(source.first, source.taken, fields)
-        source.begin()
+            fault = _explain(str(error), Record(first, taken, fields), delimiter, quoting.character)
+            waiting.extendleft(reversed(taken[1:]))
+            del taken[1:]
+        yield Record(first, taken, fields, fault)
+        first += len(taken)
 
 
-def _explain(complaint: str, source: "_Lines", delimiter: str, character: str) -> Fault:
+def _take_lines(fresh: Iterator[str], waiting: deque[str], taken: list[str], longest: int) -> Iterator[str]:
+    """The lines of one record, for csv.reader, which alone would collect a record of any size."""
+    size = 0
+    while (line := waiting.popleft() if waiting else next(fresh, None)) is not None:
+        taken.append(line)
+        size += len(line)
+        if size > longest:
+            raise csv.Error(f"row {row_too_long(longest)}")
+        yield line
+
+
+def _explain(complaint: str, record: Record, delimiter: str, character: str) -> Fault:
     if "field larger than" in complaint:
         return Fault("far too long", FIELD_TOO_LONG)
-    if "larger than" in complaint:
-        return Fault("far too long", f"is far too long: it {row_too_long(source.longest)}")
-    row = "".join(source.taken)[:_EXPLAINED]
+    if complaint.startswith("row "):
+        return Fault("far too long", f"is far too long: it {complaint.removeprefix('row ')}")
+    row = "".join(record.lines)[:_EXPLAINED]
     position = _find_bad_quote(row, delimiter, character)
-    at = f"{tell_place(row, position, source.first)}, at {quote_around(row, position)}"
+    at = f"{tell_place(row, position, record.line)}, at {quote_around(row, position)}"
     detail = f"has a quote in the wrong place ({at}); write a quote inside a quoted text twice"
     if "unexpected end of data" in complaint:
         detail = f"opens a quote that is never closed ({at}); close it, and write a quote inside a text twice"
@@ -162,35 +175,3 @@ def _find_bad_quote(row: str, delimiter: str, quote: str) -> int:
             position += 1
         position = edge.search(row, min(position, len(row))).end()  # type: ignore[union-attr]
     return opened
-
-
-class _Lines:
-    """Lines for csv.reader, with a bound on a record: csv.reader alone collects a record of any size."""
-
-    def __init__(self, source: Iterable[str], quoting: Quoting, longest: int) -> None:
-        self._source, self._mend, self.longest = iter(source), quoting.mend, longest
-        self._waiting = deque[str]()
-        self.first = 1  #: number of the first line that was taken
-        self.taken: list[str] = []  #: the lines of the record so far
-        self._num_taken = 0  #: characters
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = self._waiting.popleft() if self._waiting else self._mend(next(self._source))
-        self.taken.append(line)
-        self._num_taken += len(line)
-        if self._num_taken > self.longest:
-            raise csv.Error(f"row larger than {self.longest:,} characters")
-        return line
-
-    def begin(self) -> None:
-        """Begin a record."""
-        self.first += len(self.taken)
-        self.taken, self._num_taken = [], 0
-
-    def give_back(self) -> None:
-        """Keep the first line alone."""
-        self._waiting.extendleft(reversed(self.taken[1:]))
-        self.taken = self.taken[:1]
