@@ -32,7 +32,7 @@ def read_json(file: TextFile) -> Table | None:
         return None  # a label in brackets
     if _is_of_lines(file):
         return _make_table(lambda: _read_lines(file), "jsonl", file)
-    rows, note = _find_rows(file)
+    rows, note = _read_whole(file)
     notes = (*file.dialect.notes, note) if note else file.dialect.notes
     return _make_table(rows, "json", replace(file, dialect=replace(file.dialect, notes=notes)))
 
@@ -51,7 +51,7 @@ def _holds_rows(value: Mapping[str, Any]) -> bool:
     """Whether the only object of a file is a table, and not a row."""
     if any(key in TURNS or (is_usual(key) and isinstance(one, str)) for key, one in value.items()):
         return False
-    found = _find_in(value)
+    found = _find_rows(value)
     return found is not None and len(found.items) != 1
 
 
@@ -122,7 +122,7 @@ def _make_row(value: object, line: int | None = None) -> Row:
     return Row(NO_CELLS, line, Fault("that are no JSON objects", "is not a JSON object"))
 
 
-def _find_rows(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
+def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
     """The rows of a whole text of JSON (an array, objects one after another, or what an object holds), and a note."""
     text = file.text
     start = _skip(text, 0)
@@ -131,7 +131,7 @@ def _find_rows(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
     value, end = _scan(text, start, file)
     if _skip(text, end, _BETWEEN) < len(text):
         return lambda: _read_items(text, start, file, ""), ""
-    found = _find_in(value)
+    found = _find_rows(value)
     if found is None or not found.items:
         raise InvalidDataset(
             f"the file is one JSON object, and {found.note if found else 'no list of rows is found in it'}; keys "
@@ -173,7 +173,7 @@ class _FoundRows(NamedTuple):
     note: str  #: what is read, or what it may be
 
 
-def _find_in(value: Any, depth: int = 0) -> _FoundRows | None:
+def _find_rows(value: Any, depth: int = 0) -> _FoundRows | None:
     """The rows within a value; None if nothing in it can be rows."""
     if isinstance(value, list) and value and isinstance(value[0], dict | list):
         return _FoundRows(value, "")
@@ -190,21 +190,21 @@ def _find_in(value: Any, depth: int = 0) -> _FoundRows | None:
     if tables and ("train" in tables or _MANY_TIMES * max(others, default=0) <= len(tables[largest])):
         key = "train" if "train" in tables else largest
         rows = tables.pop(key)
-        others_note = f", and not those of {_show(tables)}" if tables else ""
-        return _FoundRows(rows, f"the rows of {_show({key: rows})} are read{others_note}")
+        others_note = f", and not those of {_show_tables(tables)}" if tables else ""
+        return _FoundRows(rows, f"the rows of {_show_tables({key: rows})} are read{others_note}")
     if tables:
-        return _FoundRows([], f"several lists in it may be the rows: {_show(tables)}")
+        return _FoundRows([], f"several lists in it may be the rows: {_show_tables(tables)}")
     if len(lists) == len(value):
-        return _of_lists(lists)
-    inner = (found for one in value.values() if (found := _find_in(one, depth + 1)))
-    return _of_objects(value) or next(inner, None)
+        return _rows_of_lists(lists)
+    inner = (found for one in value.values() if (found := _find_rows(one, depth + 1)))
+    return _rows_of_objects(value) or next(inner, None)
 
 
-def _show(tables: Mapping[str, Sequence[Any]]) -> str:
+def _show_tables(tables: Mapping[str, Sequence[Any]]) -> str:
     return ", ".join(f"{key!r} ({show_count(len(one), 'row')})" for key, one in islice(tables.items(), 10))
 
 
-def _of_lists(lists: Mapping[str, list[Any]]) -> _FoundRows | None:
+def _rows_of_lists(lists: Mapping[str, list[Any]]) -> _FoundRows | None:
     """The rows of columns, each a list; or of labels, each with its texts."""
     sizes = set(map(len, lists.values()))
     repeats = any(map(_has_labels, lists.values()))
@@ -217,7 +217,7 @@ def _of_lists(lists: Mapping[str, list[Any]]) -> _FoundRows | None:
     return None
 
 
-def _of_objects(value: Mapping[str, Any]) -> _FoundRows | None:
+def _rows_of_objects(value: Mapping[str, Any]) -> _FoundRows | None:
     """The rows of columns by the names of rows, of rows by their names, or of labels by their texts."""
     inner = list(value.values())
     if len(inner) > 1 and all(isinstance(one, dict) and one for one in inner):
