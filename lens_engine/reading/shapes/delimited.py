@@ -26,10 +26,10 @@ _LEAST_FIT = 0.5  #: share of the rows that must be as wide as the first line, f
 
 def read_delimited(file: TextFile) -> Table:
     """The table of a file of rows, one or more lines each. One without a row, or with a broken header, is refused."""
-    delimiter = file.delimiter or find_delimiter(file.head_lines, file.usual_delimiter or ",", tuple(DELIMITERS))
+    delimiter = file.delimiter or find_delimiter(file.head_lines, file.usual_delimiter or ",")
     quoting, notes = find_quoting(file, delimiter)
     layout = _find_layout(file, delimiter, quoting)
-    if file.delimiter is None and layout.is_no_table and is_prose(file.head_lines, delimiter):
+    if file.delimiter is None and not layout.is_table and is_prose(file.head_lines, delimiter):
         layout = _find_layout(file, _NO_DELIMITER, quoting)
     shown = None if layout.delimiter == _NO_DELIMITER else layout.delimiter
     is_told = file.delimiter is None and shown in list(DELIMITERS)[1:]
@@ -48,14 +48,7 @@ class _Layout:
     names: tuple[str, ...]
     is_header: bool  #: whether the first record is the header
     rest: int | None  #: place of the column that takes the rest of a row with delimiters in its text
-    fit: float  #: share of the first rows that are as wide as `names`, with what the column takes
-    has_labels: bool  #: whether the values of a column recur as labels do
-
-    @property
-    def is_no_table(self) -> bool:
-        """Whether its columns may be the parts of sentences."""
-        is_named = self.is_header and any(map(is_usual, self.names))
-        return len(self.names) > 1 and not is_named and (self.fit < _LEAST_FIT or not self.has_labels)
+    is_table: bool  #: whether its columns are certainly not the parts of sentences
 
     def describe(self) -> Iterator[str]:
         if not self.is_header:
@@ -96,7 +89,6 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     fitting = [row for row in rows if len(row) == len(names)]
     is_header = has_header(names, fitting, file.known)
     rest = _find_rest(len(names), rows if is_header else [names, *rows])
-    num_fitting = len(fitting) if rest is None else sum(len(row) >= len(names) for row in rows)
     broken = next(filter(None, map(UNDECODED.search, names)), None)
     if is_header and broken:
         raise InvalidDataset(
@@ -104,10 +96,12 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
             f"{quote_around(broken.string, broken.start())}; name the file's encoding (encoding), or save it as UTF-8",
             field=file.field,
         )
-    fit = num_fitting / len(rows) if rows else 1.0
-    shown = tuple(names) if is_header else name_positions(len(names))
+    num_fitting = len(fitting) if rest is None else sum(len(row) >= len(names) for row in rows)
     has_labels = any(_are_labels(Counter(values)) for values in zip(*fitting, strict=True))
-    return _Layout(delimiter, quoting, shown, is_header, rest, fit, has_labels)
+    is_table = len(names) == 1 or (is_header and any(map(is_usual, names)))
+    is_table = is_table or (num_fitting >= _LEAST_FIT * len(rows) and has_labels)
+    shown = tuple(names) if is_header else name_positions(len(names))
+    return _Layout(delimiter, quoting, shown, is_header, rest, is_table)
 
 
 def _are_labels(counts: Counter[str]) -> bool:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from lens_engine.reading.columns import DELIMITERS
 from lens_engine.reading.shapes.text_file import Quoting, Record, TextFile, read_records
 from lens_engine.task.wording import show_count
 
@@ -151,7 +152,7 @@ class _Reading:
         )
 
 
-def find_delimiter(lines: Sequence[str], usual: str, delimiters: Sequence[str]) -> str:
+def find_delimiter(lines: Sequence[str], usual: str) -> str:
     """The delimiter of a CSV file that begins with these lines: most rows have as many fields as the header.
 
     Args:
@@ -160,7 +161,7 @@ def find_delimiter(lines: Sequence[str], usual: str, delimiters: Sequence[str]) 
     if lines and (found := re.match(f"{_SEPARATOR}([,;|\t])\r?\n", lines[0])):
         return found[1]
     best, best_fit = usual, (-1.0, 1)
-    for delimiter in delimiters:
+    for delimiter in DELIMITERS:
         records = (one for one in read_records(lines, delimiter, Quoting(), 2**20) if not one.is_blank)
         widths = [  # where quotes are letters, they break records
             len(one.fields) if one.fault is None else one.lines[0].count(delimiter) + 1

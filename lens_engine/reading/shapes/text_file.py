@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, NamedTuple
 
 from lens_engine.errors import InvalidDataset
@@ -123,27 +123,31 @@ def read_records(lines: Iterable[str], delimiter: str, quoting: Quoting, longest
     quote = quoting.character or None
     dialect = csv.reader([], strict=True, delimiter=delimiter, quotechar=quote, quoting=style).dialect
     fresh = map(quoting.mend, lines) if quoting.has_escapes else iter(lines)
-    waiting, first = deque[str](), 1
+    waiting, taken, first = deque[str](), list[str](), 1
+    take = partial(_take_lines, fresh, waiting, taken, longest)
+    reader = csv.reader(take(), dialect)
     while True:
-        taken, fields, fault = list[str](), list[str](), None
+        fields, fault = list[str](), None
         try:
-            fields = next(csv.reader(_take_lines(fresh, waiting, taken, longest), dialect))
+            fields = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
             fault = _explain(str(error), Record(first, taken, fields), delimiter, quoting.character)
             waiting.extendleft(reversed(taken[1:]))
             del taken[1:]
-        yield Record(first, taken, fields, fault)
+            reader = csv.reader(take(), dialect)
+        yield Record(first, taken.copy(), fields, fault)
         first += len(taken)
+        taken.clear()
 
 
 def _take_lines(fresh: Iterator[str], waiting: deque[str], taken: list[str], longest: int) -> Iterator[str]:
-    """The lines of one record, for csv.reader, which alone would collect a record of any size."""
+    """The lines for csv.reader, which alone would collect a record of any size; `taken` are those of one record."""
     size = 0
     while (line := waiting.popleft() if waiting else next(fresh, None)) is not None:
+        size = size + len(line) if taken else len(line)
         taken.append(line)
-        size += len(line)
         if size > longest:
             raise csv.Error(f"row {row_too_long(longest)}")
         yield line
