@@ -8,7 +8,7 @@ foreign      what is not read, with the command that converts it
 json_values  lines, arrays and objects of JSON; the rows that one object means
 text_lines   fastText, Rasa, lines that begin with a label, ARFF
 delimited    CSV and TSV: quoting, header
-exports      what tools write, in any of these; `tools` is their contract
+exports      what tools write, in any of these
 text_file    a text file, read several times: lines, records of CSV
 """
 
@@ -22,12 +22,11 @@ from pathlib import Path
 from lens_engine.reading.dialect import ANY_DIALECT, Dialect, find_encoding
 from lens_engine.reading.limits import DatasetEmpty, DatasetTooLarge, ParsingLimits, UnsupportedDatasetFormat
 from lens_engine.reading.shapes.delimited import read_delimited
-from lens_engine.reading.shapes.exports import TOOLS
+from lens_engine.reading.shapes.exports import adapt
 from lens_engine.reading.shapes.foreign import refuse_foreign, refuse_foreign_text
 from lens_engine.reading.shapes.json_values import read_json
 from lens_engine.reading.shapes.text_file import NUM_HEAD_CHARACTERS, TextFile
 from lens_engine.reading.shapes.text_lines import read_arff, read_fast_text, read_label_lines, read_rasa
-from lens_engine.reading.shapes.tools import adapt
 from lens_engine.reading.shapes.trusted import read_columnar, read_folder
 from lens_engine.reading.shapes.workbook import is_workbook, read_workbook
 from lens_engine.reading.table import Table
@@ -59,7 +58,7 @@ def open_table(
         OSError: the file cannot be read.
     """
     if isinstance(source, Path) and source.is_dir() and limits.is_trusted:
-        yield adapt(read_folder(source, limits, field), TOOLS)
+        yield adapt(read_folder(source, limits, field))
         return
     with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
         num_bytes, most = os.fstat(file.fileno()).st_size, limits.max_bytes
@@ -71,7 +70,7 @@ def open_table(
         if table is None:
             found = find_encoding(file, dialect, usual.encoding, field)
             table = _read_text(TextFile(file, found, limits, field, dialect.delimiter, usual.delimiter, known))
-        yield adapt(table, TOOLS)
+        yield adapt(table)
 
 
 def _read_binary(file: BufferedReader, limits: ParsingLimits, field: str, known: tuple[str, ...]) -> Table | None:
