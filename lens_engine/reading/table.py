@@ -21,7 +21,7 @@ NO_CELLS: Mapping[str, object] = MappingProxyType({})
 NAMED_ROWS = 20  #: number of rows that are looked at to tell what a file of objects is
 MISSING = object()  #: the value of a column that the row does not have
 _LONGEST_LIST = 2_000
-_SET, _UNSET = frozenset({"1", "true", "yes", "x"}), frozenset({"", "0", "false", "no", "none"})
+_FLAGS = dict.fromkeys(("1", "true", "yes", "x"), True) | dict.fromkeys(("", "0", "false", "no", "none"), False)
 _KINDS = ((bool, "true or false"), (int | float, "a number"), (list, "a list"), (dict, "an object"))
 
 ColumnNames = str | tuple[str, ...]
@@ -208,8 +208,9 @@ def _read_list(value: str) -> object:
 
 def is_set(value: object) -> bool | None:
     """Whether a flag is set; None if the value is no flag."""
-    shown = str(show_value(value) if value is not None else "").strip().casefold()
-    return True if shown in _SET else False if shown in _UNSET else None
+    if isinstance(value, str) and value in _FLAGS:  # as most are
+        return _FLAGS[value]
+    return _FLAGS.get(str(show_value(value) if value is not None else "").strip().casefold())
 
 
 def _refuse_type(value: object) -> str:
