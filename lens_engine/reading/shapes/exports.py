@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -111,8 +112,14 @@ def _read(cells: _Cells) -> _Labelled | None:
 def _find_text(cells: _Cells) -> object:
     """The text among the values of an object: that with a usual name, or else the longest."""
     texts = {name: value for name, value in cells.items() if isinstance(value, str)}
-    usual = find_usual(list(texts), TEXT_NAMES)
+    usual = _find_usual(tuple(texts))
     return texts[usual[0]] if usual else max(texts.values(), key=len, default=None)
+
+
+@lru_cache(maxsize=16)
+def _find_usual(names: tuple[str, ...]) -> list[str]:
+    """Most rows of a file have the same names, and the usual ones are many."""
+    return find_usual(names, TEXT_NAMES)
 
 
 def _dicts(value: object) -> list[_Cells]:
