@@ -6,7 +6,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from app.intake.form import MAX_COLUMN_CHARACTERS
 from app.web.validation import Incoming
-from lens_engine.reading.columns import ColumnNames
+from lens_engine.reading.table import ColumnNames
 
 _TEXT_COLUMN = (
     "Name of the column of texts in the dataset and the test rows, or several, whose texts are joined; by default it "

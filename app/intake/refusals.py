@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from app.errors import RefusedInput
 from app.problems import ErrorItem, point
 from lens_engine.errors import InvalidInput
-from lens_engine.reading.columns import LABEL, TEXT, ColumnNames
-from lens_engine.reading.values import show_columns
+from lens_engine.reading.table import LABEL, TEXT, ColumnNames, show_columns
 
 _INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}
 _INLINE = frozenset(_INLINE_NAMES.values())

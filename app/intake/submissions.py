@@ -16,7 +16,7 @@ from app.settings import Settings
 from app.web.strict_json import count_containers, parse_json
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.reading import Dialect, Named, ParsedDataset, ParsingLimits, ReadTexts, parse_dataset, read_texts
-from lens_engine.reading.columns import ColumnNames
+from lens_engine.reading.table import ColumnNames
 
 SMALL_BYTES = 64 * 1024
 """Largest submission that is worked on beside other requests (bytes). A larger one takes tens of milliseconds."""

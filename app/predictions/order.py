@@ -27,7 +27,7 @@ from lens_engine.classifier.input_format import InputFormat
 from lens_engine.config import Use
 from lens_engine.reading import ParsingLimits, ReadTexts, read_inline_texts
 from lens_engine.reading.dialect import UTF8
-from lens_engine.reading.errors import DatasetEmpty
+from lens_engine.reading.limits import DatasetEmpty
 
 
 @dataclass(frozen=True, slots=True)

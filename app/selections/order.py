@@ -18,7 +18,7 @@ from app.store.tables import Job
 from app.web.validation import read_model
 from lens_engine.errors import Faults
 from lens_engine.reading import ParsedDataset, parse_inline
-from lens_engine.reading.columns import ColumnNames
+from lens_engine.reading.table import ColumnNames
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import shlex
 from lens_cli.asked_model import ChosenModel
 from lens_cli.select.sources import Sources
 from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.reading.columns import LABEL, TEXT, list_columns
+from lens_engine.reading.table import LABEL, TEXT, list_columns
 from lens_engine.suggestion.suggestion import Suggestion
 
 _MAX_WORDS = 20

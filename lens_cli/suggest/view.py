@@ -13,7 +13,7 @@ from lens_cli.suggest.arguments import quote_template, write_command
 from lens_cli.views.notes import show_note
 from lens_cli.views.table import draw_table
 from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.reading.columns import list_columns
+from lens_engine.reading.table import list_columns
 from lens_engine.show.estimate import describe_presets, tabulate_presets
 from lens_engine.show.sentences import describe_asking
 from lens_engine.suggestion.suggestion import Suggestion

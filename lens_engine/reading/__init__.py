@@ -1,15 +1,12 @@
 """Reads texts, labelled or not, from files of any usual shape and from inline examples. An error names field and row.
 
 shapes           what files look like: for each shape a function from a file to a table of named columns
-table            the contract between the shapes and what takes their rows
-dialect          how a text file is written, and where in it a fault is
-encoding         finds its encoding
+table            the contract between the shapes and what takes their rows; values of rows as text and label
+dialect          how a text file is written: its encoding is found; where in it a fault is
 columns          finds columns by their names; usual names
 column_profiles  what is in each column of a table; rows with several labels
 column_choice    chooses the columns of texts and labels
-values           reads the values of a row as text and label
 row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
-left_out         rows that are left out
 text_collector   takes texts alone, keeps every row with all its cells, the bad ones with what is wrong
 strict_json      JSON that every reader understands in the same way
 """
@@ -19,13 +16,17 @@ from pathlib import Path
 
 from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.reading.column_choice import ANY_COLUMNS, Named
-from lens_engine.reading.columns import TEXT, ColumnNames
 from lens_engine.reading.dialect import ANY_DIALECT, Dialect
-from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
-from lens_engine.reading.limits import ParsingLimits
+from lens_engine.reading.limits import (
+    BadRows,
+    DatasetEmpty,
+    DatasetTooLarge,
+    ParsingLimits,
+    UnsupportedDatasetFormat,
+)
 from lens_engine.reading.row_collector import ParsedDataset, collect_rows
 from lens_engine.reading.shapes import Source, open_table
-from lens_engine.reading.table import NAMED_ROWS, DatasetFormat, Fault, Row, Table
+from lens_engine.reading.table import NAMED_ROWS, TEXT, ColumnNames, DatasetFormat, Fault, Row, Table
 from lens_engine.reading.text_collector import ReadTexts, TextRow, collect_texts
 from lens_engine.types import Example
 
@@ -65,8 +66,6 @@ def parse_dataset(
     Rows that cannot be used are left out, if they are at most a tenth; warnings count them. Rows without a label may be
     more, if the limits say so.
 
-    The call blocks while it reads; an event loop should call it in a thread.
-
     Args:
         source: the path of the file, or the file, open for reading; it stays open. A trusted source may be a folder.
         field: name of the dataset in error messages.
@@ -75,8 +74,12 @@ def parse_dataset(
         usual: how earlier files were written; it is taken where the file does not tell.
 
     Raises:
-        InvalidDataset: the content is wrong; also the subclasses in `lens_engine.reading.errors`. No content raises
-            another error.
+        DatasetTooLarge: the cap on rows or bytes is exceeded.
+        DatasetEmpty: fewer than two rows can be used.
+        BadRows: more than a tenth of the rows cannot be used; `problems` lists the first.
+        UnsupportedDatasetFormat: the file is compressed, or of a format that is not read.
+        InvalidDataset: the columns cannot be found, the cap on labels is exceeded, rows have several labels, or the
+            file cannot be read to its end. No content raises another error.
     """
     with open_table(source, limits, field, dialect, usual, columns.names) as table:
         return collect_rows(table, columns, limits, field)
@@ -91,16 +94,15 @@ def read_texts(
     dialect: Dialect = ANY_DIALECT,
     usual: Dialect = ANY_DIALECT,
 ) -> ReadTexts:
-    """The texts of a file; it needs no labels. The file's content decides its shape.
+    """The texts of a file; it needs no labels. Arguments as of `parse_dataset`.
 
     Every data row is kept, in order: a bad one, an empty one too, says what is wrong with it. Only blank lines are left
     out.
 
-    Args:
-        source, field, columns, dialect, usual: as of `parse_dataset`.
-
     Raises:
-        InvalidDataset: the column is missing, or the rest of the file cannot be read.
+        DatasetTooLarge: the cap on rows, columns or bytes is exceeded.
+        InvalidDataset: the column cannot be found, the name of a column cannot be kept, or the file cannot be read to
+            its end.
         OSError: the file cannot be read.
     """
     with open_table(source, limits, field, dialect, usual, columns.names) as table:
@@ -153,9 +155,6 @@ def parse_inline(
     columns: Named = ANY_COLUMNS,
 ) -> ParsedDataset:
     """The labelled texts of a JSON body, by the rules of JSON Lines. A column is a key of each object.
-
-    Args:
-        columns: as in `parse_dataset`.
 
     Raises:
         InvalidDataset: as `parse_dataset`.

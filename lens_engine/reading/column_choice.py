@@ -1,30 +1,16 @@
 """Chooses the columns of texts and labels, and says why."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_profiles import ColumnProfile, find_flags, profile_columns
-from lens_engine.reading.columns import (
-    LABEL,
-    LABEL_NAMES,
-    TEXT,
-    TEXT_NAMES,
-    ColumnNames,
-    WantedColumns,
-    find_column,
-    find_usual,
-    fold_name,
-    list_columns,
-    match_header,
-)
-from lens_engine.reading.table import Table
+from lens_engine.reading.columns import LABEL_NAMES, TEXT_NAMES, find_column, find_usual, fold_name, match_header
+from lens_engine.reading.table import LABEL, TEXT, ColumnNames, Table, WantedColumns, list_columns, show_columns
 from lens_engine.task.text_checks import replace_unstorable, show_names
 
-_NAMED = "you named it"
-_EXACT = "named exactly so"
-_OF_KIND = "as such files have it"
+_NAMED, _OF_KIND = "you named it", "as such files have it"
 _NO_LABELS = re.compile(
     r"(?:.*[_ ])?(?:id|ids|index|key|no|nr|number|user|author|speaker|source|split|fold|lang|language|date|time|year|"
     r"season|episode|page|chapter|country|gender|age|name)",
@@ -44,7 +30,7 @@ class ChosenColumn:
     @property
     def name(self) -> str:
         """For people."""
-        return ", ".join(list_columns(self.wanted))
+        return show_columns(self.wanted)
 
     @property
     def is_told(self) -> bool:
@@ -103,15 +89,14 @@ def choose(table: Table, named: Named, field: str, *, has_labels: bool = True) -
         InvalidDataset: a named column is missing; no column can hold the texts or the labels; more than one column
             could hold the labels, and no name tells which; or rows have several labels.
     """
-    names, usual = table.names, list_columns(named.usual_text)
-    text = _given(named.text, names)
-    if text is None and all(find_column(one, names) for one in usual):
+    names = table.names
+    text, label = _given(named.text, names), _given(named.label, names) if has_labels else None
+    if text is None and all(find_column(one, names) for one in list_columns(named.usual_text)):
         text = _given(named.usual_text, names)
-    label = _given(named.label, names) if has_labels else None
     exact_text, exact_label = (name if name in names else None for name in (TEXT, LABEL))
-    for text_name, label_name, reason in ((table.text, table.label, _OF_KIND), (exact_text, exact_label, _EXACT)):
-        text = text or _unless_taken(text_name, label, reason)
-        label = label or (_unless_taken(label_name, text, reason) if has_labels else None)
+    for of_text, of_label, why in ((table.text, table.label, _OF_KIND), (exact_text, exact_label, "named exactly so")):
+        text = text or _unless_taken(of_text, label, why)
+        label = label or (_unless_taken(of_label, text, why) if has_labels else None)
     possible: tuple[str, ...] = ()
     if text is None or (label is None and has_labels):
         is_alone = len(names) == 1 and has_labels and table.has_header
@@ -148,21 +133,15 @@ def choose_columns(
     field: str = "dataset",
     table: Table | None = None,
 ) -> tuple[ChosenColumn, ChosenColumn | None, tuple[str, ...]]:
-    """The columns by usual names and values; and those that could hold labels too.
+    """The columns by usual names and values, where they are not known; and those that could hold labels too.
 
     Args:
-        text, label: columns that are known.
         table: whose rows tell whether flags are one label.
-
-    Raises:
-        InvalidDataset: as `choose`.
     """
     if label is None and has_labels:
-        others = _without(profiles, text)
-        label = _find_by_name(others, LABEL_NAMES, {one.name for one in others if one.can_be_labels})
+        label = _find_by_name(_without(profiles, text), LABEL_NAMES, lambda one: one.can_be_labels)
     free = _without(profiles, label)
-    text = text or _find_by_name(free, TEXT_NAMES, {one.name for one in free if one.can_be_texts})
-    text = text or _find_text(free, profiles, field)
+    text = text or _find_by_name(free, TEXT_NAMES, lambda one: one.can_be_texts) or _find_text(free, profiles, field)
     possible = [one for one in _without(free, text) if one.can_be_labels]
     if label is None and has_labels:
         flags = [one.name for one in possible if one.are_flags]
@@ -189,12 +168,13 @@ def _without(profiles: Sequence[ColumnProfile], taken: ChosenColumn | None) -> S
 
 
 def _find_by_name(
-    profiles: Sequence[ColumnProfile], usual: Sequence[str], fitting: Collection[str]
+    profiles: Sequence[ColumnProfile], usual: Sequence[str], fits: Callable[[ColumnProfile], bool]
 ) -> ChosenColumn | None:
     """The column with the most usual name; of those whose values fit, if any do."""
     names = find_usual([one.name for one in profiles], usual)
     if names and fold_name(names[0]) == usual[0]:
         return ChosenColumn(names[0], f"named {usual[0]} but for case and spaces")
+    fitting = {one.name for one in profiles if fits(one)}
     names = [name for name in names if name in fitting] if fitting else names
     return ChosenColumn(names[0], "a usual name") if names else None
 

@@ -7,20 +7,17 @@ from dataclasses import dataclass, field
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import MAX_COLUMNS
-from lens_engine.reading.table import Table
-from lens_engine.reading.values import Several, is_set, pick, show_value, split_labels
+from lens_engine.reading.table import Several, Table, is_set, pick, show_value, split_labels
 from lens_engine.task.text_checks import is_blank, show_names
 from lens_engine.task.unicode_form import fold_label
 from lens_engine.task.wording import show_count
 
-MAX_DISTINCT = 200
-"""Largest number of distinct values that are counted."""
+MAX_DISTINCT = 200  #: largest number of distinct values that are counted
 _DEEPEST = 5
 _MAX_GAPS = 0.1
 _LEAST_COMPOSED = 2
 """Values of which each has a part that is a value itself, from which on values are lists of labels."""
-_ROWS_A_LABEL = 2
-"""A column of labels has at least this many rows for each distinct value, on average."""
+_ROWS_A_LABEL = 2  #: a column of labels has at least this many rows for each distinct value, on average
 _NUMBER = re.compile(r"\s*[-+]?[\d.,:]+%?\s*")
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)|.*\b\d{1,2}:\d{2}(?!\d)")
 
@@ -61,12 +58,10 @@ class ColumnProfile:
 
     @property
     def can_be_labels(self) -> bool:
-        if self.num_lists:
-            return True
-        distinct = self.num_distinct
-        if distinct is None or self.num_others or all(map(_DATE.match, self.distinct)):
-            return False
-        return distinct >= 2 and self.num_values >= _ROWS_A_LABEL * distinct
+        if self.num_lists or self.num_distinct is None or self.num_others:
+            return self.num_lists > 0
+        are_dates = all(map(_DATE.match, self.distinct))
+        return not are_dates and 2 <= self.num_distinct <= self.num_values / _ROWS_A_LABEL
 
     def add(self, value: object) -> None:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -88,19 +83,14 @@ class ColumnProfile:
 
 
 def profile_columns(table: Table) -> list[ColumnProfile]:
-    """A profile of each column of a table, and of each value within objects, in the order of the file.
-
-    Raises:
-        InvalidDataset: the file breaks at a row.
-    """
+    """A profile of each column of a table, and of each value within objects, in the order of the file."""
     profiles = {name: ColumnProfile(name) for name in table.names}
     for row in table.rows():
         for name, value in _flatten(row.cells):
-            if (profile := profiles.get(name)) is None:
-                if len(profiles) >= MAX_COLUMNS:
-                    continue
-                profile = profiles[name] = ColumnProfile(name)
-            profile.add(value)
+            if name not in profiles and len(profiles) < MAX_COLUMNS:
+                profiles[name] = ColumnProfile(name)
+            if name in profiles:
+                profiles[name].add(value)
     nested = {name.rpartition(".")[0] for name in profiles}
     return [one for name, one in profiles.items() if name not in nested or one.num_values]
 
@@ -114,24 +104,19 @@ def _flatten(cells: Mapping[str, object], prefix: str = "", depth: int = 0) -> I
 
 
 def find_flags(table: Table, flags: Sequence[str], field: str) -> tuple[str, ...]:
-    """The columns that are one label together, because each row has one of them set; none if they are no labels.
-
-    Args:
-        flags: the columns of two values, set or not.
-
-    Raises:
-        InvalidDataset: rows have several set.
+    """The flags that are one label together, because each row has one of them set; none if they are no labels. Rows
+    with several set are refused.
     """
+    if len(flags) < 2:
+        return ()
     numbers = Counter[int]()
     for row in table.rows():
         if row.fault is None and not row.empty:
             numbers[sum(is_set(pick(row.cells, name)) is True for name in flags)] += 1
     several, rows = sum(count for number, count in numbers.items() if number > 1), numbers.total()
-    if len(flags) < 2 or not rows:
-        return ()
-    if not several and numbers[0] <= _MAX_GAPS * rows:
+    if rows and not several and numbers[0] <= _MAX_GAPS * rows:
         return tuple(flags)
-    if len(flags) == 2:
+    if len(flags) == 2 or not rows:
         return ()  # two answers to two questions
     raise InvalidDataset(
         f"rows may have several labels: of {show_names(flags)}, {show_count(several, 'row', 'has')} several set and "
@@ -144,13 +129,11 @@ def find_flags(table: Table, flags: Sequence[str], field: str) -> tuple[str, ...
 def refuse_several(
     column: str, counts: Mapping[str, int], lists: Mapping[tuple[str, ...], int], num_rows: int, field: str
 ) -> None:
-    """
+    """Refuse rows of several labels, in lists or with a delimiter.
+
     Args:
         counts: numbers of rows by label.
         lists: numbers of rows by their labels, of rows whose value is a list.
-
-    Raises:
-        InvalidDataset: rows have several labels, in lists or with a delimiter.
     """
     several = lists or _find_lists(counts)
     if not several:

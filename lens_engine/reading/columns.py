@@ -1,4 +1,4 @@
-"""Finds the wanted columns, mostly `text` and `label`, among those of a table.
+"""The columns of a table by their names: the usual ones, the one that is meant, and whether a first line has names.
 
 The usual names are in English, French, German, Spanish, Italian and Portuguese; the earlier is preferred.
 """
@@ -7,19 +7,17 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from statistics import mean
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.table import Table
+from lens_engine.reading.table import LABEL, TEXT, Table, WantedColumns
 from lens_engine.task.text_checks import show_names
+from lens_engine.task.unicode_form import fold_label
 from lens_engine.task.wording import show_label
 
-TEXT = "text"
-LABEL = "label"
 MAX_COLUMNS = 1_000
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"}
 """The delimiters that are looked for, with their names."""
-
 POSITION = re.compile(r"column ([1-9]\d{0,3})")
 """The name of a column without one, by its place."""
 
@@ -44,51 +42,15 @@ _PARTS = {
 }
 """Beginnings and ends of further names."""
 
-ColumnNames = str | tuple[str, ...]
-"""A column; or several: texts are joined, and of labels each row has one that is set (one-hot)."""
-
-
-def list_columns(*named: ColumnNames | None) -> tuple[str, ...]:
-    """The single names."""
-    return tuple(name for one in named if one is not None for name in ((one,) if isinstance(one, str) else one))
-
-
-@dataclass(frozen=True, slots=True)
-class WantedColumns:
-    """The names of the columns that are read.
-
-    Raises:
-        InvalidDataset: a column is wanted twice.
-    """
-
-    text: ColumnNames = TEXT
-    label: ColumnNames | None = LABEL  #: None: the texts have no labels
-
-    def __post_init__(self) -> None:
-        repeated = [name for name, number in Counter(self.names).items() if number > 1]
-        if repeated:
-            raise InvalidDataset(
-                f"the column {show_label(repeated[0])} cannot hold both texts and labels; name two columns "
-                "(text_column, label_column)",
-                field="label_column",
-            )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return list_columns(self.text, self.label)
-
-    @property
-    def parameters(self) -> str:
-        """The parameters that name the columns, for a message."""
-        return "text_column" if self.label is None else "text_column, label_column"
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?%?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*")
+"""A number or a date: what a header rarely is, and rows often are."""
+_END_OF_SENTENCE, _WORDS_OF_SENTENCE = re.compile(r"[.!]\W*\Z"), 5
+_NEARLY_ALL = 0.9
+_LONGEST_LABEL = 100
 
 
 def match_header(table: Table, wanted: WantedColumns, field: str) -> None:
-    """Check the names of a table whose rows all have the same columns.
-
-    Raises:
-        InvalidDataset: a wanted column is missing, there are too many, or a name occurs twice.
-    """
+    """Refuse a table without a wanted column, with too many columns, or with a name that occurs twice."""
     names = table.names
     if len(names) > MAX_COLUMNS:
         raise InvalidDataset(
@@ -134,9 +96,7 @@ def find_column(name: str, names: Iterable[str]) -> str | None:
 
 
 def _bare(name: str) -> str:
-    return "".join(
-        one for one in unicodedata.normalize("NFD", name.strip().casefold()) if not unicodedata.combining(one)
-    )
+    return "".join(one for one in unicodedata.normalize("NFD", fold_name(name)) if not unicodedata.combining(one))
 
 
 def fold_name(name: str) -> str:
@@ -157,3 +117,61 @@ def find_usual(names: Sequence[str], usual: Sequence[str]) -> list[str]:
 def is_usual(name: str) -> bool:
     """Whether columns of texts or labels are often called so."""
     return fold_name(name) in TEXT_NAMES or fold_name(name) in LABEL_NAMES
+
+
+def name_positions(width: int) -> tuple[str, ...]:
+    """The names of the columns of a table without a header."""
+    return tuple(f"column {place}" for place in range(1, width + 1))
+
+
+def has_header(first: Sequence[str], rows: Sequence[Sequence[str]], known: Sequence[str]) -> bool:
+    """Whether the first record is a header.
+
+    Args:
+        rows: the next records, as wide as the first.
+        known: names of columns that the caller knows.
+    """
+    if not rows or any(fold_name(name) in map(fold_name, first) for name in known):
+        return True
+    if list(first) in list(map(list, rows)):  # files were joined, each with its header
+        return any(map(is_usual, first))
+    columns = list(zip(*rows, strict=True))
+    if any(
+        one.strip() and not _is_number(one) and _are_numbers(values) for one, values in zip(first, columns, strict=True)
+    ):
+        return True
+    if any(_is_value(place, first, values) for place, values in enumerate(columns)):
+        return False
+    if any(map(is_usual, first)):
+        return True
+    if any(map(POSITION.fullmatch, known)):
+        return False
+    if len(first) == 1:
+        return not _is_sentence(first[0]) or len(first[0]) < mean(map(len, columns[0])) / 2
+    return not any(one.rstrip().endswith((".", "!")) and _is_sentence(one) for one in first)
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether it has five words, or two and an end."""
+    words = text.split(None, _WORDS_OF_SENTENCE)
+    return len(words) >= _WORDS_OF_SENTENCE or (len(words) > 1 and _END_OF_SENTENCE.search(text[-20:]) is not None)
+
+
+def _is_number(value: str) -> bool:
+    return _NUMBER.fullmatch(value.strip()) is not None
+
+
+def _is_value(place: int, first: Sequence[str], values: Sequence[str]) -> bool:
+    """Whether a field of the first record is a value of its column: a number among numbers, or a frequent label."""
+    one = first[place]
+    if _is_number(one):
+        return _are_numbers(values)
+    if not one.strip() or len(one) > _LONGEST_LABEL or any(is_usual(name) for name in first if name is not one):
+        return False
+    counts = Counter(map(fold_label, values))
+    return counts[fold_label(one)] > 1 and 2 * len(counts) <= len(values)
+
+
+def _are_numbers(values: Sequence[str]) -> bool:
+    filled = [value for value in values if value.strip()]
+    return bool(filled) and sum(map(_is_number, filled)) >= _NEARLY_ALL * len(filled)

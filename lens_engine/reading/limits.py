@@ -1,6 +1,20 @@
-"""Limits on the size of an upload."""
+"""Limits on an upload, and the errors of one that is refused.
+
+    lens_engine.errors.InvalidDataset       422  a row, a column or a value is wrong
+    ├── BadRows                             422  some rows cannot be used
+    ├── UnsupportedDatasetFormat            415  neither CSV nor JSONL, nor trusted Parquet
+    ├── DatasetTooLarge                     413  more bytes or rows than allowed
+    └── DatasetEmpty                        422  fewer than two rows to work with
+
+All have `field`, `row` and `problems`, like `InvalidDataset`. No message repeats a text of the upload, but for some
+thirty characters round a place where the file itself cannot be read.
+"""
 
 from dataclasses import dataclass, fields
+from typing import Any
+
+from lens_engine.errors import InvalidDataset
+from lens_engine.types import Example
 
 _MIB = 2**20
 _CSV_FIELD_LIMIT = 131_072
@@ -10,14 +24,32 @@ FIELD_TOO_LONG = (
     f"has a field that is far too long: more than {_CSV_FIELD_LIMIT:,} characters; shorten it, or leave the row out; "
     "if no field is so long, a quote is left open or a line break is missing"
 )
-"""What is wrong with a row at which the csv module stops."""
 
 
-def row_too_long(most: int) -> str:
-    """What is wrong with a row of more characters than are read at once."""
-    return (
-        f"has more than {most:,} characters; shorten it, or leave it out; if it is not so long, a line break is missing"
-    )
+class BadRows(InvalidDataset):
+    """Some rows cannot be used. `others` are the good ones, for a caller that looks for further faults."""
+
+    def __init__(self, message: str, *, others: tuple[Example, ...] = (), **more: Any) -> None:
+        super().__init__(message, **more)
+        self.others = others
+
+
+class UnsupportedDatasetFormat(InvalidDataset):
+    """The content is compressed, or of a format that is not supported."""
+
+    code = "unsupported-media-type"
+
+
+class DatasetTooLarge(InvalidDataset):
+    """The dataset has more bytes or rows than allowed."""
+
+    code = "dataset-too-large"
+
+
+class DatasetEmpty(InvalidDataset):
+    """The dataset has no rows, or only one."""
+
+    code = "dataset-empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +95,15 @@ class ParsingLimits:
     def max_row_characters(self) -> int:
         """Longest row in the file (characters): with room for `\\uXXXX` escapes and for unused columns."""
         return max(_MIB, 16 * (self.max_text_characters + self.max_label_characters))
+
+    def check_rows(self, number: int, field: str) -> None:
+        """Refuse a number of rows above the cap."""
+        if number > self.max_rows:
+            raise DatasetTooLarge(f"the dataset has more than {self.max_rows:,} rows; send a sample of it", field=field)
+
+
+def row_too_long(most: int) -> str:
+    """What is wrong with a row of more characters than are read at once."""
+    return (
+        f"has more than {most:,} characters; shorten it, or leave it out; if it is not so long, a line break is missing"
+    )

@@ -3,18 +3,22 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Never
 
-from lens_engine.errors import InvalidDataset
+from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.reading.column_choice import ColumnChoice, Named, choose
 from lens_engine.reading.column_profiles import refuse_several
-from lens_engine.reading.columns import ColumnNames, WantedColumns
 from lens_engine.reading.dialect import FoundDialect
-from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, refuse_more_rows
-from lens_engine.reading.left_out import NO_LABEL, LeftOut
-from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.table import DatasetFormat, Fault, Row, Table
-from lens_engine.reading.values import Several, find_value_fault, read_label, read_text, show_columns
+from lens_engine.reading.limits import BadRows, DatasetEmpty, DatasetTooLarge, ParsingLimits
+from lens_engine.reading.table import (
+    ColumnNames,
+    DatasetFormat,
+    Fault,
+    Row,
+    Several,
+    Table,
+    WantedColumns,
+    show_columns,
+)
 from lens_engine.rows.problem import digest_examples
 from lens_engine.task.text_checks import BIDI_CONTROLS, MAX_SHOWN, ZERO_WIDTH, find_fault, is_blank, show_names
 from lens_engine.task.wording import show_count
@@ -22,12 +26,9 @@ from lens_engine.types import Example
 
 _MAX_UNUSED_KEPT = 100
 """Largest number of unused column names kept, and of characters of each, because a file may have any number."""
-
-_MAX_GAPS = 0.1
-"""Largest share of rows that are left out; if there are more, something else is wrong."""
-
-_UNLABELLED = "-1"
-"""What tools write for no label, beside classes that are counted from 0."""
+_MAX_GAPS = 0.1  #: largest share of rows that are left out; if there are more, something else is wrong
+_NO_LABEL = "without a label"  #: the kind of rows that are not lost: they have a text to classify
+_UNLABELLED = "-1"  #: what tools write for no label
 _INVISIBLE = {"bidirectional control": BIDI_CONTROLS, "zero-width": ZERO_WIDTH}
 
 
@@ -46,15 +47,7 @@ class ParsedDataset:
 
 
 def collect_rows(table: Table, named: Named, limits: ParsingLimits, field: str) -> ParsedDataset:
-    """The labelled texts of a table.
-
-    Raises:
-        DatasetTooLarge: the cap on rows or bytes is exceeded.
-        DatasetEmpty: fewer than two rows were kept.
-        BadRows: more than a tenth of the rows cannot be used; `problems` lists the first.
-        InvalidDataset: the columns cannot be found, the cap on labels is exceeded, rows have several labels, or the
-            file cannot be read to its end.
-    """
+    """The labelled texts of a table; errors as of `parse_dataset`."""
     choice = choose(table, named, field)
     assert choice.label is not None
     wanted = WantedColumns(choice.text.wanted, choice.label.wanted)
@@ -84,13 +77,15 @@ class _RowCollector:
         self._text, self._label = show_columns(wanted.text), show_columns(wanted.label)
         self.examples: list[Example] = []
         self.unlabelled: list[Example] = []
-        self._left_out = LeftOut(field)
+        self._problems: list[InputProblem] = []  #: of the first rows that are left out, in order
+        self._places: dict[str, list[str]] = {}  #: of the first rows that are left out, by kind
+        self._left_out = Counter[str]()  #: rows, by kind
         self._aside = Counter[str]()  #: rows that the file itself sets aside, by reason
         self._labels = Counter[str]()
         self._several = Counter[tuple[str, ...]]()
         self._unused: dict[str, None] = {}
         self._num_bytes = self._num_rows = self._num_blank = self._num_without_content = 0
-        self._invisible_rows: dict[str, list[int]] = {kind: [] for kind in _INVISIBLE}
+        self._invisible: dict[str, list[int]] = {kind: [] for kind in _INVISIBLE}  #: rows, by kind of characters
 
     def add(self, row: Row) -> None:
         """Take one row, or leave it out."""
@@ -99,10 +94,9 @@ class _RowCollector:
             if self._num_blank > self.limits.max_rows:
                 raise DatasetTooLarge(f"more than {self.limits.max_rows:,} lines are blank", field=self.field)
             return
-        if self._num_rows >= self.limits.max_rows:
-            refuse_more_rows(self.limits.max_rows, self.field)
+        self.limits.check_rows(self._num_rows + 1, self.field)
         if row.fault is not None:
-            self._leave_out(row.fault, row.line)
+            self._leave_out(row.fault, self._num_rows, row.line)
         elif row.aside is not None:
             self._aside[row.aside] += 1
         else:
@@ -110,43 +104,52 @@ class _RowCollector:
         self._num_rows += 1
 
     def _take_cells(self, row: Row) -> None:
-        cells, wanted = row.cells, self.wanted
-        text, label = read_text(cells, wanted.text), read_label(cells, wanted.label or "")
-        if not (type(text) is str and type(label) is str and text.isascii() and label.isascii()):
-            fault = find_value_fault(cells, text, label, wanted, self._encoding)
-            if fault is not None:
-                self._leave_out(fault, row.line)
-                return
-        if len(self._unused) < _MAX_UNUSED_KEPT:
-            names = [name for name in list(cells)[: 2 * _MAX_UNUSED_KEPT] if name not in wanted.names]
-            self._unused.update(dict.fromkeys(name[:_MAX_UNUSED_KEPT] for name in names[:_MAX_UNUSED_KEPT]))
+        text, label = self.wanted.read_text(row.cells), self.wanted.read_label(row.cells)
+        is_plain = type(text) is str and type(label) is str and text.isascii() and label.isascii()
+        fault = None if is_plain else self.wanted.find_fault(row, text, label, self._encoding)
+        if fault is None:
+            if len(self._unused) < _MAX_UNUSED_KEPT:
+                names = [name for name in list(row.cells)[: 2 * _MAX_UNUSED_KEPT] if name not in self.wanted.names]
+                self._unused.update(dict.fromkeys(name[:_MAX_UNUSED_KEPT] for name in names[:_MAX_UNUSED_KEPT]))
+            fault = self._take(text, label, row.line)
+        if fault is not None:
+            self._leave_out(fault, self._num_rows, row.line)
+
+    def _take(self, text: object, label: object, line: int | None) -> Fault | None:
+        """Keep a text with its label, or say why it cannot be kept."""
         assert isinstance(text, str | None)
         if text is None or is_blank(text):
             self._num_without_content += isinstance(label, str | None) and is_blank(label)
-            fault = Fault("without a text", "is blank; write a text or delete the row", self._text)
-            self._leave_out(fault, row.line)
-        elif wrong := find_fault(text, self.limits.max_text_characters):
-            self._refuse_value(wrong, self._text, row.line)
-        elif isinstance(label, Several):
+            return Fault("without a text", "is blank; write a text or delete the row", self._text)
+        if wrong := find_fault(text, self.limits.max_text_characters):
+            return Fault(f"whose {self._text} {wrong.partition(';')[0]}", wrong, self._text)
+        if isinstance(label, Several):
             self._several[label.labels] += 1
         elif not isinstance(label, str) or is_blank(label):
-            self._set_aside(Example(self._num_rows, text, "", row.line))
+            self._set_aside(Example(self._num_rows, text, "", line))
         elif wrong := find_fault(label, self.limits.max_label_characters):
             advice = f"{wrong}, or name another column of labels (label_column)"
-            self._refuse_value(advice, self._label, row.line)
+            return Fault(f"whose {self._label} {wrong.partition(';')[0]}", advice, self._label)
         else:
-            self._keep(Example(self._num_rows, text, label, row.line))
+            self._keep(Example(self._num_rows, text, label, line))
+        return None
 
-    def _leave_out(self, fault: Fault, line: int | None) -> None:
-        self._left_out.add(fault, self._num_rows, line)
-
-    def _refuse_value(self, wrong: str, column: str, line: int | None) -> None:
-        self._leave_out(Fault(f"whose {column} {wrong.partition(';')[0]}", wrong, column), line)
+    def _leave_out(self, fault: Fault, row: int, line: int | None) -> None:
+        if len(self._problems) < MAX_SHOWN or row < (self._problems[-1].row or 0):
+            subject, field = Example(row, "", "", line).place, self.field
+            if fault.column is not None:
+                subject, field = f"{subject}: `{fault.column}`", f"{field}.{fault.column}"
+            problems = [*self._problems, InputProblem(field, f"{subject} {fault.detail}", row)]
+            self._problems = sorted(problems, key=lambda one: one.row or 0)[:MAX_SHOWN]
+        places = self._places.setdefault(fault.kind, [])
+        if len(places) < MAX_SHOWN:
+            places.append(f"row {row}" if line is None else f"line {line}")
+        self._left_out[fault.kind] += 1
 
     def _set_aside(self, example: Example) -> None:
         self.unlabelled.append(example)
-        fault = Fault(NO_LABEL, "is empty; give the row a label or delete it", self._label)
-        self._left_out.add(fault, example.row, example.line)
+        fault = Fault(_NO_LABEL, "is empty; give the row a label or delete it", self._label)
+        self._leave_out(fault, example.row, example.line)
 
     def _keep(self, example: Example) -> None:
         self._num_bytes += len(example.text.encode()) + len(example.label.encode())
@@ -157,36 +160,27 @@ class _RowCollector:
             )
         self._labels[example.label] += 1
         if len(self._labels) > self.limits.max_labels:
-            self._refuse_labels(example)
+            self._refuse_several()
+            detail = (
+                f"{example.place} brings more than {self.limits.max_labels:,} different labels "
+                f"({show_names(list(self._labels))}); are the columns {self._text} and {self._label} swapped?"
+            )
+            raise InvalidDataset(detail, field=f"{self.field}.{self._label}", row=example.row)
         self.examples.append(example)
         both = f"{example.text}\n{example.label}"
         if not both.isascii():
             for kind, characters in _INVISIBLE.items():
                 if characters.search(both):
-                    self._invisible_rows[kind].append(example.row)
-
-    def _refuse_labels(self, example: Example) -> Never:
-        self._refuse_several()
-        detail = (
-            f"{example.place} brings more than {self.limits.max_labels:,} different labels "
-            f"({show_names(list(self._labels))}); are the columns {self._text} and {self._label} swapped?"
-        )
-        raise InvalidDataset(detail, field=f"{self.field}.{self._label}", row=example.row)
+                    self._invisible[kind].append(example.row)
 
     def _refuse_several(self) -> None:
-        field = f"{self.field}.{self._label}"
-        refuse_several(self._label, self._labels, self._several, self._num_rows, field)
+        refuse_several(self._label, self._labels, self._several, self._num_rows, f"{self.field}.{self._label}")
 
     def check(self) -> None:
-        """
-        Raises:
-            DatasetEmpty: no row has content.
-            InvalidDataset: rows have several labels.
-        """
-        if not self.examples and not self._several and self._left_out.number == self._num_without_content:
-            raise DatasetEmpty(
-                "the dataset has no rows with content; give every row a text and a label", field=self.field
-            )
+        """Refuse a file without content, and rows of several labels."""
+        if not self.examples and not self._several and self._left_out.total() == self._num_without_content:
+            detail = "the dataset has no rows with content; give every row a text and a label"
+            raise DatasetEmpty(detail, field=self.field)
         self._refuse_several()
 
     def set_minus_aside(self) -> tuple[str, ...]:
@@ -195,8 +189,7 @@ class _RowCollector:
         if _UNLABELLED not in self._labels or not others or any(label.startswith("-") for label in others):
             return ()
         if not self.limits.skips_unlabelled and set(others) <= {"0", "1"}:
-            note = "-1 is read as a label; if it marks rows without one, set options.rows.unlabelled to skip"
-            return (note,)
+            return ("-1 is read as a label; if it marks rows without one, set options.rows.unlabelled to skip",)
         for example in self.examples:
             if example.label == _UNLABELLED:
                 self._set_aside(replace(example, label=""))
@@ -204,21 +197,15 @@ class _RowCollector:
         return ("the label -1 is read as no label",)
 
     def refuse_gaps(self) -> None:
-        """
-        Raises:
-            BadRows: too many rows are left out.
-            DatasetEmpty: one row is left.
-        """
-        number = self._left_out.number - self.limits.skips_unlabelled * len(self.unlabelled)
+        """Refuse too many rows that are left out, and a single one that is left."""
+        number = self._left_out.total() - self.limits.skips_unlabelled * len(self.unlabelled)
         if number > _MAX_GAPS * self._num_rows:
-            problems = tuple(self._left_out.problems)
-            message = first = problems[0].detail
-            if number > 1:
-                message = f"{number:,} rows cannot be used; the first: {first}"
+            first, *_ = problems = tuple(self._problems)
+            message = first.detail if number == 1 else f"{number:,} rows cannot be used; the first: {first.detail}"
             if len(self.unlabelled) > _MAX_GAPS * self._num_rows and self.examples:
                 message += "; to select by the labelled rows alone, set options.rows.unlabelled to skip"
             others = tuple(self.examples)
-            raise BadRows(message, field=problems[0].field, row=problems[0].row, problems=problems, others=others)
+            raise BadRows(message, field=first.field, row=first.row, problems=problems, others=others)
         if len(self.examples) < 2:
             raise DatasetEmpty("the dataset has one row only; selecting examples takes many", field=self.field)
 
@@ -230,12 +217,14 @@ class _RowCollector:
         if self._num_blank:
             are = "is" if self._num_blank == 1 else "are"
             yield f"{show_count(self._num_blank, 'blank row', 'was')} skipped and {are} not counted in row numbers"
-        yield from self._left_out.describe()
+        for kind, number in self._left_out.items():
+            done = "kept aside" if kind == _NO_LABEL else "left out"
+            more = f" and {number - MAX_SHOWN:,} more" if number > MAX_SHOWN else ""
+            yield f"{show_count(number, 'row')} {kind} {done} ({', '.join(self._places[kind])}{more})"
         yield from (f"{show_count(number, 'row')} {kind} left out" for kind, number in self._aside.items())
-        for kind, rows in self._invisible_rows.items():
+        for kind, rows in self._invisible.items():
             if rows:
-                hold = "holds" if len(rows) == 1 else "hold"
-                first = ", ".join(map(str, rows[:MAX_SHOWN]))
+                hold, first = "holds" if len(rows) == 1 else "hold", ", ".join(map(str, rows[:MAX_SHOWN]))
                 yield (
                     f"{show_count(len(rows), 'row')} {hold} {kind} characters, which are invisible; they are kept "
                     f"(first rows: {first})"

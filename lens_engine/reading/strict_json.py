@@ -7,9 +7,7 @@ from typing import Any, Never
 
 from lens_engine.task.wording import show_label
 
-MAX_DIGITS = 640
-"""Most digits of an integer: the smallest value that Python allows for its own limit."""
-
+MAX_DIGITS = 640  #: most digits of an integer: the smallest value that Python allows for its own limit
 MAX_DEPTH = 100
 """Most objects and lists within each other. Stores and other readers recurse, and each gives up at another depth."""
 
@@ -48,7 +46,13 @@ def scan_row(text: str, start: int) -> tuple[Any, int]:
 
 
 def _refuse_deep(value: Any, text: str) -> Any:
-    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return value
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner = (child for one in level for child in (one.values() if isinstance(one, dict) else one))
+        level = [child for child in inner if isinstance(child, dict | list)]
+    if level:
         raise RecursionError(f"more than {MAX_DEPTH} objects and lists are within each other")
     return value
 
@@ -79,16 +83,6 @@ def _parse_float(digits: str) -> float:
     if isinf(number):
         raise LooseJson("holds a number beyond the range of a double (some 1.8e308); put it in quotes")
     return number
-
-
-def _is_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        inner = (child for one in level for child in (one.values() if isinstance(one, dict) else one))  # type: ignore[attr-defined]
-        level = [child for child in inner if isinstance(child, dict | list)]
-        if not level:
-            return False
-    return True
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:

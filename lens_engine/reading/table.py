@@ -1,17 +1,41 @@
-"""The contract between the shapes of files and what takes their rows: a table of named columns."""
+"""The contract between shapes of files and what takes their rows: a table of named columns, and values of its rows."""
 
+import ast
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from lens_engine.reading.dialect import UTF8, FoundDialect, show_encoding
+from lens_engine.errors import InvalidDataset
+from lens_engine.reading.dialect import UNDECODED, UTF8, FoundDialect, quote_around, show_encoding
+from lens_engine.reading.strict_json import MAX_DIGITS
+from lens_engine.task.text_checks import show_names
+from lens_engine.task.wording import show_label
 
 DatasetFormat = Literal["csv", "jsonl", "json", "text", "parquet", "arrow", "workbook", "folder", "inline"]
 
+TEXT, LABEL = "text", "label"
 NO_CELLS: Mapping[str, object] = MappingProxyType({})
-NAMED_ROWS = 20
-"""Number of rows that are looked at to tell what a file of objects is."""
+NAMED_ROWS = 20  #: number of rows that are looked at to tell what a file of objects is
+MISSING = object()  #: the value of a column that the row does not have
+_LONGEST_LIST = 2_000
+_FLAGS = dict.fromkeys(("1", "true", "yes", "x"), True) | dict.fromkeys(("", "0", "false", "no", "none"), False)
+_KINDS = ((bool, "true or false"), (int | float, "a number"), (list, "a list"), (dict, "an object"))
+
+ColumnNames = str | tuple[str, ...]
+"""A column; or several: texts are joined, and of labels each row has one that is set (one-hot)."""
+
+
+def list_columns(*named: ColumnNames | None) -> tuple[str, ...]:
+    """The single names."""
+    return tuple(name for one in named if one is not None for name in ((one,) if isinstance(one, str) else one))
+
+
+def show_columns(wanted: ColumnNames | None) -> str:
+    """The names of columns, for a message."""
+    return ", ".join(list_columns(wanted))
 
 
 class Fault(NamedTuple):
@@ -50,3 +74,147 @@ class Table:
     def encoding(self) -> str | None:
         """The name of the encoding that a surrogate in a cell is not of; None if surrogates are characters."""
         return show_encoding(self.dialect.encoding) if self.has_raw_bytes else None
+
+
+class Several(NamedTuple):
+    """Several labels of one row."""
+
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WantedColumns:
+    """The columns that are read, and their values in a row.
+
+    Raises:
+        InvalidDataset: a column is wanted twice.
+    """
+
+    text: ColumnNames = TEXT
+    label: ColumnNames | None = LABEL  #: None: the texts have no labels
+
+    def __post_init__(self) -> None:
+        repeated = [name for name, number in Counter(self.names).items() if number > 1]
+        if repeated:
+            raise InvalidDataset(
+                f"the column {show_label(repeated[0])} cannot hold both texts and labels; name two columns "
+                "(text_column, label_column)",
+                field="label_column",
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return list_columns(self.text, self.label)
+
+    @property
+    def parameters(self) -> str:
+        """The parameters that name the columns, for a message."""
+        return "text_column" if self.label is None else "text_column, label_column"
+
+    def read_text(self, cells: Mapping[str, object]) -> object:
+        """The text of a row: a string, several joined by line breaks; None for an empty value; else what is there."""
+        if isinstance(self.text, str):
+            return pick(cells, self.text)
+        found = [pick(cells, name) for name in self.text]
+        odd = [one for one in found if not isinstance(one, str | None) and one is not MISSING]
+        if odd or all(one is MISSING for one in found):
+            return odd[0] if odd else MISSING
+        return "\n".join(one for one in found if isinstance(one, str) and one.strip())
+
+    def read_label(self, cells: Mapping[str, object]) -> object:
+        """The label of a row: a string; None for an empty value or without labels; `Several`; else what is there."""
+        if not isinstance(self.label, str):
+            ones = tuple(name for name in list_columns(self.label) if is_set(pick(cells, name)))
+            return Several(ones) if len(ones) > 1 else ones[0] if ones else None
+        value = pick(cells, self.label)
+        if value is not MISSING or ": " not in self.label:
+            return show_value(value)
+        column, _, label = self.label.partition(": ")
+        value = show_value(pick(cells, column))
+        labels = value.labels if isinstance(value, Several) else split_labels(value) if isinstance(value, str) else ()
+        return value if value is MISSING else label if label in labels else f"not {label}"
+
+    def find_fault(self, row: Row, text: object, label: object, encoding: str | None) -> Fault | None:
+        """What hinders the reading of values as text and label; None of good and of blank ones.
+
+        Args:
+            encoding: by which the file was decoded, if a surrogate is a byte that is not of it.
+        """
+        missing = [name for name, value in ((self.text, text), (self.label, label)) if value is MISSING]
+        found = f"keys found: {show_names(list(row.cells)) or 'none'}" if missing else ""
+        if len(missing) == 1:
+            kind = "without a label" if missing[0] == self.label else "without a text"
+            return Fault(kind, f"is missing; {found}", show_columns(missing[0]))
+        if missing:
+            detail = f"has no keys {show_names(list_columns(*missing))}; {found}; rename them, or name the keys to read"
+            return Fault("without a text", f"{detail} ({self.parameters})")
+        for name, value in ((show_columns(self.text), text), (show_columns(self.label), label)):
+            if not isinstance(value, str | Several | None):
+                return Fault(f"whose {name} is no string", _refuse_type(value), name)
+            if encoding is not None and isinstance(value, str) and (broken := UNDECODED.search(value)):
+                words = quote_around(value, broken.start())
+                advice = "save the file as UTF-8, or name its encoding (encoding)"
+                detail = f"holds bytes that are not {encoding} at {words}; {advice}"
+                return Fault(f"with bytes that are not {encoding}", detail, name)
+        return None
+
+
+def pick(cells: Mapping[str, object], name: str) -> object:
+    """The value of a column, or within objects (`fields.text`); `MISSING` if there is none."""
+    if name in cells:
+        return cells[name]
+    value: object = cells
+    for part in name.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return MISSING
+        value = value[part]
+    return value
+
+
+def split_labels(value: str) -> list[str]:
+    """The parts of a string, if a delimiter separates some."""
+    separator = next((one for one in "|;," if one in value), None)
+    return [value] if separator is None else [part.strip() for part in value.split(separator)]
+
+
+def show_value(value: object) -> object:
+    """A value of a label as a string: whole numbers in digits, true and false, the only value of a list."""
+    if isinstance(value, str):
+        return _read_list(value) if value.startswith("[") and value.endswith("]") else value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, float) and value != value:  # NaN
+        return None
+    if isinstance(value, int) and abs(value) < 10**MAX_DIGITS:
+        return str(value)
+    if isinstance(value, list):
+        items = [show_value(one) for one in value]
+        if all(isinstance(one, str) for one in items):
+            return Several(tuple(map(str, items))) if len(items) > 1 else items[0] if items else None
+    return value
+
+
+@lru_cache(maxsize=4096)
+def _read_list(value: str) -> object:
+    """A list that is written as a string, as `['billing']`; the string if it is none."""
+    try:
+        items = ast.literal_eval(value) if len(value) <= _LONGEST_LIST else value
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+    return show_value(items) if isinstance(items, list) else value
+
+
+def is_set(value: object) -> bool | None:
+    """Whether a flag is set; None if the value is no flag."""
+    if isinstance(value, str) and value in _FLAGS:  # as most are
+        return _FLAGS[value]
+    return _FLAGS.get(str(show_value(value) if value is not None else "").strip().casefold())
+
+
+def _refuse_type(value: object) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], list | dict):
+        return "marks parts of the text, as for entities, and is no label of the whole text; give each row one"
+    kind = next((kind for known, kind in _KINDS if isinstance(value, known)), "of another type")
+    return f"is {kind}, not a string; put it in quotes"

@@ -13,12 +13,9 @@ from typing import Any
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_choice import Named, choose
-from lens_engine.reading.columns import TEXT, ColumnNames, WantedColumns
 from lens_engine.reading.dialect import FoundDialect
-from lens_engine.reading.errors import DatasetTooLarge, refuse_more_rows
-from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.table import DatasetFormat, Row, Table
-from lens_engine.reading.values import find_value_fault, read_text, show_columns
+from lens_engine.reading.limits import DatasetTooLarge, ParsingLimits
+from lens_engine.reading.table import TEXT, ColumnNames, DatasetFormat, Row, Table, WantedColumns, show_columns
 from lens_engine.task.text_checks import MAX_SHOWN, UNSTORABLE, find_fault, is_blank, replace_unstorable
 from lens_engine.task.wording import show_count, show_label
 
@@ -55,25 +52,21 @@ class ReadTexts:
 
 
 def collect_texts(table: Table, named: Named, limits: ParsingLimits, field: str) -> ReadTexts:
-    """The texts of a table.
-
-    Raises:
-        DatasetTooLarge: the cap on rows or bytes is exceeded.
-        InvalidDataset: the column cannot be found, or the name of a column cannot be kept.
-    """
+    """The texts of a table; errors as of `read_texts`."""
     choice = choose(table, named, field, has_labels=False)
     rows = _TextCollector(limits, field, choice.text.wanted, table.encoding)
     for row in table.rows():
-        rows.add(row)
+        if row.empty != "line":
+            rows.add(row)
     return ReadTexts(
         tuple(rows.rows),
         table.dialect,
         table.format,
         rows.num_bytes,
         rows.digest.hexdigest(),
-        rows.cells.names,
-        rows.cells.text_place,
-        rows.describe(),
+        tuple(rows.names),
+        rows.names.get(show_columns(choice.text.wanted)),
+        rows.describe_changes(),
         choice.text.wanted,
         tuple(choice.notes()),
     )
@@ -87,53 +80,20 @@ class _TextCollector:
         self.rows: list[TextRow] = []
         self.num_bytes = 0  #: of the rows as they are kept
         self.digest = hashlib.sha256()
+        self.names = dict[str, int]()  #: places of the columns, in the order in which they were met
         self._encoding = encoding
         self._column = show_columns(wanted)
-        self.cells = _CellPacker(limits, field, self._column)
-        self._mended = list[int]()  #: rows with a change in another column than that of the texts
-
-    def describe(self) -> tuple[str, ...]:
-        """A sentence about what was changed in columns beside the texts."""
-        if not self._mended:
-            return ()
-        first = ", ".join(map(str, self._mended[:MAX_SHOWN]))
-        return (
-            f"{show_count(len(self._mended), 'row')} with NUL or half a surrogate pair in another column than "
-            f"{show_label(self._column)}; U+FFFD stands in its place (first rows: {first})",
-        )
+        self._changed = list[int]()  #: rows with a change in another column than that of the texts
 
     def add(self, row: Row) -> None:
-        if row.empty == "line":
-            return
-        cells, fault, text = self._mend(row.cells), row.fault, read_text(row.cells, self.wanted.text)
-        if fault is None:
-            fault = find_value_fault(row.cells, text, None, self.wanted, self._encoding)
-        if fault is not None:
-            self._keep("", fault.column, fault.detail, row.line, cells)
-        elif not isinstance(text, str) or is_blank(text):
-            self._keep(str(text or ""), self._column, "is blank; write a text", row.line, cells)
-        else:
-            self._keep(text, self._column, find_fault(text, self.limits.max_text_characters), row.line, cells)
-
-    def _mend(self, cells: Mapping[str, object]) -> Mapping[str, object]:
-        """The cells as they can be kept."""
-        mended = {name: replace_unstorable(cell) for name, cell in cells.items()}
-        if any(
-            cell is not cells[name] and cell != cells[name] for name, cell in mended.items() if name != self._column
-        ):
-            self._mended.append(len(self.rows))
-        return mended
-
-    def _keep(
-        self, text: str, column: str | None, fault: str | None, line: int | None, cells: Mapping[str, object]
-    ) -> None:
-        if len(self.rows) >= self.limits.max_rows:
-            refuse_more_rows(self.limits.max_rows, self.field)
+        """Keep a row. One too many is refused, and one whose columns cannot be kept."""
+        self.limits.check_rows(len(self.rows) + 1, self.field)
+        text, (fault, column) = self._judge(row)
         text = replace_unstorable(text)
-        packed = self.cells.pack(cells, text)
+        packed = self._pack(self._mend(row.cells), text)
         if fault is not None:
             fault = fault if column is None else f"`{column}` {fault}"
-            fault = fault if line is None else f"(line {line}) {fault}"
+            fault = fault if row.line is None else f"(line {row.line}) {fault}"
         for part in (encoded := text.encode("utf-8", "surrogatepass"), noted := (fault or "").encode()):
             self.digest.update(len(part).to_bytes(8) + part)
         self.num_bytes += len(encoded) + len(noted) + len(packed)
@@ -145,64 +105,64 @@ class _TextCollector:
             )
         self.rows.append(TextRow(text, fault, packed))
 
+    def _judge(self, row: Row) -> tuple[str, tuple[str | None, str | None]]:
+        """The text of a row; and what is wrong with it, and with which column."""
+        text = self.wanted.read_text(row.cells)
+        if fault := row.fault or self.wanted.find_fault(row, text, None, self._encoding):
+            return "", (fault.detail, fault.column)
+        if not isinstance(text, str) or is_blank(text):
+            return str(text or ""), ("is blank; write a text", self._column)
+        return text, (find_fault(text, self.limits.max_text_characters), self._column)
 
-class _CellPacker:
-    """Packs the cells of one row after another, and learns the names of the columns from them."""
+    def _mend(self, cells: Mapping[str, object]) -> Mapping[str, object]:
+        """The cells as they can be kept."""
+        mended = {name: replace_unstorable(cell) for name, cell in cells.items()}
+        others = (name for name in mended if name != self._column)
+        if any(mended[name] is not cells[name] and mended[name] != cells[name] for name in others):
+            self._changed.append(len(self.rows))
+        return mended
 
-    def __init__(self, limits: ParsingLimits, field: str, text_column: str) -> None:
-        self._limits = limits
-        self._field = field
-        self._text_column = text_column
-        self._names = dict[str, None]()  #: in the order in which they were met
+    def describe_changes(self) -> tuple[str, ...]:
+        """A sentence about what was changed in columns beside the texts."""
+        if not self._changed:
+            return ()
+        first = ", ".join(map(str, self._changed[:MAX_SHOWN]))
+        return (
+            f"{show_count(len(self._changed), 'row')} with NUL or half a surrogate pair in another column than "
+            f"{show_label(self._column)}; U+FFFD stands in its place (first rows: {first})",
+        )
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._names)
-
-    @property
-    def text_place(self) -> int | None:
-        """Index of the column of texts; None if no row has it."""
-        return self.names.index(self._text_column) if self._text_column in self._names else None
-
-    def pack(self, cells: Mapping[str, object], text: str) -> bytes:
-        """The values of a row, in the order of `names`; b"" if only the text is left out.
-
-        Args:
-            cells: without half of a surrogate pair, which cannot be written as UTF-8.
-
-        Raises:
-            InvalidDataset: the name of a column is too long, or cannot be kept.
-            DatasetTooLarge: there are too many columns.
-        """
+    def _pack(self, cells: Mapping[str, object], text: str) -> bytes:
+        """The values of a row, in the order of `names`; b"" if only the text is left out."""
         for name in cells:
-            if name and name not in self._names:  # spreadsheets write an empty name for each empty column
-                self._add(name)
-        values = [_show(cells.get(name)) for name in self._names]
-        if text and self._text_column in self._names and cells.get(self._text_column) == text:
-            values[self.names.index(self._text_column)] = None
+            if name and name not in self.names:  # spreadsheets write an empty name for each empty column
+                self._add_column(name)
+        values = [_show(cells.get(name)) for name in self.names]
+        if text and self._column in self.names and cells.get(self._column) == text:
+            values[self.names[self._column]] = None
         while values and values[-1] is None:
             values.pop()
         return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode() if values else b""
 
-    def _add(self, name: str) -> None:
-        most, longest = self._limits.max_columns, self._limits.max_column_characters
+    def _add_column(self, name: str) -> None:
+        most, longest = self.limits.max_columns, self.limits.max_column_characters
         if UNSTORABLE.search(name):
             raise InvalidDataset(
                 f"the column {show_label(name)} has NUL or half a surrogate pair in its name; rename the column",
-                field=self._field,
+                field=self.field,
             )
         if len(name) > longest:
             raise InvalidDataset(
-                f"the name of column {len(self._names) + 1:,} ({show_label(name)}) has {len(name):,} characters, and "
+                f"the name of column {len(self.names) + 1:,} ({show_label(name)}) has {len(name):,} characters, and "
                 f"at most {longest:,} are allowed; shorten it, or leave the column out",
-                field=self._field,
+                field=self.field,
             )
-        if len(self._names) == most:
+        if len(self.names) == most:
             raise DatasetTooLarge(
                 f"the file has more than {most:,} columns, and the output has all of them; leave some out",
-                field=self._field,
+                field=self.field,
             )
-        self._names[name] = None
+        self.names[name] = len(self.names)
 
 
 def unpack_cells(packed: bytes, text: str, number: int, text_place: int | None) -> list[Any]:

@@ -4,7 +4,6 @@
 """
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,15 +17,10 @@ from lens_engine.task.cutting import TextCutter
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 
-_SPECIAL_TOKENS = 4
-"""Room kept for the tokenizer's leading special tokens (tokens)."""
-
+_SPECIAL_TOKENS = 4  #: room kept for the tokenizer's leading special tokens (tokens)
+_FAR_TOKENS = 256  #: least length of a text that is cut because it is far longer than the rest (tokens)
 _QUERIES = ("score_set", "validation", "confirmation", "test")
 _SPLITS = ("candidates", *_QUERIES)
-
-_FAR_TOKENS = 256
-"""Least length of a text that is cut because it is far longer than the rest (tokens)."""
-
 _Measured = dict[str, list[tuple[Example, int]]]
 """The rows of each split with their lengths (tokens)."""
 
@@ -37,17 +31,14 @@ class _Ruler:
     scorer: LabelScorer
     num_demonstrations: int
 
-    def demonstrations(self, examples: Sequence[Example]) -> list[int]:
-        return self.scorer.count_tokens([self.task.render_demonstration(example) for example in examples])
-
-    def queries(self, examples: Sequence[Example]) -> list[int]:
-        return self.scorer.count_tokens([self.task.render_query(example.text) for example in examples])
-
     def measure(self, rows: SplitRows, split: str) -> list[tuple[Example, int]]:
         """Each row of a split with its length (tokens): as a demonstration if it is a candidate, or else as a query."""
         examples: tuple[Example, ...] = getattr(rows, split)
-        lengths = self.demonstrations(examples) if split == "candidates" else self.queries(examples)
-        return list(zip(examples, lengths, strict=True))
+        if split == "candidates":
+            rendered = [self.task.render_demonstration(example) for example in examples]
+        else:
+            rendered = [self.task.render_query(example.text) for example in examples]
+        return list(zip(examples, self.scorer.count_tokens(rendered), strict=True))
 
     @cached_property
     def room(self) -> int:
@@ -87,17 +78,18 @@ def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig
             field="instruction",
         )
     measured = {split: ruler.measure(rows, split) for split in _SPLITS}
-    most = sys.maxsize if config.too_long == "reject" else _find_bound(measured)
+    most = sys.maxsize  # length of a text that is not cut (tokens, rendered)
+    if config.too_long != "reject":
+        most = find_far_length(sorted(length for found in measured.values() for _, length in found), _FAR_TOKENS)
     longest = _longest_prompt(measured, config.num_demonstrations, most)
     if longest > ruler.room and config.too_long == "reject":
         raise _too_long(measured, ruler, longest)
     if longest > ruler.room:
         most = min(most, ruler.share)
     query = min(max((length for split in _QUERIES for _, length in measured[split]), default=0), most)
-    spare = zip(rows.spare, ruler.queries(rows.spare), strict=True)
     rows = replace(
         rows,
-        spare=tuple(example for example, length in spare if length <= query),
+        spare=tuple(example for example, length in ruler.measure(rows, "spare") if length <= query),
         most_tokens=most if config.too_long == "trim_input" else None,
     )
     if config.too_long == "reject" or all(length <= most for found in measured.values() for _, length in found):
@@ -105,12 +97,6 @@ def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig
     fitted = _trim(rows, measured, ruler, most) if config.too_long == "trim_input" else _skip(rows, measured, most)
     check_sizes(fitted, config)
     return fitted
-
-
-def _find_bound(measured: _Measured) -> int:
-    """Largest length of a text that is not far longer than the rest (tokens, rendered)."""
-    lengths = sorted(length for found in measured.values() for _, length in found)
-    return find_far_length(lengths, _FAR_TOKENS)
 
 
 def _longest_prompt(measured: _Measured, num_demonstrations: int, most: int) -> int:

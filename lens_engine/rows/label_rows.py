@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, filterfalse
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import (
@@ -20,10 +20,7 @@ from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.task.wording import show_count, show_label
 
 _MAX_LISTED = 10
-
-_PLENTY = 1_000_000
-"""Rows of each label with which every option that can be satisfied by rows is satisfied."""
-
+_PLENTY = 1_000_000  #: rows of each label with which every option that can be satisfied by rows is satisfied
 _LEAST_LABELS = 2
 _OPTIONS = {
     "test": "splits.test",
@@ -57,7 +54,8 @@ def serve_labels(task: Task, rows: CleanProblem, config: SelectionConfig) -> Ser
     supply, labels = _Supply(rows, config), task.labels
     if supply.size(labels).find_lacks() and (fault := supply.find_option_fault(labels)):
         # A label word too many is the likelier mistake than an option.
-        raise join_faults([*find_unknown_labels(labels, rows), *(supply.find_rowless(labels) or [fault])])
+        rowless = [_rowless(label) for label in labels if not rows.dataset.uploaded[label]]
+        raise join_faults([*find_unknown_labels(labels, rows), *rowless, *([] if rowless else [fault])])
     kept, dropped = list(labels), list[str]()
     if config.labels.rare == "drop":
         written = [label for upload in rows.uploads.values() for label in upload.first if label.strip()]
@@ -105,12 +103,8 @@ class _Supply:
 
     def size(self, labels: Sequence[str], least: int = 0) -> SplitSizes:
         """The sizes of the splits if each label had at least `least` rows; with `least`, also one test row."""
-        test = self._test
-        return size_splits(
-            {label: max(self._dataset[label], least) for label in labels},
-            None if test is None else {label: max(test[label], min(least, 1)) for label in labels},
-            self._config,
-        )
+        test = None if self._test is None else {label: max(self._test[label], min(least, 1)) for label in labels}
+        return size_splits({label: max(self._dataset[label], least) for label in labels}, test, self._config)
 
     def keep(self, labels: Sequence[str]) -> list[str]:
         """The labels that are left when those with too few rows are left out, the rarest first."""
@@ -124,9 +118,8 @@ class _Supply:
         """A fault for each label with too few rows; the options allow enough."""
         if not self.size(labels).find_lacks():
             return []
-        least, sizes = next(
-            (least, sizes) for least in count(1) if not (sizes := self.size(labels, least)).find_lacks()
-        )
+        least = next(least for least in count(1) if not self.size(labels, least).find_lacks())
+        sizes = self.size(labels, least)
         advice = self._advise(labels)
         if self._test is None and (fewer := self._find_least_beside_test_rows(labels)) < least:
             advice = f", or give test rows of their own, with which {fewer} are enough{advice}"
@@ -149,15 +142,12 @@ class _Supply:
 
     def _find_least_beside_test_rows(self, labels: Sequence[str]) -> int:
         """The fewest rows a label that are enough if no test rows are held out of the dataset."""
-        for least in count(min(self._dataset[label] for label in labels)):
-            rows = {label: max(self._dataset[label], least) for label in labels}
-            if not size_splits(rows, dict.fromkeys(labels, 1), self._config).find_lacks():
-                break
-        return least
 
-    def find_rowless(self, labels: Sequence[str]) -> list[InvalidInput]:
-        """A fault for each label that no row has."""
-        return [_rowless(label) for label in labels if not self._rows.dataset.uploaded[label]]
+        def lacks(least: int) -> bool:
+            rows = {label: max(self._dataset[label], least) for label in labels}
+            return bool(size_splits(rows, dict.fromkeys(labels, 1), self._config).find_lacks())
+
+        return next(filterfalse(lacks, count(min(self._dataset[label] for label in labels))))
 
     def _count(self, label: str) -> int:
         """Rows of a label in the dataset, or in the test rows if there are fewer."""

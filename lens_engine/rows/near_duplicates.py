@@ -5,27 +5,21 @@ Texts are compared by their sets of five characters in a row, by cosine; of very
 
 import random
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from lens_engine.task.unicode_form import fold_label
-from lens_engine.types import Example, FloatArray, IndexArray, Record
+from lens_engine.types import Example, Record
 
-MOST_LISTED = 100
-"""Largest number of pairs, or of texts, that a report lists."""
-
+MOST_LISTED = 100  #: largest number of pairs, or of texts, that a report lists
 _LEAST_SIMILARITY = 0.85
 _CHARACTERS = 5
-_NEIGHBOURS = 50
-"""Most similar texts that each text is compared with: texts of one pattern are all similar."""
-_MOST_COMPARISONS = 25_000_000
-"""One or two seconds."""
-_MOST_CHARACTERS = 4_000_000
-"""Largest number of characters of the compared texts: some 25 bytes of memory each."""
-_WORKING_MEMORY = 64
-"""MiB, for similarities."""
+_NEIGHBOURS = 50  #: most similar texts that each text is compared with: texts of one pattern are all similar
+_MOST_COMPARISONS = 25_000_000  #: one or two seconds
+_MOST_CHARACTERS = 4_000_000  #: of the compared texts: some 25 bytes of memory each
+_WORKING_MEMORY = 64  #: for similarities (MiB)
 
 
 class RowText(Record):
@@ -62,14 +56,6 @@ class NearDuplicates(Record):
     pairs: tuple[NearDuplicate, ...] = Field(description="At most 100 pairs, the most similar first.")
 
 
-class _Near(NamedTuple):
-    """Pairs of a text and one that is nearly equal to it."""
-
-    first: IndexArray  # [pairs]
-    second: IndexArray  # [pairs]
-    similarity: FloatArray  # [pairs]
-
-
 def cut_text(text: str) -> str:
     """The text for a report, which names its row: at most 300 characters."""
     return text if len(text) <= 300 else f"{text[:300]}…"
@@ -82,12 +68,10 @@ def find_near_duplicates(examples: Sequence[Example]) -> NearDuplicates:
         examples: rows with different texts.
     """
     rows = _sample(examples, int(_MOST_COMPARISONS**0.5))
-    near = _find_near(rows, rows, _NEIGHBOURS)
-    labels = np.unique([row.label for row in rows], return_inverse=True)[1]
     pairs = {
         (min(one, two), max(one, two)): similarity
-        for one, two, similarity in zip(*(part.tolist() for part in near), strict=True)
-        if labels[one] != labels[two]
+        for one, two, similarity in _find_near(rows, rows, _NEIGHBOURS)
+        if rows[one].label != rows[two].label
     }
     listed = sorted(pairs, key=lambda places: (-pairs[places], places))[:MOST_LISTED]
     return NearDuplicates(
@@ -107,7 +91,7 @@ def count_near(examples: Sequence[Example], others: Sequence[Example]) -> int:
     """
     rows = _sample(examples, int(_MOST_COMPARISONS**0.5))
     others = _sample(others, _MOST_COMPARISONS // max(len(rows), 1))
-    return len(np.unique(_find_near(rows, others, 1).first))
+    return len({one for one, _, _ in _find_near(rows, others, 1)})
 
 
 def _sample(examples: Sequence[Example], most: int) -> list[Example]:
@@ -117,10 +101,10 @@ def _sample(examples: Sequence[Example], most: int) -> list[Example]:
     return [examples[place] for place in sorted(place for place, fits in zip(places, room, strict=True) if fits)]
 
 
-def _find_near(rows: Sequence[Example], others: Sequence[Example], most: int) -> _Near:
-    """Each row with those of the `most` most similar others that are nearly equal to it."""
+def _find_near(rows: Sequence[Example], others: Sequence[Example], most: int) -> list[tuple[int, int, float]]:
+    """The place of each row and of each nearly equal one of its `most` most similar others, with the similarity."""
     if not rows or not others:
-        return _Near(np.empty(0, int), np.empty(0, int), np.empty(0))
+        return []
     import sklearn  # slow to import
     from sklearn.neighbors import NearestNeighbors
 
@@ -129,8 +113,8 @@ def _find_near(rows: Sequence[Example], others: Sequence[Example], most: int) ->
     with sklearn.config_context(working_memory=_WORKING_MEMORY):  # type: ignore[attr-defined]
         distances, places = neighbours.fit(_make_sets(others)).kneighbors(_make_sets(rows))
     similarities = np.round(1 - distances, 6)
-    first, column = np.nonzero(similarities >= _LEAST_SIMILARITY)
-    return _Near(first, places[first, column], similarities[first, column])
+    near = np.nonzero(similarities >= _LEAST_SIMILARITY)
+    return list(zip(near[0].tolist(), places[near].tolist(), similarities[near].tolist(), strict=True))
 
 
 def _make_sets(rows: Sequence[Example]) -> Any:

@@ -9,13 +9,10 @@ from lens_engine.rows.quotas import Quotas, share_equally, share_proportionally
 
 _VALIDATION_SHARE, _CONFIRMATION_SHARE, _SCORE_SHARE = 0.25, 0.20, 0.20
 """Largest share of the rows left after the test rows that a split may take, so that small uploads work."""
-
 _FEW_ROWS = {"test": 16, "validation": 16, "score": 10}
-"""Rows of a split from which on it may lack labels, if there are more labels than rows.
-
-A score set compares candidates of one label with each other, so it needs the fewest.
+"""Rows of a split from which on it may lack labels, if there are more labels than rows. A score set compares candidates
+of one label with each other, so it needs the fewest.
 """
-
 LabelCounts = dict[str, int]
 """Number of rows of each label, in the order of the labels."""
 
@@ -92,22 +89,17 @@ def _at_most(wanted: int, share: float, available: int) -> int:
 
 
 def _size_score_set(rest: LabelCounts, quotas: Quotas, config: SelectionConfig, available: int) -> LabelCounts:
+    """At most half of the rows of each label, and none that its quota needs."""
     num_left = sum(rest.values())
     candidates = min(config.filtering.candidates or num_left, num_left)
     wanted = _at_most(plan_rounds(candidates, config.filtering)[-1].score_size, _SCORE_SHARE, available)
-    return _share(wanted, _spare(rest, quotas), config)
-
-
-def _spare(counts: LabelCounts, quotas: Quotas) -> LabelCounts:
-    """Rows that each label can give to the score set: at most half of its rows, and none that its quota needs."""
-    return {label: max(min(count // 2, count - quotas.needed(label)), min(count, 1)) for label, count in counts.items()}
+    spare = {label: max(min(count // 2, count - quotas.needed(label)), min(count, 1)) for label, count in rest.items()}
+    return _share(wanted, spare, config)
 
 
 def _size_candidates(rest: LabelCounts, config: SelectionConfig) -> LabelCounts:
     most = config.filtering.candidates
-    if most is None or sum(rest.values()) <= most:
-        return rest
-    return _share(most, rest, config)
+    return rest if most is None or sum(rest.values()) <= most else _share(most, rest, config)
 
 
 def _share(total: int, available: LabelCounts, config: SelectionConfig) -> LabelCounts:

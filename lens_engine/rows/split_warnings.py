@@ -1,6 +1,6 @@
 """Warnings about rows that were left out, and about small splits."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lens_engine.config import SelectionConfig
 from lens_engine.rows.cleaning import CleanProblem, CleanRows
@@ -10,7 +10,6 @@ from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example
 
 _MAX_LISTED = 10
-
 _FAR = 4
 """A text is far longer than the rest if it is longer than this many times the text that nine tenths do not exceed."""
 _FAR_CHARACTERS = 1_000
@@ -20,39 +19,38 @@ _TREATMENTS = {
     "reject": 'to cut them, set options.too_long to "trim_input"',
 }
 
-_FEW_TEST_ROWS, _FEW_VALIDATION_ROWS = 30, 10
-"""Fewer rows than these are warned of."""
+_FEW_TEST_ROWS, _FEW_VALIDATION_ROWS = 30, 10  #: fewer rows than these are warned of
 
 
-def warn_of_splits(rows: CleanProblem, served: ServedTask, config: SelectionConfig, *, lines: bool) -> tuple[str, ...]:
+def warn_of_splits(rows: CleanProblem, served: ServedTask, config: SelectionConfig, *, lines: bool) -> Iterator[str]:
     """Warnings about what was joined or left out, about dropped labels, and about the sizes of the splits.
 
     Args:
         lines: whether a row is named with its line in the file.
     """
-    warnings = list[str]()
     for name, upload in rows.uploads.items():
         if upload.respelled:
-            warnings.append(_describe_joined(upload, name))
+            yield _describe_joined(upload, name)
         if upload.duplicates:
-            warnings.append(
-                f"{show_count(len(upload.duplicates), f'{name} row', 'has')} the text of an earlier row and "
-                f"{_was(upload.duplicates)} left out ({_first(upload.duplicates, lines=lines)})"
-            )
+            has = show_count(len(upload.duplicates), f"{name} row", "has")
+            yield f"{has} the text of an earlier row and {_was(upload.duplicates, 'left out', lines=lines)}"
         if upload.conflicts:
-            warnings.append(
-                f"{show_count(len(upload.conflicts), 'text')} of the {name} rows "
-                f"{'has' if len(upload.conflicts) == 1 else 'have'} more than one label and {_was(upload.conflicts)} "
-                f"set aside ({_first(upload.conflicts, lines=lines)})"
+            have = "has" if len(upload.conflicts) == 1 else "have"
+            yield (
+                f"{show_count(len(upload.conflicts), 'text')} of the {name} rows {have} more than one label and "
+                f"{_was(upload.conflicts, 'set aside', lines=lines)}"
             )
     if rows.leaked:
-        warnings.append(
-            f"{show_count(len(rows.leaked), 'text', 'is')} in the test rows too and {_was(rows.leaked)} left out of "
-            f"the dataset ({_first(rows.leaked, lines=lines)})"
-        )
-    warnings += _warn_of_length(rows, config, lines=lines)
-    warnings += [_describe_dropped(label, rows) for label in served.dropped]
-    return (*warnings, *_warn_of_sizes(served.sizes, config, is_held_out=rows.test is None))
+        left_out = _was(rows.leaked, "left out of the dataset", lines=lines)
+        yield f"{show_count(len(rows.leaked), 'text', 'is')} in the test rows too and {left_out}"
+    yield from _warn_of_length(rows, config, lines=lines)
+    for label in served.dropped:
+        rows_of_label = [
+            show_count(upload.uploaded[label], "row" if name == "dataset" else "test row")
+            for name, upload in rows.uploads.items()
+        ]
+        yield f"the label {show_label(label)} was dropped: only {' and '.join(rows_of_label)}"
+    yield from _warn_of_sizes(served.sizes, config, is_held_out=rows.test is None)
 
 
 def find_far_length(lengths: Sequence[int], least: int) -> int:
@@ -64,22 +62,20 @@ def find_far_length(lengths: Sequence[int], least: int) -> int:
     return max(_FAR * lengths[len(lengths) * 9 // 10], least) if lengths else least
 
 
-def _warn_of_length(rows: CleanProblem, config: SelectionConfig, *, lines: bool) -> list[str]:
+def _warn_of_length(rows: CleanProblem, config: SelectionConfig, *, lines: bool) -> Iterator[str]:
     """The rows that are far longer than the rest, and their share of the cost, which grows with the length."""
     examples = [example for upload in rows.uploads.values() for example in upload.examples]
     lengths = sorted(len(example.text) for example in examples)
-    if not lengths:
-        return []
     bound = find_far_length(lengths, _FAR_CHARACTERS)
     far = [example for example in examples if len(example.text) > bound]
-    if not far:
-        return []
-    share = sum(len(example.text) for example in far) / sum(lengths)
-    return [
-        f"{show_count(len(far), 'row', 'has')} a text that is far longer than the rest: up to {lengths[-1]:,} "
-        f"characters, where half of all texts have at most {lengths[len(lengths) // 2]:,}; that is {share:.0%} of all "
-        f"characters, and would be as much of the cost ({_first(far, lines=lines)}); {_TREATMENTS[config.too_long]}"
-    ]
+    if far:
+        share = sum(len(example.text) for example in far) / sum(lengths)
+        yield (
+            f"{show_count(len(far), 'row', 'has')} a text that is far longer than the rest: up to {lengths[-1]:,} "
+            f"characters, where half of all texts have at most {lengths[len(lengths) // 2]:,}; that is {share:.0%} of "
+            f"all characters, and would be as much of the cost ({_first(far, lines=lines)}); "
+            f"{_TREATMENTS[config.too_long]}"
+        )
 
 
 def _describe_joined(upload: CleanRows, name: str) -> str:
@@ -97,22 +93,14 @@ def _describe_joined(upload: CleanRows, name: str) -> str:
     )
 
 
-def _describe_dropped(label: str, rows: CleanProblem) -> str:
-    counts = [
-        show_count(upload.uploaded[label], "row" if name == "dataset" else "test row")
-        for name, upload in rows.uploads.items()
-    ]
-    return f"the label {show_label(label)} was dropped: only {' and '.join(counts)}"
-
-
-def _warn_of_sizes(sizes: SplitSizes, config: SelectionConfig, *, is_held_out: bool) -> list[str]:
+def _warn_of_sizes(sizes: SplitSizes, config: SelectionConfig, *, is_held_out: bool) -> Iterator[str]:
     """Warnings about splits that are smaller than asked for, small, or without some labels."""
-    warnings, splits = list[str](), config.splits
+    splits = config.splits
     test, validation, confirmation = (
         sum(counts.values()) for counts in (sizes.test, sizes.validation, sizes.confirmation)
     )
     if is_held_out and splits.test is not None and test < splits.test:
-        warnings.append(
+        yield (
             f"{show_count(test, 'test row')} instead of {splits.test}: {100 * splits.held_out_share:.0f} % of the "
             "dataset rows are held out"
         )
@@ -121,32 +109,27 @@ def _warn_of_sizes(sizes: SplitSizes, config: SelectionConfig, *, is_held_out: b
         ("confirmation", splits.confirmation, confirmation),
     ):
         if found < wanted:
-            warnings.append(f"{show_count(found, f'{name} row')} instead of {wanted}: the dataset is small")
+            yield f"{show_count(found, f'{name} row')} instead of {wanted}: the dataset is small"
     for name, found, few, use in (
         ("test", test, _FEW_TEST_ROWS, "a reliable accuracy"),
         ("validation", validation, _FEW_VALIDATION_ROWS, "a reliable choice of prompts"),
     ):
         if found < few:
-            warnings.append(f"too few {name} rows for {use}: {found}, fewer than {few}")
-    num_labels = len(sizes.candidates)
+            yield f"too few {name} rows for {use}: {found}, fewer than {few}"
+    num_labels, n = len(sizes.candidates), config.num_demonstrations
     for name, counts in sizes.with_every_label.items():
         missing = sum(not count for count in counts.values())
         if missing:
-            warnings.append(
-                f"{missing} of {num_labels} labels have none of the {show_count(sum(counts.values()), f'{name} row')}"
-            )
-    return warnings + _warn_of_balance(num_labels, config)
-
-
-def _warn_of_balance(num_labels: int, config: SelectionConfig) -> list[str]:
-    n = config.num_demonstrations
+            rows = show_count(sum(counts.values()), f"{name} row")
+            yield f"{missing} of {num_labels} labels have none of the {rows}"
     if n < num_labels:
-        return [f"a prompt of {show_count(n, 'demonstration')} shows only some of the {num_labels} labels"]
-    if config.balanced and n % num_labels:
-        return [
-            f"{show_count(n, 'demonstration')} cannot be split evenly over {num_labels} labels; quotas differ by one"
-        ]
-    return []
+        yield f"a prompt of {show_count(n, 'demonstration')} shows only some of the {num_labels} labels"
+    elif config.balanced and n % num_labels:
+        yield f"{show_count(n, 'demonstration')} cannot be split evenly over {num_labels} labels; quotas differ by one"
+
+
+def _was(rows: Sequence[Example], done: str, *, lines: bool) -> str:
+    return f"{'was' if len(rows) == 1 else 'were'} {done} ({_first(rows, lines=lines)})"
 
 
 def _first(rows: Sequence[Example], *, lines: bool) -> str:
@@ -155,7 +138,3 @@ def _first(rows: Sequence[Example], *, lines: bool) -> str:
         example.place.removeprefix("row ") if lines else str(example.row) for example in rows[:_MAX_LISTED]
     )
     return f"{'row' if len(rows) == 1 else 'first rows'}: {shown}{', …' if len(rows) > _MAX_LISTED else ''}"
-
-
-def _was(rows: Sequence[Example]) -> str:
-    return "was" if len(rows) == 1 else "were"

@@ -103,8 +103,8 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
         duplicates_dropped=sum(len(upload.duplicates) for upload in rows.uploads.values()),
         conflicting_texts=sum(len(upload.conflicts) for upload in rows.uploads.values()),
         leaked_from_test=len(rows.leaked),
-        warnings=warn_of_splits(rows, served, config, lines=False),
-        notes=warn_of_splits(rows, served, config, lines=True),
+        warnings=tuple(warn_of_splits(rows, served, config, lines=False)),
+        notes=tuple(warn_of_splits(rows, served, config, lines=True)),
     )
 
 
@@ -161,8 +161,7 @@ def check_sizes(split: SplitRows, config: SelectionConfig) -> None:
     _check_candidates(len(split.candidates), config)
     parts = (split.test, split.validation, split.confirmation, split.score_set, split.candidates)
     sizes = SplitSizes(split.quotas, *(count_labels(part, split.task.labels) for part in parts))
-    lacks = sizes.find_lacks()
-    if lacks:
+    if lacks := sizes.find_lacks():
         raise join_faults([_too_few_short(label, name, sizes) for label, name in lacks.items()])
 
 

@@ -12,7 +12,7 @@ from lens_engine.metering.cost import Cost
 from lens_engine.metering.estimate import PresetPlan, estimate_by_words, measure_pace, share_of_largest
 from lens_engine.presets import PRESETS
 from lens_engine.reading import Dialect, Named, ParsedDataset, ParsingLimits, parse_dataset
-from lens_engine.reading.columns import ColumnNames
+from lens_engine.reading.table import ColumnNames
 from lens_engine.rows.cleaning import join_spellings
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem

@@ -22,8 +22,7 @@ Turn = dict[str, str]
 """`role` and `content`."""
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRST"
-MOST_LETTERS = len(_LETTERS)
-"""Largest number of labels that letters stand for."""
+MOST_LETTERS = len(_LETTERS)  #: largest number of labels that letters stand for
 
 
 class ChatForm(Record):

@@ -12,9 +12,7 @@ from lens_engine.task.wording import show_label
 
 MAX_WORDINGS = 16
 """Largest number of wordings that one run chooses among: each is judged on validation rows of its own cost."""
-
 NO_INSTRUCTION = ("",)
-
 Texts = str | Sequence[str]
 """One text, or several to choose among."""
 
@@ -51,10 +49,7 @@ def read_instructions(given: Texts) -> tuple[str, ...]:
 
 
 def check_wordings(templates: Sequence[Template], instructions: Sequence[str]) -> None:
-    """
-    Raises:
-        InvalidTemplate, InvalidInstruction: there are more than 16 wordings; the error is of the longer list.
-    """
+    """Refuse more than 16 wordings (`InvalidTemplate` or `InvalidInstruction`, of the longer list)."""
     num_templates, num_instructions = max(len(templates), 1), len(instructions)
     number = num_templates * num_instructions
     if number <= MAX_WORDINGS:

@@ -8,8 +8,7 @@ from lens_engine.errors import PromptTooLong
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 
-_STEP = 64
-"""First step from the guessed end of a cut text (characters)."""
+_STEP = 64  #: first step from the guessed end of a cut text (characters)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,7 @@ from lens_engine.task.text_checks import UNSTORABLE, is_blank
 from lens_engine.task.unicode_form import MAX_MARKS, has_long_run
 
 MAX_INSTRUCTION_CHARACTERS = 20_000
-"""Longest instruction (characters)."""
-
-_MOST_LISTED = 20
-"""Largest number of label words that an instruction lists."""
+_MOST_LISTED = 20  #: largest number of label words that an instruction lists
 
 
 def read_instruction(text: str) -> str:

@@ -7,13 +7,8 @@ from typing import Any
 
 from lens_engine.types import Example
 
-_SAMPLE = 200
-"""Number of texts that are looked at."""
-_CHARACTERS = 500
-"""Number of characters of each."""
-
-_SURE = 0.8
-"""Share of the texts from which on a run warns of their language."""
+_SAMPLE, _CHARACTERS = 200, 500  #: number of texts that are looked at, and of characters of each
+_SURE = 0.8  #: share of the texts from which on a run warns of their language
 _FOREIGN = (
     "the bundled model is English and reads other languages badly; a model of many languages, such as Qwen/Qwen3-0.6B, "
     "reads them better"

@@ -3,13 +3,10 @@
 import re
 from itertools import pairwise
 
-NUMBER = "0"
-"""The term of every word with a digit."""
-
+NUMBER = "0"  #: the term of every word with a digit
 _WITH_A_DIGIT = re.compile(r"\b[^\W\d]*\d\w*")  # takes linear time
 _WORD = re.compile(r"\b\w+\b|^\W+$")
-_BEGINNING = 4
-"""Length of the beginning of a longer word (characters)."""
+_BEGINNING = 4  #: length of the beginning of a longer word (characters)
 
 
 def list_terms(text: str) -> list[str]:

@@ -2,14 +2,14 @@
 
 `open_table` asks them in turn; the first that recognises the content reads it. The name of a file is not looked at.
 
-trusted          Parquet, Arrow, folders
-workbook         xlsx and ods
-foreign          what is not read, with the command that converts it
-json_values      lines, arrays and objects of JSON
-text_lines       fastText, Rasa, lines that begin with a label, ARFF
-delimited        CSV and TSV: quoting, header
-exports          what tools write, in any of these; `tools` is their contract
-text_file        a text file, read several times: lines, records of CSV
+trusted      Parquet, Arrow, folders
+workbook     xlsx and ods
+foreign      what is not read, with the command that converts it
+json_values  lines, arrays and objects of JSON; the rows that one object means
+text_lines   fastText, Rasa, lines that begin with a label, ARFF
+delimited    CSV and TSV: quoting, header
+exports      what tools write, in any of these
+text_file    a text file, read several times: lines, records of CSV
 """
 
 import os
@@ -19,18 +19,15 @@ from functools import partial
 from io import BufferedReader
 from pathlib import Path
 
-from lens_engine.reading.dialect import ANY_DIALECT, Dialect
-from lens_engine.reading.encoding import find_encoding
-from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
-from lens_engine.reading.limits import ParsingLimits
+from lens_engine.reading.dialect import ANY_DIALECT, Dialect, find_encoding
+from lens_engine.reading.limits import DatasetEmpty, DatasetTooLarge, ParsingLimits, UnsupportedDatasetFormat
 from lens_engine.reading.shapes.delimited import read_delimited
-from lens_engine.reading.shapes.exports import TOOLS
+from lens_engine.reading.shapes.exports import adapt
 from lens_engine.reading.shapes.foreign import refuse_foreign, refuse_foreign_text
 from lens_engine.reading.shapes.json_values import read_json
 from lens_engine.reading.shapes.text_file import NUM_HEAD_CHARACTERS, TextFile
 from lens_engine.reading.shapes.text_lines import read_arff, read_fast_text, read_label_lines, read_rasa
-from lens_engine.reading.shapes.tools import adapt
-from lens_engine.reading.shapes.trusted import read_arrow, read_folder, read_parquet
+from lens_engine.reading.shapes.trusted import read_columnar, read_folder
 from lens_engine.reading.shapes.workbook import is_workbook, read_workbook
 from lens_engine.reading.table import Table
 
@@ -52,9 +49,7 @@ def open_table(
     """Open a file, or a folder, for the block. A file that the caller opened stays open.
 
     Args:
-        source: the path of the file, or the file, open for reading; it is read from its beginning.
-        dialect: how a text file is written; what it leaves open is found.
-        usual: how earlier files were written; it is taken where the file does not tell.
+        source, dialect, usual: as of `lens_engine.reading.parse_dataset`.
         known: names of columns that the caller knows.
 
     Raises:
@@ -63,7 +58,7 @@ def open_table(
         OSError: the file cannot be read.
     """
     if isinstance(source, Path) and source.is_dir() and limits.is_trusted:
-        yield adapt(read_folder(source, limits, field), TOOLS)
+        yield adapt(read_folder(source, limits, field))
         return
     with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
         num_bytes, most = os.fstat(file.fileno()).st_size, limits.max_bytes
@@ -74,13 +69,13 @@ def open_table(
         table = _read_binary(file, limits, field, known)
         if table is None:
             found = find_encoding(file, dialect, usual.encoding, field)
-            text = TextFile(file, found, limits, field, dialect.delimiter, usual.delimiter, known)
-            table = _read_text(text)
-        yield adapt(table, TOOLS)
+            table = _read_text(TextFile(file, found, limits, field, dialect.delimiter, usual.delimiter, known))
+        yield adapt(table)
 
 
 def _read_binary(file: BufferedReader, limits: ParsingLimits, field: str, known: tuple[str, ...]) -> Table | None:
     read_sheets = partial(read_workbook, limits=limits, known=known)
+    read_arrow, read_parquet = partial(read_columnar, format="Arrow"), partial(read_columnar, format="Parquet")
     file.seek(0)
     head = file.read(_NUM_SNIFFED_BYTES)
     for magic, name, read in (
@@ -100,10 +95,6 @@ def _read_binary(file: BufferedReader, limits: ParsingLimits, field: str, known:
 
 
 def _read_text(file: TextFile) -> Table:
-    """
-    Raises:
-        DatasetEmpty: there are no characters but spaces.
-    """
     if not file.head.strip() and len(file.head) < NUM_HEAD_CHARACTERS:
         raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=file.field)
     found = next(filter(None, (read(file) for read in _TEXT_SHAPES)), None)

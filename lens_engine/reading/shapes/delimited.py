@@ -5,13 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import DELIMITERS, is_usual
+from lens_engine.reading.columns import DELIMITERS, has_header, is_usual, name_positions
 from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding
-from lens_engine.reading.errors import DatasetEmpty
-from lens_engine.reading.shapes.header import has_header, name_positions
+from lens_engine.reading.limits import DatasetEmpty
 from lens_engine.reading.shapes.quoting import find_delimiter, find_quoting, is_prose, read_table
 from lens_engine.reading.shapes.text_file import Quoting, Record, TextFile
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
@@ -21,29 +19,22 @@ from lens_engine.task.wording import show_label
 _ENCLOSED = re.compile(r'\A"(.*)"\Z', re.DOTALL)
 """A name in quotes: a header may have them also where quotes are letters of the texts."""
 _NO_DELIMITER = "\x1f"
-_MOST_RECORDS = 2_000
-"""Number of records by which the header, and a column that takes the rest of wide rows, are found."""
+_MOST_RECORDS = 2_000  #: by which the header, and a column that takes the rest of wide rows, are found
 _NEARLY_ALL = 0.9
-_LEAST_FIT = 0.5
-"""Share of the rows that must be as wide as the first line, for a table of more columns than one."""
+_LEAST_FIT = 0.5  #: share of the rows that must be as wide as the first line, for a table of more columns than one
 
 
 def read_delimited(file: TextFile) -> Table:
-    """The table of a file of rows, one or more lines each.
-
-    Raises:
-        DatasetEmpty: the file has no row.
-        InvalidDataset: the header cannot be read.
-    """
-    delimiter = file.delimiter or find_delimiter(file.head_lines, file.usual_delimiter or ",", tuple(DELIMITERS))
-    found = find_quoting(file, delimiter)
-    layout = _find_layout(file, delimiter, found.quoting)
-    if file.delimiter is None and layout.is_no_table and is_prose(file.head_lines, delimiter):
-        layout = _find_layout(file, _NO_DELIMITER, found.quoting)
+    """The table of a file of rows, one or more lines each. One without a row, or with a broken header, is refused."""
+    delimiter = file.delimiter or find_delimiter(file.head_lines, file.usual_delimiter or ",")
+    quoting, notes = find_quoting(file, delimiter)
+    layout = _find_layout(file, delimiter, quoting)
+    if file.delimiter is None and not layout.is_table and is_prose(file.head_lines, delimiter):
+        layout = _find_layout(file, _NO_DELIMITER, quoting)
     shown = None if layout.delimiter == _NO_DELIMITER else layout.delimiter
     is_told = file.delimiter is None and shown in list(DELIMITERS)[1:]
     told = [f"the columns are separated by {DELIMITERS[layout.delimiter]}"] if is_told else []
-    notes = (*file.dialect.notes, *told, *found.notes, *layout.describe())
+    notes = (*file.dialect.notes, *told, *notes, *layout.describe())
     dialect = replace(file.dialect, delimiter=shown, notes=notes)
     return Table(layout.names, lambda: _read_rows(file, layout), "csv", dialect, has_raw_bytes=True)
 
@@ -57,14 +48,7 @@ class _Layout:
     names: tuple[str, ...]
     is_header: bool  #: whether the first record is the header
     rest: int | None  #: place of the column that takes the rest of a row with delimiters in its text
-    fit: float  #: share of the first rows that are as wide as `names`, with what the column takes
-    has_labels: bool  #: whether the values of a column recur as labels do
-
-    @property
-    def is_no_table(self) -> bool:
-        """Whether its columns may be the parts of sentences."""
-        is_named = self.is_header and any(map(is_usual, self.names))
-        return len(self.names) > 1 and not is_named and (self.fit < _LEAST_FIT or not self.has_labels)
+    is_table: bool  #: whether its columns are certainly not the parts of sentences
 
     def describe(self) -> Iterator[str]:
         if not self.is_header:
@@ -72,6 +56,21 @@ class _Layout:
         if self.rest is not None:
             name = show_label(self.names[self.rest])
             yield f"delimiters within column {name} are not quoted, and are read as its text"
+
+    def fit_fields(self, fields: list[str]) -> list[str]:
+        """The fields of a record, without empty ones beyond the last column, and the rest in its column."""
+        width = len(self.names)
+        fields = _trim(fields, width)
+        if len(fields) <= width or self.rest is None:
+            return fields
+        end = len(fields) - (width - self.rest - 1)
+        return [*fields[: self.rest], self.delimiter.join(fields[self.rest : end]), *fields[end:]]
+
+
+def _trim(fields: list[str], width: int) -> list[str]:
+    while len(fields) > width and not fields[-1].strip():
+        fields = fields[:-1]
+    return fields
 
 
 def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
@@ -83,14 +82,13 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     if first.fault is not None:
         raise InvalidDataset(f"the header (line {first.line}) {first.fault.detail}", field=file.field)
     names = first.fields if quoting.character else [_ENCLOSED.sub(r"\1", name) for name in first.fields]
-    rows = [trim(record.fields, len(names)) for record in others if record.fault is None]
+    rows = [_trim(record.fields, len(names)) for record in others if record.fault is None]
     wide = [row for row in rows if len(row) == len(names) + 1]
     if rows and len(wide) >= _NEARLY_ALL * len(rows) and all(row[0].isdigit() for row in wide):
         names = ["", *names]  # R writes the numbers of rows without a name
     fitting = [row for row in rows if len(row) == len(names)]
     is_header = has_header(names, fitting, file.known)
     rest = _find_rest(len(names), rows if is_header else [names, *rows])
-    num_fitting = len(fitting) if rest is None else sum(len(row) >= len(names) for row in rows)
     broken = next(filter(None, map(UNDECODED.search, names)), None)
     if is_header and broken:
         raise InvalidDataset(
@@ -98,10 +96,12 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
             f"{quote_around(broken.string, broken.start())}; name the file's encoding (encoding), or save it as UTF-8",
             field=file.field,
         )
-    fit = num_fitting / len(rows) if rows else 1.0
-    shown = tuple(names) if is_header else name_positions(len(names))
+    num_fitting = len(fitting) if rest is None else sum(len(row) >= len(names) for row in rows)
     has_labels = any(_are_labels(Counter(values)) for values in zip(*fitting, strict=True))
-    return _Layout(delimiter, quoting, shown, is_header, rest, fit, has_labels)
+    is_table = len(names) == 1 or (is_header and any(map(is_usual, names)))
+    is_table = is_table or (num_fitting >= _LEAST_FIT * len(rows) and has_labels)
+    shown = tuple(names) if is_header else name_positions(len(names))
+    return _Layout(delimiter, quoting, shown, is_header, rest, is_table)
 
 
 def _are_labels(counts: Counter[str]) -> bool:
@@ -111,17 +111,15 @@ def _are_labels(counts: Counter[str]) -> bool:
 def _find_rest(width: int, rows: Sequence[Sequence[str]]) -> int | None:
     """The column of texts with unquoted delimiters: without it, wide rows have known labels in the other columns."""
     wide = [row for row in rows if len(row) > width]
-    if not wide or width < 2:
-        return None
     shares = dict[int, float]()
-    for place in range(width):
+    for place in range(width) if wide and width > 1 else ():
         filled = [_leave(place, width, row) for row in rows if len(row) >= width]
         columns = [Counter(values) for values in zip(*filled, strict=True)]
         closed = [number for number, one in enumerate(columns) if _are_labels(one)]
-        if not closed or len(closed) < width - 2:
-            continue
-        others = [_leave(place, width, row) for row in wide]
-        shares[place] = sum(all(columns[number][row[number]] > 1 for number in closed) for row in others) / len(others)
+        if closed and len(closed) >= width - 2:
+            others = [_leave(place, width, row) for row in wide]
+            known = sum(all(columns[number][row[number]] > 1 for number in closed) for row in others)
+            shares[place] = known / len(wide)
     best = max(shares, key=lambda place: shares[place], default=None)
     return None if best is None or shares[best] < _NEARLY_ALL else best
 
@@ -131,39 +129,25 @@ def _leave(place: int, width: int, row: Sequence[str]) -> Sequence[str]:
     return [*row[:place], *row[len(row) - (width - place - 1) :]]
 
 
-def trim(fields: list[str], width: int) -> list[str]:
-    """The fields of a row without empty ones beyond the last column."""
-    while len(fields) > width and not fields[-1].strip():
-        fields = fields[:-1]
-    return fields
-
-
 def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
-    names, delimiter, is_started = layout.names, layout.delimiter, not layout.is_header
-    width, rest, tails = len(names), layout.rest, 0 if layout.rest is None else len(names) - layout.rest - 1
-    for record in read_table(file, delimiter, layout.quoting):
-        fields = record.fields
+    names, is_started = layout.names, not layout.is_header
+    for record in read_table(file, layout.delimiter, layout.quoting):
         if record.is_blank:
-            empty: Literal["fields", "line"] = "fields" if fields and is_started else "line"
-            yield Row(dict(zip(names, fields, strict=False)), record.line, empty=empty)
+            cells = dict(zip(names, record.fields, strict=False))
+            yield Row(cells, record.line, empty="fields" if record.fields and is_started else "line")
         elif not is_started:
             is_started = True
         elif record.fault is not None:
             yield Row(NO_CELLS, record.line, record.fault)
         else:
-            if len(fields) > width:
-                fields = trim(fields, width)
-            if len(fields) > width and rest is not None:
-                end = len(fields) - tails
-                fields = [*fields[:rest], delimiter.join(fields[rest:end]), *fields[end:]]
-            if len(fields) == width:
+            fields = record.fields if len(record.fields) == len(names) else layout.fit_fields(record.fields)
+            if len(fields) == len(names):
                 yield Row(dict(zip(names, fields, strict=True)), record.line)
             else:
-                yield Row(NO_CELLS, record.line, _describe_width(record, width, layout.quoting))
+                yield Row(NO_CELLS, record.line, _describe_width(record, len(names), layout.quoting))
 
 
 def _describe_width(record: Record, wanted: int, quoting: Quoting) -> Fault:
-    beginning = quote_around("".join(record.lines), 0)
     remedy = (
         "put quotes round a text with the delimiter or a line break in it"
         if quoting.character
@@ -171,4 +155,5 @@ def _describe_width(record: Record, wanted: int, quoting: Quoting) -> Fault:
         "quoted text twice"
     )
     fields = f"has {len(record.fields):,} fields where the header has {wanted:,}"
+    beginning = quote_around("".join(record.lines), 0)
     return Fault("of another width than the header", f"{fields}; {remedy}; the row begins {beginning}")

@@ -1,53 +1,156 @@
 """Exports of tools: for annotation, with test cases, and with examples for training language models: turns of a chat,
-instructions with inputs, prompts with completions.
+instructions with inputs, prompts with completions. A tool is told by the columns of a row, whatever file holds them.
 """
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from itertools import islice
+from typing import Any, NamedTuple
 
-from lens_engine.reading.shapes.tools import Cells, Labelled, Tool, dicts, find_text, has
+from lens_engine.reading.columns import TEXT_NAMES, find_usual
+from lens_engine.reading.table import NAMED_ROWS, Row, Table
 
+_NEARLY_ALL = 0.9
 _STUDIO_COLUMNS = {
     *["id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "annotations", "agreement"]
 }
 _KINDS = ("choices", "taxonomy", "rating", "number")
-_ANSWERS = ("accept", "reject", "ignore")
-_Answers = defaultdict[str, list[object]]
-"""Those of all annotators, by question."""
 TURNS = ("messages", "conversations", "contents", "conversation")
 _USERS, _ASSISTANTS = {"user", "human"}, {"assistant", "gpt", "model", "bot", "chatgpt"}
 _ARROWS = ("->", "=>")
-_MOST_MARKS = 4
-"""Largest number of marks that end a prompt."""
+_MOST_MARKS = 4  #: largest number of marks that end a prompt
 _EXPECTED = re.compile(r"(?:i?equals|is-?equal)\s*:\s*", re.IGNORECASE)
 _OTHER_ASSERTION = re.compile(r"[a-z][a-z-]+(?:\([\d.]+\))?\s*:", re.IGNORECASE)
 
+_Cells = Mapping[str, Any]
+_Answers = defaultdict[str, list[object]]
+"""Those of all annotators, by question."""
 
-def _read_label_studio(cells: Cells) -> Labelled:
+
+class _Labelled(NamedTuple):
+    """A row as its tool means it."""
+
+    tool: str
+    text: object
+    labels: Mapping[str, object]  #: by the question that they answer; "label" if the tool has one question
+    aside: str | None = None  #: why the row has no label to learn from, though the tool has looked at it
+
+
+def adapt(table: Table) -> Table:
+    """The table with columns of texts and labels, if a tool wrote nearly all of its rows; else the table."""
+    sample = [row.cells for row in islice(table.rows(), NAMED_ROWS) if row.fault is None and not row.empty]
+    found = [one for one in map(_read, sample) if one is not None]
+    tool = max(Counter(one.tool for one in found).items(), key=lambda one: one[1], default=("", 0))
+    if not found or tool[1] < _NEARLY_ALL * len(sample):
+        return table
+
+    def read() -> Iterator[Row]:
+        for row in table.rows():
+            one = _read(row.cells) if row.fault is None and not row.empty else None
+            if one is not None and one.tool == tool[0]:
+                row = row._replace(cells={**row.cells, "text": one.text, **one.labels}, aside=one.aside)
+            yield row
+
+    questions = list(dict.fromkeys(name for one in found if one.tool == tool[0] for name in one.labels))
+    names = tuple(dict.fromkeys((*table.names, "text", *questions)))
+    label = questions[0] if len(questions) == 1 else None
+    kind = f"an export of {tool[0]}"
+    return replace(table, names=names, rows=read, kind=kind, text="text", label=label, has_header=False)
+
+
+def _read(cells: _Cells) -> _Labelled | None:
+    """A row of a tool; None if it is of none."""
+    match cells:
+        case {"data": dict(data)} if "annotations" in cells or "completions" in cells:
+            answers = _read_annotations(cells.get("annotations") or cells.get("completions"))
+            return _join("Label Studio", _find_text(data), answers)
+        case {"annotator": _, "annotation_id": _}:
+            return _read_studio_min(cells)
+        case {"answer": answer, "accept": list(accepted)}:
+            aside = None if answer == "accept" else f"whose answer is {answer!r}"
+            return _Labelled("Prodigy", cells.get("text"), {"label": accepted}, aside)
+        case {"label": str(label), "answer": "accept" | "reject" | "ignore" as answer}:
+            aside = "whose answer is 'ignore'" if answer == "ignore" else None
+            label = label if answer == "accept" else f"not {label}"
+            return _Labelled("Prodigy", cells.get("text"), {"label": label}, aside)
+        case {"data_row": dict(row), "projects": dict(projects)}:
+            return _join("Labelbox", row.get("row_data"), _read_projects(projects))
+        case {"fields": dict(fields)} if "responses" in cells or "suggestions" in cells:
+            return _join("Argilla", _find_text(fields), _read_responses(cells.get("responses")))
+        case _ if any(name.endswith(".responses") for name in cells):
+            return _read_flat_argilla(cells)
+        case {"cats": dict(cats)}:
+            return _read_cats(cells.get("text"), cats)
+        case {"column 1": text, "column 2": {"cats": dict(cats)}}:
+            return _read_cats(text, cats)
+        case {"inputs": dict(inputs), "outputs": dict(outputs)}:
+            outputs = {name: value for name, value in outputs.items() if isinstance(value, str | int | float | None)}
+            labels = {"label": next(iter(outputs.values()))} if len(outputs) == 1 else outputs
+            return _Labelled("LangSmith", _find_text(inputs), labels)
+        case {"vars": dict(variables), "assert": list(assertions)}:
+            expected = [one.get("value") for one in _dicts(assertions) if "equal" in str(one.get("type"))]
+            return _Labelled("promptfoo", _find_text(variables), {"label": expected})
+        case {"__expected": expected}:
+            return _read_expected(cells, str(expected or ""))
+        case _ if any(isinstance(cells.get(key), list) and any(map(_read_turn, cells[key])) for key in TURNS):
+            return _read_turns(cells)
+        case {"instruction": instruction, "output": output}:
+            given = cells.get("input")
+            has_input = isinstance(given, str) and given.strip()
+            return _Labelled("instructions (Alpaca)", given if has_input else instruction, {"label": output})
+        case {"prompt": prompt, "completion": completion}:
+            text = _cut_marks(prompt) if isinstance(prompt, str) else prompt
+            label = completion.strip() if isinstance(completion, str) else completion
+            return _Labelled("prompts and completions", text, {"label": label})
+    return None
+
+
+def _find_text(cells: _Cells) -> object:
+    """The text among the values of an object: that with a usual name, or else the longest."""
+    texts = {name: value for name, value in cells.items() if isinstance(value, str)}
+    usual = _find_usual(tuple(texts))
+    return texts[usual[0]] if usual else max(texts.values(), key=len, default=None)
+
+
+@lru_cache(maxsize=16)
+def _find_usual(names: tuple[str, ...]) -> list[str]:
+    """Most rows of a file have the same names, and the usual ones are many."""
+    return find_usual(names, TEXT_NAMES)
+
+
+def _dicts(value: object) -> list[_Cells]:
+    """The objects in a list; none of what is no list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _join(tool: str, text: object, answers: Mapping[str, list[object]]) -> _Labelled:
+    """A row with the answer of all annotators to each question; with none if they differ."""
+    differ = {question for question, given in answers.items() if any(one != given[0] for one in given)}
+    labels = {question: given[0] if given and question not in differ else None for question, given in answers.items()}
+    return _Labelled(tool, text, labels, "whose annotators gave different labels" if differ else None)
+
+
+def _read_annotations(annotations: object) -> _Answers:
     answers = _Answers(list)
-    for annotation in dicts(cells.get("annotations") or cells.get("completions")):
-        for result in dicts(annotation.get("result")):
+    for annotation in _dicts(annotations):
+        for result in _dicts(annotation.get("result")):
             value = result.get("value")
             found = next((value[kind] for kind in _KINDS if kind in value), None) if isinstance(value, dict) else None
             if found is not None and not annotation.get("was_cancelled"):
                 answers[str(result.get("from_name", "label"))].append(found)
-    return _join(find_text(cells["data"]), answers)
+    return answers
 
 
-def _join(text: object, answers: Mapping[str, list[object]]) -> Labelled:
-    """A row with the answer of all annotators to each question; with none if they differ."""
-    differ = {question for question, given in answers.items() if any(one != given[0] for one in given)}
-    labels = {question: given[0] if given and question not in differ else None for question, given in answers.items()}
-    return Labelled(text, labels, "whose annotators gave different labels" if differ else None)
-
-
-def _read_studio_min(cells: Cells) -> Labelled:
+def _read_studio_min(cells: _Cells) -> _Labelled:
     own = {name: value for name, value in cells.items() if name not in _STUDIO_COLUMNS}
-    text = find_text(own)
+    text = _find_text(own)
     labels = {name: _read_choices(value) for name, value in own.items() if value is not text}
-    return Labelled(text, {name: value for name, value in labels.items() if not isinstance(value, dict)})
+    labels = {name: value for name, value in labels.items() if not isinstance(value, dict)}
+    return _Labelled("Label Studio", text, labels)
 
 
 def _read_choices(value: object) -> object:
@@ -60,93 +163,52 @@ def _read_choices(value: object) -> object:
     return value["choices"] if isinstance(value, dict) and "choices" in value else value
 
 
-def _read_prodigy_choice(cells: Cells) -> Labelled:
-    answer = cells["answer"]
-    aside = None if answer == "accept" else f"whose answer is {answer!r}"
-    return Labelled(cells.get("text"), {"label": cells["accept"]}, aside)
-
-
-def _read_prodigy_binary(cells: Cells) -> Labelled:
-    answer, label = cells["answer"], cells["label"]
-    aside = "whose answer is 'ignore'" if answer == "ignore" else None
-    return Labelled(cells.get("text"), {"label": label if answer == "accept" else f"not {label}"}, aside)
-
-
-def _read_labelbox(cells: Cells) -> Labelled:
+def _read_projects(projects: _Cells) -> _Answers:
     answers = _Answers(list)
-    projects = dicts(list(cells["projects"].values()))
-    labels = [label for project in projects for label in dicts(project.get("labels"))]
-    for annotations in dicts([label.get("annotations") for label in labels]):
-        for one in dicts(annotations.get("classifications")):
-            chosen = dicts(one.get("checklist_answers")) or dicts([one.get("radio_answer")])
+    labels = [label for project in _dicts(list(projects.values())) for label in _dicts(project.get("labels"))]
+    for annotations in _dicts([label.get("annotations") for label in labels]):
+        for one in _dicts(annotations.get("classifications")):
+            chosen = _dicts(one.get("checklist_answers")) or _dicts([one.get("radio_answer")])
             names = [answer["name"] for answer in chosen if "name" in answer]
             answers[str(one.get("name", "label"))].append(names[0] if len(names) == 1 else names)
-    return _join(cells["data_row"].get("row_data"), answers)
+    return answers
 
 
-def _read_argilla(cells: Cells) -> Labelled:
-    answers, responses = _Answers(list), cells.get("responses")
-    if isinstance(responses, list):  # one for each user
-        for values in dicts([one.get("values") for one in dicts(responses)]):
-            for question, answer in values.items():
-                answers[question].append(_value_of(answer))
-    elif isinstance(responses, dict):  # by question
+def _read_responses(responses: object) -> _Answers:
+    answers = _Answers(list)
+    for values in _dicts([one.get("values") for one in _dicts(responses)]):  # one for each user
+        for question, answer in values.items():
+            answers[question].append(_value_of(answer))
+    if isinstance(responses, dict):  # by question
         for question, given in responses.items():
             answers[question] += map(_value_of, given if isinstance(given, list) else [given])
-    return _join(find_text(cells["fields"]), answers)
+    return answers
 
 
 def _value_of(answer: object) -> object:
     return answer.get("value") if isinstance(answer, dict) else answer
 
 
-def _read_flat_argilla(cells: Cells) -> Labelled:
-    answers = {
-        name.removesuffix(".responses"): list(value) if isinstance(value, list) else []
-        for name, value in cells.items()
-        if name.endswith(".responses")
-    }
-    own = {
-        name: value for name, value in cells.items() if "." not in name and name not in ("id", "_server_id", "status")
-    }
-    return _join(find_text(own), answers)
+def _read_flat_argilla(cells: _Cells) -> _Labelled:
+    own = {name: one for name, one in cells.items() if "." not in name and name not in ("id", "_server_id", "status")}
+    given = {name.removesuffix(".responses"): one for name, one in cells.items() if name.endswith(".responses")}
+    answers = {name: one if isinstance(one, list) else [] for name, one in given.items()}
+    return _join("Argilla", _find_text(own), answers)
 
 
-def _read_cats(cells: Cells) -> Labelled:
-    text, about = (cells.get("text"), cells) if "cats" in cells else (cells["column 1"], cells["column 2"])
-    set_ones = [label for label, value in about["cats"].items() if isinstance(value, int | float) and value >= 0.5]
-    return Labelled(text, {"label": set_ones})
+def _read_cats(text: object, cats: _Cells) -> _Labelled:
+    set_ones = [label for label, value in cats.items() if isinstance(value, int | float) and value >= 0.5]
+    return _Labelled("spaCy", text, {"label": set_ones})
 
 
-def _has_cats(cells: Cells) -> bool:
-    about = cells if "cats" in cells else cells.get("column 2")
-    return isinstance(about, dict) and has(about, cats=dict)
-
-
-def _read_langsmith(cells: Cells) -> Labelled:
-    outputs = {name: value for name, value in cells["outputs"].items() if isinstance(value, str | int | float | None)}
-    labels = {"label": next(iter(outputs.values()))} if len(outputs) == 1 else outputs
-    return Labelled(find_text(cells["inputs"]), labels)
-
-
-def _read_promptfoo(cells: Cells) -> Labelled:
-    expected = [one.get("value") for one in dicts(cells["assert"]) if "equal" in str(one.get("type"))]
-    return Labelled(find_text(cells["vars"]), {"label": expected})
-
-
-def _read_expected(cells: Cells) -> Labelled:
-    own = {name: value for name, value in cells.items() if not name.startswith("__")}
-    expected = str(cells["__expected"] or "")
+def _read_expected(cells: _Cells, expected: str) -> _Labelled:
+    text = _find_text({name: value for name, value in cells.items() if not name.startswith("__")})
     if not _EXPECTED.match(expected) and _OTHER_ASSERTION.match(expected):
-        return Labelled(find_text(own), {"label": None}, "whose expected value is no label")
-    return Labelled(find_text(own), {"label": _EXPECTED.sub("", expected, count=1)})
+        return _Labelled("promptfoo", text, {"label": None}, "whose expected value is no label")
+    return _Labelled("promptfoo", text, {"label": _EXPECTED.sub("", expected, count=1)})
 
 
-def _has_turns(cells: Cells) -> bool:
-    return any(isinstance(cells.get(key), list) and any(map(_read_turn, cells[key])) for key in TURNS)
-
-
-def _read_turns(cells: Cells) -> Labelled:
+def _read_turns(cells: _Cells) -> _Labelled:
     """The last turn of the user, and the answer to it."""
     turns = next(cells[key] for key in TURNS if isinstance(cells.get(key), list))
     text: str | None = None
@@ -156,7 +218,7 @@ def _read_turns(cells: Cells) -> Labelled:
             text, label = words, None
         elif role in _ASSISTANTS and text is not None:
             label = words
-    return Labelled(text, {"label": label})
+    return _Labelled("chats with a language model", text, {"label": label})
 
 
 def _read_turn(turn: object) -> tuple[str, str | None] | None:
@@ -171,13 +233,6 @@ def _read_turn(turn: object) -> tuple[str, str | None] | None:
     return (role.casefold(), words if isinstance(words, str) else None) if isinstance(role, str) else None
 
 
-def _read_alpaca(cells: Cells) -> Labelled:
-    given = cells.get("input")
-    return Labelled(
-        given if isinstance(given, str) and given.strip() else cells["instruction"], {"label": cells["output"]}
-    )
-
-
 def _cut_marks(prompt: str) -> str:
     """A prompt without what marks its end: line breaks, arrows, and lines of `#` alone."""
     for _ in range(_MOST_MARKS):
@@ -190,35 +245,3 @@ def _cut_marks(prompt: str) -> str:
         else:
             break
     return prompt.rstrip()
-
-
-def _read_completion(cells: Cells) -> Labelled:
-    prompt, completion = cells["prompt"], cells["completion"]
-    text = _cut_marks(prompt) if isinstance(prompt, str) else prompt
-    return Labelled(text, {"label": completion.strip() if isinstance(completion, str) else completion})
-
-
-TOOLS = (
-    Tool(
-        "Label Studio",
-        lambda cells: has(cells, data=dict) and ("annotations" in cells or "completions" in cells),
-        _read_label_studio,
-    ),
-    Tool("Label Studio", lambda cells: has(cells, annotator=object, annotation_id=object), _read_studio_min),
-    Tool("Prodigy", lambda cells: has(cells, answer=object, accept=list), _read_prodigy_choice),
-    Tool("Prodigy", lambda cells: has(cells, label=str) and cells.get("answer") in _ANSWERS, _read_prodigy_binary),
-    Tool("Labelbox", lambda cells: has(cells, data_row=dict, projects=dict), _read_labelbox),
-    Tool(
-        "Argilla",
-        lambda cells: has(cells, fields=dict) and ("responses" in cells or "suggestions" in cells),
-        _read_argilla,
-    ),
-    Tool("Argilla", lambda cells: any(name.endswith(".responses") for name in cells), _read_flat_argilla),
-    Tool("spaCy", _has_cats, _read_cats),
-    Tool("LangSmith", lambda cells: has(cells, inputs=dict, outputs=dict), _read_langsmith),
-    Tool("promptfoo", lambda cells: has(cells, vars=dict, **{"assert": list}), _read_promptfoo),
-    Tool("promptfoo", lambda cells: "__expected" in cells, _read_expected),
-    Tool("chats with a language model", _has_turns, _read_turns),
-    Tool("instructions (Alpaca)", lambda cells: has(cells, instruction=object, output=object), _read_alpaca),
-    Tool("prompts and completions", lambda cells: has(cells, prompt=object, completion=object), _read_completion),
-)

@@ -3,7 +3,7 @@
 import re
 from typing import Never
 
-from lens_engine.reading.errors import UnsupportedDatasetFormat
+from lens_engine.reading.limits import UnsupportedDatasetFormat
 
 _PANDAS = (
     "python -c \"import pandas, sys; pandas.{}(sys.argv[1]).to_json('rows.jsonl', orient='records', lines=True)\" FILE"
@@ -56,20 +56,14 @@ _TEXTS = {
 
 
 def refuse_foreign(head: bytes, field: str) -> None:
-    """
-    Raises:
-        UnsupportedDatasetFormat: the file begins as one that is not read.
-    """
+    """Refuse a file that begins as one that is not read."""
     for magic, (what, command) in _MAGIC.items():
         if head.startswith(magic):
             _refuse(what, command, field, "save the table as CSV or JSONL, uncompressed")
 
 
 def refuse_foreign_text(head: str, field: str) -> None:
-    """
-    Raises:
-        UnsupportedDatasetFormat: the text is of a kind that is not read.
-    """
+    """Refuse a text of a kind that is not read."""
     for pattern, (what, command) in _TEXTS.items():
         if pattern.match(head):
             _refuse(what, command, field, "save the table as CSV or JSONL")

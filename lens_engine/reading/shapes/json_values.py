@@ -2,36 +2,29 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import is_usual
+from lens_engine.reading.columns import is_usual, name_positions
 from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding, tell_place
-from lens_engine.reading.errors import DatasetEmpty
-from lens_engine.reading.limits import row_too_long
+from lens_engine.reading.limits import DatasetEmpty, row_too_long
 from lens_engine.reading.shapes.exports import TURNS
-from lens_engine.reading.shapes.header import name_positions
-from lens_engine.reading.shapes.json_objects import find_rows
 from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.strict_json import LooseJson, scan_row
 from lens_engine.reading.table import NAMED_ROWS, NO_CELLS, DatasetFormat, Fault, Row, Table
 from lens_engine.task.text_checks import show_names
+from lens_engine.task.wording import show_count
 
-_BLANKS = re.compile(r"[ \t\r\n]*")
-_BETWEEN = re.compile(r"[ \t\r\n,]*")
-_NO_ROWS = "no list of rows is found in it"
+_DEEPEST = 5
+_MANY_TIMES = 10  #: a list with this many times the rows of each other list of an object is the one to read
+_BLANKS, _BETWEEN = re.compile(r"[ \t\r\n]*"), re.compile(r"[ \t\r\n,]*")
 
 
 def read_json(file: TextFile) -> Table | None:
-    """The table of a file that begins as JSON does; None of another file.
-
-    Raises:
-        DatasetEmpty: there is no row in it.
-        InvalidDataset: it is no JSON, or no rows are found in it.
-    """
+    """The table of a file that begins as JSON does; None of another file. JSON without rows is refused."""
     head = file.head.lstrip(" \t\r\n\ufeff")
     if not head.startswith("[") and not head.startswith("{"):
         return None
@@ -39,15 +32,15 @@ def read_json(file: TextFile) -> Table | None:
         return None  # a label in brackets
     if _is_of_lines(file):
         return _make_table(lambda: _read_lines(file), "jsonl", file)
-    rows, note = _find_rows(file)
+    rows, note = _read_whole(file)
     notes = (*file.dialect.notes, note) if note else file.dialect.notes
     return _make_table(rows, "json", replace(file, dialect=replace(file.dialect, notes=notes)))
 
 
 def _is_of_lines(file: TextFile) -> bool:
     """Whether each line is a value: the first is, and not the beginning of a longer text."""
-    lines = [line for line in file.head_lines if line.strip()][:NAMED_ROWS]
-    first, *others = map(_scan_line, map(str.strip, lines))
+    lines = [line.strip() for line in file.head_lines if line.strip()][:NAMED_ROWS]
+    first, *others = map(_try_load, lines)
     if not others:
         return isinstance(first, dict) and not _holds_rows(first)
     num_values = sum(isinstance(one, dict | list) for one in others)
@@ -58,11 +51,11 @@ def _holds_rows(value: Mapping[str, Any]) -> bool:
     """Whether the only object of a file is a table, and not a row."""
     if any(key in TURNS or (is_usual(key) and isinstance(one, str)) for key, one in value.items()):
         return False
-    found = find_rows(value)
+    found = _find_rows(value)
     return found is not None and len(found.items) != 1
 
 
-def _scan_line(line: str) -> Any:
+def _try_load(line: str) -> Any:
     try:
         return _load(line)
     except ValueError:
@@ -70,10 +63,7 @@ def _scan_line(line: str) -> Any:
 
 
 def _load(line: str) -> Any:
-    """
-    Raises:
-        LooseJson, json.JSONDecodeError: the line is no value, or more than one.
-    """
+    """The value of a line; `LooseJson` or `json.JSONDecodeError` if it holds none, or more than one."""
     value, end = scan_row(line, _skip(line, 0))
     if (rest := _skip(line, end)) < len(line):
         raise json.JSONDecodeError("Extra data", line, rest)
@@ -104,18 +94,17 @@ def _read_lines(file: TextFile) -> Iterator[Row]:
             detail = f"is not {name} at column {broken.start() + 1:,}, {words}; save the file as UTF-8"
             yield Row(NO_CELLS, number, Fault(f"with bytes that are not {name}", detail))
         else:
-            yield _read_line(line, number)
+            try:
+                yield _make_row(_load(line), number)
+            except ValueError as error:
+                yield Row(NO_CELLS, number, Fault("that are no JSON", _explain(line, error)))
 
 
-def _read_line(line: str, number: int) -> Row:
-    try:
-        return _make_row(_load(line), number)
-    except json.JSONDecodeError as error:
-        words = quote_around(line, error.pos)
-        detail = f"is not valid JSON ({error.msg} at column {error.colno:,}, {words}); write one object a line"
-    except LooseJson as error:
-        detail = str(error)
-    return Row(NO_CELLS, number, Fault("that are no JSON", detail))
+def _explain(line: str, error: ValueError) -> str:
+    if not isinstance(error, json.JSONDecodeError):
+        return str(error)
+    words = quote_around(line, error.pos)
+    return f"is not valid JSON ({error.msg} at column {error.colno:,}, {words}); write one object a line"
 
 
 def _skip(text: str, start: int, pattern: re.Pattern[str] = _BLANKS) -> int:
@@ -133,12 +122,8 @@ def _make_row(value: object, line: int | None = None) -> Row:
     return Row(NO_CELLS, line, Fault("that are no JSON objects", "is not a JSON object"))
 
 
-def _find_rows(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
-    """The rows of a whole text of JSON (an array, objects one after another, or what an object holds), and a note.
-
-    Raises:
-        InvalidDataset: it may hold rows in several ways, or in none.
-    """
+def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
+    """The rows of a whole text of JSON (an array, objects one after another, or what an object holds), and a note."""
     text = file.text
     start = _skip(text, 0)
     if text[start] == "[":
@@ -146,11 +131,11 @@ def _find_rows(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
     value, end = _scan(text, start, file)
     if _skip(text, end, _BETWEEN) < len(text):
         return lambda: _read_items(text, start, file, ""), ""
-    found = find_rows(value)
+    found = _find_rows(value)
     if found is None or not found.items:
         raise InvalidDataset(
-            f"the file is one JSON object, and {_NO_ROWS if found is None else found.note}; keys found: "
-            f"{show_names(list(value))}; write the rows as a list of objects: jq '.KEY' FILE > rows.json",
+            f"the file is one JSON object, and {found.note if found else 'no list of rows is found in it'}; keys "
+            f"found: {show_names(list(value))}; write the rows as a list of objects: jq '.KEY' FILE > rows.json",
             field=file.field,
         )
     rows = [_make_row(one) for one in found.items]
@@ -165,18 +150,12 @@ def _read_items(text: str, start: int, file: TextFile, closing: str) -> Iterator
         value, start = _scan(text, start, file)
         yield _make_row(value, line if has_lines else None)
     if closing and (start == len(text) or _skip(text, start + 1) < len(text)):
-        raise InvalidDataset(
-            f"the file is no JSON array: {'it is cut off' if start == len(text) else 'more follows the array'} at "
-            f"{tell_place(text, min(start + 1, len(text)), 1)}",
-            field=file.field,
-        )
+        what = "it is cut off" if start == len(text) else "more follows the array"
+        place = tell_place(text, min(start + 1, len(text)), 1)
+        raise InvalidDataset(f"the file is no JSON array: {what} at {place}", field=file.field)
 
 
 def _scan(text: str, start: int, file: TextFile) -> tuple[Any, int]:
-    """
-    Raises:
-        InvalidDataset: no value of JSON begins there.
-    """
     try:
         return scan_row(text, start)
     except json.JSONDecodeError as error:
@@ -185,3 +164,75 @@ def _scan(text: str, start: int, file: TextFile) -> tuple[Any, int]:
         what, place = str(error), start
     detail = f"the file {what}, {tell_place(text, place, 1)}, at {quote_around(text, place)}"
     raise InvalidDataset(detail, field=file.field)
+
+
+class _FoundRows(NamedTuple):
+    """What an object holds."""
+
+    items: list[Any]  #: rows; none if it may be several things
+    note: str  #: what is read, or what it may be
+
+
+def _find_rows(value: Any, depth: int = 0) -> _FoundRows | None:
+    """The rows within a value; None if nothing in it can be rows."""
+    if isinstance(value, list) and value and isinstance(value[0], dict | list):
+        return _FoundRows(value, "")
+    if not isinstance(value, dict) or depth > _DEEPEST:
+        return None
+    if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):  # pandas, orient="split"
+        names = list(map(str, value["columns"]))
+        rows = [dict(zip(names, one, strict=False)) for one in value["data"] if isinstance(one, list)]
+        return _FoundRows(rows, "rows of 'data', whose columns are in 'columns'")
+    lists = {key: one for key, one in value.items() if isinstance(one, list) and one}
+    tables = {key: one for key, one in lists.items() if isinstance(one[0], dict | list)}
+    largest = max(tables, key=lambda key: len(tables[key]), default="")
+    others = [len(one) for key, one in tables.items() if key != largest]
+    if tables and ("train" in tables or _MANY_TIMES * max(others, default=0) <= len(tables[largest])):
+        key = "train" if "train" in tables else largest
+        rows = tables.pop(key)
+        others_note = f", and not those of {_show_tables(tables)}" if tables else ""
+        return _FoundRows(rows, f"the rows of {_show_tables({key: rows})} are read{others_note}")
+    if tables:
+        return _FoundRows([], f"several lists in it may be the rows: {_show_tables(tables)}")
+    if len(lists) == len(value):
+        return _rows_of_lists(lists)
+    inner = (found for one in value.values() if (found := _find_rows(one, depth + 1)))
+    return _rows_of_objects(value) or next(inner, None)
+
+
+def _show_tables(tables: Mapping[str, Sequence[Any]]) -> str:
+    return ", ".join(f"{key!r} ({show_count(len(one), 'row')})" for key, one in islice(tables.items(), 10))
+
+
+def _rows_of_lists(lists: Mapping[str, list[Any]]) -> _FoundRows | None:
+    """The rows of columns, each a list; or of labels, each with its texts."""
+    sizes = set(map(len, lists.values()))
+    repeats = any(map(_has_labels, lists.values()))
+    if len(sizes) == 1 and len(lists) > 1 and (repeats or any(map(is_usual, lists))):
+        rows = [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+        return _FoundRows(rows, "each list is read as a column")
+    if len(lists) > 1 and all(isinstance(text, str) for texts in lists.values() for text in texts):
+        pairs = [{"text": text, "label": label} for label, texts in lists.items() for text in texts]
+        return _FoundRows(pairs, f"each key is read as the label of its texts: {show_names(list(lists))}")
+    return None
+
+
+def _rows_of_objects(value: Mapping[str, Any]) -> _FoundRows | None:
+    """The rows of columns by the names of rows, of rows by their names, or of labels by their texts."""
+    inner = list(value.values())
+    if len(inner) > 1 and all(isinstance(one, dict) and one for one in inner):
+        keys = list(inner[0])
+        if all(list(one) == keys for one in inner) and len(keys) > len(inner):  # pandas, orient="columns"
+            rows = [{name: column[key] for name, column in value.items()} for key in keys]
+            return _FoundRows(rows, "each object is read as a column")
+        if len({*chain.from_iterable(inner)}) <= 2 * len(keys):
+            return _FoundRows(inner, "each object is read as a row")
+    if len(inner) > NAMED_ROWS // 2 and _has_labels(inner):
+        pairs = [{"text": text, "label": label} for text, label in value.items()]
+        return _FoundRows(pairs, "each key is read as a text, and its value as the label")
+    return None
+
+
+def _has_labels(values: Sequence[Any]) -> bool:
+    """Whether values recur as labels do."""
+    return all(isinstance(one, str | int | float | None) for one in values) and 2 * len(set(values)) <= len(values)

@@ -5,23 +5,21 @@ The quotes of records are read in one of several ways. A broken record costs one
 
 import csv
 import io
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, NamedTuple
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.dialect import UTF8, FoundDialect, quote_around, show_encoding, tell_place
-from lens_engine.reading.errors import DatasetTooLarge
-from lens_engine.reading.limits import FIELD_TOO_LONG, ParsingLimits, row_too_long
+from lens_engine.reading.limits import FIELD_TOO_LONG, DatasetTooLarge, ParsingLimits, row_too_long
 from lens_engine.reading.table import Fault
 
-NUM_HEAD_CHARACTERS = 64 * 1024
-"""Number of characters by which a shape is recognised."""
-_EXPLAINED = 10_000
-"""Number of characters of a broken record in which the quote that breaks it is looked for."""
+NUM_HEAD_CHARACTERS = 64 * 1024  #: by which a shape is recognised
+_EXPLAINED = 10_000  #: characters of a broken record in which the quote that breaks it is looked for
 
 QuoteCharacter = Literal['"', "'", ""]
 
@@ -51,11 +49,7 @@ class TextFile:
 
     @cached_property
     def text(self) -> str:
-        """The whole text.
-
-        Raises:
-            DatasetTooLarge: it holds more values than the rows of a dataset may have.
-        """
+        """The whole text; one with more values than the rows of a dataset may have is refused."""
         with self._open() as opened:
             text = opened.read()
         most = 100 * self.limits.max_rows
@@ -64,10 +58,8 @@ class TextFile:
         return text
 
     def lines(self, newline: str = "\n") -> Iterator[str]:
-        """The lines, with their ends. A line that is longer than a row may be comes cut, one character too long.
-
-        Args:
-            newline: as of `open`: which characters end a line.
+        """The lines, with their ends (`newline` as of `open`). One longer than a row may be comes cut, a character too
+        long.
         """
         longest = self.limits.max_row_characters
         with self._open(newline) as text:
@@ -84,11 +76,7 @@ class TextFile:
 
     @contextmanager
     def _open(self, newline: str = "") -> Iterator[io.TextIOWrapper]:
-        """The file as text, from its beginning. A byte that is not of the encoding becomes a surrogate (`UNDECODED`).
-
-        Raises:
-            InvalidDataset: the encoding has no such bytes, and no error handler for them.
-        """
+        """The file as text, from its beginning. A byte that is not of the encoding becomes a surrogate."""
         encoding = self.dialect.encoding
         self.file.seek(0)
         codec = "utf-8-sig" if encoding == UTF8 else encoding
@@ -112,8 +100,8 @@ class Quoting(NamedTuple):
     has_escapes: bool = False  #: whether a backslash before it makes it a letter
 
     def mend(self, line: str) -> str:
-        """The line with quotes that are letters written twice."""
-        return line.replace(f"\\{self.character}", self.character * 2) if self.has_escapes else line
+        """The line with quotes that are letters after a backslash written twice."""
+        return line.replace(f"\\{self.character}", self.character * 2)
 
 
 class Record(NamedTuple):
@@ -130,88 +118,64 @@ class Record(NamedTuple):
 
 
 def read_records(lines: Iterable[str], delimiter: str, quoting: Quoting, longest: int) -> Iterator[Record]:
-    """The records of lines, in order. After a quote that breaks a record, the next line begins a new one.
-
-    Args:
-        longest: most characters of a record.
-    """
-    source, character = _Lines(lines, quoting, longest), quoting.character
-    style: Literal[0, 3] = csv.QUOTE_MINIMAL if character else csv.QUOTE_NONE
-    reader = csv.reader(source, strict=True, delimiter=delimiter, quotechar=character or None, quoting=style)
+    """The records of lines, each of at most `longest` characters. A quote that breaks one costs one line."""
+    style: Literal[0, 3] = csv.QUOTE_MINIMAL if quoting.character else csv.QUOTE_NONE
+    quote = quoting.character or None
+    dialect = csv.reader([], strict=True, delimiter=delimiter, quotechar=quote, quoting=style).dialect
+    fresh = map(quoting.mend, lines) if quoting.has_escapes else iter(lines)
+    waiting, taken, first = deque[str](), list[str](), 1
+    take = partial(_take_lines, fresh, waiting, taken, longest)
+    reader = csv.reader(take(), dialect)
     while True:
+        fields, fault = list[str](), None
         try:
             fields = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            fault = _explain(str(error), source, delimiter, character)
-            source.give_back()
-            yield Record(source.first, source.taken, [], fault)
-        else:
-            yield Record(source.first, source.taken, fields)
-        source.begin()
+            fault = _explain(str(error), Record(first, taken, fields), delimiter, quoting.character)
+            waiting.extendleft(reversed(taken[1:]))
+            del taken[1:]
+            reader = csv.reader(take(), dialect)
+        yield Record(first, taken.copy(), fields, fault)
+        first += len(taken)
+        taken.clear()
 
 
-def _explain(complaint: str, source: "_Lines", delimiter: str, character: str) -> Fault:
+def _take_lines(fresh: Iterator[str], waiting: deque[str], taken: list[str], longest: int) -> Iterator[str]:
+    """The lines for csv.reader, which alone would collect a record of any size; `taken` are those of one record."""
+    size = 0
+    while (line := waiting.popleft() if waiting else next(fresh, None)) is not None:
+        size = size + len(line) if taken else len(line)
+        taken.append(line)
+        if size > longest:
+            raise csv.Error(f"row {row_too_long(longest)}")
+        yield line
+
+
+def _explain(complaint: str, record: Record, delimiter: str, character: str) -> Fault:
     if "field larger than" in complaint:
         return Fault("far too long", FIELD_TOO_LONG)
-    if "larger than" in complaint:
-        return Fault("far too long", f"is far too long: it {row_too_long(source.longest)}")
-    row = "".join(source.taken)[:_EXPLAINED]
+    if complaint.startswith("row "):
+        return Fault("far too long", f"is far too long: it {complaint.removeprefix('row ')}")
+    row = "".join(record.lines)[:_EXPLAINED]
     position = _find_bad_quote(row, delimiter, character)
-    at = f"{tell_place(row, position, source.first)}, at {quote_around(row, position)}"
+    at = f"{tell_place(row, position, record.line)}, at {quote_around(row, position)}"
+    detail = f"has a quote in the wrong place ({at}); write a quote inside a quoted text twice"
     if "unexpected end of data" in complaint:
         detail = f"opens a quote that is never closed ({at}); close it, and write a quote inside a text twice"
-    else:
-        detail = f"has a quote in the wrong place ({at}); write a quote inside a quoted text twice"
     return Fault("with a quote in the wrong place", detail)
 
 
 def _find_bad_quote(row: str, delimiter: str, quote: str) -> int:
     """Position of the quote that breaks a row: it is never closed, or its field goes on after it."""
-    position, opened, is_open, is_start = 0, 0, False, True
+    inside, edge = re.compile(f"(?:[^{quote}]|{quote * 2})*+"), re.compile(rf"[{re.escape(delimiter)}\r\n]|\Z")
+    position = opened = 0
     while position < len(row):
-        character, following = row[position], row[position + 1 : position + 2]
-        if character == quote and is_open and following == quote:
-            position += 1
-        elif character == quote and is_open:
-            if following not in ("", delimiter, "\r", "\n"):
+        if row[position] == quote:
+            opened, position = position, inside.match(row, position + 1).end()  # type: ignore[union-attr]
+            if position < len(row) and edge.match(row, position + 1) is None:
                 return position
-            is_open = False
-        elif character == quote and is_start:
-            is_open, opened = True, position
-        is_start = not is_open and character in (delimiter, "\r", "\n")
-        position += 1
+            position += 1
+        position = edge.search(row, min(position, len(row))).end()  # type: ignore[union-attr]
     return opened
-
-
-class _Lines:
-    """Lines for csv.reader, with a bound on a record: csv.reader alone collects a record of any size."""
-
-    def __init__(self, source: Iterable[str], quoting: Quoting, longest: int) -> None:
-        self._source, self._mend, self.longest = iter(source), quoting.mend, longest
-        self._waiting = deque[str]()
-        self.first = 1  #: number of the first line that was taken
-        self.taken: list[str] = []  #: the lines of the record so far
-        self._num_taken = 0  #: characters
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = self._waiting.popleft() if self._waiting else self._mend(next(self._source))
-        self.taken.append(line)
-        self._num_taken += len(line)
-        if self._num_taken > self.longest:
-            raise csv.Error(f"row larger than {self.longest:,} characters")
-        return line
-
-    def begin(self) -> None:
-        """Begin a record."""
-        self.first += len(self.taken)
-        self.taken, self._num_taken = [], 0
-
-    def give_back(self) -> None:
-        """Keep the first line alone."""
-        self._waiting.extendleft(reversed(self.taken[1:]))
-        self.taken = self.taken[:1]

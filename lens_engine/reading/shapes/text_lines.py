@@ -13,10 +13,8 @@ from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 _LABEL = "__label__"
 _LABEL_LINE = re.compile(r"([A-Z][A-Z0-9_/&-]*(?::[\w-]+)?|\d{1,3}|\w+:\w+|[a-z][\w-]*):?\s+(\S.*)")
 _FEWEST_LINES = 10
-_LINES_A_LABEL = 4
-"""Lines for each distinct first word, on average, from which on first words are labels."""
+_LINES_A_LABEL = 4  #: lines for each distinct first word, on average, from which on first words are labels
 _LEAST_CAPITALS = 0.5
-
 _INTENT = re.compile(r"-?\s*intent\s*:\s*[\"']?([^\"'#\s][^\"'#]{0,200}?)[\"']?\s{0,9}(?:#.*)?|##\s*intent\s*:\s*(.+)")
 _EXAMPLE = re.compile(r"[-*]\s+(\S.*)")
 _ENTITY = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\{[^{}]*\})")
@@ -29,27 +27,21 @@ _ARFF = re.compile(r"\s*+(?:%.*+\s++)*+@relation\b", re.IGNORECASE)
 def read_fast_text(file: TextFile) -> Table | None:
     """The table of a file of fastText; None of another file."""
     first = [line.strip() for line in file.head_lines if line.strip()]
-    if not first or _LABEL not in first[0] or not all(_split_labels(line)[1] for line in first):
+    if not first or _LABEL not in first[0] or not all(_split_labels(line)["label"] for line in first):
         return None
-
-    def read() -> Iterator[Row]:
-        for number, line in file.numbered_lines():
-            text, labels = _split_labels(line)
-            yield Row({"text": text, "label": labels}, number)
-
-    return _make_table(read, "a file of fastText", file)
+    return _make_table(
+        lambda: (Row(_split_labels(line), number) for number, line in file.numbered_lines()), "a file of fastText", file
+    )
 
 
-def _split_labels(line: str) -> tuple[str, list[str]]:
+def _split_labels(line: str) -> dict[str, object]:
     """The text of a line, and the labels before it or, without any, after it."""
     words = line.split()
     before = sum(1 for _ in takewhile(_is_label, words))
-    if before:
-        return (line.split(None, before)[before:] or [""])[0], [one.removeprefix(_LABEL) for one in words[:before]]
-    after = sum(1 for _ in takewhile(_is_label, reversed(words)))
-    if not after:
-        return line, []
-    return line.rsplit(None, after)[0], [one.removeprefix(_LABEL) for one in words[-after:]]
+    after = 0 if before else sum(1 for _ in takewhile(_is_label, reversed(words)))
+    labels = words[:before] or words[len(words) - after :]
+    text = (line.split(None, before)[before:] or [""])[0] if before else line.rsplit(None, after)[0] if after else line
+    return {"text": text, "label": [one.removeprefix(_LABEL) for one in labels]}
 
 
 def _is_label(word: str) -> bool:
@@ -91,9 +83,8 @@ def read_rasa(file: TextFile) -> Table | None:
             elif re.match(r"-?\s*(?:synonym|regex|lookup|rule|story)\s*:|##", line):
                 intent = None
             elif intent is not None and (example := _EXAMPLE.fullmatch(line)):
-                yield Row(
-                    {"text": _ENTITY.sub(r"\1", example[1].removeprefix("text:").strip()), "label": intent}, number
-                )
+                text = _ENTITY.sub(r"\1", example[1].removeprefix("text:").strip())
+                yield Row({"text": text, "label": intent}, number)
 
     return _make_table(read, "training data of Rasa", file)
 
@@ -103,11 +94,7 @@ def _make_table(read: Callable[[], Iterator[Row]], kind: str, file: TextFile) ->
 
 
 def read_arff(file: TextFile) -> Table | None:
-    """The table of an ARFF file; None of another file.
-
-    Raises:
-        InvalidDataset: it has no rows, or writes them as index and value.
-    """
+    """The table of an ARFF file; None of another file. Rows that are written as index and value are refused."""
     if not _ARFF.match(file.head):
         return None
     names, nominal = list[str](), list[str]()
@@ -133,11 +120,8 @@ def read_arff(file: TextFile) -> Table | None:
 
 
 def _read_arff_rows(file: TextFile, names: list[str]) -> Iterator[Row]:
-    lines, start = file.lines(""), 0
-    for line in lines:
-        start += 1
-        if line.strip().casefold() == "@data":
-            break
+    lines = file.lines("")
+    start = 1 + sum(1 for _ in takewhile(lambda line: line.strip().casefold() != "@data", lines))
     content = (line if not line.lstrip().startswith("%") else "\n" for line in lines)
     quoting = Quoting("'", has_escapes=True)
     for record in read_records(_unify(content), ",", quoting, file.limits.max_row_characters):

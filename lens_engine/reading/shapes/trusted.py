@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.limits import ParsingLimits
@@ -22,50 +22,43 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 1024
 _MOST_FILES = 200_000
 _LINES_A_LABEL = 2
-Opened = tuple["Schema", Iterable["RecordBatch"]]
 
 
-def read_parquet(file: BufferedReader, field: str) -> Table:
-    """The table of a Parquet file.
+def read_columnar(file: BufferedReader, field: str, format: Literal["Parquet", "Arrow"]) -> Table:
+    """The table of a Parquet file, of an Arrow file, or of a stream of Arrow batches; a damaged one is refused."""
+    with _refusing_damage(field, format):
+        schema, _ = _open_batches(file, format)
+    classes = _find_classes(schema)
 
-    Raises:
-        InvalidDataset: the file is damaged.
-    """
-    from pyarrow.parquet import ParquetFile  # takes a moment to import
+    def read() -> Iterator[Row]:
+        with _refusing_damage(field, format):
+            for batch in _open_batches(file, format)[1]:
+                if format == "Arrow":
+                    batch.validate(full=True)  # nobody has looked at its offsets
+                named = zip(schema.names, batch.columns, strict=True)
+                columns = [_read_column(column, classes.get(name)) for name, column in named]
+                for cells in zip(*columns, strict=True):
+                    yield Row(dict(zip(schema.names, cells, strict=True)))
 
-    def open_batches() -> Opened:
-        file.seek(0)  # row groups are read one after another; closing it would close the caller's file
-        parquet = ParquetFile(file, pre_buffer=False)
-        return parquet.schema_arrow, parquet.iter_batches(_BATCH_ROWS)
-
-    return _make_table(open_batches, field, "Parquet")
+    return Table(tuple(schema.names), read, "parquet" if format == "Parquet" else "arrow", has_raw_bytes=True)
 
 
-def read_arrow(file: BufferedReader, field: str) -> Table:
-    """The table of an Arrow file, or of a stream of Arrow batches.
+def _open_batches(file: BufferedReader, format: str) -> tuple["Schema", Iterable["RecordBatch"]]:
+    from pyarrow import ipc, parquet  # take a moment to import
 
-    Raises:
-        InvalidDataset: the file is damaged.
-    """
-    from pyarrow import ipc
-
-    def open_batches() -> Opened:
-        file.seek(0)
-        if file.peek(6).startswith(b"ARROW1"):
-            reader = ipc.open_file(file)
-            return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
-        stream = ipc.open_stream(file)
-        return stream.schema, stream
-
-    return _make_table(open_batches, field, "Arrow")
+    file.seek(0)
+    if format == "Parquet":  # row groups are read one after another; closing it would close the caller's file
+        groups = parquet.ParquetFile(file, pre_buffer=False)
+        return groups.schema_arrow, groups.iter_batches(_BATCH_ROWS)
+    if file.peek(6).startswith(b"ARROW1"):
+        batches = ipc.open_file(file)
+        return batches.schema, map(batches.get_batch, range(batches.num_record_batches))
+    stream = ipc.open_stream(file)
+    return stream.schema, stream
 
 
 @contextmanager
 def _refusing_damage(field: str, format: str) -> Iterator[None]:
-    """
-    Raises:
-        InvalidDataset: pyarrow cannot read the file.
-    """
     from pyarrow import ArrowException
 
     try:
@@ -76,24 +69,6 @@ def _refusing_damage(field: str, format: str) -> Iterator[None]:
             "write it again, or as JSONL",
             field=field,
         ) from None
-
-
-def _make_table(open_batches: Callable[[], Opened], field: str, format: str) -> Table:
-    with _refusing_damage(field, format):
-        schema, _ = open_batches()
-    classes = _find_classes(schema)
-
-    def read() -> Iterator[Row]:
-        with _refusing_damage(field, format):
-            for batch in open_batches()[1]:
-                if format == "Arrow":
-                    batch.validate(full=True)  # nobody has looked at its offsets
-                named = zip(schema.names, batch.columns, strict=True)
-                columns = [_read_column(column, classes.get(name)) for name, column in named]
-                for cells in zip(*columns, strict=True):
-                    yield Row(dict(zip(schema.names, cells, strict=True)))
-
-    return Table(tuple(schema.names), read, "parquet" if format == "Parquet" else "arrow", has_raw_bytes=True)
 
 
 def _find_classes(schema: "Schema") -> dict[str, list[str]]:
@@ -124,11 +99,7 @@ def _read_column(column: "Array[Any]", classes: list[str] | None) -> list[object
 
 
 def read_folder(folder: Path, limits: ParsingLimits, field: str) -> Table:
-    """The table of a folder.
-
-    Raises:
-        InvalidDataset: it is none of these.
-    """
+    """The table of a folder; one that is none of these is refused."""
     if any((folder / name).exists() for name in ("dataset_dict.json", "state.json")):
         return _read_saved(folder, field)
     entries = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
@@ -146,46 +117,37 @@ def read_folder(folder: Path, limits: ParsingLimits, field: str) -> Table:
 
 
 def _read_saved(folder: Path, field: str) -> Table:
-    """The table of a folder that `save_to_disk` of Hugging Face datasets wrote; of its train split, if it has splits.
-
-    Raises:
-        InvalidDataset: it has no train split, or is damaged.
-    """
+    """The table of a folder that Hugging Face datasets wrote (`save_to_disk`); of its train split, if it has splits."""
     splits = folder / "dataset_dict.json"
     if splits.exists():
-        names = list(json.loads(splits.read_text("utf-8")).get("splits", ()))
-        if "train" not in names:
-            raise InvalidDataset(f"the folder has no split train; name the folder of one of {names}", field=field)
+        found = list(json.loads(splits.read_text("utf-8")).get("splits", ()))
+        if "train" not in found:
+            raise InvalidDataset(f"the folder has no split train; name the folder of one of {found}", field=field)
         folder = folder / "train"
-    files = [
-        str(folder / one["filename"]) for one in json.loads((folder / "state.json").read_text("utf-8"))["_data_files"]
-    ]
+    state = json.loads((folder / "state.json").read_text("utf-8"))
+    files = [folder / one["filename"] for one in state["_data_files"]]
 
     def read() -> Iterator[Row]:
-        for name in files:
-            with open(name, "rb") as file:
-                yield from read_arrow(file, field).rows()
+        for path in files:
+            with path.open("rb") as file:
+                yield from read_columnar(file, field, "Arrow").rows()
 
-    with open(files[0], "rb") as file:
-        first = read_arrow(file, field)
+    with files[0].open("rb") as file:
+        names = read_columnar(file, field, "Arrow").names
     kind = "a folder of Hugging Face datasets" + (", of which the split train is read" if splits.exists() else "")
-    return Table(first.names, read, "folder", kind=kind, has_raw_bytes=True)
+    return Table(names, read, "folder", kind=kind, has_raw_bytes=True)
 
 
 def _read_texts(folders: list[Path], limits: ParsingLimits) -> Table | None:
     texts = [(one, folder.name) for folder in folders for one in sorted(folder.glob("*.txt"))[:_MOST_FILES]]
-    if not texts:
-        return None
 
     def read() -> Iterator[Row]:
         for path, label in texts:
             with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
-                yield Row(
-                    {"text": file.read(limits.max_text_characters + 1).strip(), "label": label, "file": path.name}
-                )
+                text = file.read(limits.max_text_characters + 1).strip()
+                yield Row({"text": text, "label": label, "file": path.name})
 
-    kind = "a folder of texts for each label"
-    return Table(("text", "label", "file"), read, "folder", kind=kind, text="text", label="label", has_raw_bytes=True)
+    return _make_folder(read, "a folder of texts for each label", "file") if texts else None
 
 
 def _read_pair(files: list[Path], limits: ParsingLimits) -> Table | None:
@@ -203,8 +165,12 @@ def _read_pair(files: list[Path], limits: ParsingLimits) -> Table | None:
         for number, (text, label) in enumerate(both, start=1):
             yield Row({"text": text, "label": label}, number)
 
-    kind = f"two parallel files, texts in {texts.name} and labels in {labels.name}"
-    return Table(("text", "label"), read, "folder", kind=kind, text="text", label="label", has_raw_bytes=True)
+    return _make_folder(read, f"two parallel files, texts in {texts.name} and labels in {labels.name}")
+
+
+def _make_folder(read: Callable[[], Iterator[Row]], kind: str, *others: str) -> Table:
+    names = ("text", "label", *others)
+    return Table(names, read, "folder", kind=kind, text="text", label="label", has_raw_bytes=True)
 
 
 def _read_lines(path: Path, longest: int) -> Iterator[str]:

@@ -12,17 +12,15 @@ from itertools import zip_longest
 from typing import Any, Never
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.errors import DatasetTooLarge
-from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.shapes.header import has_header, name_positions
+from lens_engine.reading.columns import has_header, name_positions
+from lens_engine.reading.limits import DatasetTooLarge, ParsingLimits
 from lens_engine.reading.table import NO_CELLS, Row, Table
 from lens_engine.task.wording import show_label
 
 _SAMPLE = 1_000
 _MOST_SHEETS = 100
 _MOST_PARTS = 1_000
-_GROWTH = 8
-"""Largest size of what a workbook unpacks to, for each byte that a file may have: XML is long-winded."""
+_GROWTH = 8  #: largest size of what a workbook unpacks to, for each byte that a file may have: XML is long-winded
 _CELLS_A_ROW = 50
 """Most cells for each row that a dataset may have; a reader makes the whole rectangle, however few are filled."""
 _CHUNK_BYTES = 2**20
@@ -42,12 +40,7 @@ def is_workbook(file: BufferedReader) -> bool:
 
 
 def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known: tuple[str, ...]) -> Table:
-    """The table of the first sheet with rows.
-
-    Raises:
-        DatasetTooLarge: the workbook unpacks to more than a file may have, or has too many sheets or columns.
-        InvalidDataset: it is damaged, or locked by a password.
-    """
+    """The table of the first sheet with rows."""
     try:
         filled = _read_sheets(file, limits, field)
     except BaseException as error:  # a panic of the reader is no Exception
@@ -59,8 +52,7 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
     if not filled:
         raise InvalidDataset("the workbook has no sheet with rows", field=field)
     (name, rows), *others = filled
-    if len(rows) > limits.max_rows + 1:
-        raise DatasetTooLarge(f"the dataset has more than {limits.max_rows:,} rows; send a sample of it", field=field)
+    limits.check_rows(len(rows) - 1, field)
     kind = f"a workbook, of which the sheet {show_label(name)} is read"
     if others:
         kind += f", and not {', '.join(show_label(one) for one, _ in others[:10])}"
@@ -97,10 +89,9 @@ def _read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> lis
         _check_size(file, limits, field)
         file.seek(0)
     book = CalamineWorkbook.from_filelike(file)
-    sheets: dict[str, list[Any]] = {
-        name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names[:_MOST_SHEETS]
-    }
-    return [(name, rows) for name, rows in sheets.items() if len(rows) > 1]
+    names = book.sheet_names[:_MOST_SHEETS]
+    sheets: list[list[Any]] = [book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in names]
+    return [(name, rows) for name, rows in zip(names, sheets, strict=True) if len(rows) > 1]
 
 
 def _show(cell: object) -> str:

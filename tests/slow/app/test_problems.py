@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import app.errors
-import lens_engine.reading.errors
+import lens_engine.reading.limits
 from app.errors import AppError
 from app.main import create_app
 from app.problems import TITLES, problem
@@ -22,7 +22,7 @@ def subclasses(kind: type) -> set[type]:
 
 @pytest.mark.parametrize("kind", [AppError, LensError])
 def test_every_code_has_a_title(kind: type) -> None:
-    modules = {app.errors.__name__, "lens_engine.errors", lens_engine.reading.errors.__name__}
+    modules = {app.errors.__name__, "lens_engine.errors", lens_engine.reading.limits.__name__}
     codes = {error.code for error in subclasses(kind) if error.__module__ in modules}  # type: ignore[attr-defined]
     assert codes - TITLES.keys() == set()
 

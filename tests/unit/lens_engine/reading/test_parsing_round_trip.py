@@ -16,7 +16,9 @@ ONE_FOLDER = [HealthCheck.function_scoped_fixture]
 
 characters = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
 values = st.text(characters, min_size=1, max_size=40).filter(lambda value: not is_blank(value))
-datasets = st.lists(st.tuples(values, values), min_size=2, max_size=30)
+# -1 means no label, and brackets and delimiters may make a list of labels: see the tests of these.
+labels = values.filter(lambda label: label != "-1" and not set(label) & set("[,;|"))
+datasets = st.lists(st.tuples(values, labels), min_size=2, max_size=30)
 
 csv_like = st.lists(st.sampled_from([b"text", b"label", b",", b"\n", b"\r", b'"', b"a", b" ", b"\x00", b"\xff", b";"]))
 json_like = st.lists(

@@ -226,6 +226,21 @@ def test_folder_of_parallel_files_or_of_texts_by_label_is_read(tmp_path: Path) -
         parse_dataset(pair, OWN)
 
 
+def test_folder_that_hugging_face_datasets_saved_is_read(tmp_path: Path) -> None:
+    train = tmp_path / "train"
+    train.mkdir()
+    (train / "data.arrow").write_bytes(SHAPES["Arrow stream"](ROWS))
+    (train / "state.json").write_text(json.dumps({"_data_files": [{"filename": "data.arrow"}]}))
+    assert [(one.text, one.label) for one in parse_dataset(train, OWN).examples] == ROWS
+    (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
+    found = parse_dataset(tmp_path, OWN)
+    assert [(one.text, one.label) for one in found.examples] == ROWS
+    assert "of which the split train is read" in found.warnings[0]
+    (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["test"]}))
+    with pytest.raises(InvalidDataset, match=r"no split train; name the folder of one of \['test'\]"):
+        parse_dataset(tmp_path, OWN)
+
+
 BOMB = ParsingLimits(max_bytes=2**16, max_rows=100)
 
 
