@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
-from app.evaluations.stored import EvaluationOutcome, load_evaluation
+from app.kinds.evaluation_schemas import EvaluationOutcome, load_evaluation
+from app.kinds.prediction_schemas import PredictionOutcome, load_prediction
 from app.lifecycle.kept_answers import Earlier, keep_predictions, note_payment, take_up_rows
 from app.lifecycle.results import Outcome
-from app.predictions.stored import PredictionOutcome, load_prediction
 from app.store.rows import read_predictions, read_texts
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.prompt import ModelRecord

@@ -10,6 +10,7 @@ from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, Ser
 from app.jobs import repository, service
 from app.jobs.listing import list_page
 from app.jobs.polls import JobState
+from app.kinds.selection import VIEW
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import tabulate_asked
@@ -17,7 +18,6 @@ from app.pages.live import describe_run
 from app.pages.rendering import answer, go_to
 from app.pages.results import describe_result
 from app.queue import JobId
-from app.selections.endpoints import VIEW
 from app.services import Services
 from app.store.states import TERMINAL, Status
 from app.web.rate_limits import count_submission
