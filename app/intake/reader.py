@@ -57,9 +57,8 @@ class Reader:
         """
         process = self._ensure_process()
         try:
-            found: _Found | Exception = process.pool.submit(_run, get_contextvars(), work, arguments).result(
-                _PATIENCE_SECONDS
-            )
+            doing = process.pool.submit(_run, get_contextvars(), work, arguments)
+            found: _Found | Exception = doing.result(_PATIENCE_SECONDS)
         except (TimeoutError, BrokenProcessPool, CancelledError) as error:
             end = f"did not answer for {_PATIENCE_SECONDS:g} s and was killed"
             with self._changing:

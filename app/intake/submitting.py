@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from fastapi import status
-from pydantic import BaseModel
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 from starlette.responses import JSONResponse, Response
@@ -17,6 +16,7 @@ from app.ids import new_id, path_of
 from app.intake import idempotency
 from app.intake.bodies import Body
 from app.intake.receiving import Upload
+from app.jobs.view import View
 from app.lifecycle.enqueueing import enqueueing
 from app.logs import context
 from app.queue import JobId
@@ -53,9 +53,7 @@ Labelled = ParsedDataset | KnownDataset
 class NewJob:
     """A job that was checked, ready to store."""
 
-    kind: str
-    prefix: str  #: of its id
-    present: Callable[[Session, Job, None], BaseModel]  #: makes the answer to the submission
+    view: View
     spec: dict[str, Any]
     dataset: Labelled | ReadTexts
     test: Labelled | None = None
@@ -91,12 +89,12 @@ def submitted(*, conflict: str = "", codes: tuple[int, ...] = ()) -> dict[int | 
     }
 
 
-def answer_submission(upload: Upload, key: str | None, kind: str, check: Check, about: str = "") -> Response:
+def answer_submission(upload: Upload, key: str | None, view: View, check: Check, about: str = "") -> Response:
     """Submit, and answer with the queued job, which is enqueued afterwards. See `submit` for the arguments."""
     accepted = upload.do(partial(submit, key=key, check=check, about=about))
     services = upload.services
     headers = {
-        "Location": path_of(kind, accepted.answer["id"]),
+        "Location": path_of(view.kind, accepted.answer["id"]),
         "Retry-After": str(services.settings.retry_after_seconds),
     }
     if accepted.job_id is None:
@@ -132,7 +130,7 @@ def submit(
             if (answer := idempotency.find_answer(session, request)) is not None:
                 return Accepted(answer)
         job = _store(services, session, owner_id, new)
-        answer = new.present(session, job, None).model_dump(mode="json")
+        answer = new.view.present(session, job, None).model_dump(mode="json")
         if request is not None:
             idempotency.keep_answer(session, request, answer)
         return Accepted(answer, JobId(job.id, 1, job.spec.get("model")))
@@ -168,9 +166,9 @@ def _store(services: Services, session: Session, owner_id: str, new: NewJob) -> 
     warnings = tuple(f"{part}: {one}" for part, source in sources.items() for one in _warnings_of(session, source))
     hold_quota(session, owner_id, services.settings)  # after the rows, because other submissions of the owner now wait
     statement = insert(Job).values(
-        id=new_id(new.prefix),
+        id=new_id(new.view.prefix),
         owner_id=owner_id,
-        kind=new.kind,
+        kind=new.view.kind,
         name=new.name,
         source=new.source,
         dataset_id=ids["dataset"],

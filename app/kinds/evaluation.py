@@ -33,7 +33,7 @@ from app.selections import service
 from app.services import Services
 from app.settings import Settings
 from app.store.datasets import find_equal_dataset
-from app.store.pools import PackedPool, part_pool, read_pool
+from app.store.pools import read_pool
 from app.store.rows import weigh_answers
 from app.store.tables import Job
 from app.web.rate_limits import SUBMISSION_LIMIT
@@ -90,7 +90,7 @@ def submit_evaluation(
     Without rows, the test rows of the selection are judged.
     """
     check = partial(check_evaluation, selection_id)
-    return answer_submission(upload, key, "evaluation", check, about=f"evaluation of {selection_id}")
+    return answer_submission(upload, key, VIEW, check, about=f"evaluation of {selection_id}")
 
 
 def check_evaluation(selection_id: str, services: Services, owner_id: str, body: Body) -> NewJob:
@@ -125,11 +125,11 @@ def check_evaluation(selection_id: str, services: Services, owner_id: str, body:
     num_rows = len(rows.examples) if places is None else len(places)
     _check_size(found, wanted, num_rows, model, services.settings)
     known = known_answers(result, subject).items() if dataset_id == found.test_dataset_id else ()
-    spec, pool = _make_spec(found, wanted, changes, model, places, tuple(known))
+    spec, pool = EvaluationSpec.of(
+        subject, wanted, changes, model=model, seed=result.provenance.seed, places=places, known=tuple(known)
+    )
     return NewJob(
-        VIEW.kind,
-        VIEW.prefix,
-        present,
+        VIEW,
         spec.model_dump(mode="json"),
         rows,
         name=wanted.name,
@@ -211,38 +211,6 @@ def _check_size(found: _Found, wanted: EvaluationRequest, num_rows: int, model: 
             "evaluation does not keep; judge fewer orders or rows",
         )
     check_asking(found.asked, model, (1 + orders) * num_rows, num_prompts, settings)
-
-
-def _make_spec(
-    found: _Found,
-    wanted: EvaluationRequest,
-    changes: Changes,
-    model: str | None,
-    places: tuple[int, ...] | None,
-    known: tuple[tuple[int, str], ...],
-) -> tuple[EvaluationSpec, PackedPool | None]:
-    """What is stored for the worker, and the pool of the prompt beside it."""
-    prompt, pool = None, None
-    if isinstance(found.subject, PromptSubject):
-        bare, pool = part_pool(found.subject.asked)
-        prompt = found.subject.model_copy(update={"asked": bare})
-    spec = EvaluationSpec(
-        prompts=wanted.prompts,
-        use=None if prompt is None else prompt.answer.use,
-        model=model,
-        form=wanted.form,
-        prompt_form=None if prompt is None else prompt.answer.form,
-        orders=wanted.orders,
-        num_prompts=wanted.num_prompts,
-        rows=None if places is None else len(places),
-        prompt=prompt,
-        classifier=found.subject if isinstance(found.subject, Classifier) else None,
-        is_other_model=changes.is_other_model,
-        seed=found.result.provenance.seed,
-        places=places,
-        known=known,
-    )
-    return spec, pool
 
 
 def present(session: Session, job: Job, queue: QueueOut | None) -> EvaluationOut:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from sqlalchemy import insert, select
@@ -13,7 +13,7 @@ from app.intake.parts import ModelName, Name, RowsBody
 from app.jobs.schemas import JobOut, JobSummary, SourceOut
 from app.lifecycle.spec import JobSpec
 from app.store.datasets import load_rows
-from app.store.pools import delete_pool, join_pool
+from app.store.pools import PackedPool, delete_pool, join_pool, part_pool
 from app.store.tables import Job, Report
 from app.web.outgoing import Outgoing
 from app.web.validation import Incoming
@@ -126,6 +126,36 @@ class EvaluationSpec(JobSpec, EvaluationView):
     seed: int = 0
     places: tuple[int, ...] | None = None  #: rows of the dataset that are judged; None for all
     known: tuple[tuple[int, str], ...] = ()  #: row, and what the selection answered
+
+    @classmethod
+    def of(
+        cls, subject: Subject, wanted: EvaluationRequest, changes: Changes, *, model: str | None, **others: Any
+    ) -> tuple[Self, PackedPool | None]:
+        """The spec of an evaluation, and the pool of its prompt, which is stored beside it.
+
+        Args:
+            model: name of the model that is asked.
+            others: `seed`, `places` and `known`.
+        """
+        prompt, pool, places = None, None, others["places"]
+        if isinstance(subject, PromptSubject):
+            bare, pool = part_pool(subject.asked)
+            prompt = subject.model_copy(update={"asked": bare})
+        spec = cls(
+            prompts=wanted.prompts,
+            use=None if prompt is None else prompt.answer.use,
+            model=model,
+            form=wanted.form,
+            prompt_form=None if prompt is None else prompt.answer.form,
+            orders=wanted.orders,
+            num_prompts=wanted.num_prompts,
+            rows=None if places is None else len(places),
+            prompt=prompt,
+            classifier=subject if isinstance(subject, Classifier) else None,
+            is_other_model=changes.is_other_model,
+            **others,
+        )
+        return spec, pool
 
     @property
     def subject(self) -> Subject:

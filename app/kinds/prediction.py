@@ -78,14 +78,14 @@ _SUBMISSION: dict[str, Any] = {
 def submit_prediction(selection_id: SelectionIdDep, upload: UploadDep, key: KeyDep) -> Response:
     """Classify the texts of a file with the classifier of a selection, or with its prompt."""
     check = partial(check_prediction, partial(_find_in_selection, selection_id))
-    return answer_submission(upload, key, "prediction", check, about=f"prediction of {selection_id}")
+    return answer_submission(upload, key, VIEW, check, about=f"prediction of {selection_id}")
 
 
 @router.post("/prompts/{name}/predictions", **_SUBMISSION)
 def submit_named_prediction(name: NameDep, upload: UploadDep, key: KeyDep) -> Response:
     """Classify the texts of a file with the classifier that a name says now, or with its prompt."""
     check = partial(check_prediction, partial(_find_in_prompt, name))
-    return answer_submission(upload, key, "prediction", check, about=f"prediction of {name}")
+    return answer_submission(upload, key, VIEW, check, about=f"prediction of {name}")
 
 
 class _Found(NamedTuple):
@@ -162,9 +162,7 @@ def _make_job(
         has_mark=texts.dialect.encoding != UTF8,
     )
     return NewJob(
-        VIEW.kind,
-        VIEW.prefix,
-        present,
+        VIEW,
         spec.model_dump(mode="json"),
         texts,
         name=name,

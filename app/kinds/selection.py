@@ -73,7 +73,7 @@ def submit_selection(
     upload: Annotated[Upload, receive("dataset", "spec", "test", *COLUMN_PARTS)], key: KeyDep
 ) -> Response:
     """Submit a dataset and a task. A worker then searches for the support examples."""
-    return answer_submission(upload, key, "selection", check_selection)
+    return answer_submission(upload, key, VIEW, check_selection)
 
 
 def check_selection(services: Services, owner_id: str, body: Body) -> NewJob:
@@ -212,9 +212,7 @@ def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None, *, i
     words = (f"{one} in `verbalizer`" for one in warn_of_silent(wordings.task.verbalizer))
     warnings = (f"spec: {one}" for one in (*spec.task.list_defaults(wordings.task), *words, *spec.warnings))
     return NewJob(
-        VIEW.kind,
-        VIEW.prefix,
-        present,
+        VIEW,
         stored.model_dump(mode="json"),
         dataset,
         test,

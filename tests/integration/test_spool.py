@@ -55,3 +55,16 @@ def test_files_of_a_killed_process_are_swept_and_no_others(tmp_path: Path) -> No
         assert sorted(path.name for path in tmp_path.iterdir()) == sorted([Path(file.name).name, "other"])
         assert Path(file.name).read_bytes() == b"text"
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
+def test_app_that_starts_sweeps_its_spool_folder(settings: Settings) -> None:
+    assert settings.spool_dir is not None
+    (settings.spool_dir / "lens-upload-left").write_bytes(b"text,label\n")
+    app = create_app(settings)
+
+    async def start() -> None:
+        async with app.router.lifespan_context(app):
+            pass
+
+    asyncio.run(start())
+    assert list(settings.spool_dir.iterdir()) == []
