@@ -17,7 +17,6 @@ from app.store.pools import PackedPool, delete_pool, join_pool, part_pool
 from app.store.tables import Job, Report
 from app.web.outgoing import Outgoing
 from app.web.validation import Incoming
-from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.exports import FormatName
 from lens_engine.predicting.evaluation import EvaluationResult
@@ -120,8 +119,7 @@ class EvaluationPage(Outgoing):
 class EvaluationSpec(JobSpec, EvaluationView):
     """What is stored of an evaluation for its worker: what clients see, and what is judged."""
 
-    prompt: PromptSubject | None = None  #: without the rows of its pool, which are stored beside the job
-    classifier: Classifier | None = None
+    subject: Subject  #: what is judged; a prompt is without the rows of its pool, which are stored beside the job
     is_other_model: bool = False
     seed: int = 0
     places: tuple[int, ...] | None = None  #: rows of the dataset that are judged; None for all
@@ -137,31 +135,25 @@ class EvaluationSpec(JobSpec, EvaluationView):
             model: name of the model that is asked.
             others: `seed`, `places` and `known`.
         """
-        prompt, pool, places = None, None, others["places"]
+        answer, pool, places = None, None, others["places"]
         if isinstance(subject, PromptSubject):
+            answer = subject.answer
             bare, pool = part_pool(subject.asked)
-            prompt = subject.model_copy(update={"asked": bare})
+            subject = subject.model_copy(update={"asked": bare})
         spec = cls(
             prompts=wanted.prompts,
-            use=None if prompt is None else prompt.answer.use,
+            use=None if answer is None else answer.use,
             model=model,
             form=wanted.form,
-            prompt_form=None if prompt is None else prompt.answer.form,
+            prompt_form=None if answer is None else answer.form,
             orders=wanted.orders,
             num_prompts=wanted.num_prompts,
             rows=None if places is None else len(places),
-            prompt=prompt,
-            classifier=subject if isinstance(subject, Classifier) else None,
+            subject=subject,
             is_other_model=changes.is_other_model,
             **others,
         )
         return spec, pool
-
-    @property
-    def subject(self) -> Subject:
-        subject = self.classifier if self.prompt is None else self.prompt
-        assert subject is not None
-        return subject
 
     @property
     def changes(self) -> Changes:
@@ -184,9 +176,9 @@ def load_evaluation(session: Session, job_id: str) -> EvaluationWork:
     """
     job = session.execute(select(Job).where(Job.id == job_id)).scalar_one()
     spec = EvaluationSpec.read(job.spec)
-    if spec.prompt is not None:
-        whole = spec.prompt.model_copy(update={"asked": join_pool(session, job_id, spec.prompt.asked)})
-        spec = spec.model_copy(update={"prompt": whole})
+    if isinstance(spec.subject, PromptSubject):
+        asked = join_pool(session, job_id, spec.subject.asked)
+        spec = spec.model_copy(update={"subject": spec.subject.model_copy(update={"asked": asked})})
     examples = load_rows(session, job.dataset_id)
     if spec.places is not None:
         wanted = set(spec.places)
