@@ -11,7 +11,6 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -59,7 +58,7 @@ class Reader:
         try:
             doing = process.pool.submit(_run, get_contextvars(), work, arguments)
             found: _Found | Exception = doing.result(_PATIENCE_SECONDS)
-        except (TimeoutError, BrokenProcessPool, CancelledError) as error:
+        except (TimeoutError, CancelledError, RuntimeError) as error:  # RuntimeError: the pool is broken or shut down
             end = f"did not answer for {_PATIENCE_SECONDS:g} s and was killed"
             with self._changing:
                 if not isinstance(error, TimeoutError):
