@@ -83,17 +83,13 @@ accepts requests from localhost only.
 random permutations as the same budget judges. A *head* turns the label log-probabilities that the model gives after one
 prompt or several into class probabilities. A *classifier* is a task, its prompts and a head.
 """
+_KINDS = (selection, evaluation, prediction)
 _ROUTERS = (
     datasets.router,
-    selection.router,
-    selection.life,
+    *(router for kind in _KINDS for router in (kind.router, kind.life)),
+    prediction_output.router,
     answers_router,
     results_router,
-    evaluation.router,
-    evaluation.life,
-    prediction.router,
-    prediction_output.router,
-    prediction.life,
     prompts_router,
     examples_router,
     usage_router,
@@ -104,7 +100,7 @@ _ROUTERS = (
     pages_of_selections.router,
     names.router,
 )
-_BODIES = (selection, datasets, evaluation, prediction)
+_BODIES = (datasets, *_KINDS)
 _log = logging.getLogger(__name__)
 
 
