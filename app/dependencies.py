@@ -1,4 +1,4 @@
-"""Dependencies of routes: services, intake, session, owner, selection id, page."""
+"""Dependencies of routes: services, session, owner, selection id, page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from app.errors import InvalidCursor, NotFound
 from app.ids import decode_cursor, is_id
-from app.intake.intake import Intake
 from app.services import Services
 from app.web.authentication import API_KEY
 from app.web.parameters import KNOWN_PARAMETERS
@@ -24,12 +23,6 @@ async def get_services(request: Request) -> Services:
     return services
 
 
-async def get_intake(request: Request) -> Intake:
-    intake: Intake = request.app.state.intake
-    return intake
-
-
-IntakeDep = Annotated[Intake, Depends(get_intake)]
 ServicesDep = Annotated[Services, Depends(get_services)]
 
 

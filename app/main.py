@@ -14,15 +14,16 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.datasets import endpoints as datasets
-from app.evaluations import endpoints as evaluations
-from app.evaluations import openapi as of_evaluations
 from app.health.endpoints import router as health_router
 from app.health.full_disk import FullDisk
 from app.health.readiness import DatabaseCheck
 from app.intake.admission import Admission
-from app.intake.intake import Intake
+from app.intake.reader import Reader
+from app.intake.spool import sweep_uploads
 from app.jobs.streaming import Streams
 from app.keys.lookup import KeyLookup
+from app.kinds import evaluation, prediction, prediction_output, selection
+from app.kinds.prediction_output import Outputs
 from app.lifecycle.sweep import Settling, sweep
 from app.logs.failures import summarize
 from app.metrics.endpoint import router as metrics_router
@@ -32,20 +33,14 @@ from app.metrics.sweeps import SweepMetrics
 from app.pages import creation, prompts, results, words
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
-from app.predictions import endpoints as predictions
-from app.predictions import openapi as of_predictions
-from app.predictions.outputs import Outputs
 from app.prompts.endpoints import router as prompts_router
 from app.prompts.example_endpoints import router as examples_router
 from app.prompts.schemas import ExamplesBody, PromptBody
 from app.queue import JobQueue
-from app.selections import submission_openapi as submissions
 from app.selections.answer_endpoints import router as answers_router
-from app.selections.endpoints import router as selections_router
 from app.selections.indexes import Indexes
 from app.selections.rendering import RenderBody
 from app.selections.result_endpoints import router as results_router
-from app.selections.submission import router as submission_router
 from app.services import Services
 from app.settings import Settings
 from app.store.database import create_database
@@ -101,16 +96,13 @@ _ABOUT: dict[str, Any] = {
     "openapi_url": None,
     "redoc_url": None,
 }
+_KINDS = (selection, evaluation, prediction)
 _ROUTERS = (
     datasets.router,
-    submission_router,
-    selections_router,
+    *(router for kind in _KINDS for router in (kind.router, kind.life)),
+    prediction_output.router,
     answers_router,
     results_router,
-    evaluations.router,
-    evaluations.life,
-    predictions.router,
-    predictions.life,
     prompts_router,
     examples_router,
     usage_router,
@@ -122,7 +114,7 @@ _ROUTERS = (
     prompts.router,
     words.router,
 )
-_BODIES = (submissions, datasets, of_evaluations, of_predictions)
+_BODIES = (datasets, *_KINDS)
 _log = logging.getLogger(__name__)
 
 
@@ -131,7 +123,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     settings = settings or Settings()
     app = FastAPI(lifespan=_lifespan, **_ABOUT)
     database = create_database(settings)
-    app.state.services = services = Services(settings, database, JobQueue(settings))
+    app.state.services = Services(settings, database, JobQueue(settings))
     app.state.database_check = DatabaseCheck(database)
     app.state.outputs = Outputs()
     app.state.full_disk = FullDisk()
@@ -146,7 +138,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(router)
     request_metrics = _install_metrics(app)
     app.state.streams = Streams(note_refusal=app.state.process_metrics.refused_streams.inc)
-    app.state.intake = Intake(services, app.state.process_metrics.reader_ends.inc)
+    app.state.reader = Reader(settings, app.state.process_metrics.reader_ends.inc)
     install_documentation(
         app,
         partial(
@@ -183,7 +175,7 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
 def close_app(app: FastAPI) -> None:
     """Close what an app holds, processes and connections; its lifespan does so at its end."""
     services: Services = app.state.services
-    app.state.intake.close()
+    app.state.reader.close()
     app.state.indexes.close()
     services.enqueuers.shutdown(cancel_futures=True)
     services.queue.close()
@@ -194,6 +186,7 @@ def close_app(app: FastAPI) -> None:
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
     services: Services = app.state.services
+    await asyncio.to_thread(sweep_uploads, services.settings.spool_dir)
     stopping = asyncio.Event()
     sweeping = asyncio.create_task(sweep_until(stopping, services, app.state.sweep_metrics))
     measuring = asyncio.create_task(app.state.process_metrics.measure_lag())

@@ -20,7 +20,7 @@ SELECT jobs.id FROM jobs JOIN datasets ON datasets.id = dataset_id CROSS JOIN LA
 ) AS answers
 WHERE kept <> places OR (kind = 'selection' AND kept > 0) OR (
     kind <> 'selection' AND status = 'succeeded'
-    AND kept <> CASE jsonb_typeof(spec -> 'rows') WHEN 'array' THEN jsonb_array_length(spec -> 'rows') ELSE num_rows END
+    AND kept <> COALESCE((spec ->> 'rows')::integer, num_rows)
 )
 """
 """Jobs whose answers are not those of their first rows, or not those of all rows though they have succeeded."""

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from app.evaluations.stored import EvaluationOutcome, load_evaluation
+from app.kinds.evaluation_schemas import EvaluationOutcome, load_evaluation
+from app.kinds.prediction_schemas import PredictionOutcome, load_prediction
 from app.lifecycle.kept_answers import keep_predictions, note_payment, take_up_rows
 from app.lifecycle.results import Outcome
-from app.predictions.stored import PredictionOutcome, load_prediction
 from app.store.rows import read_predictions, read_texts
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.errors import BudgetSpent

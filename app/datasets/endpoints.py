@@ -8,48 +8,31 @@ from starlette.responses import JSONResponse
 
 from app.datasets import service
 from app.datasets.schemas import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut
-from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
+from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
 from app.errors import InvalidCursor
 from app.ids import encode_cursor
-from app.intake.form import COLUMN_PARTS, submission_of
-from app.intake.large_work import do_large
-from app.intake.parts import LABELLED_FILE, READING_PARTS
-from app.intake.submissions import RawSubmission
+from app.intake.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, describe_form
+from app.intake.receiving import Upload, do_large, receive
 from app.services import Services
 from app.store import datasets as repository
-from app.web.openapi import REFERENCE, named, refusals, sends
+from app.web.openapi import refusals, sends
 from app.web.rate_limits import SUBMISSION_LIMIT
 
-SubmissionDep = Annotated[RawSubmission, submission_of("dataset", *COLUMN_PARTS)]
 DatasetIdDep = Annotated[str, make_id_reader("dataset", "ds")]
 
-SCHEMAS: dict[str, Any] = {
-    "DatasetForm": {
-        "type": "object",
-        "title": "DatasetForm",
-        "description": "The form of POST /datasets: labelled texts as a file.",
-        "required": ["dataset"],
-        "properties": {"dataset": LABELLED_FILE, **READING_PARTS},
-    }
-}
 MODELS = (DatasetBody,)
-_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": named(DatasetBody),
-                "example": {
-                    "examples": [{"text": "A fine film", "label": "good"}, {"text": "A dull film", "label": "bad"}]
-                },
-            },
-            "multipart/form-data": {
-                "schema": {"$ref": REFERENCE.format(model="DatasetForm")},
-                "example": {"dataset": "reviews.csv"},
-            },
-        },
-    }
-}
+SCHEMAS = describe_form(
+    "DatasetForm",
+    "The form of POST /datasets: labelled texts as a file.",
+    {"dataset": LABELLED_FILE},
+    required=("dataset",),
+)
+_BODY = describe_bodies(
+    "DatasetForm",
+    DatasetBody,
+    json_example={"examples": [{"text": "A fine film", "label": "good"}, {"text": "A dull film", "label": "bad"}]},
+    form_example={"dataset": "reviews.csv"},
+)
 
 router = APIRouter(prefix="/datasets", tags=["datasets"], dependencies=OWNER_ROUTE)
 
@@ -67,9 +50,9 @@ router = APIRouter(prefix="/datasets", tags=["datasets"], dependencies=OWNER_ROU
     },
     openapi_extra=_BODY,
 )
-def store_dataset(submission: SubmissionDep, intake: IntakeDep, owner: OwnerDep) -> Response:
+def store_dataset(upload: Annotated[Upload, receive("dataset", *COLUMN_PARTS)]) -> Response:
     """Store labelled texts, for submissions that name them by `dataset_id`. Equal rows are stored once."""
-    stored: service.StoredDataset = intake.do(owner, service.Storing(), submission)
+    stored = upload.do(service.store)
     code = status.HTTP_201_CREATED if stored.is_new else status.HTTP_200_OK
     return JSONResponse(stored.answer, code, {"Location": f"/datasets/{stored.answer['id']}"})
 
@@ -110,8 +93,7 @@ async def read_report(request: Request, services: Services, owner: str, dataset_
             return service.find_report(session, owner, dataset_id, services.settings)
 
     report = await run_in_threadpool(find)
-    found: dict[str, Any] = await do_large(request, service.Describing(dataset_id)) if report is None else report
-    return found
+    return await do_large(request, service.describe, dataset_id) if report is None else report
 
 
 @router.delete(

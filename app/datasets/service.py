@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from app.datasets.schemas import DatasetBody, DatasetOut
 from app.errors import DatasetInUse, NotFound, Unprocessable
 from app.ids import is_id, path_of
+from app.intake.bodies import Body, JsonBody, name_columns, parsing_limits
 from app.intake.refusals import invalid_inputs
-from app.intake.submissions import JsonSubmission, NoSubmission, RawSubmission, name_columns, parsing_limits
 from app.services import Services
 from app.settings import Settings
 from app.store import datasets as repository
@@ -31,20 +31,16 @@ class StoredDataset:
     is_new: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Storing:
-    """The work of POST /datasets: to store the rows, unless equal ones are there already."""
+def store(services: Services, owner_id: str, body: Body) -> StoredDataset:
+    """Read the rows of a body and store them, unless equal ones are there already.
 
-    def __call__(
-        self,
-        services: Services,
-        owner_id: str,
-        submission: RawSubmission,
-        key: str | None,  # noqa: ARG002
-    ) -> StoredDataset:
-        parsed, name = _read(submission, services.settings)
-        with services.database.session_scope() as session:
-            return keep_rows(session, owner_id, services.settings, parsed, name)
+    Raises:
+        BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
+        OwnerFull: the owner has too many bytes stored.
+    """
+    parsed, name = _read(body, services.settings)
+    with services.database.session_scope() as session:
+        return keep_rows(session, owner_id, services.settings, parsed, name)
 
 
 def keep_rows(
@@ -65,45 +61,38 @@ def keep_rows(
     return StoredDataset(answer, is_new=found is None)
 
 
-@dataclass(frozen=True, slots=True)
-class Describing:
-    """The work of the report on a dataset, which is kept: a dataset never changes."""
+def describe(services: Services, owner_id: str, dataset_id: str) -> dict[str, Any]:
+    """Make the report on a dataset, and keep it: a dataset never changes.
 
-    dataset_id: str
-
-    def __call__(
-        self,
-        services: Services,
-        owner_id: str,
-        submission: NoSubmission,  # noqa: ARG002
-        key: str | None,  # noqa: ARG002
-    ) -> dict[str, Any]:
-        with services.database.session_scope() as session:
-            if (made := find_report(session, owner_id, self.dataset_id, services.settings)) is not None:
-                return made  # while this one waited
-            dataset = get(session, owner_id, self.dataset_id)
-            rows, counts = repository.load_sample(session, self.dataset_id), dataset.label_counts
-        settings = services.settings
-        count_tokens = find_counter(settings, settings.default_model)
-        found = describe_dataset(rows, count_tokens, counts=counts, warnings=dataset.warnings)
-        report = found.model_dump(mode="json")
-        with services.database.session_scope() as session:
-            kept = {"default_model": settings.default_model, **report}
-            session.execute(update(Dataset).where(Dataset.id == self.dataset_id).values(report=kept))
-        return report
+    Raises:
+        NotFound, Unprocessable: as `find_report`.
+    """
+    with services.database.session_scope() as session:
+        if (made := find_report(session, owner_id, dataset_id, services.settings)) is not None:
+            return made  # while this one waited
+        dataset = get(session, owner_id, dataset_id)
+        rows, counts = repository.load_sample(session, dataset_id), dataset.label_counts
+    settings = services.settings
+    count_tokens = find_counter(settings, settings.default_model)
+    found = describe_dataset(rows, count_tokens, counts=counts, warnings=dataset.warnings)
+    report = found.model_dump(mode="json")
+    with services.database.session_scope() as session:
+        kept = {"default_model": settings.default_model, **report}
+        session.execute(update(Dataset).where(Dataset.id == dataset_id).values(report=kept))
+    return report
 
 
-def _read(submission: RawSubmission, settings: Settings) -> tuple[ParsedDataset, str | None]:
+def _read(body: Body, settings: Settings) -> tuple[ParsedDataset, str | None]:
     limits = parsing_limits(settings, skips_unlabelled=True)  # what is stored is not yet selected from
-    if isinstance(submission, JsonSubmission):
-        body = read_model(DatasetBody, submission.parsed)
+    if isinstance(body, JsonBody):
+        given = read_model(DatasetBody, body.value)
         with invalid_inputs(inline=True):
-            return parse_inline(body.examples, limits, columns=name_columns(body.columns)), body.name
+            return parse_inline(given.examples, limits, columns=name_columns(given.columns)), given.name
     with invalid_inputs(inline=False):
-        parsed = submission.parse("dataset", limits, submission.columns)
+        parsed = body.parse("dataset", limits, body.columns)
     if parsed is None:
         raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")
-    return parsed, submission.names.get("dataset")
+    return parsed, body.names.get("dataset")
 
 
 def get(session: Session, owner_id: str, dataset_id: str) -> Dataset:

@@ -1,104 +1,161 @@
-"""Reads the body of a submission, JSON or multipart, without validating its content."""
+"""Reads the parts of a multipart body as they arrive: whole, in UTF-8, files to the spool folder."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from tempfile import SpooledTemporaryFile
-from typing import Annotated, Any
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
 
-from fastapi import Depends, Header, Request
+from fastapi import Request
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.errors import STOPPING, Unavailable
-from app.intake.admission import Admission
-from app.intake.form_parser import MAX_PART_BYTES, arriving, bad_part, parse_form, spool_dir
-from app.intake.idempotency import check_key
-from app.intake.submissions import SMALL_BYTES, FormSubmission, JsonSubmission, RawSubmission, name_file
-from app.intake.weighing import weigh
-from app.services import Services
-from app.web.request_body import JSON, check_media_type
+from app.errors import BadRequest, Unprocessable
+from app.intake.bodies import FormBody, name_file
+from app.intake.parts import COLUMNS, DIALECT_PARTS, MAX_COLUMN_CHARACTERS, MAX_TEXT_COLUMNS
+from app.intake.spool import open_upload
+from app.problems import point
 from lens_engine.task.text_checks import NUL
 
-_FORM = "multipart/form-data"
-MAX_COLUMN_CHARACTERS = 200
-_COLUMNS, DIALECT_PARTS = ("text_column", "label_column"), ("delimiter", "encoding")
+_MAX_PART_BYTES = 2**20
+_BODY_SECONDS, _SLOWEST_BYTES = 60.0, 100_000
+"""Time in which a body must arrive (seconds), and bytes that buy another second. A client that sends a byte now and
+then would hold its place for ever."""
+_CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
+_SHOWN_CHARACTERS = 40
 _FILES = ("dataset", "test", "texts")
-COLUMN_PARTS = (*_COLUMNS, *DIALECT_PARTS)  #: what says how the files are read
-_MOST_TEXT_COLUMNS = 20
 _MEANINGS = {"delimiter": "one character", "encoding": "the name of an encoding"}
 
 
-def submission_of(*parts: str) -> Any:
-    """Make the dependency that reads a submission, whose form has these parts at most.
-
-    It ends before the response is sent, so that a client that reads slowly holds no place.
-    """
-
-    async def read(request: Request) -> AsyncIterator[RawSubmission]:
-        async with read_submission(request, parts) as submission:
-            yield submission
-
-    return Depends(read, scope="function")
-
-
-@asynccontextmanager
-async def read_submission(request: Request, parts: Sequence[str]) -> AsyncIterator[RawSubmission]:
-    """Read a submission, and wait for a place to work on it. Large bodies are spooled to disk and deleted at the end.
+async def arriving(request: Request) -> AsyncGenerator[bytes, None]:
+    """The body, piece by piece.
 
     Raises:
-        Busy: too many submissions are read or wait.
-        Unavailable: the service stops. The submission may be stored.
-        UnsupportedMediaType: the body is neither JSON nor a form, or it is compressed.
-        BadRequest: the form is malformed or incomplete, or the body arrives too slowly.
-        Unprocessable: a part of the form is missing, repeated or unknown.
+        BadRequest: it arrives too slowly.
     """
-    media_type = check_media_type(request, JSON, _FORM, send=f"a form ({_FORM}: {', '.join(parts)}) or {JSON}")
-    admission: Admission = request.app.state.admission
-    try:
-        with admission.admit(request.state.owner_id):
-            async with AsyncExitStack() as stack:
-                reading: Any = _read_json(request) if media_type == JSON else _read_files(request, parts)
-                submission = await weigh(request, await stack.enter_async_context(reading))
-                place = admission.take_place(request.state.owner_id, is_large=submission.is_large)
-                await stack.enter_async_context(place)
-                yield submission
-    except asyncio.CancelledError as error:  # by uvicorn, when it stops and has waited long enough
-        raise Unavailable(STOPPING) from error
+    began, received, chunks = asyncio.get_running_loop().time(), 0, request.stream()
+    while True:
+        seconds = _BODY_SECONDS + received / _SLOWEST_BYTES
+        try:
+            async with asyncio.timeout_at(began + seconds):
+                chunk = await anext(chunks)
+        except StopAsyncIteration:
+            return
+        except TimeoutError as error:
+            raise BadRequest(
+                f"{received:,} bytes of the body arrived in {seconds:.0f} seconds, and nothing of it was stored; send "
+                "it faster",
+                headers={"Connection": "close"},
+            ) from error
+        received += len(chunk)
+        yield chunk
 
 
-@asynccontextmanager
-async def _read_json(request: Request) -> AsyncIterator[JsonSubmission]:
-    services: Services = request.app.state.services
-    with SpooledTemporaryFile(max_size=SMALL_BYTES, dir=spool_dir(services)) as body:
-        spooled = UploadFile(body)  # type: ignore[arg-type]  # writes to the disk in a thread
+class _WholeFormParser(MultiPartParser):
+    """Reads a form in UTF-8, writes its files to the spool folder, and refuses an incomplete form.
+
+    Starlette would drop the incomplete file and continue, and spool to the system's folder. It would decode parts by
+    the codec that the client names, and some codecs of Python take quadratic time or raise errors that Starlette does
+    not expect.
+
+    Raises:
+        BadRequest: the form has another charset, holds bytes that are not UTF-8, or is incomplete.
+    """
+
+    def __init__(self, request: Request, folder: Path | None) -> None:
+        _check_charset(request)
+        chunks = self._read_to_the_end(request)
+        super().__init__(request.headers, chunks, max_files=3, max_fields=6, max_part_size=_MAX_PART_BYTES)
+        self._has_ended = False
+        self._folder = folder
+
+    def on_headers_finished(self) -> None:
+        super().on_headers_finished()
+        if self._current_part.file is not None:
+            file = open_upload(self._folder)
+            self._files_to_close_on_error.pop().close()
+            self._files_to_close_on_error.append(file)  # type: ignore[arg-type]
+            self._current_part.file.file = file  # type: ignore[assignment]
+
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
+        part = self._current_part
+        if part.file is None and len(part.data) + end - start > self.max_part_size:
+            raise _bad_part(part.field_name, f"has more than {self.max_part_size:,} bytes")
+        super().on_part_data(data, start, end)
+
+    def on_part_end(self) -> None:
+        part = self._current_part
+        if part.file is None:
+            self.items.append((part.field_name, _decode(part.field_name, part.data)))
+        else:
+            super().on_part_end()
+
+    def on_end(self) -> None:
+        self._has_ended = True
+
+    async def _read_to_the_end(self, request: Request) -> AsyncGenerator[bytes, None]:
         async for chunk in arriving(request):
-            await spooled.write(chunk)
-        yield JsonSubmission(body, services.settings.max_rows)
+            yield chunk
+        if not self._has_ended:
+            raise BadRequest("the form ends before its last boundary; send the complete form")
 
 
-@asynccontextmanager
-async def _read_files(request: Request, parts: Sequence[str]) -> AsyncIterator[FormSubmission]:
-    form = await parse_form(request)
+def _check_charset(request: Request) -> None:
+    _, parameters = parse_options_header(request.headers["Content-Type"])
+    charset = parameters.get(b"charset", b"utf-8").decode("latin-1").strip().lower()
+    if charset not in _CHARSETS:
+        raise BadRequest(
+            "the charset of a form must be UTF-8; write the parts in UTF-8, and leave `charset` out of the header "
+            "Content-Type or set it to utf-8"
+        )
+
+
+def _decode(name: str, data: bytearray) -> str:
     try:
-        yield await _read_form(form, parts)
-    finally:
-        await form.close()
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        shown = name[:_SHOWN_CHARACTERS]
+        raise BadRequest.at(point(shown), f"`{shown}` is not UTF-8 (byte {error.start}); write it in UTF-8") from error
 
 
-async def _read_form(form: FormData, parts: Sequence[str]) -> FormSubmission:
+async def parse_form(request: Request, folder: Path | None) -> FormData:
+    """Read a form. Its files are in the folder until the form is closed.
+
+    Raises:
+        BadRequest: the form is malformed, incomplete or not in UTF-8, or arrives too slowly.
+        Unprocessable: a part that is no file is too large.
+    """
+    try:
+        return await _WholeFormParser(request, folder).parse()
+    except MultiPartException as error:
+        raise BadRequest(f"the form cannot be read: {error.message}") from error
+
+
+async def read_parts(form: FormData, known: Sequence[str]) -> FormBody:
+    """The body that a form is.
+
+    Args:
+        known: names of the parts that it may have.
+
+    Raises:
+        Unprocessable: a part is unknown, repeated, or not what it must be.
+    """
     for name, _ in form.multi_items():
-        if name not in parts:
-            *others, last = parts
-            raise bad_part(name, f"is not a known part; the parts are {', '.join(others)} and {last}")
+        if name not in known:
+            *others, last = known
+            raise _bad_part(name, f"is not a known part; the parts are {', '.join(others)} and {last}")
         if len(form.getlist(name)) > 1 and name != "text_column":
-            raise bad_part(name, "occurs more than once; send it once")
-    uploads = {name: file for name in _FILES if (file := _file(form, name)) is not None}
-    files = {name: upload.file for name, upload in uploads.items()}
-    names = {name: shown for name, upload in uploads.items() if (shown := name_file(upload.filename or ""))}
-    words = {one: _words(form, one) for one in (*_COLUMNS, *DIALECT_PARTS) if one in form}
-    columns = {one: words[one] if len(words[one]) > 1 else words[one][0] for one in _COLUMNS if one in words}
-    dialect = {one: words[one][0] for one in DIALECT_PARTS if one in words}
-    return FormSubmission(await _spec(form), columns=columns, dialect=dialect, names=names, **files)
+            raise _bad_part(name, "occurs more than once; send it once")
+    uploads = {name: _file(form, name) for name in _FILES if name in form}
+    words = {name: _words(form, name) for name in (*COLUMNS, *DIALECT_PARTS) if name in form}
+    for upload in uploads.values():
+        upload.file.flush()  # the reader opens it by its path
+    return FormBody(
+        await _spec(form),
+        files={name: Path(upload.file.name) for name, upload in uploads.items()},
+        columns={name: words[name] if len(words[name]) > 1 else words[name][0] for name in COLUMNS if name in words},
+        dialect={name: words[name][0] for name in DIALECT_PARTS if name in words},
+        names={name: shown for name, upload in uploads.items() if (shown := name_file(upload.filename or ""))},
+    )
 
 
 async def _spec(form: FormData) -> bytes:
@@ -107,43 +164,35 @@ async def _spec(form: FormData) -> bytes:
         return b"{}"
     if isinstance(spec, str):
         return spec.encode("utf-8", "surrogatepass")
-    if (spec.size or 0) > MAX_PART_BYTES:
-        raise bad_part("spec", f"has more than {MAX_PART_BYTES} bytes")
+    if (spec.size or 0) > _MAX_PART_BYTES:
+        raise _bad_part("spec", f"has more than {_MAX_PART_BYTES} bytes")
     return await spec.read()
 
 
-def _file(form: FormData, name: str) -> UploadFile | None:
-    part = form.get(name)
-    if part is None or isinstance(part, UploadFile):
+def _file(form: FormData, name: str) -> UploadFile:
+    part = form[name]
+    if isinstance(part, UploadFile):
         return part
-    raise bad_part(name, "must be a file; give the part a file name")
+    raise _bad_part(name, "must be a file; give the part a file name")
 
 
 def _words(form: FormData, name: str) -> tuple[str, ...]:
     """What says how the files are read: one word, or the names of several columns of texts."""
     parts = form.getlist(name)
-    if len(parts) > _MOST_TEXT_COLUMNS:
-        raise bad_part(name, f"occurs more than {_MOST_TEXT_COLUMNS} times")
+    if len(parts) > MAX_TEXT_COLUMNS:
+        raise _bad_part(name, f"occurs more than {MAX_TEXT_COLUMNS} times")
     return tuple(_check_word(name, part) for part in parts)
 
 
 def _check_word(name: str, part: UploadFile | str) -> str:
     if not isinstance(part, str):
-        raise bad_part(
-            name, f"must be {_MEANINGS.get(name, 'the name of a column')}; send the part without a file name"
-        )
+        what = _MEANINGS.get(name, "the name of a column")
+        raise _bad_part(name, f"must be {what}; send the part without a file name")
     if not 0 < len(part) <= MAX_COLUMN_CHARACTERS or NUL in part:
-        raise bad_part(name, f"must have 1 to {MAX_COLUMN_CHARACTERS} characters, without NUL")
+        raise _bad_part(name, f"must have 1 to {MAX_COLUMN_CHARACTERS} characters, without NUL")
     return part
 
 
-async def read_key(
-    idempotency_key: Annotated[
-        str | None,
-        Header(description="Key of this request; a repeated request with the same key gets the first answer."),
-    ] = None,
-) -> str | None:
-    return None if idempotency_key is None else check_key(idempotency_key)
-
-
-KeyDep = Annotated[str | None, Depends(read_key)]
+def _bad_part(name: str, detail: str) -> Unprocessable:
+    shown = name[:_SHOWN_CHARACTERS]
+    return Unprocessable.at(point(shown), f"`{shown}` {detail}")

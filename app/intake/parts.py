@@ -1,25 +1,29 @@
-"""The parts of a submission that say how its rows are read, as fields of JSON and as parts of a form."""
+"""The parts of a submission that say how its rows are read, as fields of JSON and as parts of a form; its OpenAPI."""
 
 from typing import Annotated, Any, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BaseModel, Field, StringConstraints, model_validator
 
-from app.intake.form import MAX_COLUMN_CHARACTERS
+from app.web.openapi import REFERENCE, named
 from app.web.validation import Incoming
 from lens_engine.reading.table import ColumnNames
 
+MAX_COLUMN_CHARACTERS, MAX_TEXT_COLUMNS = 200, 20
+COLUMNS, DIALECT_PARTS = ("text_column", "label_column"), ("delimiter", "encoding")
+COLUMN_PARTS = (*COLUMNS, *DIALECT_PARTS)  #: parts of a form that say how the files are read
+
 _TEXT_COLUMN = (
     "Name of the column of texts in the dataset and the test rows, or several, whose texts are joined; by default it "
-    "is told by its name or its values. `column 2` is the second column."
+    "is found by its name or its values. `column 2` is the second column."
 )
 _LABEL_COLUMN = (
-    "Name of the column of labels in the dataset and the test rows; by default it is told by its name or its values."
+    "Name of the column of labels in the dataset and the test rows; by default it is found by its name or its values."
 )
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_COLUMN_CHARACTERS)]
-TextColumns = Annotated[list[ColumnName], Field(min_length=1, max_length=20)]
+TextColumns = Annotated[list[ColumnName], Field(min_length=1, max_length=MAX_TEXT_COLUMNS)]
 
 
 class RowsBody(Incoming):
@@ -57,7 +61,7 @@ READING_PARTS: dict[str, Any] = {
     "text_column": {
         "type": "array",
         "items": {"type": "string", "minLength": 1, "maxLength": MAX_COLUMN_CHARACTERS},
-        "maxItems": 20,
+        "maxItems": MAX_TEXT_COLUMNS,
         "description": _TEXT_COLUMN,
     },
 } | {
@@ -69,3 +73,45 @@ READING_PARTS: dict[str, Any] = {
     )
 }
 """Schemas of the parts of a form."""
+
+
+def describe_form(
+    name: str, about: str, files: dict[str, Any], spec: type[BaseModel] | None = None, required: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The schema of a form by its name: its files, the spec, and how the files are read.
+
+    Args:
+        files: schemas of the files. Texts alone have no column of labels.
+    """
+    reading = {part: one for part, one in READING_PARTS.items() if "texts" not in files or part != "label_column"}
+    schema = {
+        "type": "object",
+        "title": name,
+        "description": about,
+        **({"required": list(required)} if required else {}),
+        "properties": {**files, **({} if spec is None else {"spec": named(spec)}), **reading},
+    }
+    return {name: schema}
+
+
+def describe_bodies(
+    form: str, body: type[BaseModel], *, form_example: dict[str, Any], json_example: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The part of an OpenAPI operation that says what a submission may have as its body: JSON, or the form so named."""
+    has_spec = "spec" in body.model_fields
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": named(body),
+                    **({} if json_example is None else {"example": json_example}),
+                },
+                "multipart/form-data": {
+                    "schema": {"$ref": REFERENCE.format(model=form)},
+                    **({"encoding": {"spec": {"contentType": "application/json"}}} if has_spec else {}),
+                    "example": form_example,
+                },
+            },
+        }
+    }

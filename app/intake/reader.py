@@ -1,6 +1,8 @@
-"""The process that validates and stores large submissions, one after another, and the pipe to it."""
+"""The reader: a process beside the API that validates and stores large submissions, one after another.
 
-import atexit
+Python runs one thread of a process at a time, so a thread that reads a large dataset would hold up every poll.
+"""
+
 import ctypes
 import logging
 import multiprocessing
@@ -8,18 +10,14 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, fields
-from multiprocessing.connection import Connection
-from multiprocessing.reduction import recv_handle, send_handle
-from typing import IO, Any, Self
+from concurrent.futures import CancelledError, ProcessPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from sqlalchemy.exc import StatementError
 from structlog.contextvars import get_contextvars
 
-from app.errors import NO_SPACE, AppError, make_internal_error
-from app.intake.order import Work
-from app.intake.submissions import AnySubmission
+from app.errors import NO_SPACE, REPEAT, STOPPING, AppError, Unavailable, make_internal_error
 from app.lean_imports import leave_pandas_out
 from app.logs import context
 from app.logs.failures import summarize
@@ -29,6 +27,7 @@ from app.services import Services
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, create_database
 
+_Found = TypeVar("_Found")
 _log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 300.0
@@ -38,12 +37,73 @@ _NICENESS = 5
 """Lower priority than the process that answers polls."""
 
 
-class ReaderEnded(Exception):
-    """The process ended before it answered. The message says how."""
-
-
 class Reader:
-    """The process, and this end of the pipe to it. It starts at once; only one thread at a time may submit."""
+    """Starts the process with the first large work, and again after it has ended."""
+
+    def __init__(self, settings: Settings, note_end: Callable[[], None] = lambda: None) -> None:
+        """`note_end`: is called whenever the process ended by itself."""
+        self._settings = settings
+        self._note_end = note_end
+        self._changing = threading.Lock()
+        self._process: _Process | None = None
+        self._is_closed = False
+
+    def run(self, work: Callable[..., _Found], *arguments: Any) -> _Found:
+        """Call `work` in the process, with its services before the arguments. All of it is pickled.
+
+        Raises:
+            Unavailable: the process did not start, ended or hung. The submission may be stored.
+        """
+        process = self._ensure_process()
+        try:
+            doing = process.pool.submit(_run, get_contextvars(), work, arguments)
+            found: _Found | Exception = doing.result(_PATIENCE_SECONDS)
+        except (TimeoutError, CancelledError, RuntimeError) as error:  # RuntimeError: the pool is broken or shut down
+            end = f"did not answer for {_PATIENCE_SECONDS:g} s and was killed"
+            with self._changing:
+                if not isinstance(error, TimeoutError):
+                    end = process.describe_end()
+                self._stop(process)
+            self._warn(end)
+            raise Unavailable(f"the process that validates this submission ended; {REPEAT}") from error
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def close(self) -> None:
+        """End the process, and start none any more. What it has not committed is not stored."""
+        with self._changing:
+            self._is_closed = True
+            if self._process is not None:
+                self._stop(self._process)
+
+    def _ensure_process(self) -> "_Process":
+        with self._changing:
+            if self._is_closed:
+                raise Unavailable(STOPPING)
+            if self._process is not None and not self._process.is_alive:
+                self._warn(f"{self._process.describe_end()} while it had nothing to do")
+                self._stop(self._process)
+            if self._process is None:
+                try:
+                    self._process = _Process(self._settings)
+                except OSError as error:
+                    _log.warning("the reader cannot start (%s)", error, extra={"action": "reader-ended"})
+                    raise Unavailable("the process that validates this submission cannot start") from error
+            return self._process
+
+    def _stop(self, process: "_Process") -> None:
+        process.stop()
+        if self._process is process:
+            self._process = None
+
+    def _warn(self, end: str) -> None:
+        self._note_end()
+        _log.warning("the reader of large submissions %s", end, extra={"action": "reader-ended"})
+
+
+class _Process:
+    """A pool of one process, which starts at once."""
 
     def __init__(self, settings: Settings) -> None:
         """
@@ -51,133 +111,66 @@ class Reader:
             OSError: the machine has no room for another process.
         """
         spawning = multiprocessing.get_context("spawn")
-        self._was_overdue = False
-        self._pipe, far_end = spawning.Pipe()
-        self._process = spawning.Process(target=_serve, args=(far_end, settings), name="lens-reader")
-        with far_end:  # this process keeps no copy, so that the death of the other ends the pipe
-            self._process.start()
-        atexit.register(self.stop)  # runs before multiprocessing waits for its children
+        self.pool = ProcessPoolExecutor(1, spawning, _begin, (settings,))
+        self.pool.submit(os.getpid)
+        (self._process,) = self.pool._processes.values()  # from Python 3.14 on, the pool can kill it
 
     @property
     def is_alive(self) -> bool:
         return self._process.is_alive()
 
-    def do(self, owner_id: str, work: Work, submission: AnySubmission, key: str | None) -> Any:
-        """Have the work done with the submission. Raises what the work raises, and:
-
-        Raises:
-            ReaderEnded: the process died, or was killed because it hung.
-        """
-        parcel, files = _Parcel.pack(owner_id, work, submission, key)
-        overdue = threading.Timer(_PATIENCE_SECONDS, self._kill_overdue)
-        overdue.daemon = True
-        overdue.start()
-        try:
-            answer = self._ask(parcel, files)
-        finally:
-            overdue.cancel()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    def stop(self) -> None:
-        """Kill the process. What it has not committed is not stored. Call it once, from one thread."""
-        atexit.unregister(self.stop)
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
-
-    def _ask(self, parcel: "_Parcel", files: list[IO[bytes]]) -> Any:
-        try:
-            self._pipe.send(parcel)
-            for file in files:
-                assert self._process.pid is not None
-                send_handle(self._pipe, file.fileno(), self._process.pid)
-            answer = self._pipe.recv()
-        except (OSError, EOFError, RuntimeError) as error:  # RuntimeError: macOS, where a descriptor is acknowledged
-            raise ReaderEnded(self.describe_end()) from error
-        return answer
-
     def describe_end(self) -> str:
-        """How the process ended, in words that follow its name."""
-        if self._was_overdue:
-            return f"did not answer for {_PATIENCE_SECONDS:g} s and was killed"
         self._process.join(1)
         return f"ended with exit code {self._process.exitcode}"
 
-    def _kill_overdue(self) -> None:
-        self._was_overdue = True
+    def stop(self) -> None:
         self._process.kill()
+        self.pool.shutdown()
 
 
-@dataclass(frozen=True, slots=True)
-class _Parcel:
-    """A submission on its way to the process. Its files have no names, so their descriptors follow it."""
-
-    owner_id: str
-    work: Work
-    key: str | None
-    log_fields: dict[str, Any]
-    kind: Callable[..., AnySubmission]
-    values: dict[str, Any]
-    file_names: tuple[str, ...]
-
-    @classmethod
-    def pack(
-        cls, owner_id: str, work: Work, submission: AnySubmission, key: str | None
-    ) -> tuple[Self, list[IO[bytes]]]:
-        values = {field.name: getattr(submission, field.name) for field in fields(submission)}
-        names = tuple(name for name, value in values.items() if hasattr(value, "fileno"))
-        files = [values.pop(name) for name in names]
-        for file in files:
-            file.fileno()  # moves a small file from memory to disk
-            file.flush()
-        return cls(owner_id, work, key, get_contextvars(), type(submission), values, names), files
+_services: Services | None = None
+"""Of the process of the reader."""
 
 
-def _serve(pipe: Connection, settings: Settings) -> None:
-    """Answer until the other end closes. A signal to the whole group must not take away what is under way."""
+def _begin(settings: Settings) -> None:
+    """Prepare the process. A signal to the whole group must not take away what is under way."""
+    global _services
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.nice(_NICENESS)
     threading.Thread(target=_end_with_parent, name="lens-parent", daemon=True).start()
     leave_pandas_out()
     configure_logging(settings.log_level, settings.log_format)
-    services = Services(settings, create_database(settings, pool_size=1), JobQueue(settings))
+    _services = Services(settings, create_database(settings, pool_size=1), JobQueue(settings))
+
+
+def _run(log_fields: dict[str, Any], work: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Do the work. Nothing of it stays in memory but what it found."""
+    context.begin(**log_fields)
+    found = _find(work, arguments)
+    give_back_memory()
+    return found
+
+
+def _find(work: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """What the work found, or the error to raise. What nobody expects is logged here, where its frames are."""
     try:
-        while True:
-            _serve_next(pipe, services)
-            give_back_memory()
-    except (EOFError, ConnectionError):
-        return
-    except Exception as error:  # noqa: BLE001 - logged by class and frames, as everywhere
-        _log.critical("the reader ends: %s", summarize(error), exc_info=error, extra={"action": "reader-ended"})
-        raise SystemExit(1) from None
-
-
-def _serve_next(pipe: Connection, services: Services) -> None:
-    """Answer one submission. Nothing of it stays in memory, not even by the frames of its error."""
-    parcel: _Parcel = pipe.recv()
-    with ExitStack() as files_open:  # closed before the answer, so that nothing of a finished request is left
-        files = {name: files_open.enter_context(os.fdopen(recv_handle(pipe), "rb")) for name in parcel.file_names}
-        answer = _answer(services, parcel, files)
-    pipe.send(answer)
-
-
-def _answer(services: Services, parcel: _Parcel, files: dict[str, Any]) -> Any:
-    """The result, or the error to raise. What nobody expects is logged here, where its frames are."""
-    context.begin(**parcel.log_fields)
-    try:
-        return parcel.work(services, parcel.owner_id, parcel.kind(**parcel.values, **files), parcel.key)
+        return work(_services, *arguments)
     except (AppError, *POSTGRES_AWAY) as error:
         if isinstance(error, StatementError):
-            error.params = None  # texts, which the other process needs not
-        return error
+            error.params = None  # texts, which the other process does not need
+        return _without_frames(error)
     except Exception as error:  # noqa: BLE001 - the API answers every error
         if isinstance(error, OSError) and error.errno in NO_SPACE:
-            return error
+            return _without_frames(error)
         _log.exception("unexpected %s", summarize(error), extra={"action": "internal-error"})
         return make_internal_error()
+
+
+def _without_frames(error: Exception) -> Exception:
+    """Frames hold the rows of the submission in memory."""
+    error.__cause__ = error.__context__ = error.__traceback__ = None
+    return error
 
 
 def give_back_memory() -> None:

@@ -61,6 +61,14 @@ class QueueOut(Outgoing):
     )
 
 
+class SourceOut(Outgoing):
+    """What is judged or asked."""
+
+    selection_id: str = Field(description="Id of the selection. It may be deleted.")
+    prompt_name: str | None = Field(None, description="Name by which it was asked for.")
+    version: int | None = Field(None, description="Version of the name.")
+
+
 class JobSummary(Outgoing):
     """A job in a list: its state, and the time of each state that it reached."""
 

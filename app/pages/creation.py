@@ -1,9 +1,8 @@
 """Pages of a new selection: drop a file, see what is in it and what a run would take, submit."""
 
-import json
 from collections.abc import AsyncIterator, MutableMapping
 from dataclasses import replace
-from tempfile import SpooledTemporaryFile
+from functools import partial
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -14,23 +13,23 @@ from starlette.responses import HTMLResponse
 
 from app.datasets import service as datasets
 from app.datasets.endpoints import read_report
-from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, ServicesDep
+from app.dependencies import OWNER_ROUTE, OwnerDep, ServicesDep
 from app.errors import AppError, Unprocessable
-from app.intake.admission import Admission
-from app.intake.form import COLUMN_PARTS, submission_of
+from app.intake.bodies import JsonBody
 from app.intake.idempotency import check_key
-from app.intake.large_work import do_large
-from app.intake.submissions import JsonSubmission, RawSubmission
-from app.intake.weighing import find_stored_bytes
+from app.intake.parts import COLUMN_PARTS
+from app.intake.receiving import Upload, do_large, hold_place, receive
+from app.intake.submitting import submit as submit_job
 from app.jobs import service as jobs
+from app.kinds.selection import check_selection
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import list_fields
-from app.pages.preview import StoringFiles, Suggesting
+from app.pages.preview import store_files as keep_files
+from app.pages.preview import suggest
 from app.pages.rendering import answer, go_to
 from app.pages.sample import has_sample
 from app.problems import point
-from app.selections.order import SelectionOrder
 from app.services import Services
 from app.store.datasets import load_rows_from
 from app.web.parameters import read_number
@@ -47,7 +46,7 @@ from lens_engine.task.verbalizer import Verbalizer
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
 
-FilesDep = Annotated[RawSubmission, submission_of("dataset", "test", *COLUMN_PARTS)]
+FilesDep = Annotated[Upload, receive("dataset", "test", *COLUMN_PARTS)]
 DatasetParameter = Annotated[str | None, Query(max_length=40)]
 SelectionParameter = Annotated[str | None, Query(max_length=40)]
 _TYPES = ".csv,.tsv,.jsonl,.json,.txt,.xlsx,.ods,.arff,.yml,.yaml,.md"
@@ -78,26 +77,19 @@ async def read_form(request: Request) -> FormData:
     return fields
 
 
-async def read_admitted_form(request: Request) -> AsyncIterator[tuple[FormData, JsonSubmission]]:
-    """As `read_form`, also as the submission that it means, with a place to work on it."""
-    fields = await read_form(request)
-    services: Services = request.app.state.services
-    stored_bytes = await find_stored_bytes(request, [read_field(fields, name) for name in _DATASETS])
-    admission: Admission = request.app.state.admission
-    owner_id = request.state.owner_id
-    with admission.admit(owner_id), SpooledTemporaryFile() as body:
-        body.write(await run_in_threadpool(_encode_submission, fields))  # the options may have half a megabyte
-        submission = JsonSubmission(body, services.settings.max_rows, stored_bytes)
-        async with admission.take_place(owner_id, is_large=submission.is_large):
-            yield fields, submission
-
-
-def _encode_submission(fields: FormData) -> bytes:
-    return json.dumps(build_submission(fields)).encode()
-
-
 FieldsDep = Annotated[FormData, Depends(read_form)]
-AdmittedDep = Annotated[tuple[FormData, JsonSubmission], Depends(read_admitted_form, scope="function")]
+
+
+async def receive_form(request: Request, fields: FieldsDep) -> AsyncIterator[Upload]:
+    """The submission that a form means, with a place to work on it."""
+    with request.app.state.admission.admit(request.state.owner_id):
+        body = JsonBody(await run_in_threadpool(build_submission, fields))  # the options may have half a megabyte
+        num_bytes = sum(len(str(value)) for _, value in fields.multi_items())
+        async with hold_place(request, body, num_bytes) as upload:
+            yield upload
+
+
+UploadDep = Annotated[Upload, Depends(receive_form, scope="function")]
 
 
 @router.get("/new")
@@ -129,9 +121,9 @@ def _read_stored(services: Services, owner: str, dataset: str, test: str | None)
 
 
 @router.post("/datasets", dependencies=[SUBMISSION_LIMIT])
-def store_files(request: Request, files: FilesDep, owner: OwnerDep, intake: IntakeDep) -> HTMLResponse:
+def store_files(request: Request, files: FilesDep) -> HTMLResponse:
     """Store a file of labelled texts, and perhaps one of test rows, and show what is in them."""
-    dataset, *test = intake.do(owner, StoringFiles(), files)
+    dataset, *test = files.do(keep_files)
     return go_to(request, f"/pages/new?dataset={dataset}{''.join(f'&test={one}' for one in test)}")
 
 
@@ -147,11 +139,11 @@ async def show_suggestion(
 ) -> HTMLResponse:
     """The form of a selection, filled in as `lens suggest` would, or as another was, and what each preset takes."""
     asked = await run_in_threadpool(_read_asked, services, owner, of)
-    work = Suggesting(dataset, test, model or asked["model"] or services.settings.default_model)
+    wanted = (dataset, test, model or asked["model"] or services.settings.default_model)
     known: MutableMapping[Any, dict[str, Any]] = request.app.state.suggestions
-    if (found := known.get((owner, work))) is None:
+    if (found := known.get((owner, *wanted))) is None:
         await run_in_threadpool(count_submission, request)
-        found = known[owner, work] = await do_large(request, work)
+        found = known[owner, *wanted] = await do_large(request, suggest, *wanted)
     name = await run_in_threadpool(_read_name, services, owner, dataset)
     shown = {"found": found, "models": list(services.settings.offered_models), "name": name}
     return answer(request, "suggestion.html", None, **shown, dataset=dataset, test=test, key=uuid4().hex, asked=asked)
@@ -199,13 +191,10 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
 
 
 @router.post("/submit", dependencies=[SUBMISSION_LIMIT])
-def submit(
-    request: Request, admitted: AdmittedDep, owner: OwnerDep, services: ServicesDep, intake: IntakeDep
-) -> HTMLResponse:
+def submit(request: Request, fields: FieldsDep, upload: UploadDep, services: ServicesDep) -> HTMLResponse:
     """Submit the form as a client of the API would, and show the selection."""
-    fields, submission = admitted
     key = check_key(read_field(fields, "key") or uuid4().hex)
-    accepted = intake.submit(owner, SelectionOrder(), submission, key)
+    accepted = upload.do(partial(submit_job, key=key, check=check_selection))
     shown = go_to(request, f"/pages/selections/{accepted.answer['id']}")
     shown.background = enqueueing(services, accepted.job_id)
     return shown

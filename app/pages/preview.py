@@ -2,18 +2,17 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import select
 
 from app.datasets import service as datasets
 from app.errors import BadRequest
-from app.intake.model_names import check_model_name
+from app.intake.bodies import Body, FormBody
+from app.intake.limits import check_model_name
 from app.intake.refusals import invalid_inputs
-from app.intake.submissions import FormSubmission, NoSubmission, RawSubmission
+from app.kinds.selection import read_files
 from app.pages.rendering import describe_duration
-from app.selections.order import read_files
 from app.services import Services
 from app.store.datasets import load_sample
 from app.store.tables import Job
@@ -30,62 +29,42 @@ from lens_engine.task.language import describe_language
 from lens_engine.task.wording import describe_usd, show_count
 
 
-@dataclass(frozen=True, slots=True)
-class StoringFiles:
-    """The work of dropped files: to store the rows of each. Returns the ids of the dataset, and of the test rows."""
-
-    def __call__(
-        self,
-        services: Services,
-        owner_id: str,
-        submission: RawSubmission,
-        key: str | None,  # noqa: ARG002
-    ) -> list[str]:
-        if not isinstance(submission, FormSubmission):
-            raise BadRequest("send a form with the part `dataset`, a file")
-        settings, names = services.settings, [submission.names.get(part) for part in ("dataset", "test")]
-        found = list(zip(read_files(submission, settings, skips_unlabelled=True), names, strict=True))
-        with services.database.session_scope() as session:
-            kept = [
-                datasets.keep_rows(session, owner_id, settings, rows, name)
-                for rows, name in found
-                if isinstance(rows, ParsedDataset)
-            ]
-        return [one.answer["id"] for one in kept]
+def store_files(services: Services, owner_id: str, body: Body) -> list[str]:
+    """Store the rows of dropped files. Returns the ids of the dataset, and of the test rows."""
+    if not isinstance(body, FormBody):
+        raise BadRequest("send a form with the part `dataset`, a file")
+    settings, names = services.settings, [body.names.get(part) for part in ("dataset", "test")]
+    found = list(zip(read_files(body, settings, skips_unlabelled=True), names, strict=True))
+    with services.database.session_scope() as session:
+        kept = [
+            datasets.keep_rows(session, owner_id, settings, rows, name)
+            for rows, name in found
+            if isinstance(rows, ParsedDataset)
+        ]
+    return [one.answer["id"] for one in kept]
 
 
-@dataclass(frozen=True, slots=True)
-class Suggesting:
-    """The work of the form of a new selection."""
-
-    dataset_id: str
-    test_dataset_id: str | None
-    model: str
-
-    def __call__(
-        self,
-        services: Services,
-        owner_id: str,
-        submission: NoSubmission,  # noqa: ARG002
-        key: str | None,  # noqa: ARG002
-    ) -> dict[str, Any]:
-        settings, model = services.settings, check_model_name(self.model, services.settings)
-        with services.database.session_scope() as session:
-            ids = [one for one in (self.dataset_id, self.test_dataset_id) if one is not None]
-            stored = [datasets.get(session, owner_id, one) for one in ids]
-            rows = [load_sample(session, one.id) for one in stored]
-            pace = session.scalar(_newest_pace(owner_id, model))
-        count = datasets.find_counter(settings, model)
-        sizes = [(len(part), one.num_rows) for part, one in zip(rows, stored, strict=True)]
-        sampled = [(part, whole) for part, whole in sizes if part < whole]
-        about = {"model": model, "pace": pace, "is_counted": count is not None, "sampled": sampled}
-        scorer = CountingScorer(model, count, num_layers=0 if model in settings.endpoints else 1)
-        with invalid_inputs(inline=False):  # such as rows of one label
-            try:
-                found = price_suggestion(suggest_for_rows(*rows), scorer, lambda *_: pace)
-            except InvalidVerbalizer as error:  # the labels cannot be their own words, so a person writes others
-                return {**_ask_for_words(stored[0].label_counts, str(error)), **about}
-        return {**_show(found, stored[0].label_counts, model, is_local=model not in settings.endpoints), **about}
+def suggest(
+    services: Services, owner_id: str, dataset_id: str, test_dataset_id: str | None, model: str
+) -> dict[str, Any]:
+    """What fills the form of a new selection."""
+    settings, model = services.settings, check_model_name(model, services.settings)
+    with services.database.session_scope() as session:
+        ids = [one for one in (dataset_id, test_dataset_id) if one is not None]
+        stored = [datasets.get(session, owner_id, one) for one in ids]
+        rows = [load_sample(session, one.id) for one in stored]
+        pace = session.scalar(_newest_pace(owner_id, model))
+    count = datasets.find_counter(settings, model)
+    sizes = [(len(part), one.num_rows) for part, one in zip(rows, stored, strict=True)]
+    sampled = [(part, whole) for part, whole in sizes if part < whole]
+    about = {"model": model, "pace": pace, "is_counted": count is not None, "sampled": sampled}
+    scorer = CountingScorer(model, count, num_layers=0 if model in settings.endpoints else 1)
+    with invalid_inputs(inline=False):  # such as rows of one label
+        try:
+            found = price_suggestion(suggest_for_rows(*rows), scorer, lambda *_: pace)
+        except InvalidVerbalizer as error:  # the labels cannot be their own words, so a person writes others
+            return {**_ask_for_words(stored[0].label_counts, str(error)), **about}
+    return {**_show(found, stored[0].label_counts, model, is_local=model not in settings.endpoints), **about}
 
 
 def _ask_for_words(num_rows: Mapping[str, int], refusal: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, SelectionIdDe
 from app.jobs import repository, service
 from app.jobs.listing import JobList, list_page
 from app.jobs.polls import JobState
+from app.kinds.selection import VIEW
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import tabulate_asked
@@ -22,7 +23,6 @@ from app.pages.rendering import answer, go_to
 from app.pages.results import describe_result
 from app.pages.sample import has_sample
 from app.queue import JobId
-from app.selections.endpoints import VIEW
 from app.services import Services
 from app.store.states import TERMINAL, Status
 from app.store.tables import Dataset, Job

@@ -7,12 +7,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from app.datasets.schemas import DatasetOut
-from app.datasets.service import StoredDataset
 from app.dependencies import OWNER_ROUTE, Page, PageDep
 from app.ids import encode_cursor
-from app.intake.large_work import do_large
+from app.intake.receiving import do_large
 from app.prompts.asking import READ, AskedDep, ChangeDep, NameDep, present
-from app.prompts.dataset import CopyingExamples
+from app.prompts.dataset import copy_examples
 from app.prompts.examples import Learning
 from app.prompts.pools import VersionedPool
 from app.prompts.schemas import MOST_ADDED, ExamplesBody, Note, PromptExampleOut, PromptExamplePage, PromptVersionOut
@@ -145,6 +144,6 @@ def _answer(version: PromptVersion) -> Response:
 )
 async def store_prompt_dataset(request: Request, name: NameDep) -> Response:
     """Store the pool of a name and its support examples as a dataset, from which a new selection can start."""
-    stored: StoredDataset = await do_large(request, CopyingExamples(name))
+    stored = await do_large(request, copy_examples, name)
     code = status.HTTP_201_CREATED if stored.is_new else status.HTTP_200_OK
     return JSONResponse(stored.answer, code, {"Location": f"/datasets/{stored.answer['id']}"})

@@ -1,21 +1,14 @@
-"""Turns rows of selections into wire types."""
+"""Turns results of selections into wire types."""
 
 from typing import NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.jobs.presentation import read_columns
-from app.jobs.schemas import QueueOut
-from app.selections.schemas import ResultOut, SelectionOut
+from app.selections.schemas import ResultOut
 from app.store.pools import read_pool
-from app.store.tables import Job, Report, StoredClassifier, StoredPool
+from app.store.tables import Report, StoredClassifier, StoredPool
 from lens_engine.retrieval.pool import Pool
-
-
-def present(selection: Job, queue: QueueOut | None = None) -> SelectionOut:
-    """Build the API's view of a selection. `queue`: its place, if it was asked for."""
-    return SelectionOut.model_validate(read_columns(selection, SelectionOut.model_fields, queue))
 
 
 class ShownPool(NamedTuple):

@@ -17,7 +17,6 @@ CANARY = "canary-7f3a"
 """In every text and in the name of every file that is sent; never in an answer."""
 
 GOOD_ROWS: list[Row] = [(f"{CANARY} {row['text']}", row["label"]) for row in make_rows()]
-NUM_GOOD = len(GOOD_ROWS)
 
 _TABLES = text("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'")
 
@@ -76,8 +75,3 @@ class Intake:
             counts = {table: session.scalar(text(f'SELECT count(*) FROM "{table}"')) for table in tables}
         assert len(counts) > 5
         return {table: count for table, count in counts.items() if count}
-
-
-def pointer_to(written_as: str, column: str | None, row: int = NUM_GOOD) -> str:
-    rows = f"/examples/{row}" if written_as == "inline" else f"/dataset/rows/{row}"
-    return rows if column is None else f"{rows}/{column}"

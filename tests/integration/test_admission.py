@@ -107,7 +107,7 @@ def test_client_that_sends_slowly_holds_no_place(settings: Settings) -> None:
 
 
 def test_body_that_does_not_arrive_in_time_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.intake.form_parser._BODY_SECONDS", 0.3)
+    monkeypatch.setattr("app.intake.form._BODY_SECONDS", 0.3)
 
     async def submit() -> None:
         small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 0})

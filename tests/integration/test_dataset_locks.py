@@ -83,9 +83,11 @@ def test_submission_locks_its_datasets_in_the_order_of_a_deletion(
         selections.client.post("/selections", json={**make_submission(), "examples": part}).json()["dataset_id"]
         for part in (rows[:30], rows[30:])
     ]
-    monkeypatch.setattr("app.intake.submissions.JsonSubmission.is_large", False)  # stored in this process
+    monkeypatch.setattr("app.intake.receiving.SMALL_BYTES", 2**30)  # stored in this process
     locked = list[str]()
-    monkeypatch.setattr("app.intake.storing._check_dataset", lambda _session, _owner, id_, _field: locked.append(id_))
+    monkeypatch.setattr(
+        "app.intake.submitting._check_dataset", lambda _session, _owner, id_, _field: locked.append(id_)
+    )
     reuse = {"spec": make_submission()["spec"], "dataset_id": max(ids), "test_dataset_id": min(ids)}
     answer = selections.client.post("/selections", json=reuse)
     assert answer.status_code == 202, answer.text

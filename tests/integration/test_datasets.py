@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.datasets.service import Describing
-from app.intake.submissions import NoSubmission
+from app.datasets.service import describe
 from app.lifecycle.retention import forget_old
-from app.pages.preview import Suggesting
+from app.pages.preview import suggest
 from app.services import Services
 from app.settings import Settings
 from app.store import datasets as repository
@@ -84,18 +83,16 @@ def test_advice_on_a_large_dataset_is_of_a_sample(
     services: Services = client.app.state.services  # type: ignore[attr-defined]
     monkeypatch.setattr(repository, "SAMPLE_ROWS", 40)  # in this process, and the reader is another
 
-    report = Describing(dataset["id"])(services, LOCAL_OWNER, NoSubmission(), None)
+    report = describe(services, LOCAL_OWNER, dataset["id"])
     assert (report["rows"], report["sample_rows"]) == (61, 40)
     assert {one["label"]: one["rows"] for one in report["labels"]} == {"negative": 30, "positive": 30, "rare": 1}
     assert client.get(f"/datasets/{dataset['id']}/report").json()["sample_rows"] == 40, "it is kept"
 
-    found = Suggesting(dataset["id"], dataset["id"], settings.default_model)(
-        services, LOCAL_OWNER, NoSubmission(), None
-    )
+    found = suggest(services, LOCAL_OWNER, dataset["id"], dataset["id"], settings.default_model)
     assert found["sampled"] == [(40, 61), (40, 61)]
     assert {label: rows for label, rows, *_ in found["labels"]} == {"negative": 30, "positive": 30, "rare": 1}
     asked = f"/pages/suggestion?dataset={dataset['id']}"
-    client.app.state.suggestions["local", Suggesting(dataset["id"], None, settings.default_model)] = found  # type: ignore[attr-defined]
+    client.app.state.suggestions["local", dataset["id"], None, settings.default_model] = found  # type: ignore[attr-defined]
     page = client.get(asked, headers={"HX-Request": "true"}).text
     assert "Worked out on a sample of 40 rows of 61" in page
 

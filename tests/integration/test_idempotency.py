@@ -1,6 +1,5 @@
 """Idempotency-Key: one selection, one answer."""
 
-import io
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -11,8 +10,8 @@ import pytest
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
+from app.intake.bodies import JsonBody
 from app.intake.idempotency import RequestKey, hold_key
-from app.intake.submissions import JsonSubmission
 from app.store.database import Database
 from app.store.tables import Job
 from tests.integration.conftest import Selections, refusing_rows
@@ -83,7 +82,7 @@ def test_answer_outlives_its_selection(client: TestClient) -> None:
 
 
 def test_request_in_flight_is_a_conflict(client: TestClient, database: Database) -> None:
-    digest = JsonSubmission(io.BytesIO(json.dumps(make_submission()).encode()), max_rows=100).digest()
+    digest = JsonBody(make_submission()).digest()
     with database.session_scope() as session:
         hold_key(session, RequestKey("local", "key-1", digest))
         response = post(client, "key-1")

@@ -1,7 +1,6 @@
 """A large submission gets the answer of a small one, from another process."""
 
 import json
-import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,7 +10,7 @@ import psutil
 import pytest
 from starlette.testclient import TestClient
 
-from app.intake import reader, submissions
+from app.intake import reader, receiving
 from app.store.database import Database
 from tests.e2e.processes import is_gone
 from tests.e2e.waiting import until
@@ -57,17 +56,17 @@ def answer_of(response: Any) -> tuple[int, dict[str, Any], dict[str, str]]:
 
 @pytest.mark.parametrize("send", SENDERS.values(), ids=SENDERS)
 def test_answer_is_that_of_a_small_submission(client: TestClient, send: Send, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
+    monkeypatch.setattr(receiving, "SMALL_BYTES", -1)
     large = answer_of(send(client))
     assert readers()
-    monkeypatch.setattr(submissions, "SMALL_BYTES", 2**30)
+    monkeypatch.setattr(receiving, "SMALL_BYTES", 2**30)
     assert answer_of(send(client)) == large
 
 
 def test_reader_that_hangs_is_killed_and_replaced(
     make_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
+    monkeypatch.setattr(receiving, "SMALL_BYTES", -1)
     client = make_client()
     assert client.post("/selections", json=make_submission()).status_code == 202
     (hung,) = readers()
@@ -89,12 +88,12 @@ def test_reader_that_hangs_is_killed_and_replaced(
 def test_reader_that_died_idle_costs_nobody_an_answer(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
+    monkeypatch.setattr(receiving, "SMALL_BYTES", -1)
     assert client.post("/selections", json=make_submission()).status_code == 202
     (idle,) = readers()
     pipes_open = count_pipes()
     idle.kill()
-    until(lambda: os.waitid(os.P_PID, idle.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT), "all its threads have ended")
+    until(lambda: is_gone(idle), "the reader is gone")
     assert client.post("/selections", json=make_submission()).status_code == 202
     assert "ended with exit code -9 while it had nothing to do" in caplog.text
     assert count_pipes() == pipes_open
@@ -103,15 +102,15 @@ def test_reader_that_died_idle_costs_nobody_an_answer(
 def test_outage_of_the_database_is_told(
     make_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
+    monkeypatch.setattr(receiving, "SMALL_BYTES", -1)
     client = make_client(database_url="postgresql://lens@127.0.0.1:1/lens")
     refused = client.post("/selections", json=make_submission())
     assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
 
 
 def test_no_reader_starts_once_the_service_has_ended(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
-    client.app.state.intake.close()  # type: ignore[attr-defined]
+    monkeypatch.setattr(receiving, "SMALL_BYTES", -1)
+    client.app.state.reader.close()  # type: ignore[attr-defined]
     assert client.post("/selections", json=make_submission()).status_code == 503
     assert not readers()
 
@@ -119,7 +118,7 @@ def test_no_reader_starts_once_the_service_has_ended(client: TestClient, monkeyp
 def test_texts_are_in_no_log_of_the_reader(
     client: TestClient, database: Database, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
+    monkeypatch.setattr(receiving, "SMALL_BYTES", -1)
     body = make_submission()
     body["examples"][5]["text"] += CANARY
     with refusing_rows(database, "examples", f"text NOT LIKE '%{CANARY[:6]}%'"):
@@ -135,7 +134,7 @@ def test_texts_are_in_no_log_of_the_reader(
 def test_refusals_of_the_service_keep_their_headers(
     make_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
+    monkeypatch.setattr(receiving, "SMALL_BYTES", -1)
     client = make_client(max_selections=1)
     first = client.post("/selections", json=make_submission(), headers=KEY)
     again = client.post("/selections", json=make_submission(), headers=KEY)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from app.kinds.prediction_schemas import PredictionOutcome
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.kept_answers import keep_predictions
-from app.predictions.stored import PredictionOutcome
 from app.store import rows
 from app.store.database import Database
 from lens_engine.evaluation.rows import Prediction

@@ -14,13 +14,13 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from app.ids import path_of
+from app.kinds.prediction_schemas import PredictionOutcome
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Charge
 from app.lifecycle.kept_answers import keep_predictions
 from app.lifecycle.results import SelectionOutcome
 from app.lifecycle.sweep import sweep
-from app.predictions.stored import PredictionOutcome
 from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database

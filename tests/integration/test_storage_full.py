@@ -4,8 +4,6 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterator
-from tempfile import SpooledTemporaryFile
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -13,7 +11,7 @@ from starlette.testclient import TestClient
 from app.health.full_disk import FullDisk
 from app.store.database import Database
 from tests.integration.conftest import run_sql
-from tests.integration.samples import make_csv, make_rows, make_spec, make_submission, problem_of
+from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
 _TABLES = ("jobs", "datasets", "examples", "idempotency_keys", "events")
 _REFUSE = """
@@ -72,12 +70,11 @@ def test_submission_is_taken_once_there_is_space_again(client: TestClient, full_
 def test_full_disk_refuses_an_upload_and_stores_nothing(
     make_client: Callable[..., TestClient], database: Database, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    def fail(_file: Any) -> None:
+    def fail(_folder: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(SpooledTemporaryFile, "rollover", fail)
-    rows = [{**row, "text": row["text"] + "x" * 15_000} for row in make_rows() * 3]  # more than is kept in memory
-    files = {"dataset": ("data.csv", make_csv(rows))}
+    monkeypatch.setattr("app.intake.form.open_upload", fail)
+    files = {"dataset": ("data.csv", make_csv())}
 
     response = make_client().post("/selections", files=files, data={"spec": json.dumps(make_spec())})
 

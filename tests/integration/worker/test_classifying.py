@@ -12,9 +12,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.errors import Busy
+from app.kinds.prediction_output import MOST_OUTPUTS, Outputs
 from app.lifecycle import endings
 from app.lifecycle.results import SelectionOutcome
-from app.predictions.outputs import MOST_OUTPUTS, Outputs
 from app.settings import Settings
 from app.store.database import Database
 from app.web.authentication import LOCAL_OWNER

@@ -13,9 +13,9 @@ import pytest
 from starlette.testclient import TestClient
 
 import app.pages
+from app.kinds.prediction_schemas import PredictionOutcome
 from app.lifecycle import endings
 from app.lifecycle.kept_answers import keep_predictions
-from app.predictions.stored import PredictionOutcome
 from lens_engine.evaluation.rows import Prediction
 from tests.answered import make_answers
 from tests.integration.conftest import Selections

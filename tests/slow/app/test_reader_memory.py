@@ -9,7 +9,6 @@ from importlib.util import find_spec
 import pytest
 
 from app.intake.reader import Reader
-from app.intake.submissions import NoSubmission
 from app.settings import Settings
 
 _FILL_AND_GIVE_BACK = """
@@ -81,9 +80,9 @@ def test_reader_imports_no_pandas() -> None:
         Settings(database_url="postgresql+psycopg://nobody@127.0.0.1:1/no", redis_url="redis://127.0.0.1:1")
     )
     try:
-        assert reader.do("owner", list_heavy, NoSubmission(), None) == []
+        assert reader.run(list_heavy) == []
     finally:
-        reader.stop()
+        reader.close()
 
 
 @needs_pandas

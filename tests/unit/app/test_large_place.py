@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from app.intake.large_place import LargePlace
+from app.intake.admission import LargePlace
 
 
 class Visits:

@@ -1,13 +1,15 @@
-"""Wire types of a submission."""
+"""Wire types of selections: what is submitted, and what is shown of a job."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
 from app.intake.parts import ModelName, Name, RowsBody
+from app.jobs.schemas import JobOut, JobSummary
+from app.web.outgoing import Outgoing
 from app.web.validation import Incoming
-from lens_engine.config import PresetName
+from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.task.combinations import MAX_WORDINGS
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
 from lens_engine.task.instructions import MAX_INSTRUCTION_CHARACTERS
@@ -137,3 +139,43 @@ class SubmissionBody(RowsBody):
         if self.test_examples is not None and self.test_dataset_id is not None:
             raise ValueError("give either `test_examples` or `test_dataset_id`, not both")
         return self
+
+
+class SpecOut(Outgoing):
+    """The spec with every option resolved."""
+
+    template: str | list[str] = Field(
+        description="Prompt with one `{text}` followed by one `{label}`; a list if the run chooses among several."
+    )
+    verbalizer: Annotated[dict[str, str], BeforeValidator(dict)] = Field(description="Label word of each label.")
+    separator: str = Field(description="Text that ends each demonstration.")
+    instruction: str | list[str] = Field(
+        description="Text that stands once before the demonstrations, empty for none; a list if the run chooses among "
+        "several."
+    )
+    model: str = Field(description="Name of the model.")
+    preset: PresetName = Field(description="Preset to which `options` were applied.")
+    config: SelectionConfig = Field(description="Value of every option: the preset, overridden by `options`.")
+
+
+class SelectionSummary(JobSummary):
+    """A selection in a list: its state, and the time of each state that it reached."""
+
+    test_dataset_id: str | None = Field(description="Id of the test rows; null if they are held out of the dataset.")
+    partial: bool | None = Field(
+        description="True if the run was stopped and the result is the best found until then; its `verdict` says what "
+        "to do. Null without a result."
+    )
+
+
+class SelectionOut(SelectionSummary, JobOut):
+    """A selection with its spec."""
+
+    spec: SpecOut = Field(description="The spec with every option resolved.")
+
+
+class SelectionPage(Outgoing):
+    """One page of selections, newest first."""
+
+    items: list[SelectionSummary] = Field(description="Selections, newest first; GET of one has its spec.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")

@@ -1,17 +1,28 @@
-"""Wire types of evaluations."""
+"""Evaluations: what is submitted, shown and stored. No HTTP, because workers import it too."""
 
-from typing import Annotated, Any, ClassVar, Literal
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
 
 from app.intake.parts import ModelName, Name, RowsBody
-from app.jobs.schemas import JobOut, JobSummary
+from app.jobs.schemas import JobOut, JobSummary, SourceOut
+from app.lifecycle.spec import JobSpec
+from app.store.datasets import load_rows
+from app.store.pools import PackedPool, delete_pool, join_pool, part_pool
+from app.store.tables import Job, Report
 from app.web.outgoing import Outgoing
 from app.web.validation import Incoming
 from lens_engine.config import Use
+from lens_engine.evaluation.subject import Changes, PromptSubject, Subject
 from lens_engine.exports import FormatName
 from lens_engine.result.evaluation import EvaluationResult
 from lens_engine.retrieval.form import PromptForm
+from lens_engine.types import Example, StopReason
 
 MOST_ORDERS = 32
 
@@ -70,14 +81,6 @@ class EvaluationBody(RowsBody):
         return self
 
 
-class SourceOut(Outgoing):
-    """What is judged or asked."""
-
-    selection_id: str = Field(description="Id of the selection. It may be deleted.")
-    prompt_name: str | None = Field(None, description="Name by which it was asked for.")
-    version: int | None = Field(None, description="Version of the name.")
-
-
 class EvaluationSummary(JobSummary):
     """An evaluation in a list."""
 
@@ -111,3 +114,89 @@ class EvaluationPage(Outgoing):
 
     items: list[EvaluationSummary] = Field(description="Evaluations, newest first; GET of one has its result.")
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
+
+
+class EvaluationSpec(JobSpec, EvaluationView):
+    """What is stored of an evaluation for its worker: what clients see, and what is judged."""
+
+    subject: Subject  #: what is judged; a prompt is without the rows of its pool, which are stored beside the job
+    is_other_model: bool = False
+    seed: int = 0
+    places: tuple[int, ...] | None = None  #: rows of the dataset that are judged; None for all
+    known: tuple[tuple[int, str], ...] = ()  #: row, and what the selection answered
+
+    @classmethod
+    def of(
+        cls, subject: Subject, wanted: EvaluationRequest, changes: Changes, *, model: str | None, **others: Any
+    ) -> tuple[Self, PackedPool | None]:
+        """The spec of an evaluation, and the pool of its prompt, which is stored beside it.
+
+        Args:
+            model: name of the model that is asked.
+            others: `seed`, `places` and `known`.
+        """
+        answer, pool, places = None, None, others["places"]
+        if isinstance(subject, PromptSubject):
+            answer = subject.answer
+            bare, pool = part_pool(subject.asked)
+            subject = subject.model_copy(update={"asked": bare})
+        spec = cls(
+            prompts=wanted.prompts,
+            use=None if answer is None else answer.use,
+            model=model,
+            form=wanted.form,
+            prompt_form=None if answer is None else answer.form,
+            orders=wanted.orders,
+            num_prompts=wanted.num_prompts,
+            rows=None if places is None else len(places),
+            subject=subject,
+            is_other_model=changes.is_other_model,
+            **others,
+        )
+        return spec, pool
+
+    @property
+    def changes(self) -> Changes:
+        return Changes(self.form, self.num_prompts, self.is_other_model)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationWork:
+    """All that a worker needs for an evaluation."""
+
+    spec: EvaluationSpec  #: with the rows of the pool
+    examples: tuple[Example, ...]
+
+
+def load_evaluation(session: Session, job_id: str) -> EvaluationWork:
+    """
+    Raises:
+        NoResultFound: the evaluation was deleted.
+        SpecUnreadable: see `JobSpec.read`.
+    """
+    job = session.execute(select(Job).where(Job.id == job_id)).scalar_one()
+    spec = EvaluationSpec.read(job.spec)
+    if isinstance(spec.subject, PromptSubject):
+        asked = join_pool(session, job_id, spec.subject.asked)
+        spec = spec.model_copy(update={"subject": spec.subject.model_copy(update={"asked": asked})})
+    examples = load_rows(session, job.dataset_id)
+    if spec.places is not None:
+        wanted = set(spec.places)
+        examples = tuple(example for example in examples if example.row in wanted)
+    return EvaluationWork(spec, examples)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationOutcome:
+    """The figures of an evaluation."""
+
+    result: EvaluationResult
+    stop_reason: StopReason = StopReason.COMPLETED
+
+    def store(self, session: Session, job_id: str) -> dict[str, Any]:
+        found = self.result.model_dump(mode="json")
+        delete_pool(session, job_id)  # nobody asks again
+        session.execute(insert(Report).values(job_id=job_id, result=found))
+        digest = hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+        dtype = None if self.result.model is None else self.result.model.dtype
+        return {"partial": False, "digest": digest, "dtype": dtype}

@@ -1,10 +1,10 @@
-"""Limits that the operator sets to jobs of every kind: time, pairs, and the cost of requests to a server with prices.
+"""What the operator offers and allows to jobs of every kind: models, time, pairs, and the cost of paid requests.
 
 A selection has them as limits of its budget, and ends with the best so far. An evaluation or a prediction is refused
 if it takes more pairs, or costs more by a first estimate; its worker ends it at the limit on the cost.
 """
 
-from app.errors import Unprocessable
+from app.errors import UnknownModelName, Unprocessable
 from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import BudgetOptions, SelectionConfig
@@ -12,6 +12,22 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.scoring.spending import TokenPrices
 
 _UNITS = {"max_seconds": "seconds", "max_pairs": "pairs", "max_cost": "USD"}
+
+
+def check_model_name(name: str | None, settings: Settings) -> str:
+    """The name of an offered model; the default for None.
+
+    Raises:
+        UnknownModelName: the service does not offer the model.
+    """
+    model = name if name is not None else settings.default_model
+    if model not in settings.offered_models:
+        raise UnknownModelName.at(
+            "/spec/model",
+            f"this model is not offered; choose one of {', '.join(settings.offered_models)}. The operator can offer "
+            "other models with open weights (setting LENS_ALLOWED_MODELS), and models behind servers (LENS_ENDPOINTS)",
+        )
+    return model
 
 
 def find_prices(model: str | None, settings: Settings) -> TokenPrices | None:

@@ -1,16 +1,23 @@
-"""Wire types of predictions."""
+"""Predictions: what is submitted, shown and stored. No HTTP, because workers import it too."""
 
-from typing import Annotated, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
-from app.evaluations.schemas import SourceOut
 from app.intake.parts import Name
-from app.jobs.schemas import JobOut, JobSummary
+from app.jobs.schemas import JobOut, JobSummary, SourceOut
+from app.lifecycle.spec import JobSpec, StoredPart
+from app.store.pools import delete_pool, join_pool
+from app.store.tables import Dataset, Job
 from app.web.outgoing import Outgoing
 from app.web.validation import Incoming
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.retrieval.form import PromptForm
+from lens_engine.types import StopReason
 
 AnswerAbove = Annotated[float, Field(ge=0, le=1)]
 
@@ -95,3 +102,58 @@ class PredictionPage(Outgoing):
 
     items: list[PredictionSummary] = Field(description="Predictions, newest first.")
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
+
+
+class PredictionSpec(JobSpec, PredictionView):
+    """What is stored of a prediction for its worker: what clients see, what is asked, and how the output is written."""
+
+    classifier: Classifier  #: without the rows of its pool, which are stored beside the job
+    text_place: int | None = None  #: index of the column of texts, whose cells are left out
+    delimiter: str | None
+    has_mark: bool  #: whether CSV begins with a byte order mark
+
+
+class OutputSpec(StoredPart):
+    """A `PredictionSpec` without the classifier, for the output."""
+
+    labels: tuple[str, ...]
+    columns: tuple[str, ...]
+    text_place: int | None
+    delimiter: str | None
+    has_mark: bool
+    answer_above: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionWork:
+    """What a worker needs for a prediction. It reads the texts batch by batch."""
+
+    spec: PredictionSpec  #: with the rows of the pool
+    dataset_id: str
+    num_rows: int
+
+
+def load_prediction(session: Session, job_id: str) -> PredictionWork:
+    """
+    Raises:
+        NoResultFound: the prediction was deleted.
+        SpecUnreadable: see `JobSpec.read`.
+    """
+    query = select(Job.spec, Dataset.id, Dataset.num_rows).join(Dataset, Dataset.id == Job.dataset_id)
+    stored, dataset_id, num_rows = session.execute(query.where(Job.id == job_id)).one()
+    spec = PredictionSpec.read(stored)
+    whole = spec.model_copy(update={"classifier": join_pool(session, job_id, spec.classifier)})
+    return PredictionWork(whole, dataset_id, num_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionOutcome:
+    """All rows have an answer; they are kept already."""
+
+    digest: str  #: SHA-256 of the answers
+    dtype: str | None
+    stop_reason: StopReason = StopReason.COMPLETED
+
+    def store(self, session: Session, job_id: str) -> dict[str, Any]:
+        delete_pool(session, job_id)  # nobody asks again
+        return {"partial": False, "digest": self.digest, "dtype": self.dtype}

@@ -1,1 +1,0 @@
-"""Evaluations: how often the prompt or the classifier of a selection is right on other rows, or asked otherwise."""

@@ -1,1 +1,0 @@
-"""Predictions: the labels of a file of texts, by the classifier of a selection or a name."""
