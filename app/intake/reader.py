@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ProcessPoolExecutor
 from contextlib import suppress
+from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
 from sqlalchemy.exc import StatementError
@@ -59,12 +60,10 @@ class Reader:
             doing = process.pool.submit(_run, get_contextvars(), work, arguments)
             found: _Found | Exception = doing.result(_PATIENCE_SECONDS)
         except (TimeoutError, CancelledError, RuntimeError) as error:  # RuntimeError: the pool is broken or shut down
-            end = f"did not answer for {_PATIENCE_SECONDS:g} s and was killed"
             with self._changing:
-                if not isinstance(error, TimeoutError):
-                    end = process.describe_end()
-                self._stop(process)
-            self._warn(end)
+                end = self._stop(process)
+            is_late = isinstance(error, TimeoutError)
+            self._warn(f"did not answer for {_PATIENCE_SECONDS:g} s and was killed" if is_late else end)
             raise Unavailable(f"the process that validates this submission ended; {REPEAT}") from error
         if isinstance(found, Exception):
             raise found
@@ -82,8 +81,7 @@ class Reader:
             if self._is_closed:
                 raise Unavailable(STOPPING)
             if self._process is not None and not self._process.is_alive:
-                self._warn(f"{self._process.describe_end()} while it had nothing to do")
-                self._stop(self._process)
+                self._warn(f"{self._stop(self._process)} while it had nothing to do")
             if self._process is None:
                 try:
                     self._process = _Process(self._settings)
@@ -92,10 +90,10 @@ class Reader:
                     raise Unavailable("the process that validates this submission cannot start") from error
             return self._process
 
-    def _stop(self, process: "_Process") -> None:
-        process.stop()
+    def _stop(self, process: "_Process") -> str:
         if self._process is process:
             self._process = None
+        return process.stop()
 
     def _warn(self, end: str) -> None:
         self._note_end()
@@ -117,15 +115,14 @@ class _Process:
 
     @property
     def is_alive(self) -> bool:
-        return self._process.is_alive()
+        # The pool waits for the process in a thread of its own, so `Process.is_alive` may miss that it has ended.
+        return not wait([self._process.sentinel], 0)
 
-    def describe_end(self) -> str:
-        self._process.join(1)
-        return f"ended with exit code {self._process.exitcode}"
-
-    def stop(self) -> None:
+    def stop(self) -> str:
+        """Kill the process if it lives, and say how it ended."""
         self._process.kill()
         self.pool.shutdown()
+        return f"ended with exit code {self._process.exitcode}"
 
 
 _services: Services | None = None

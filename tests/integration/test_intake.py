@@ -93,7 +93,7 @@ def test_reader_that_died_idle_costs_nobody_an_answer(
     (idle,) = readers()
     pipes_open = count_pipes()
     idle.kill()
-    until(lambda: is_gone(idle), "the reader is gone")
+    until(lambda: not psutil.pid_exists(idle.pid), "all its threads have ended")
     assert client.post("/selections", json=make_submission()).status_code == 202
     assert "ended with exit code -9 while it had nothing to do" in caplog.text
     assert count_pipes() == pipes_open
