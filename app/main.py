@@ -12,6 +12,8 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.answers.indexes import Indexes
+from app.answers.schemas import RenderBody
 from app.datasets import endpoints as datasets
 from app.evaluations import endpoints as evaluations
 from app.evaluations import openapi as of_evaluations
@@ -34,15 +36,12 @@ from app.pages.shell import Assets, ShellMiddleware
 from app.predictions import endpoints as predictions
 from app.predictions import openapi as of_predictions
 from app.predictions.outputs import Outputs
-from app.prompts.endpoints import router as prompts_router
+from app.prompts import endpoints as prompts
 from app.prompts.example_endpoints import router as examples_router
 from app.prompts.schemas import ExamplesBody, PromptBody
 from app.queue import JobQueue
+from app.selections import endpoints as selections
 from app.selections import submission_openapi as submissions
-from app.selections.answer_endpoints import router as answers_router
-from app.selections.endpoints import router as selections_router
-from app.selections.indexes import Indexes
-from app.selections.rendering import RenderBody
 from app.selections.result_endpoints import router as results_router
 from app.selections.submission import router as submission_router
 from app.services import Services
@@ -91,14 +90,15 @@ prompt or several into class probabilities. A *classifier* is a task, its prompt
 _ROUTERS = (
     datasets.router,
     submission_router,
-    selections_router,
-    answers_router,
+    selections.router,
+    selections.answers,
     results_router,
     evaluations.router,
     evaluations.life,
     predictions.router,
     predictions.life,
-    prompts_router,
+    prompts.router,
+    prompts.answers,
     examples_router,
     usage_router,
     health_router,

@@ -12,14 +12,14 @@ from app.evaluations.schemas import EvaluationOut, EvaluationPage, EvaluationSum
 from app.intake.answer import answer_submission, submitted
 from app.intake.form import COLUMN_PARTS, KeyDep, submission_of
 from app.intake.submissions import RawSubmission
-from app.jobs.endpoints import make_routes
-from app.jobs.view import View, by_source
+from app.jobs.endpoints import JobRoutes
+from app.jobs.view import View
 from app.web.rate_limits import SUBMISSION_LIMIT
 
 SubmissionDep = Annotated[RawSubmission, submission_of("dataset", "spec", *COLUMN_PARTS)]
 
 router = APIRouter(prefix="/selections", tags=["evaluations"], dependencies=OWNER_ROUTE)
-life = make_routes(
+life = JobRoutes(
     View(
         kind="evaluation",
         prefix="ev",
@@ -29,9 +29,9 @@ life = make_routes(
         present=present,
         keeps="the answers so far",
         resumes="It goes on after the last row that has an answer.",
-        filter_by=by_source,
+        has_source=True,
     )
-)
+).router
 
 
 @router.post(

@@ -8,8 +8,8 @@ from starlette.responses import HTMLResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, ServicesDep
 from app.jobs import repository, service
-from app.jobs.listing import list_page
 from app.jobs.polls import JobState
+from app.jobs.view import list_page
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import tabulate_asked

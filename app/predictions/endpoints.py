@@ -11,15 +11,15 @@ from app.intake.answer import answer_submission, submitted
 from app.intake.form import DIALECT_PARTS, KeyDep, submission_of
 from app.intake.submissions import RawSubmission
 from app.jobs import service
-from app.jobs.endpoints import make_routes
-from app.jobs.view import View, by_source
+from app.jobs.endpoints import JobRoutes
+from app.jobs.view import View
 from app.predictions import openapi
 from app.predictions.order import PredictionOrder
 from app.predictions.outputs import OUTPUT_PLACE
 from app.predictions.presentation import present
 from app.predictions.schemas import PredictionOut, PredictionPage, PredictionSummary
 from app.predictions.stored import PredictionPart
-from app.prompts.asking import NameDep
+from app.prompts.parameters import NameDep
 from app.store.rows import read_answered
 from app.store.states import Status
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, is_known, make_etag
@@ -29,7 +29,7 @@ from lens_engine.predicting.table import MEDIA_TYPES, PredictedTable, TableForma
 
 SubmissionDep = Annotated[RawSubmission, submission_of("texts", "spec", "text_column", *DIALECT_PARTS)]
 
-life = make_routes(
+life = JobRoutes(
     View(
         kind="prediction",
         prefix="pr",
@@ -39,9 +39,9 @@ life = make_routes(
         present=present,
         keeps="the predictions so far",
         resumes="It goes on after the last row that is predicted.",
-        filter_by=by_source,
+        has_source=True,
     )
-)
+).router
 router = APIRouter(tags=["predictions"], dependencies=OWNER_ROUTE)
 
 _SUBMISSION: dict[str, Any] = {

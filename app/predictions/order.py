@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
+from app.answers.answers import Answers
 from app.errors import Unprocessable
 from app.intake.ceilings import check_asking
 from app.intake.model_names import check_model_name
@@ -14,10 +15,9 @@ from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits
 from app.predictions.presentation import present
 from app.predictions.schemas import PredictionBody, PredictionRequest
 from app.predictions.stored import PredictionSpec
-from app.prompts import service as prompts
+from app.prompts.finding import PromptFinder
 from app.selections import service as selections
-from app.selections.answers import Answers
-from app.selections.finding import Reader
+from app.selections.finding import SelectionFinder
 from app.store.pools import part_pool
 from app.store.rows import weigh_answers
 from app.store.tables import Job
@@ -86,10 +86,10 @@ class PredictionOrder:
             own = desk.services, session, desk.owner_id, self.selection_id
             if not is_prompt:
                 return _Found(selections.get_classifier(*own)), about
-            selections.get_report(*own)  # the best so far of a running selection is not asked
-            answers = Reader(desk.services, desk.owner_id, self.selection_id).read(session)
+            finder = SelectionFinder(desk.services, desk.owner_id, self.selection_id)
+            answers = finder.read(session, has_ended=True)
             return _find_prompt(answers, wanted, selections.find_input(session, self.selection_id)), about
-        named = prompts.read(desk.services, session, desk.owner_id, self.prompt_name or "")
+        named = PromptFinder(desk.services, desk.owner_id, self.prompt_name or "").read_current(session)
         version = named.version
         whose = {"selection_id": version.selection_id, "prompt_name": version.name, "version": version.version}
         if not is_prompt:

@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.answers.stored import ClassifierPart
 from app.lifecycle.spec import JobSpec, StoredPart
-from app.selections.stored import ClassifierPart
 from app.store.pools import delete_pool, join_pool
 from app.store.tables import Dataset, Job
 from lens_engine.classifier.classifier import Classifier

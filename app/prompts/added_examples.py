@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from app.errors import ContradictingExample, Unprocessable
 from app.problems import ErrorItem, point
+from app.prompts.finding import CurrentVersion
 from app.prompts.schemas import LabelledText
-from app.prompts.service import NamedAnswers
 from app.settings import Settings
 from app.web.validation import join_details
 from lens_engine.retrieval.index import fold_text
@@ -28,7 +28,7 @@ class _Labelled(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownRows:
     """What a prompt shows already: its labels, its pool, and the support examples that every prompt shows."""
 
     name: str
@@ -37,7 +37,7 @@ class Known:
     shown: Mapping[int, tuple[str, str]]  #: text and label by row
 
     @classmethod
-    def of(cls, found: NamedAnswers, pool: Pool) -> "Known":
+    def of(cls, found: CurrentVersion, pool: Pool) -> "KnownRows":
         result = found.answers.result
         examples = [one for answer in result.support_examples for one in answer.examples]
         return cls(found.version.name, result.task.labels, pool, {one.row: (one.text, one.label) for one in examples})
@@ -59,7 +59,7 @@ class _Refused:
     contradictions: list[ErrorItem] = field(default_factory=list)
 
 
-def check_examples(examples: Sequence[LabelledText], known: Known, settings: Settings) -> None:
+def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings: Settings) -> None:
     """
     Raises:
         Unprocessable: a row is blank, too long, there already, or has an unknown label; all faults are named.
@@ -90,7 +90,7 @@ def _find_faults(one: LabelledText, index: int, labels: Sequence[str], most: int
         yield {"detail": detail, "pointer": point("examples", index, "label")}
 
 
-def _refuse_equal(refused: _Refused, one: LabelledText, index: int, other: _Labelled, known: Known) -> None:
+def _refuse_equal(refused: _Refused, one: LabelledText, index: int, other: _Labelled, known: KnownRows) -> None:
     """Note a row whose text there is already."""
     place = f"`examples[{index}]`"
     item: ErrorItem = {"pointer": point("examples", index)}

@@ -6,8 +6,8 @@ from app.datasets.service import StoredDataset, keep_rows
 from app.errors import NoPool
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import NoSubmission, parsing_limits
-from app.prompts import service
-from app.prompts.added_examples import Known
+from app.prompts.added_examples import KnownRows
+from app.prompts.finding import PromptFinder
 from app.services import Services
 from lens_engine.reading import parse_inline
 
@@ -26,11 +26,11 @@ class CopyingExamples:
         key: str | None,  # noqa: ARG002
     ) -> StoredDataset:
         with services.database.session_scope() as session:
-            found = service.read(services, session, owner_id, self.name)
+            found = PromptFinder(services, owner_id, self.name).read_current(session)
         if found.pool is None:
             raise NoPool("the prompt has no pool; take the dataset of its selection")
         pool = found.pool.load()
-        rows = {row.row: (row.text, row.label) for row in pool.rows} | dict(Known.of(found, pool).shown)
+        rows = {row.row: (row.text, row.label) for row in pool.rows} | dict(KnownRows.of(found, pool).shown)
         with invalid_inputs(inline=True):
             listed = [{"text": text, "label": label} for _, (text, label) in sorted(rows.items())]
             parsed = parse_inline(listed, parsing_limits(services.settings))
