@@ -29,8 +29,7 @@ class CopyingExamples:
             found = PromptFinder(services, owner_id, self.name).read_current(session)
         if found.pool is None:
             raise NoPool("the prompt has no pool; take the dataset of its selection")
-        pool = found.pool.load()
-        rows = {row.row: (row.text, row.label) for row in pool.rows} | dict(KnownRows.of(found, pool).shown)
+        rows = KnownRows.of(found, found.pool.load()).rows
         with invalid_inputs(inline=True):
             listed = [{"text": text, "label": label} for _, (text, label) in sorted(rows.items())]
             parsed = parse_inline(listed, parsing_limits(services.settings))
