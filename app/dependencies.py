@@ -43,6 +43,15 @@ async def get_owner(request: Request) -> str:
 OwnerDep = Annotated[str, Depends(get_owner)]
 
 
+async def get_path_value(request: Request) -> str:
+    """The id or the name in a path that has one; another dependency of the route checks it."""
+    (value,) = request.path_params.values()
+    return str(value)
+
+
+PathDep = Annotated[str, Depends(get_path_value)]
+
+
 def make_id_reader(kind: str, prefix: str) -> Any:
     """Make the dependency that reads the id of a job of this kind from the path.
 
@@ -61,7 +70,8 @@ def make_id_reader(kind: str, prefix: str) -> Any:
     return Depends(read)
 
 
-SelectionIdDep = Annotated[str, make_id_reader("selection", "sel")]
+SELECTION_ID = make_id_reader("selection", "sel")
+SelectionIdDep = Annotated[str, SELECTION_ID]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.answers.indexes import Indexes
+from app.answers.schemas import RenderBody
 from app.datasets import endpoints as datasets
 from app.health.endpoints import router as health_router
 from app.health.full_disk import FullDisk
@@ -33,13 +35,12 @@ from app.metrics.sweeps import SweepMetrics
 from app.pages import creation, prompts, results, words
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
+from app.prompts.endpoints import answers as prompt_answers_router
 from app.prompts.endpoints import router as prompts_router
 from app.prompts.example_endpoints import router as examples_router
 from app.prompts.schemas import ExamplesBody, PromptBody
 from app.queue import JobQueue
-from app.selections.answer_endpoints import router as answers_router
-from app.selections.indexes import Indexes
-from app.selections.rendering import RenderBody
+from app.selections.endpoints import router as answers_router
 from app.selections.result_endpoints import router as results_router
 from app.services import Services
 from app.settings import Settings
@@ -104,6 +105,7 @@ _ROUTERS = (
     answers_router,
     results_router,
     prompts_router,
+    prompt_answers_router,
     examples_router,
     usage_router,
     health_router,

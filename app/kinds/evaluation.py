@@ -16,10 +16,10 @@ from app.intake.receiving import KeyDep, Upload, receive
 from app.intake.refusals import invalid_inputs
 from app.intake.submitting import KnownDataset, Labelled, NewJob, answer_submission, find_dataset, submitted
 from app.jobs import repository
-from app.jobs.endpoints import make_routes
+from app.jobs.endpoints import JobRoutes
 from app.jobs.presentation import read_columns
 from app.jobs.schemas import QueueOut
-from app.jobs.view import View, by_source
+from app.jobs.view import View
 from app.kinds.evaluation_schemas import (
     EvaluationBody,
     EvaluationOut,
@@ -230,6 +230,6 @@ VIEW = View(
     present=present,
     keeps="the answers so far",
     resumes="It goes on after the last row that has an answer.",
-    filter_by=by_source,
+    has_source=True,
 )
-life = make_routes(VIEW)
+life = JobRoutes(VIEW).router

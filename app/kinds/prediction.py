@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple, Protocol
 from fastapi import APIRouter, Response, status
 from sqlalchemy.orm import Session
 
+from app.answers.answers import Answers
 from app.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.errors import Unprocessable
 from app.intake.bodies import Body, FormBody, JsonBody, parsing_limits
@@ -14,10 +15,10 @@ from app.intake.parts import DIALECT_PARTS, describe_bodies, describe_form
 from app.intake.receiving import KeyDep, Upload, receive
 from app.intake.refusals import invalid_inputs
 from app.intake.submitting import NewJob, answer_submission, submitted
-from app.jobs.endpoints import make_routes
+from app.jobs.endpoints import JobRoutes
 from app.jobs.presentation import read_columns
 from app.jobs.schemas import QueueOut
-from app.jobs.view import View, by_source
+from app.jobs.view import View
 from app.kinds.prediction_schemas import (
     PredictionBody,
     PredictionOut,
@@ -27,11 +28,10 @@ from app.kinds.prediction_schemas import (
     PredictionSummary,
     PredictionView,
 )
-from app.prompts import service as prompts
-from app.prompts.asking import NameDep
+from app.prompts.finding import PromptFinder
+from app.prompts.parameters import NameDep
 from app.selections import service as selections
-from app.selections.answers import Answers
-from app.selections.finding import Reader
+from app.selections.finding import SelectionFinder
 from app.services import Services
 from app.settings import Settings
 from app.store.pools import part_pool
@@ -178,15 +178,14 @@ def _find_in_selection(
     own, source = (services, session, owner_id, selection_id), {"selection_id": selection_id}
     if wanted.prompts == "classifier":
         return _Found(selections.get_classifier(*own), source)
-    selections.get_report(*own)  # the best so far of a running selection is not asked
-    answers = Reader(services, owner_id, selection_id).read(session)
+    answers = SelectionFinder(services, owner_id, selection_id).read(session, has_ended=True)
     return _find_prompt(answers, wanted, selections.find_input(session, selection_id), source)
 
 
 def _find_in_prompt(
     name: str, services: Services, session: Session, owner_id: str, wanted: PredictionRequest
 ) -> _Found:
-    named = prompts.read(services, session, owner_id, name)
+    named = PromptFinder(services, owner_id, name).read_current(session)
     version = named.version
     source = {"selection_id": version.selection_id, "prompt_name": version.name, "version": version.version}
     if wanted.prompts == "classifier":
@@ -223,6 +222,6 @@ VIEW = View(
     present=present,
     keeps="the predictions so far",
     resumes="It goes on after the last row that is predicted.",
-    filter_by=by_source,
+    has_source=True,
 )
-life = make_routes(VIEW)
+life = JobRoutes(VIEW).router

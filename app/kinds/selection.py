@@ -16,7 +16,7 @@ from app.intake.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, descr
 from app.intake.receiving import KeyDep, Upload, receive
 from app.intake.refusals import as_problem, invalid_inputs
 from app.intake.submitting import Labelled, NewJob, answer_submission, find_dataset, submitted
-from app.jobs.endpoints import make_routes
+from app.jobs.endpoints import JobRoutes
 from app.jobs.presentation import read_columns
 from app.jobs.schemas import QueueOut
 from app.jobs.view import View
@@ -236,4 +236,4 @@ VIEW = View(
     keeps="its best permutation so far",
     resumes="It goes on from its checkpoint, or from the start if none is kept. Its partial result is deleted at once.",
 )
-life = make_routes(VIEW)
+life = JobRoutes(VIEW).router

@@ -12,10 +12,9 @@ from app.ids import encode_cursor
 from app.pages.creation import FieldsDep, read_field
 from app.pages.rendering import answer, go_to
 from app.prompts import service
-from app.prompts.asking import get_name, present
-from app.prompts.condition import Condition
+from app.prompts.parameters import get_name
 from app.prompts.schemas import PromptBody, PromptVersionOut
-from app.prompts.service import Change
+from app.prompts.service import Change, Condition, present
 from app.store import prompts as repository
 from app.store.states import Status
 from app.store.tables import Job, Report

@@ -5,6 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse
 
+from app.answers.finding import render
+from app.answers.indexes import IndexesDep
+from app.answers.schemas import RenderBody
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
 from app.errors import BadRequest, NoResult, NotFinished, NotFound
 from app.ids import NAME, is_id
@@ -12,14 +15,10 @@ from app.lifecycle.spec import StoredSpec
 from app.pages.asked import list_asked
 from app.pages.creation import FieldsDep, read_field
 from app.pages.rendering import answer, go_to
-from app.prompts.asking import present
-from app.prompts.condition import Condition
 from app.prompts.schemas import PromptBody
-from app.prompts.service import Change
+from app.prompts.service import Change, Condition, present
 from app.selections import service
-from app.selections.finding import Reader
-from app.selections.indexes import IndexesDep
-from app.selections.rendering import RenderBody
+from app.selections.finding import SelectionFinder
 from app.services import Services
 from app.store.datasets import load_texts
 from app.store.prompts import find_current, list_names
@@ -89,7 +88,7 @@ async def try_input(
 ) -> HTMLResponse:
     """The prompt for a new text, as it was evaluated."""
     body = read_model(RenderBody, {"input": read_field(fields, "input"), "use": read_field(fields, "use") or None})
-    found = await Reader(services, owner, selection_id).render(indexes, body)
+    found = await render(SelectionFinder(services, owner, selection_id), indexes, body)
     return answer(request, "tried.html", found=found)
 
 

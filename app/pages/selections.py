@@ -12,8 +12,8 @@ from starlette.responses import HTMLResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, SelectionIdDep, ServicesDep
 from app.jobs import repository, service
-from app.jobs.listing import JobList, list_page
 from app.jobs.polls import JobState
+from app.jobs.view import JobList, list_page
 from app.kinds.selection import VIEW
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
@@ -105,7 +105,7 @@ def show_list(
 def _list(services: Services, owner: str, page: Page, asked: Asked) -> JobList:
     columns = ("figures", "dataset_id", "model")
     if not asked.sort:
-        return list_page(VIEW, services, owner, page, asked.filters, columns)
+        return list_page(VIEW, services, owner, page, filters=asked.filters, more=columns)
     best = Job.figures[0]["test"]["accuracy"].as_float()
     with services.database.session_scope() as session:
         names = [name for name in (*VIEW.summary.model_fields, *columns) if name in Job.__table__.columns]

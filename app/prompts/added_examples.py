@@ -1,13 +1,13 @@
 """Checks rows that are added to the pool of a name."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.errors import ContradictingExample, Unprocessable
 from app.problems import ErrorItem, point
+from app.prompts.finding import CurrentVersion
 from app.prompts.schemas import LabelledText
-from app.prompts.service import NamedAnswers
 from app.settings import Settings
 from app.web.validation import join_details
 from lens_engine.retrieval.index import fold_text
@@ -28,7 +28,7 @@ class _Labelled(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownRows:
     """What a prompt shows already: its labels, its pool, and the support examples that every prompt shows."""
 
     name: str
@@ -37,48 +37,45 @@ class Known:
     shown: Mapping[int, tuple[str, str]]  #: text and label by row
 
     @classmethod
-    def of(cls, found: NamedAnswers, pool: Pool) -> "Known":
+    def of(cls, found: CurrentVersion, pool: Pool) -> "KnownRows":
         result = found.answers.result
         examples = [one for answer in result.support_examples for one in answer.examples]
         return cls(found.version.name, result.task.labels, pool, {one.row: (one.text, one.label) for one in examples})
 
     @property
+    def rows(self) -> dict[int, tuple[str, str]]:
+        """Text and label by row, of the pool and of the support examples."""
+        return {row.row: (row.text, row.label) for row in self.pool.rows} | dict(self.shown)
+
+    @property
     def by_text(self) -> dict[str, _Labelled]:
         """The rows by what equal texts have in common."""
-        rows = {row.row: (row.text, row.label) for row in self.pool.rows} | dict(self.shown)
-        return {fold_text(text): _Labelled(f"row {row}", label, row) for row, (text, label) in rows.items()}
+        return {fold_text(text): _Labelled(f"row {row}", label, row) for row, (text, label) in self.rows.items()}
 
     def most_characters(self, settings: Settings) -> int:
         longest = max((len(row.text) for row in self.pool.rows), default=0)
         return min(settings.max_text_characters, max(USUAL_CHARACTERS, longest))
 
 
-@dataclass(slots=True)
-class _Refused:
-    faults: list[ErrorItem] = field(default_factory=list)
-    contradictions: list[ErrorItem] = field(default_factory=list)
-
-
-def check_examples(examples: Sequence[LabelledText], known: Known, settings: Settings) -> None:
+def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings: Settings) -> None:
     """
     Raises:
         Unprocessable: a row is blank, too long, there already, or has an unknown label; all faults are named.
         ContradictingExample: a row of the pool has the same text with another label.
     """
-    most, seen, refused = known.most_characters(settings), known.by_text, _Refused()
+    most, seen, found = known.most_characters(settings), known.by_text, list[ErrorItem]()
     for index, one in enumerate(examples):
         faults = list(_find_faults(one, index, known.labels, most))
-        refused.faults += faults
         if not faults:
             key = fold_text(one.text)
             if key in seen:
-                _refuse_equal(refused, one, index, seen[key], known)
+                faults = [_refuse_equal(one, index, seen[key], known)]
             seen.setdefault(key, _Labelled(f"`examples[{index}]`", one.label))
-    if refused.faults:
-        raise Unprocessable(join_details(refused.faults[:_MOST_FAULTS]), errors=refused.faults[:_MOST_FAULTS])
-    if refused.contradictions:
-        some = refused.contradictions[:_MOST_FAULTS]
-        raise ContradictingExample(join_details(some), errors=some)
+        found += faults
+    for error in (Unprocessable, ContradictingExample):
+        items = [item for item in found if ("row" in item) is (error is ContradictingExample)][:_MOST_FAULTS]
+        if items:
+            raise error(join_details(items), errors=items)
 
 
 def _find_faults(one: LabelledText, index: int, labels: Sequence[str], most: int) -> Iterator[ErrorItem]:
@@ -90,20 +87,17 @@ def _find_faults(one: LabelledText, index: int, labels: Sequence[str], most: int
         yield {"detail": detail, "pointer": point("examples", index, "label")}
 
 
-def _refuse_equal(refused: _Refused, one: LabelledText, index: int, other: _Labelled, known: Known) -> None:
-    """Note a row whose text there is already."""
-    place = f"`examples[{index}]`"
-    item: ErrorItem = {"pointer": point("examples", index)}
+def _refuse_equal(one: LabelledText, index: int, other: _Labelled, known: KnownRows) -> ErrorItem:
+    """Why a row is refused whose text there is already; with the number of the row that it contradicts."""
+    place, pointer = f"`examples[{index}]`", point("examples", index)
     if one.label == other.label:
-        refused.faults.append({**item, "detail": f"{place} is the same as {other.place}; leave it out"})
-        return
+        return {"detail": f"{place} is the same as {other.place}; leave it out", "pointer": pointer}
     contradicted = f"{place} has the text of {other.place}, with the label {show_label(one.label)} in place of"
     what = f"{contradicted} {show_label(other.label)}"
     if other.row is None:
-        refused.faults.append({**item, "detail": f"{what}; send the right one alone"})
-    elif other.row in known.shown:
+        return {"detail": f"{what}; send the right one alone", "pointer": pointer}
+    if other.row in known.shown:
         advice = "every prompt shows that one, so leave this one out, or start a new selection without that one"
-        refused.contradictions.append({**item, "detail": f"{what}; {advice}", "row": other.row})
     else:
         advice = f"leave it out, or first take the other one out (DELETE /prompts/{known.name}/examples/{other.row})"
-        refused.contradictions.append({**item, "detail": f"{what}; {advice}", "row": other.row})
+    return {"detail": f"{what}; {advice}", "pointer": pointer, "row": other.row}

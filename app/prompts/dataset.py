@@ -4,8 +4,8 @@ from app.datasets.service import StoredDataset, keep_rows
 from app.errors import NoPool
 from app.intake.bodies import parsing_limits
 from app.intake.refusals import invalid_inputs
-from app.prompts import service
-from app.prompts.added_examples import Known
+from app.prompts.added_examples import KnownRows
+from app.prompts.finding import PromptFinder
 from app.services import Services
 from lens_engine.reading import parse_inline
 
@@ -19,11 +19,10 @@ def copy_examples(services: Services, owner_id: str, name: str) -> StoredDataset
         OwnerFull: the owner has too many bytes stored.
     """
     with services.database.session_scope() as session:
-        found = service.read(services, session, owner_id, name)
+        found = PromptFinder(services, owner_id, name).read_current(session)
     if found.pool is None:
         raise NoPool("the prompt has no pool; take the dataset of its selection")
-    pool = found.pool.load()
-    rows = {row.row: (row.text, row.label) for row in pool.rows} | dict(Known.of(found, pool).shown)
+    rows = KnownRows.of(found, found.pool.load()).rows
     with invalid_inputs(inline=True):
         listed = [{"text": text, "label": label} for _, (text, label) in sorted(rows.items())]
         parsed = parse_inline(listed, parsing_limits(services.settings))

@@ -1,29 +1,28 @@
 """Routes of the examples of a name: rows are added to its pool and taken out. Decisions are in `examples.py`."""
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response, status
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
+from app.answers.finding import answer_known
+from app.answers.indexes import Indexes, IndexesDep
 from app.datasets.schemas import DatasetOut
-from app.dependencies import OWNER_ROUTE, Page, PageDep
+from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep
 from app.ids import encode_cursor
 from app.intake.receiving import do_large
-from app.prompts.asking import READ, AskedDep, ChangeDep, NameDep, present
 from app.prompts.dataset import copy_examples
-from app.prompts.examples import Learning
-from app.prompts.pools import VersionedPool
+from app.prompts.examples import PoolChange
+from app.prompts.finding import CurrentVersion, PromptFinder
+from app.prompts.parameters import READ, ChangeDep, NameDep
 from app.prompts.schemas import MOST_ADDED, ExamplesBody, Note, PromptExampleOut, PromptExamplePage, PromptVersionOut
-from app.prompts.service import NamedAnswers
-from app.selections.indexes import Indexes, IndexesDep
+from app.prompts.service import present
 from app.store.tables import PromptVersion
-from app.web.etag import version_etag
+from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag, version_etag
 from app.web.openapi import named, refusals, sends
 from app.web.parameters import read_last_number
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.request_body import MOST_CONTAINERS, json_body
-from lens_engine.retrieval.pool import Pool
 
 router = APIRouter(prefix="/prompts", tags=["prompts"], dependencies=OWNER_ROUTE)
 
@@ -35,46 +34,44 @@ BodyDep = Annotated[ExamplesBody, Depends(json_body(ExamplesBody, most_objects=M
 RowDep = Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of a row of the pool.")]
 
 
-async def get_learning(change: ChangeDep, indexes: IndexesDep) -> Learning:
-    return Learning(change, indexes)
-
-
-LearningDep = Annotated[Learning, Depends(get_learning)]
-
-
 @router.get(
     "/{name}/examples",
     response_model=PromptExamplePage,
     response_description="One page of rows.",
     responses=READ,
 )
-async def list_prompt_examples(asked: AskedDep, indexes: IndexesDep, page: PageDep) -> Response:
+def list_prompt_examples(
+    name: NameDep,
+    owner: OwnerDep,
+    services: ServicesDep,
+    indexes: IndexesDep,
+    page: PageDep,
+    if_none_match: KnownEtag = None,
+) -> Response:
     """List the pool of a name: the labelled rows in which its prompts find the demonstrations of an input."""
     last = read_last_number(page.last_id, 9, "cursor", "examples")
-    found = await run_in_threadpool(asked.read)
-    if isinstance(found, Response):
-        return found
-    listed = None if found.pool is None else await run_in_threadpool(_read_rows, indexes, found.pool)
-    return asked.answer_with(found, _show_page(found, listed, page, last))
+    finder = PromptFinder(services, owner, name)
+    with services.database.session_scope() as session:
+        known = answer_known(finder, session, if_none_match, "", "result")
+        if known is not None:
+            return known
+        found = finder.read_current(session)
+        first_added = None if found.pool is None else found.pool.find_first_added(session)
+    return answer_with_etag(
+        version_etag(found.version.version), _show_page(found, indexes, page, last, first_added), REVALIDATED
+    )
 
 
-class _Listed(NamedTuple):
-    """The rows of a pool, and the number from which added ones are counted."""
-
-    pool: Pool
-    first_added: int
-
-
-def _read_rows(indexes: Indexes, versioned: VersionedPool) -> _Listed:
-    with versioned.services.database.session_scope() as session:
-        first_added = versioned.find_first_added(session)
-    return _Listed(indexes.held(versioned.source.key) or versioned.load(), first_added)
-
-
-def _show_page(found: NamedAnswers, listed: _Listed | None, page: Page, last: int | None) -> PromptExamplePage:
-    if listed is None:
+def _show_page(
+    found: CurrentVersion, indexes: Indexes, page: Page, last: int | None, first_added: int | None
+) -> PromptExamplePage:
+    """
+    Args:
+        first_added: number from which added rows are counted; None without a pool.
+    """
+    if found.pool is None or first_added is None:
         return PromptExamplePage(**found.about, pool_rows=None, items=[], next=None)
-    pool, first_added = listed
+    pool = indexes.held(found.pool.source.key) or found.pool.load()
     rows = [row for row in pool.rows if last is None or row.row > last]
     items = [
         PromptExampleOut(row=one.row, text=one.text, label=one.label, added=one.row >= first_added)
@@ -98,13 +95,13 @@ def _show_page(found: NamedAnswers, listed: _Listed | None, page: Page, last: in
     },
     openapi_extra=_BODY,
 )
-def add_prompt_examples(learning: LearningDep, body: BodyDep) -> Response:
+def add_prompt_examples(change: ChangeDep, indexes: IndexesDep, body: BodyDep) -> Response:
     """Add labelled rows to the pool of a name. The next prompt may show them.
 
     The change is a version of the name, and `If-Match` says which version it changes. A version before it has the pool
     as it was.
     """
-    return _answer(learning.add(body))
+    return _answer(PoolChange(change, indexes).add(body))
 
 
 @router.delete(
@@ -118,12 +115,13 @@ def add_prompt_examples(learning: LearningDep, body: BodyDep) -> Response:
     },
 )
 def take_prompt_example_out(
-    learning: LearningDep,
+    change: ChangeDep,
+    indexes: IndexesDep,
     row: RowDep,
     note: Annotated[Note | None, Query(description="Why it is taken out, for the history of the name.")] = None,
 ) -> Response:
     """Take a row out of the pool of a name. No later prompt shows it. The change is a version of the name."""
-    return _answer(learning.take_out(row, note))
+    return _answer(PoolChange(change, indexes).take_out(row, note))
 
 
 def _answer(version: PromptVersion) -> Response:

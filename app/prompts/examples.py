@@ -10,13 +10,14 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from app.answers.indexes import Indexes
 from app.errors import ExampleInUse, NoPool, NotFound, PoolFull, PreconditionFailed
-from app.prompts import pools, service
-from app.prompts.added_examples import Known, check_examples
+from app.prompts import pools
+from app.prompts.added_examples import KnownRows, check_examples
+from app.prompts.finding import CurrentVersion, PromptFinder
 from app.prompts.pools import Changes, VersionedPool
 from app.prompts.schemas import ExamplesBody
-from app.prompts.service import Change, NamedAnswers, Said
-from app.selections.indexes import Indexes
+from app.prompts.service import Change, NextVersion
 from app.store import prompts as repository
 from app.store.quota import lock_owner
 from app.store.tables import Prompt, PromptVersion
@@ -35,8 +36,8 @@ _NO_POOL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
-    """Who changes the examples of a name."""
+class PoolChange:
+    """A change of the examples of a name, and who makes it."""
 
     change: Change
     indexes: Indexes
@@ -59,7 +60,7 @@ class Learning:
                 f"take rows out (DELETE /prompts/{self.change.name}/examples/{{row}}), or start a new selection from "
                 f"all of them (POST /prompts/{self.change.name}/dataset), which takes {MOST_POOL_ROWS:,} at most"
             )
-        check_examples(body.examples, Known.of(found, pool), self.change.services.settings)
+        check_examples(body.examples, KnownRows.of(found, pool), self.change.services.settings)
 
         def alter(session: Session, versioned: VersionedPool, before: Changes) -> Changes:
             first_row = pools.find_next_row(session, versioned)
@@ -84,7 +85,7 @@ class Learning:
         found, pool = self._read()
         if row not in pool.places:
             raise NotFound(f"the pool of this name has no row {row}")
-        if row in Known.of(found, pool).shown:
+        if row in KnownRows.of(found, pool).shown:
             raise ExampleInUse(
                 f"row {row} is a support example, which prompts of this name show for every input; start a new "
                 "selection without it"
@@ -99,18 +100,18 @@ class Learning:
         about = {"pool_rows": len(pool.rows) - 1, "added": 0, "taken_out": 1}
         return self._write(found, alter, about, note)
 
-    def _read(self) -> tuple[NamedAnswers, Pool]:
-        """What the name says now, if the client may change it."""
+    def _read(self) -> tuple[CurrentVersion, Pool]:
+        """The current version, if the client may change it."""
         change = self.change
         with change.services.database.session_scope() as session:
             unknown = Prompt(version=0, is_deleted=True)
             change.condition.check(repository.find_name(session, change.owner_id, change.name) or unknown)
-            found = service.read(change.services, session, change.owner_id, change.name)
+            found = PromptFinder(change.services, change.owner_id, change.name).read_current(session)
         if found.pool is None:
             raise NoPool(_NO_POOL)
         return found, self.indexes.held(found.pool.source.key) or found.pool.load()
 
-    def _write(self, found: NamedAnswers, alter: _Alter, about: Mapping[str, Any], note: str | None) -> PromptVersion:
+    def _write(self, found: CurrentVersion, alter: _Alter, about: Mapping[str, Any], note: str | None) -> PromptVersion:
         """Make the next version."""
         change, version, versioned = self.change, found.version, found.pool
         assert versioned is not None
@@ -125,5 +126,5 @@ class Learning:
             assert version.selection_id is not None
             before = versioned.list_changes(session)
             after = alter(session, versioned, before)
-            said = Said(version.selection_id, {**version.summary, **about}, found.content, after)
-            return change.add(session, prompt, said, before, note)
+            made = NextVersion(version.selection_id, {**version.summary, **about}, found.content, after)
+            return change.add(session, prompt, made, before, note)

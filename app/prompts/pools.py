@@ -3,17 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, delete, func, insert, literal, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from app.answers.indexes import PoolSource
 from app.errors import NotFound
-from app.selections.indexes import PoolSource
 from app.services import Services
 from app.store.pools import unpack_pool
 from app.store.tables import Prompt, PromptContent, PromptExample, PromptPool, PromptVersion, StoredPool
 from lens_engine.retrieval.pool import Pool, PoolRow
+
+_Value = TypeVar("_Value")
 
 Changes = Mapping[int, PoolRow | None]
 """What a version has by row in place of what the copy has: a row that was added, or None for one taken out."""
@@ -43,11 +45,10 @@ class VersionedPool:
             NotFound: the name was deleted meanwhile.
         """
         with self.services.database.session_scope() as session:
-            data = session.scalar(select(PromptPool.data).where(*_is(self.owner_id, self.name, self.digest)))
+            copied = unpack_pool(self._read(session, PromptPool.data))
             changes = self.list_changes(session)
-        if data is None:
-            raise NotFound("the prompt with this name was deleted meanwhile")
-        return apply_changes(unpack_pool(data), changes)
+        rows = {row.row: row for row in copied.rows} | dict(changes)
+        return Pool(rows=tuple(row for _, row in sorted(rows.items()) if row is not None))
 
     def list_changes(self, session: Session) -> dict[int, PoolRow | None]:
         return list_changes(session, self.owner_id, self.name, self.version)
@@ -56,19 +57,15 @@ class VersionedPool:
         """The number from which added rows are counted.
 
         Raises:
-            NotFound: the name was deleted meanwhile.
+            NotFound: as `load`.
         """
-        own = _is(self.owner_id, self.name, self.digest)
-        first = session.scalar(select(PromptPool.first_added).where(*own))
-        if first is None:
+        return self._read(session, PromptPool.first_added)
+
+    def _read(self, session: Session, column: InstrumentedAttribute[_Value]) -> _Value:
+        found = session.scalar(select(column).where(*_is(self.owner_id, self.name, self.digest)))
+        if found is None:
             raise NotFound("the prompt with this name was deleted meanwhile")
-        return first
-
-
-def apply_changes(pool: Pool, changes: Changes) -> Pool:
-    """The pool with these changes."""
-    rows = {row.row: row for row in pool.rows} | dict(changes)
-    return Pool(rows=tuple(row for _, row in sorted(rows.items()) if row is not None))
+        return found
 
 
 def find_pool(services: Services, content: PromptContent, version: PromptVersion) -> VersionedPool | None:

@@ -5,8 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, StringConstraints
 
-from app.selections.rendering import Rendered
-from app.selections.schemas import SupportExamplesOut
+from app.answers.schemas import Rendered, SupportExamplesOut
 from app.web.outgoing import Outgoing
 from app.web.validation import Incoming
 
@@ -17,7 +16,7 @@ Note = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
 class PromptBody(Incoming):
-    """What a name shall say: what a selection found, or what an earlier version said."""
+    """The next version of a prompt: what a selection found, or an earlier version again."""
 
     one_of = ("selection_id", "version")
     other_names: ClassVar = {"id": "selection_id", "selection": "selection_id", "comment": "note"}
@@ -123,14 +122,14 @@ class PromptHistory(Outgoing):
 
 
 class NamedSupportExamples(SupportExamplesOut):
-    """The support examples that a name says."""
+    """The support examples of the current version of a prompt."""
 
     name: str = Field(description="The name.")
     version: int = Field(description="Version of the name.")
 
 
 class NamedPrompts(Rendered):
-    """The prompts of a name for each input."""
+    """The prompts for each input, by the current version of a prompt."""
 
     name: str = Field(description="The name.")
     version: int = Field(description="Version of the name.")

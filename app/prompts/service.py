@@ -1,37 +1,36 @@
-"""Decisions about names. SQL is in the repository, HTTP in the endpoints."""
+"""Decisions about prompts. SQL is in the repository, HTTP in the endpoints."""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy.orm import Session
 
+from app.answers.stored import ClassifierPart, PromptPart
 from app.errors import (
-    NoClassifier,
     NotFound,
     OwnerFull,
+    PreconditionFailed,
+    PreconditionRequired,
     UnknownSelection,
     UnknownVersion,
 )
 from app.jobs import repository as jobs
 from app.prompts import pools
-from app.prompts.condition import Condition
-from app.prompts.pools import Changes, VersionedPool
-from app.prompts.schemas import PromptBody, PromptSummary
+from app.prompts.finding import known_prompt
+from app.prompts.pools import Changes
+from app.prompts.schemas import PromptBody, PromptSummary, PromptVersionOut
 from app.selections import service as selection_service
-from app.selections.answers import Answers
-from app.selections.stored import ClassifierPart, PromptPart
 from app.services import Services
 from app.store import prompts as repository
 from app.store.datasets import count_rows
 from app.store.quota import check_bytes, lock_owner
 from app.store.tables import Prompt, PromptContent, PromptVersion
-from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.input_format import InputFormat
+from app.web.etag import matches, version_etag
 
-_Found = TypeVar("_Found")
+_OF_VERSION = ("name", "version", "selection_id", "note", "key_name", "created_at")
 
 MOST_NAMES = 1000
 """Number of names that one owner may have."""
@@ -44,8 +43,37 @@ WARNED_FROM = 9_000
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """On which version of a prompt a change is made, so that of two writers at once one wins."""
+
+    if_match: str | None
+    if_none_match: str | None
+
+    def check(self, prompt: Prompt) -> None:
+        """
+        Raises:
+            PreconditionRequired: the client does not say which version it changes.
+            NotFound: there is no such name.
+            PreconditionFailed: the name has another version, or exists and shall be new.
+        """
+        is_new = self.if_none_match is not None and self.if_none_match.strip() == "*"
+        if self.if_match is None and not is_new:
+            raise PreconditionRequired(
+                'say which version you change: `If-Match: "7"`, as `ETag` of GET has it, or `If-None-Match: *` for a '
+                "new name"
+            )
+        if self.if_match is None:
+            if not prompt.is_deleted:
+                raise PreconditionFailed(f"the name exists, with version {prompt.version}; send `If-Match`")
+        elif prompt.is_deleted:
+            raise NotFound("there is no prompt with this name; a new one takes `If-None-Match: *`")
+        elif not matches(self.if_match, version_etag(prompt.version)):
+            raise PreconditionFailed(f"the name has version {prompt.version} by now; look at it, and send its `ETag`")
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
-    """Who changes a name."""
+    """A change of a prompt, and who makes it."""
 
     services: Services
     owner_id: str
@@ -54,10 +82,10 @@ class Change:
     key_name: str | None
 
     def put(self, body: PromptBody) -> PromptVersion:
-        """Make a version that says what the body names. What the name says already makes no version.
+        """Make a version of what the body names. What the current version has already makes none.
 
         Raises:
-            UnknownSelection, UnknownVersion: the body names a selection or version that there is not.
+            UnknownSelection, UnknownVersion: the body names an unknown selection or version.
             NotFinished, NoResult: the selection has no result.
             OwnerFull: the owner has too many names, or too many bytes stored.
             PreconditionRequired, PreconditionFailed, NotFound: as `Condition.check`.
@@ -69,15 +97,17 @@ class Change:
             self.condition.check(prompt)
             if prompt.is_deleted and repository.count_names(session, self.owner_id) >= MOST_NAMES:
                 raise OwnerFull(f"you have {MOST_NAMES:,} names, and no more are allowed; delete one")
-            said = self._read(session, body)
+            new = self._read(session, body)
             current = repository.find_current(session, self.owner_id, self.name)
             before = pools.list_changes(session, self.owner_id, self.name, prompt.version)
-            if current is not None and said.is_said_by(current, before):
+            if current is not None and new.is_like(current, before):
                 return current
-            return self.add(session, prompt, said, before, body.note)
+            return self.add(session, prompt, new, before, body.note)
 
-    def add(self, session: Session, prompt: Prompt, said: "Said", before: Changes, note: str | None) -> PromptVersion:
-        """Add a version of a locked name.
+    def add(
+        self, session: Session, prompt: Prompt, new: "NextVersion", before: Changes, note: str | None
+    ) -> PromptVersion:
+        """Add a version of a locked prompt.
 
         Args:
             before: changes of the pool in the version before.
@@ -90,14 +120,14 @@ class Change:
                 f"the name has had {MOST_VERSIONS:,} versions, the most that it may have; take a new name, and let "
                 "production read it"
             )
-        about = {"selection_id": said.selection_id, "summary": said.summary, "note": note, "key_name": self.key_name}
-        version = repository.add_version(session, prompt, said.content, **about)
-        pools.write_changes(session, prompt, before, said.changes)
+        about = {"selection_id": new.selection_id, "summary": new.summary, "note": note, "key_name": self.key_name}
+        version = repository.add_version(session, prompt, new.content, **about)
+        pools.write_changes(session, prompt, before, new.changes)
         check_bytes(session, self.owner_id, self.services.settings)
         return version
 
     def delete(self) -> None:
-        """Delete what the name said in all versions. Its history stays for a name that is made anew.
+        """Delete the contents of all versions. The history stays, for a prompt that is made anew with this name.
 
         Raises:
             PreconditionRequired, PreconditionFailed, NotFound: as `Condition.check`.
@@ -105,12 +135,12 @@ class Change:
         with self.services.database.session_scope() as session:
             prompt = repository.lock_name(session, self.owner_id, self.name)
             self.condition.check(prompt)
-            _found(None if prompt.is_deleted else prompt)
+            known_prompt(None if prompt.is_deleted else prompt)
             repository.add_version(session, prompt, None, summary={}, key_name=self.key_name)
             repository.delete_contents(session, self.owner_id, self.name)
             pools.delete_pools(session, self.owner_id, self.name)
 
-    def _read(self, session: Session, body: PromptBody) -> "Said":
+    def _read(self, session: Session, body: PromptBody) -> "NextVersion":
         if body.version is not None:
             found = repository.find_content(session, self.owner_id, self.name, body.version)
             if found is None:
@@ -119,10 +149,10 @@ class Change:
             assert version.selection_id is not None
             changes = pools.list_changes(session, self.owner_id, self.name, body.version)
             summary = {**version.summary, "added": 0, "taken_out": 0}
-            return Said(version.selection_id, summary, content, changes)
+            return NextVersion(version.selection_id, summary, content, changes)
         return self._copy(session, body.selection_id or "")
 
-    def _copy(self, session: Session, selection_id: str) -> "Said":
+    def _copy(self, session: Session, selection_id: str) -> "NextVersion":
         selection = jobs.lock_job(session, self.owner_id, "selection", selection_id)
         if selection is None:
             raise UnknownSelection.at("/selection_id", "there is no selection with this id")
@@ -136,62 +166,21 @@ class Change:
         digest = _digest(result, classifier, pool and pool.digest)
         content = PromptContent(digest=digest, result=result, classifier=classifier, pool_digest=pool and pool.digest)
         summary = _summarise(part, classifier, pool and pool.num_rows)
-        return Said(selection_id, summary, content)
+        return NextVersion(selection_id, summary, content)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a version of a name shall say."""
+class NextVersion:
+    """What the next version of a prompt keeps."""
 
     selection_id: str
     summary: dict[str, Any]
     content: PromptContent
     changes: Changes = field(default_factory=dict)  #: of the pool
 
-    def is_said_by(self, version: PromptVersion, changes: Changes) -> bool:
+    def is_like(self, version: PromptVersion, changes: Changes) -> bool:
         own = (self.content.digest, self.selection_id, dict(self.changes))
         return own == (version.digest, version.selection_id, dict(changes))
-
-
-@dataclass(frozen=True, slots=True)
-class NamedAnswers:
-    """What a version of a name says."""
-
-    version: PromptVersion
-    content: PromptContent
-    answers: Answers
-    pool: VersionedPool | None
-
-    @property
-    def about(self) -> dict[str, Any]:
-        return {"name": self.version.name, "version": self.version.version}
-
-    def get_classifier(self) -> Classifier:
-        """
-        Raises:
-            NoClassifier: the result had no classifier.
-        """
-        if self.content.classifier is None:
-            raise NoClassifier("the selection of this version made no classifier; promote one that has a classifier")
-        return Classifier.model_validate(self.content.classifier)
-
-    def find_input(self) -> InputFormat | None:
-        """How the file of the selection was written; None if that is not known."""
-        stored = self.content.classifier
-        return None if stored is None else ClassifierPart.model_validate(stored).input
-
-
-def read(services: Services, session: Session, owner_id: str, name: str) -> NamedAnswers:
-    """Return what the current version of a name says.
-
-    Raises:
-        NotFound: there is no such name.
-    """
-    version, content = _found(repository.read_current(session, owner_id, name))
-    pool = pools.find_pool(services, content, version)
-    part, path = PromptPart.model_validate(content.result), f"/prompts/{name}"
-    answers = Answers(version.selection_id or "", path, part, None if pool is None else pool.source)
-    return NamedAnswers(version, content, answers, pool)
 
 
 def get(session: Session, owner_id: str, name: str) -> PromptVersion:
@@ -200,23 +189,22 @@ def get(session: Session, owner_id: str, name: str) -> PromptVersion:
     Raises:
         NotFound: there is no such name.
     """
-    return _found(repository.find_current(session, owner_id, name))
+    return known_prompt(repository.find_current(session, owner_id, name))
 
 
-def warn_of_last(version: int) -> str | None:
-    """What to say of a name that comes near to its last version; None before."""
+def present(version: PromptVersion) -> PromptVersionOut:
+    """Build the API's view of a version."""
+    own = {name: getattr(version, name) for name in _OF_VERSION}
+    return PromptVersionOut(**own, **version.summary, warning=_warn_of_last(version.version))
+
+
+def _warn_of_last(version: int) -> str | None:
     if version < WARNED_FROM:
         return None
     return (
         f"the name has {version:,} of at most {MOST_VERSIONS:,} versions; before the last one, PUT a new name that "
         "says the same, and let production read the new name"
     )
-
-
-def _found(value: _Found | None) -> _Found:
-    if value is None:
-        raise NotFound("there is no prompt with this name; PUT /prompts/{name} makes one")
-    return value
 
 
 def _digest(result: Mapping[str, Any], classifier: Mapping[str, Any] | None, pool: str | None) -> str:

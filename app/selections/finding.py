@@ -1,107 +1,89 @@
-"""What a selection answers: its result, or while it runs the best so far of its newest checkpoint."""
+"""Finds what production reads of a selection: its result, or while it runs the best so far of its newest checkpoint."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
-from starlette.concurrency import run_in_threadpool
 
+from app.answers.answers import CHANGED, Answers, Version
+from app.answers.finding import FoundClassifier, Part
+from app.answers.indexes import PoolSource
+from app.answers.stored import PromptPart
 from app.errors import NoResult, NotFinished
 from app.jobs import repository
 from app.jobs import service as jobs
 from app.jobs.polls import retry_after
 from app.selections import service
-from app.selections.answers import CHANGED, Answers
-from app.selections.indexes import Indexes, PoolSource
-from app.selections.rendering import RenderBody, Rendered
-from app.selections.stored import PromptPart
 from app.services import Services
-from app.store.pools import unpack_pool
+from app.store.pools import read_pool
 from app.store.states import TERMINAL, Status
-from app.store.tables import Job, Report, StoredCheckpoint, StoredPool
-from app.web.etag import REVALIDATED
+from app.store.tables import Job, Report, StoredCheckpoint, StoredClassifier, StoredPool
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.retrieval.pool import Pool
 
-_NOT_KEPT = {"Cache-Control": "no-store"}
-"""Nobody shall take the best so far for what the selection found."""
-
 
 @dataclass(frozen=True, slots=True)
-class Answering:
-    """Which answers a selection has now: what an ETag depends on."""
-
-    version: tuple[str, ...]
-    is_running: bool
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return _NOT_KEPT if self.is_running else REVALIDATED
-
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Who reads a selection."""
+class SelectionFinder:
+    """Finds what one selection found. See `Finder`."""
 
     services: Services
     owner_id: str
     selection_id: str
 
-    def look(self, session: Session) -> Answering:
-        """Which answers there are, without reading them.
-
-        Raises:
-            NotFound: the owner has no selection with this id.
-            NotFinished: it has chosen no examples yet.
-            NoResult: it ended without a result.
-        """
-        attempt = repository.find_attempt_with(session, self.owner_id, self.selection_id, Report)
+    def find_version(self, session: Session, part: Part) -> Version | None:
+        table = StoredClassifier if part == "classifier" else Report
+        attempt = repository.find_attempt_with(session, self.owner_id, self.selection_id, table)
         if attempt is not None:
-            return Answering((self.selection_id, str(attempt)), is_running=False)
-        saved = self._find_checkpoint(session, StoredCheckpoint.attempt, StoredCheckpoint.created_at)
-        if saved is None:
-            raise self._explain_absence(session)
-        return Answering((self.selection_id, "best so far", str(saved[0]), saved[1].isoformat()), is_running=True)
+            return self._version_of(attempt)
+        columns = (StoredCheckpoint.attempt, StoredCheckpoint.created_at)
+        saved = self._find_checkpoint(session, *columns) if part == "support-examples" else None
+        return None if saved is None else self._version_so_far(*saved)
 
-    def read(self, session: Session) -> Answers:
-        """The answers.
-
-        Raises:
-            NotFound, NotFinished, NoResult: as `look`.
-        """
-        jobs.get(session, self.owner_id, "selection", self.selection_id)
+    def read(self, session: Session, *, has_ended: bool = False) -> Answers:
+        job = self._get(session)  # before its result, so that no old result has the version of a new one
         report = repository.find_report(session, self.selection_id)
-        saved = self._find_checkpoint(session, StoredCheckpoint.best) if report is None else None
-        result: dict[str, Any]
         if report is not None:
-            result = report.result
-        elif saved is not None:
-            result = saved[0]
-        else:
-            raise self._explain_absence(session)
-        part, path = PromptPart.model_validate(result), f"/selections/{self.selection_id}"
-        return Answers(self.selection_id, path, part, self._find_pool(session), is_running=report is None)
+            return self._answers(session, self._version_of(job.attempt), report.result)
+        if has_ended:
+            raise jobs.explain_absence(self.services, job, "support examples")
+        columns = (StoredCheckpoint.attempt, StoredCheckpoint.created_at, StoredCheckpoint.best)
+        saved = self._find_checkpoint(session, *columns)
+        if saved is None:
+            raise self._explain_absence(job)
+        attempt, created_at, best = saved
+        return self._answers(session, self._version_so_far(attempt, created_at), best)
 
-    async def render(self, indexes: Indexes, body: RenderBody) -> Rendered:
-        """The prompts for the inputs of a body.
+    def read_classifier(self, session: Session) -> FoundClassifier:
+        return FoundClassifier(self.read_version(session), self._classifier(session))
 
-        Raises:
-            NotFound, NotFinished, NoResult: as `look`.
-            NoClassifier: the prompts of a classifier were asked for, and there is none.
-        """
+    def read_version(self, session: Session) -> Version:
+        """The version of a part that is read afterwards."""
+        return self._version_of(self._get(session).attempt)
 
-        def read() -> tuple[Answers, Classifier | None]:
-            with self.services.database.session_scope() as session:
-                classifier = None
-                if body.prompts == "classifier":
-                    classifier = service.get_classifier(self.services, session, self.owner_id, self.selection_id)
-                return self.read(session), classifier
+    def _get(self, session: Session) -> Job:
+        return service.get(session, self.owner_id, self.selection_id)
 
-        answers, classifier = await run_in_threadpool(read)
-        pool = await answers.fetch_pool(indexes, body.use) if classifier is None else None
-        return await run_in_threadpool(answers.render, body, classifier, pool)
+    def _classifier(self, session: Session) -> Classifier:
+        return service.get_classifier(self.services, session, self.owner_id, self.selection_id)
+
+    def _version_of(self, attempt: int) -> Version:
+        return Version((self.selection_id, str(attempt)))
+
+    def _version_so_far(self, attempt: int, created_at: datetime) -> Version:
+        return Version((self.selection_id, "best so far", str(attempt), created_at.isoformat()), is_running=True)
+
+    def _answers(self, session: Session, version: Version, result: dict[str, Any]) -> Answers:
+        return Answers(
+            version,
+            {"selection_id": self.selection_id},
+            f"/selections/{self.selection_id}",
+            PromptPart.model_validate(result),
+            self._classifier,
+            self._find_pool(session),
+        )
 
     def _find_checkpoint(self, session: Session, *columns: Any) -> Sequence[Any] | None:
         """Columns of the checkpoint of a selection that has not ended; None if it has chosen no examples."""
@@ -119,14 +101,12 @@ class Reader:
 
     def _load_pool(self) -> Pool:
         with self.services.database.session_scope() as session:
-            own = select(StoredPool.data).where(StoredPool.job_id == self.selection_id)
-            data = session.scalar(own)
-        if data is None:
+            pool = read_pool(session, self.selection_id)
+        if pool is None:
             raise NoResult(CHANGED)
-        return unpack_pool(data)
+        return pool
 
-    def _explain_absence(self, session: Session) -> NotFinished | NoResult:
-        job = jobs.get(session, self.owner_id, "selection", self.selection_id)
+    def _explain_absence(self, job: Job) -> NotFinished | NoResult:
         status = Status(job.status)
         if status in TERMINAL:
             return jobs.explain_absence(self.services, job, "support examples")

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
+from app.answers.stored import ClassifierPart, SuspiciousPart
 from app.errors import NoClassifier
 from app.jobs import repository
 from app.jobs import service as jobs
 from app.selections.schemas import SuspiciousLabelOut, SuspiciousLabelsOut
-from app.selections.stored import ClassifierPart, SuspiciousPart
 from app.services import Services
 from app.store.datasets import load_texts
 from app.store.states import Status

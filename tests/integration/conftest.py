@@ -149,3 +149,18 @@ class Selections:
 @pytest.fixture
 def selections(client: TestClient, database: Database) -> Selections:
     return Selections(client, database)
+
+
+@pytest.fixture(params=["selection", "prompt"])
+def publish(request: pytest.FixtureRequest, client: TestClient) -> Callable[[str], str]:
+    """From a selection with a result to the path of what production reads: its own, or that of a prompt."""
+
+    def path_of(selection_id: str) -> str:
+        if request.param == "selection":
+            return f"/selections/{selection_id}"
+        body, headers = {"selection_id": selection_id}, {"If-None-Match": "*"}
+        put = client.put("/prompts/triage", json=body, headers=headers)
+        assert put.status_code == 201, put.text
+        return "/prompts/triage"
+
+    return path_of

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from app.answers.schemas import MAX_INPUTS
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.lifecycle.results import SelectionOutcome
-from app.selections.rendering import MAX_INPUTS
 from app.store.database import Database
 from app.store.pools import PackedPool, unpack_pool
 from lens_engine.config import USES, Use
@@ -55,25 +55,24 @@ def read_shown(prompt: dict[str, Any]) -> list[tuple[int, str]]:
     return [(one["row"], one["origin"]) for one in prompt["demonstrations"]]
 
 
-@pytest.mark.parametrize("use", ["prompt", "probabilities"])
-def test_prompt_is_what_the_library_asks(client: TestClient, selections: Selections, use: Use) -> None:
+@pytest.mark.parametrize("use", USES)
+def test_prompt_is_what_the_library_asks(
+    client: TestClient, selections: Selections, publish: Callable[[str], str], use: Use
+) -> None:
     result = make_finding_result()
-    selection_id = selections.succeeded(result)
-    put = client.put("/prompts/triage", json={"selection_id": selection_id}, headers=NEW)
-    assert (put.json()["form"], put.json()["pool_rows"]) == ("nearest 2", 40)
+    path = publish(selections.succeeded(result))
     texts = [TEXT, "a dull film at sea", "quite another thing"]
-    for path in (f"/selections/{selection_id}", "/prompts/triage"):
-        rendered = client.post(f"{path}/render", json={"inputs": texts, "use": use}).json()
-        assert [one["prompt"] for one in rendered["prompts"]] == list_asked(result, use, texts)
-        assert rendered["form"] == result.answer_for(use).form.model_dump()
-        assert rendered["pool_rows"] == 40
-        fixed = [(4, "fixed"), (1, "fixed")] if use == "probabilities" else []
-        for one in rendered["prompts"]:
-            assert read_shown(one)[: len(fixed)] == fixed
-            assert [origin for _, origin in read_shown(one)[len(fixed) :]] == ["found", "found"]
-        last = rendered["prompts"][0]["demonstrations"][-1]
-        assert (last["row"], last["label"]) == (18, "positive")
-        assert 0 < last["similarity"] < 1
+    rendered = client.post(f"{path}/render", json={"inputs": texts, "use": use}).json()
+    assert [one["prompt"] for one in rendered["prompts"]] == list_asked(result, use, texts)
+    assert rendered["form"] == result.answer_for(use).form.model_dump()
+    assert rendered["pool_rows"] == 40
+    fixed = [(4, "fixed"), (1, "fixed")] if use == "probabilities" else []
+    for one in rendered["prompts"]:
+        assert read_shown(one)[: len(fixed)] == fixed
+        assert [origin for _, origin in read_shown(one)[len(fixed) :]] == ["found", "found"]
+    last = rendered["prompts"][0]["demonstrations"][-1]
+    assert (last["row"], last["label"]) == (18, "positive")
+    assert 0 < last["similarity"] < 1
 
 
 @given(
@@ -119,12 +118,10 @@ def test_pool_is_read_back_as_it_was_stored(rows: list[str]) -> None:
     assert PackedPool.of(Pool(rows=pool.rows)).digest == packed.digest
 
 
-@pytest.mark.parametrize("of", ["selection", "prompt"])
-def test_support_examples_of_an_input(client: TestClient, selections: Selections, of: str) -> None:
-    path = f"/selections/{selections.succeeded(make_finding_result())}"
-    if of == "prompt":
-        client.put("/prompts/triage", json={"selection_id": path.rpartition("/")[2]}, headers=NEW)
-        path = "/prompts/triage"
+def test_support_examples_of_an_input(
+    client: TestClient, selections: Selections, publish: Callable[[str], str]
+) -> None:
+    path = publish(selections.succeeded(make_finding_result()))
     plain = client.get(f"{path}/support-examples").json()
     assert (plain["demonstrations"], plain["examples"], plain["pool_rows"]) == (None, [], 40)
     answer = client.get(f"{path}/support-examples", params={"input": TEXT})
@@ -137,7 +134,7 @@ def test_support_examples_of_an_input(client: TestClient, selections: Selections
     assert rendered["prompt"].startswith(shown["prompt"])
     known = {"If-None-Match": answer.headers["etag"]}
     assert client.get(f"{path}/support-examples", params={"input": TEXT}, headers=known).status_code == 304
-    if of == "selection":  # the ETag of a name is its version
+    if path.startswith("/selections"):  # the ETag of a name is its version
         other = client.get(f"{path}/support-examples", params={"input": "at sea"}, headers=known)
         assert (other.status_code, other.json()["demonstrations"] == shown["demonstrations"]) == (200, False)
 
@@ -170,7 +167,8 @@ def test_pool_goes_with_the_selection_and_stays_with_the_name(
     client: TestClient, selections: Selections, database: Database
 ) -> None:
     selection_id = selections.succeeded(make_finding_result())
-    client.put("/prompts/triage", json={"selection_id": selection_id}, headers=NEW)
+    put = client.put("/prompts/triage", json={"selection_id": selection_id}, headers=NEW)
+    assert (put.json()["form"], put.json()["pool_rows"]) == ("nearest 2", 40)
     before = client.post("/prompts/triage/render", json={"input": TEXT}).json()
     assert client.delete(f"/selections/{selection_id}").status_code == 204
     assert run_sql(database, "SELECT count(*) FROM pools") == 0
@@ -191,7 +189,7 @@ def test_index_is_made_once_though_many_ask_at_once(
         made.append(data)
         return unpack_pool(data)
 
-    monkeypatch.setattr("app.selections.finding.unpack_pool", count)
+    monkeypatch.setattr("app.store.pools.unpack_pool", count)
 
     def ask(_: int) -> str:
         barrier.wait(20)

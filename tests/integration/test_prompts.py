@@ -22,7 +22,7 @@ from app.web.authentication import LOCAL_OWNER
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import make_answer, make_bag_of_words, make_result, pointers_of, problem_of
+from tests.integration.samples import make_answer, make_result, pointers_of, problem_of
 
 NEW = {"If-None-Match": "*"}
 PARTS = ("support-examples", "support-examples?use=probabilities", "classifier")
@@ -206,16 +206,6 @@ def test_selection_without_result_cannot_be_named(client: TestClient, selections
     ):
         problem_of(put(client, selection_id=selection_id), status, code)
         assert client.get("/prompts/triage").status_code == 404
-
-
-def test_version_without_a_classifier_for_it_says_so(client: TestClient, finish: Callable[..., str]) -> None:
-    none, words = make_result(StopReason.BUDGET, has_classifier=False), make_result(classifier=make_bag_of_words())
-    put(client, "none", selection_id=finish(none))
-    put(client, "words", selection_id=finish(words))
-    problem_of(client.get("/prompts/none/classifier"), 409, "no-classifier")
-    for name in ("none", "words"):
-        rendered = client.post(f"/prompts/{name}/render", json={"input": "b", "prompts": "classifier"})
-        problem_of(rendered, 409, "no-classifier")
 
 
 def test_history_has_the_name_of_the_key(

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -38,18 +37,6 @@ def finish(database: Database) -> Callable[[Claim, SelectionResult], str]:
         return claim.job_id
 
     return end
-
-
-def test_saved_answer_loads_as_the_classifier_that_was_made(
-    client: TestClient, selections: Selections, tmp_path: Path
-) -> None:
-    response = client.get(f"/selections/{selections.succeeded()}/classifier")
-    path = tmp_path / "classifier.json"
-    path.write_bytes(response.content)
-    loaded, made = Classifier.load(path), make_classifier()
-    assert loaded == made
-    assert loaded.model_dump_json() == made.model_dump_json()
-    assert loaded.labels == ("positive", "negative")
 
 
 def test_classifier_remembers_how_the_dataset_was_written(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.answers.indexes import Indexes, PoolSource, weigh_pool
 from app.errors import NotFound
-from app.selections.indexes import Indexes, PoolSource, weigh_pool
 from lens_engine.retrieval.pool import Pool
 from lens_engine.types import Example
 

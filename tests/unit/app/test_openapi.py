@@ -1,22 +1,16 @@
 """The OpenAPI document: references resolve, and it declares the answers that the service gives."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
-import numpy as np
 import openapi_spec_validator
 import pytest
 
 from app.lifecycle.endings import WORKER_UNFIT
 from app.lifecycle.retry import RESUMED, RETRIED
 from app.main import create_app
-from app.selections.openapi import EXAMPLE_CLASSIFIER
 from app.settings import Settings
-from lens_engine.classifier.classifier import Classifier
 from lens_engine.errors import CheckpointDamaged, CheckpointForeign, EndpointAway
-from lens_engine.testing import TableScorer
 from worker.faults import ModelMoved
 
 
@@ -139,22 +133,6 @@ def test_conditional_get_is_declared(document: dict[str, Any], path: str) -> Non
     assert "304" in operation["responses"]
     assert "content" not in operation["responses"]["304"]
     assert "If-None-Match" in {parameter["name"] for parameter in operation["parameters"]}
-
-
-def test_example_of_a_classifier_follows_its_schema(document: dict[str, Any]) -> None:
-    operation = document["paths"]["/selections/{selection_id}/classifier"]["get"]
-    content = operation["responses"]["200"]["content"]["application/json"]
-    assert content["example"] == EXAMPLE_CLASSIFIER
-    jsonschema.validate(content["example"], {**content["schema"], "components": document["components"]})
-
-
-def test_example_of_a_classifier_loads_and_classifies(tmp_path: Path) -> None:
-    example = Classifier.model_validate(EXAMPLE_CLASSIFIER)
-    assert example.model_dump(mode="json", exclude_none=True) == EXAMPLE_CLASSIFIER
-    example.save(tmp_path / "classifier.json")
-    loaded = Classifier.load(tmp_path / "classifier.json")
-    log_probs = loaded.class_log_probs(["Fun."], TableScorer())
-    assert np.exp(log_probs).sum() == pytest.approx(1.0)
 
 
 def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""What production reads of a selection or a prompt: support examples, prompts for new inputs, classifier, exports."""

@@ -1,0 +1,229 @@
+"""What production reads of a finished run, of the selection itself or of the copy that a prompt keeps."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from sqlalchemy.orm import Session
+
+from app.answers.exporting import Export
+from app.answers.indexes import Indexes, PoolSource
+from app.answers.schemas import (
+    BestOut,
+    Demonstration,
+    RenderBody,
+    Rendered,
+    RenderedPrompt,
+    ShownDemonstration,
+    SupportExamplesOut,
+)
+from app.answers.stored import PromptPart
+from app.errors import NoClassifier, NoResult
+from app.web.etag import REVALIDATED, make_etag, version_etag
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
+from lens_engine.classifier.quality import Quality
+from lens_engine.config import Use
+from lens_engine.exports import ExportName, Source
+from lens_engine.result import SupportExamples
+from lens_engine.result.of_prompt import PromptOfAnswer
+from lens_engine.result.rendering import find_renderer
+from lens_engine.retrieval.form import PromptForm
+from lens_engine.retrieval.pool import Found, Pool
+from lens_engine.retrieval.prompts import RenderedPrompt as PromptOfInput
+from lens_engine.types import Example
+
+CHANGED = "the selection was changed or deleted meanwhile; look at it, and repeat the request"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """Which answers there are: what their ETags depend on."""
+
+    of_selection: tuple[str, ...] = ()
+    of_prompt: int | None = None  #: a prompt has one ETag for all its answers, which a client sends to change it
+    is_running: bool = False  #: whether it is the best so far of a selection that has not ended
+
+    def etag(self, name: str) -> str:
+        """The ETag of the answer with this name."""
+        return make_etag(name, *self.of_selection) if self.of_prompt is None else version_etag(self.of_prompt)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        # Nobody shall take the best so far for what the selection found.
+        return {"Cache-Control": "no-store"} if self.is_running else REVALIDATED
+
+
+class PromptToAsk(NamedTuple):
+    """A prompt as a classifier, and its use."""
+
+    classifier: Classifier
+    use: Use
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The support examples of a result, and the prompts for new inputs.
+
+    Each method raises NoResult where the selection was changed meanwhile, so that its pool is gone.
+    """
+
+    support_examples_type: ClassVar[type[SupportExamplesOut]] = SupportExamplesOut
+    prompts_type: ClassVar[type[Rendered]] = Rendered
+
+    version: Version
+    about: Mapping[str, Any]  #: fields of each answer: the id of the selection, and what a prompt has besides
+    path: str  #: of the resource that the client reads
+    result: PromptPart
+    read_classifier: Callable[[Session], Classifier]  #: raises NoClassifier if the result has none
+    pool: PoolSource | None = None  #: None where no prompt finds examples for an input
+
+    async def fetch_pool(self, indexes: Indexes, use: Use | None) -> Pool | None:
+        """The pool in which the prompt for a use finds examples; None for a fixed form."""
+        source = self._find_pool(self.result.answer_for(use))
+        return None if source is None else await indexes.find(source)
+
+    def show(self, use: Use | None, text: str | None = None, pool: Pool | None = None) -> SupportExamplesOut:
+        """The support examples for a use; None for the use that was asked for.
+
+        Args:
+            text: input whose demonstrations are shown as well.
+            pool: of `fetch_pool`, for an input.
+        """
+        answer = self.result.answer_for(use)
+        prompt, demonstrations = answer.prompt, None
+        if text is not None:
+            (beginning,) = find_renderer(self.result.task, answer, pool).begin([text])
+            prompt = "".join(beginning.segments)
+            shown = _list_shown(answer, beginning.found)
+            demonstrations = [ShownDemonstration(**about, text=one.text) for one, about in shown]
+        return self.support_examples_type(
+            **self._describe(answer),
+            task=self.result.task,
+            use=answer.use,
+            method=answer.method,
+            examples=answer.examples,
+            prompt=prompt,
+            demonstrations=demonstrations,
+            accuracy_without_biases=_accuracy(answer.without_biases),
+            accuracy_with_biases=_accuracy(answer.with_biases),
+        )
+
+    def prepare_export(self, format: ExportName, use: Use | None) -> Export:
+        """The support examples for a use, ready to be written in a format."""
+        answer = self.result.answer_for(use)
+        source = Source.of_answer(self.result.task, answer, self.result.provenance.model)
+        return Export(source, self._find_pool(answer), format)
+
+    def make_classifier(self, use: Use | None, *, is_fixed: bool = False) -> PromptToAsk:
+        """The prompt for a use as a classifier, of any form.
+
+        Args:
+            is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
+        """
+        result, best = self.result, self.result.answer_for(use)
+        answer = best.plain if is_fixed else best
+        source = self._find_pool(answer)
+        pool = None if source is None else source.load()
+        prompt = PromptOfAnswer(result.task, answer, result.provenance, pool, result.most_tokens, result.opening_tokens)
+        return PromptToAsk(prompt.classifier(), answer.use)
+
+    def render(self, body: RenderBody, classifier: Classifier | None, pool: Pool | None = None) -> Rendered:
+        """The prompts for each input: of the support examples, or of this classifier.
+
+        Args:
+            pool: of `fetch_pool`; None for the prompts of a classifier.
+
+        Raises:
+            NoClassifier: the classifier reads no label probabilities, so its prompts alone classify nothing.
+        """
+        inputs = body.inputs if body.inputs is not None else [body.input or ""]
+        if classifier is not None:
+            return self._render_classifier(classifier, inputs)
+        answer = self.result.answer_for(body.use)
+        rendered = find_renderer(self.result.task, answer, pool).render(inputs)
+        return self.prompts_type(
+            **self._describe(answer),
+            label_words=self.result.task.label_words,
+            prompts=[_present(number, one, _list_shown(answer, one.found)) for number, one in enumerate(rendered)],
+            accuracy=_accuracy(answer.test),
+        )
+
+    def _render_classifier(self, classifier: Classifier, inputs: Sequence[str]) -> Rendered:
+        if classifier.head.kind not in PROMPTS_HEAD_KINDS:
+            what = classifier.head.kind.replace("_", " ")
+            raise NoClassifier(
+                f"the classifier reads {what}, which no prompt shows; download it, and run lens classify"
+            )
+        rendered = [renderer.render(inputs) for renderer in classifier.list_renderers()]  # [prompts][inputs]
+        return self.prompts_type(
+            **self._about,
+            recommended=True,  # it is what the verdict recommends
+            best=self._present_best("label_probabilities", classifier.test, is_prompt=False),
+            reason=self.result.verdict.sentence,
+            form=PromptForm(),
+            pool_rows=None,
+            label_words=classifier.task.label_words,
+            label_biases=(),
+            prompts=[
+                _present(number, one, ())
+                for number, of_input in enumerate(zip(*rendered, strict=True))
+                for one in of_input
+            ],
+            accuracy=_accuracy(classifier.test),
+            judged=None,
+        )
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        return {**self.about, "partial": self.result.partial, "running": self.version.is_running}
+
+    def _describe(self, answer: SupportExamples) -> dict[str, Any]:
+        """The fields that support examples and their prompts for inputs have in common."""
+        source, best = self._find_pool(answer), answer.best
+        return {
+            **self._about,
+            "recommended": answer.recommended,
+            "best": best and self._present_best(best.name, best.test, is_prompt=bool(answer.recommended)),
+            "reason": answer.reason,
+            "form": answer.form,
+            "pool_rows": None if source is None else source.num_rows,
+            "label_biases": answer.label_biases,
+            "judged": answer.judged,
+        }
+
+    def _find_pool(self, answer: SupportExamples) -> PoolSource | None:
+        if not answer.form.nearest:
+            return None
+        if self.pool is None:
+            raise NoResult(CHANGED)
+        return self.pool
+
+    def _present_best(self, name: str, test: Quality | None, *, is_prompt: bool) -> BestOut:
+        path = None if is_prompt else f"{self.path}/classifier"
+        return BestOut(name=name, accuracy=_accuracy(test), n=None if test is None else test.n, path=path)
+
+
+def _accuracy(quality: Quality | None) -> float | None:
+    return None if quality is None else quality.accuracy
+
+
+def _list_shown(answer: SupportExamples, found: Sequence[Found]) -> list[tuple[Example, dict[str, Any]]]:
+    """The demonstrations of an input in the order of its prompt, the fixed ones first, and the fields about each."""
+    fixed = [(one.example, None, "fixed") for one in answer.examples]
+    shown = [*fixed, *((one.example, one.similarity, "found") for one in found)]
+    return [
+        (example, {"row": example.row, "label": example.label, "similarity": similarity, "origin": origin})
+        for example, similarity, origin in shown
+    ]
+
+
+def _present(number: int, rendered: PromptOfInput, shown: Sequence[tuple[Example, dict[str, Any]]]) -> RenderedPrompt:
+    """Build the API's view of the prompt of an input."""
+    return RenderedPrompt(
+        input=number,
+        prompt=rendered.text,
+        characters=len(rendered.text),
+        turns=None if rendered.turns is None else list(rendered.turns),
+        demonstrations=[Demonstration(**about) for _, about in shown],
+    )

@@ -1,0 +1,103 @@
+"""Finds what production reads of a prompt: the content of its current version."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from sqlalchemy.orm import Session
+
+from app.answers.answers import Answers, Version
+from app.answers.finding import FoundClassifier, Part
+from app.answers.stored import ClassifierPart, PromptPart
+from app.errors import NoClassifier, NotFound
+from app.prompts.pools import VersionedPool, find_pool
+from app.prompts.schemas import NamedPrompts, NamedSupportExamples
+from app.services import Services
+from app.store import prompts as repository
+from app.store.tables import PromptContent, PromptVersion
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.input_format import InputFormat
+
+_Found = TypeVar("_Found")
+
+
+class PromptAnswers(Answers):
+    """Answers that say of which version of which prompt they are."""
+
+    support_examples_type: ClassVar = NamedSupportExamples
+    prompts_type: ClassVar = NamedPrompts
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentVersion:
+    """The current version of a prompt, with its content."""
+
+    version: PromptVersion
+    content: PromptContent
+    pool: VersionedPool | None  #: None where the prompt finds no examples for an input
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return {"name": self.version.name, "version": self.version.version}
+
+    @property
+    def answers(self) -> PromptAnswers:
+        return PromptAnswers(
+            Version(of_prompt=self.version.version),
+            {"selection_id": self.version.selection_id or "", **self.about},
+            f"/prompts/{self.version.name}",
+            PromptPart.model_validate(self.content.result),
+            lambda _: self.get_classifier(),
+            None if self.pool is None else self.pool.source,
+        )
+
+    def get_classifier(self) -> Classifier:
+        """
+        Raises:
+            NoClassifier: the result had no classifier.
+        """
+        if self.content.classifier is None:
+            raise NoClassifier("the selection of this version made no classifier; promote one that has a classifier")
+        return Classifier.model_validate(self.content.classifier)
+
+    def find_input(self) -> InputFormat | None:
+        """How the file of the selection was written; None if that is not known."""
+        stored = self.content.classifier
+        return None if stored is None else ClassifierPart.model_validate(stored).input
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFinder:
+    """Finds what one prompt keeps. See `Finder`."""
+
+    services: Services
+    owner_id: str
+    name: str
+
+    def find_version(self, session: Session, _: Part) -> Version | None:
+        version = repository.find_version(session, self.owner_id, self.name)
+        return None if version is None else Version(of_prompt=version)
+
+    def read(self, session: Session, *, has_ended: bool = False) -> Answers:  # noqa: ARG002
+        return self.read_current(session).answers
+
+    def read_classifier(self, session: Session) -> FoundClassifier:
+        found = self.read_current(session)
+        return FoundClassifier(Version(of_prompt=found.version.version), found.get_classifier())
+
+    def read_current(self, session: Session) -> CurrentVersion:
+        """
+        Raises:
+            NotFound: the owner has no prompt with this name.
+        """
+        version, content = known_prompt(repository.read_current(session, self.owner_id, self.name))
+        return CurrentVersion(version, content, find_pool(self.services, content, version))
+
+
+def known_prompt(found: _Found | None) -> _Found:
+    """
+    Raises:
+        NotFound: nothing was found.
+    """
+    if found is None:
+        raise NotFound("there is no prompt with this name; PUT /prompts/{name} makes one")
+    return found

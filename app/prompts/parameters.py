@@ -1,0 +1,48 @@
+"""What the routes of a prompt read of a request: its name, and under which condition it is changed."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Path, Request
+
+from app.dependencies import OwnerDep, ServicesDep
+from app.errors import BadRequest
+from app.ids import NAME
+from app.prompts.service import Change, Condition
+from app.web.openapi import not_modified, refusals, sends
+
+READ: dict[int | str, dict[str, Any]] = {200: sends("ETag"), **not_modified(), **refusals(400, 401, 404, 503)}
+"""OpenAPI entries of a route that reads a prompt."""
+
+
+async def get_name(
+    name: Annotated[str, Path(description="Name of a prompt.", examples=["support-triage"])],
+) -> str:
+    """Return the name in the path.
+
+    Raises:
+        BadRequest: it does not have the form of a name.
+    """
+    if not NAME.fullmatch(name):
+        raise BadRequest(
+            "a name has 1 to 100 lower-case letters, digits, dots, dashes and underscores, and begins with a letter or "
+            "digit"
+        )
+    return name
+
+
+NAME_READER = Depends(get_name)
+NameDep = Annotated[str, NAME_READER]
+
+
+async def get_change(
+    request: Request,
+    name: NameDep,
+    owner: OwnerDep,
+    services: ServicesDep,
+    if_match: Annotated[str | None, Header(description="`ETag` of the version that is changed.")] = None,
+    if_none_match: Annotated[str | None, Header(description="`*` for a name that must be new.")] = None,
+) -> Change:
+    return Change(services, owner, name, Condition(if_match, if_none_match), request.state.key_name)
+
+
+ChangeDep = Annotated[Change, Depends(get_change)]

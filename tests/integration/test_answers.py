@@ -1,0 +1,280 @@
+"""What production reads of a selection, and of a prompt that keeps a copy of it: byte for byte, number for number."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from starlette.testclient import TestClient
+
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.config import USES, FormKind, Use
+from lens_engine.exports import FORMATS, FormatName, export_support_examples
+from lens_engine.result import SupportExamples
+from lens_engine.types import StopReason
+from tests.formed import take_form
+from tests.integration.conftest import Selections
+from tests.integration.samples import (
+    TASK,
+    make_answer,
+    make_bag_of_words,
+    make_classifier,
+    make_result,
+    make_states_classifier,
+    pointers_of,
+    problem_of,
+)
+
+Publish = Callable[[str], str]
+
+AWKWARD = [
+    "A fine day.",
+    "{label} {{x}} %s $1",
+    'quotes " and \\ and\nnewlines',
+    "日本語 🎬",
+    "  spaces  ",
+    "\u202ebidi",
+    "\x00",
+]
+ANSWERS: dict[Use, SupportExamples] = {
+    "prompt": make_answer("prompt", "lens", 3, 0),
+    "probabilities": make_answer("probabilities", "random_and_validation", 4, 1),
+}
+CLASSIFIER = {"prompts": "classifier"}
+EVALUATED = {"text", "json", "lm-eval", "python"}
+"""Formats with the prompt that was evaluated."""
+
+
+def prompts_of(text: str, use: Use = "prompt") -> list[str]:
+    return [ANSWERS[use].prompt + TASK.render_query(text)]
+
+
+def prompts_of_classifier(text: str) -> list[str]:
+    return [one.text + TASK.render_query(text) for one in make_classifier().prompts]
+
+
+def expect(selection_id: str, path: str, prompts: list[list[str]], of: SupportExamples | None = None) -> dict[str, Any]:
+    """The answer with these prompts of each input: those of the classifier, or of the support examples."""
+    fixed = () if of is None else of.examples
+    demonstrations = [{"row": one.row, "label": one.label, "similarity": None, "origin": "fixed"} for one in fixed]
+    answer: dict[str, Any] = {
+        "selection_id": selection_id,
+        **({"name": "triage", "version": 1} if path.startswith("/prompts") else {}),
+        "partial": False,
+        "running": False,
+        "form": {"kind": "fixed", "nearest": 0},
+        "pool_rows": None,
+        "label_words": [{"label": "positive", "word": "great"}, {"label": "negative", "word": "terrible"}],
+        "prompts": [
+            {"input": number, "prompt": one, "characters": len(one), "turns": None, "demonstrations": demonstrations}
+            for number, of_input in enumerate(prompts)
+            for one in of_input
+        ],
+    }
+    best = {"name": "label_probabilities", "accuracy": 0.75, "n": 8, "path": f"{path}/classifier"}
+    if of is None:
+        reason = make_result().verdict.sentence
+        return answer | {
+            "recommended": True,
+            "best": best,
+            "reason": reason,
+            "accuracy": 0.75,
+            "label_biases": [],
+            "judged": None,
+        }
+    assert of.best is not None
+    assert of.best.test is not None
+    assert of.test is not None
+    assert of.judged is not None
+    best |= {"name": of.best.name, "accuracy": of.best.test.accuracy, **({"path": None} if of.recommended else {})}
+    return answer | {
+        "recommended": of.recommended,
+        "best": best,
+        "reason": of.reason,
+        "accuracy": of.test.accuracy,
+        "label_biases": [one.model_dump() for one in of.label_biases],
+        "judged": of.judged.model_dump(mode="json"),
+    }
+
+
+@pytest.mark.parametrize("use", USES)
+def test_prompt_is_what_was_scored(client: TestClient, selections: Selections, publish: Publish, use: Use) -> None:
+    selection_id = selections.succeeded()
+    path = publish(selection_id)
+    rendered = client.post(f"{path}/render", json={"inputs": AWKWARD, "use": use})
+    assert rendered.json() == expect(selection_id, path, [prompts_of(text, use) for text in AWKWARD], ANSWERS[use])
+    if use == "prompt":
+        one = client.post(f"{path}/render", json={"input": "Fun."}).json()["prompts"]
+        assert [shown["prompt"] for shown in one] == [
+            "a dull film at dawn It was terrible.\na warm film at dawn It was great.\nFun. It was"
+        ]
+
+
+def test_classifier_gives_every_prompt_of_its_own(client: TestClient, selections: Selections, publish: Publish) -> None:
+    selection_id = selections.succeeded()
+    path = publish(selection_id)
+    rendered = client.post(f"{path}/render", json={"inputs": AWKWARD, **CLASSIFIER})
+    assert rendered.json() == expect(selection_id, path, [prompts_of_classifier(text) for text in AWKWARD])
+
+
+def test_saved_classifier_is_the_one_that_was_made(
+    client: TestClient, selections: Selections, publish: Publish, tmp_path: Path
+) -> None:
+    saved, made = tmp_path / "classifier.json", make_classifier()
+    saved.write_bytes(client.get(f"{publish(selections.succeeded())}/classifier").content)
+    loaded = Classifier.load(saved)
+    assert loaded == made
+    assert loaded.model_dump_json() == made.model_dump_json()
+    assert loaded.labels == ("positive", "negative")
+
+
+@pytest.mark.parametrize(
+    ("classifier", "reads"), [(make_states_classifier(), "states"), (make_bag_of_words(), "bag of words")]
+)
+def test_classifier_that_reads_no_label_probabilities_has_no_prompt_to_send(
+    client: TestClient, selections: Selections, publish: Publish, classifier: Classifier, reads: str
+) -> None:
+    path = publish(selections.succeeded(make_result(classifier=classifier)))
+    refusal = problem_of(client.post(f"{path}/render", json={"input": "b", **CLASSIFIER}), 409, "no-classifier")
+    assert f"the classifier reads {reads}" in refusal["detail"]
+    assert client.post(f"{path}/render", json={"input": "b"}).json()["prompts"][0]["prompt"] == prompts_of("b")[0]
+
+
+def test_result_without_classifier_has_its_best_prompt_only(
+    client: TestClient, selections: Selections, publish: Publish
+) -> None:
+    path = publish(selections.succeeded(make_result(StopReason.BUDGET, has_classifier=False)))
+    best = client.post(f"{path}/render", json={"input": "b"}).json()
+    assert (best["prompts"][0]["prompt"], best["partial"]) == (prompts_of("b")[0], True)
+    problem_of(client.post(f"{path}/render", json={"input": "b", **CLASSIFIER}), 409, "no-classifier")
+    problem_of(client.get(f"{path}/classifier"), 409, "no-classifier")
+
+
+def test_label_words_are_those_of_the_result(client: TestClient, selections: Selections, publish: Publish) -> None:
+    result = make_result()
+    task = result.task.model_copy(update={"label_words": result.task.label_words[::-1]})
+    path = publish(selections.succeeded(result.model_copy(update={"task": task})))
+    rendered = client.post(f"{path}/render", json={"input": "b"}).json()
+    assert [one["word"] for one in rendered["label_words"]] == ["terrible", "great"]
+
+
+def test_instruction_stands_once_before_the_prompt(
+    client: TestClient, selections: Selections, publish: Publish
+) -> None:
+    """In the prompt of the support examples, in those of the classifier, and in exports."""
+    said, result, classifier = "Praise {text} or blame?", make_result(), make_classifier()
+    task = result.task.model_copy(update={"instruction": said})
+    prompts = tuple(
+        one.model_copy(update={"demonstrations": (f"{said}\n", *one.demonstrations)}) for one in classifier.prompts
+    )
+    answers = tuple(
+        one.model_copy(update={"prompt": f"Praise {{text}} or blame?\n{one.prompt}"}) for one in result.support_examples
+    )
+    changed = classifier.model_copy(update={"task": task, "prompts": prompts})
+    changes = {"task": task, "support_examples": answers, "classifier": changed}
+    path = publish(selections.succeeded(result.model_copy(update=changes)))
+    (rendered,) = client.post(f"{path}/render", json={"input": "b"}).json()["prompts"]
+    assert rendered["prompt"] == f"{said}\n{prompts_of('b')[0]}"
+    shown = client.get(f"{path}/support-examples").json()
+    assert shown["task"]["instruction"] == said
+    assert rendered["prompt"].startswith(shown["prompt"])
+    assert client.get(f"{path}/export", params={"format": "text"}).text.startswith(shown["prompt"])
+    several = client.post(f"{path}/render", json={"input": "b", **CLASSIFIER}).json()["prompts"]
+    assert [one["prompt"] for one in several] == [f"{said}\n{one}" for one in prompts_of_classifier("b")]
+
+
+@pytest.mark.parametrize("format", get_args(FormatName))
+def test_service_and_library_export_the_same_bytes(
+    client: TestClient, selections: Selections, publish: Publish, format: FormatName
+) -> None:
+    path, params = f"{publish(selections.succeeded())}/export", {"format": format}
+    response = client.get(path, params=params)
+    assert response.content == export_support_examples(make_result(), format)
+    assert response.headers["content-type"] == FORMATS[format].media_type
+    assert response.headers["content-disposition"].endswith(f'{FORMATS[format].suffix}"')
+    assert response.headers["x-format-matches-evaluation"] == ("true" if format in EVALUATED else "null")
+    known = client.get(path, params=params, headers={"If-None-Match": response.headers["etag"]})
+    assert (known.status_code, known.content) == (304, b"")
+
+
+@pytest.mark.parametrize("kind", ["fixed", "nearest", "fixed+nearest"])
+def test_folder_has_the_prompt_and_other_formats_its_fixed_form(
+    client: TestClient, selections: Selections, publish: Publish, kind: FormKind
+) -> None:
+    result = make_result() if kind == "fixed" else take_form(make_result(), kind)
+    path = f"{publish(selections.succeeded(result))}/export"
+    folder = client.get(path, params={"format": "folder"})
+    assert folder.content == export_support_examples(result, "folder")
+    assert folder.headers["content-type"] == "application/zip"
+    assert folder.headers["content-disposition"] == 'attachment; filename="prompt.zip"'
+    assert folder.headers["x-prompt-form"] == ("fixed" if kind == "fixed" else f"{kind} 2")
+    text = client.get(path, params={"format": "text"})
+    assert text.content == export_support_examples(make_result(), "text")
+    accuracy = None if (test := result.answer.plain.test) is None else test.accuracy
+    assert (text.headers["x-prompt-form"], json.loads(text.headers["x-prompt-accuracy"])) == ("fixed", accuracy)
+    assert client.get(path, params={"format": "python"}).content == export_support_examples(result, "python")
+
+
+def test_use_picks_the_exported_support_examples(client: TestClient, selections: Selections, publish: Publish) -> None:
+    path = f"{publish(selections.succeeded())}/export"
+    shown = [json.loads(client.get(path, params={"use": use}).content) for use in USES]
+    assert [one["support_examples"]["use"] for one in shown] == list(USES)
+    assert json.loads(client.get(path).content) == shown[0]
+
+
+def test_unknown_format_and_unfinished_selection_are_refused(client: TestClient, selections: Selections) -> None:
+    done, queued = selections.succeeded(), selections.queued()
+    refusal = problem_of(client.get(f"/selections/{done}/export", params={"format": "yaml"}), 400, "bad-request")
+    assert "'openai-chat'" in refusal["detail"]
+    problem_of(client.get(f"/selections/{queued}/export"), 409, "not-finished")
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer", "details"),
+    [
+        ({"input": 5}, "/input", None),
+        ({"inputs": []}, "/inputs", None),
+        ({"inputs": ["a", None]}, "/inputs/1", None),
+        ({"inputs": ["x"] * 101}, "/inputs", None),
+        ({"input": "a", "model": "b"}, "/model", None),
+        ({"input": "a", "prompts": "ALL"}, "/prompts", None),
+        ({"input": "a", "use": "argmax"}, "/use", None),
+        (CLASSIFIER, "", None),
+        ({"text": "a"}, "", ["`input` (or `inputs`) is missing", "unknown field `text`; did you mean `input`?"]),
+        ({}, "", ["`input` (or `inputs`) is missing"]),
+        ({"input": "a", "inputs": ["b"]}, "", ["give either `input` or `inputs`, not both"]),
+        ({"input": "   "}, "/input", ["`input` is blank; write a text"]),
+        ({"input": ""}, "/input", ["`input` is blank; write a text"]),
+        ({"inputs": ["a", "\u200b"]}, "/inputs/1", ["`inputs[1]` is blank; write a text"]),
+        ([], "", ["the body must be an object"]),
+        ({"input": "a", "inputs": [[]] * 20}, None, "more than 20 objects and lists"),
+        ({"inputs": ["a, b"] * 90, **{f"field{number}": 1 for number in range(1000)}}, None, "more than 1000 fields"),
+    ],
+)
+def test_refusal_of_a_body_says_where_and_what_to_mend(
+    client: TestClient, selections: Selections, body: Any, pointer: str | None, details: list[str] | str | None
+) -> None:
+    response = client.post(f"/selections/{selections.succeeded()}/render", json=body)
+    refusal = problem_of(response, 422, "invalid-request")
+    assert pointer is None or pointers_of(refusal)[0] == pointer
+    if isinstance(details, str):
+        assert details in refusal["detail"]
+    elif details is not None:
+        assert [error["detail"] for error in refusal["errors"]] == details
+        assert refusal["detail"] == "; ".join(details)
+
+
+def test_long_inputs_with_many_commas_are_no_fields(client: TestClient, selections: Selections) -> None:
+    long = {"inputs": ["so, it goes, " * 100] * 90}
+    assert client.post(f"/selections/{selections.succeeded()}/render", json=long).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", '{"input": NaN}', '{"input": Infinity}', '{"input": "\\ud800"}', "[" * 99_999]
+)
+def test_body_that_json_should_not_be_is_refused(client: TestClient, selections: Selections, content: str) -> None:
+    path = f"/selections/{selections.succeeded()}/render"
+    response = client.post(path, content=content, headers={"Content-Type": "application/json"})
+    assert response.status_code in {400, 422}
+    assert response.headers["content-type"] == "application/problem+json"
