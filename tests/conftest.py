@@ -153,7 +153,7 @@ def _empty_tables(database_url: str) -> None:
     names = [table.name for table in Base.metadata.sorted_tables]
     with _keep_engine(database_url).connect() as connection:
         sizes = connection.execute(
-            text("SELECT sum(pg_relation_size(n::regclass)) FROM unnest(:names) AS n"), {"names": names}
+            text("SELECT sum(pg_relation_size(n::regclass)) FROM unnest(CAST(:names AS text[])) AS n"), {"names": names}
         )
         if sizes.scalar():
             connection.execute(text(f"TRUNCATE {', '.join(names)} RESTART IDENTITY"))

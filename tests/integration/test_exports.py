@@ -1,5 +1,6 @@
 """…/export: the support examples of a selection or a name as files of other tools."""
 
+import itertools
 import json
 from typing import get_args
 
@@ -15,17 +16,14 @@ from tests.integration.samples import make_result, problem_of
 EVALUATED = {"text", "json", "lm-eval", "python"}
 
 
-@pytest.mark.parametrize("format", get_args(FormatName))
-def test_library_selection_and_name_give_the_same_bytes(
-    client: TestClient, selections: Selections, format: FormatName
-) -> None:
+def test_library_selection_and_name_give_the_same_bytes(client: TestClient, selections: Selections) -> None:
     selection_id = selections.succeeded()
     body, headers = {"selection_id": selection_id}, {"If-None-Match": "*"}
     assert client.put("/prompts/triage", json=body, headers=headers).status_code == 201
-    expected = export_support_examples(make_result(), format)
-    for path in (f"/selections/{selection_id}", "/prompts/triage"):
+    paths = (f"/selections/{selection_id}", "/prompts/triage")
+    for path, format in itertools.product(paths, get_args(FormatName)):
         response = client.get(f"{path}/export", params={"format": format})
-        assert response.content == expected
+        assert response.content == export_support_examples(make_result(), format), format
         assert response.headers["content-type"] == FORMATS[format].media_type
         assert response.headers["content-disposition"].endswith(f'{FORMATS[format].suffix}"')
         assert response.headers["x-format-matches-evaluation"] == ("true" if format in EVALUATED else "null")
