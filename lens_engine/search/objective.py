@@ -102,8 +102,8 @@ def make_objective(
 def find_label_biases(judgement: Judgement) -> FloatArray:
     """`[labels]`, mean 0: the biases (nats) that bring the mean probability of each label to its share of the rows.
 
-    Rows and columns are scaled in turn (Sinkhorn & Knopp, 1967), 100 times. The mean of the log-probabilities counts as
-    a further row, so that no single row decides about a label without rows.
+    Rows and columns are scaled in turn (Sinkhorn & Knopp, 1967), until nothing changes, and at most 100 times. The mean
+    of the log-probabilities counts as a further row, so that no single row decides about a label without rows.
     """
     within = _within_labels(judgement)
     within = _normalise(np.vstack([within, within.mean(axis=0)]))
@@ -112,8 +112,11 @@ def find_label_biases(judgement: Judgement) -> FloatArray:
     shares = np.exp(log_label_shares(judgement.gold, within.shape[1]))
     scales = np.ones_like(shares)
     for _ in range(_STEPS):
+        before = scales
         scales = shares / (likelihoods.T @ (1 / (likelihoods @ scales)))
-        scales = np.maximum(scales / scales.max(), _LEAST_SCALE)
+        scales = np.maximum(scales / np.maximum.reduce(scales), _LEAST_SCALE)
+        if (scales == before).all():
+            break
     biases = np.log(scales) - largest
     return np.asarray(biases - biases.mean())
 

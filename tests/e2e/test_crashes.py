@@ -44,6 +44,8 @@ def test_killed_work_horses_are_replaced_at_once(lens: Stack) -> None:
     selection_id = lens.submit()
 
     lens.wait_for_checkpoint(selection_id, "filter")
+    maps = {mapping.path for mapping in psutil.Process(worker.pid).memory_maps(grouped=True)}
+    assert not [path for path in maps if "libtorch" in path], "the parent of the work-horse needs no torch"
     worker.wait_for_horse().kill()
     lens.hold_from(IN_THE_SEARCH)
     lens.wait_for_checkpoint(selection_id, "search")
@@ -71,14 +73,3 @@ def test_a_selection_that_kills_every_worker_fails_and_harms_no_other(lens: Stac
     assert (other["status"], other["attempt"]) == (Status.SUCCEEDED, 1)
     assert worker.exit_status is None
     lens.check_invariants()
-
-
-def test_the_parent_of_the_work_horse_has_no_torch(lens: Stack) -> None:
-    lens.hold_from(0)
-    worker = lens.start_worker()
-    lens.submit()
-    worker.wait_for_horse()
-
-    maps = {mapping.path for mapping in psutil.Process(worker.pid).memory_maps(grouped=True)}
-
-    assert not [path for path in maps if "libtorch" in path]

@@ -4,7 +4,6 @@ import select
 import socket
 
 import psutil
-import pytest
 
 from tests.e2e.processes import Process, status_at
 
@@ -15,23 +14,16 @@ MOST_GROWTH = 16 * 2**20
 """Bytes by which the resident memory of the API may grow."""
 
 
-@pytest.mark.parametrize(
-    ("opening", "chunk"),
-    [
-        pytest.param(b"", b"X-Filler: " + b"a" * 100 + b"\r\n", id="many-headers"),
-        pytest.param(b"X-Filler: ", b"a" * 112, id="one-endless-header"),
-    ],
-)
-def test_endless_headers_are_refused_in_little_memory(
-    second_api: Process, port: int, opening: bytes, chunk: bytes
-) -> None:
+def test_endless_headers_are_refused_in_little_memory(second_api: Process, port: int) -> None:
+    """Many headers, and one that does not end."""
     api = psutil.Process(second_api.pid)
-    before = api.memory_info().rss
+    for opening, chunk in ((b"", b"X-Filler: " + b"a" * 100 + b"\r\n"), (b"X-Filler: ", b"a" * 112)):
+        before = api.memory_info().rss
 
-    assert is_refused(port, opening, chunk * 600)
+        assert is_refused(port, opening, chunk * 600)
 
-    assert api.memory_info().rss - before < MOST_GROWTH
-    assert status_at(port, "/healthz") == 200
+        assert api.memory_info().rss - before < MOST_GROWTH
+        assert status_at(port, "/healthz") == 200
 
 
 def is_refused(port: int, opening: bytes, chunk: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""`lens up` and the demonstration: everything comes up, a client is served, and nothing is left."""
+"""`lens up`: everything comes up, a client is served, and nothing is left."""
 
 import json
 import os
@@ -6,48 +6,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
 
 import httpx
 import psutil
 import pytest
-from rich.console import Console
 
-from lens_cli.demo import refusing_problems, tell_story
-from lens_cli.refusals import Refusal
-from lens_cli.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SPEC
-from lens_cli.service.stack import Stack, StackSpec, running_stack
-from lens_client import LensClient
-from lens_engine.testing import TableScorer, tiny_causal_lm
+from lens_engine.testing import tiny_causal_lm
 from tests.dispositions import default_signals
 from tests.e2e.processes import ROOT, is_gone
-from tests.e2e.stack import environment_of
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
-
-WITHOUT_MODEL = {
-    "allow_testing_models": True,
-    "allowed_models": {"table": "testing:lens_engine.testing:TableScorer"},
-    "default_model": "table",
-    "retry_after_seconds": 1,
-}
-
-
-@pytest.fixture(scope="module")
-def said() -> list[str]:
-    """What the stack has told."""
-    return []
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory, said: list[str]) -> Iterator[Stack]:
-    """The service as the demonstration runs it, with a scorer that needs no language model."""
-    folder = tmp_path_factory.mktemp("stack")
-    environment = environment_of(WITHOUT_MODEL)
-    spec = StackSpec(folder, "127.0.0.1", reserve_port(), durable=False, environment=environment)
-    with running_stack(spec, said.append) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -92,16 +61,15 @@ def check_stop(up: subprocess.Popen[str], children: list[psutil.Process]) -> Non
     assert all(is_gone(child) for child in children)
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP])
-def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str], end: signal.Signals) -> None:
+def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str]) -> None:
     url = wait_for_address(up)
     assert httpx.get(f"{url}/readyz").status_code == 200
     children = children_of(up)
-    up.send_signal(end)
+    up.send_signal(signal.SIGINT)
     check_stop(up, children)
 
 
-def test_up_offers_the_model_that_it_is_given(data_dir: Path, tmp_path: Path) -> None:
+def test_up_offers_the_model_that_it_is_given_until_its_terminal_is_closed(data_dir: Path, tmp_path: Path) -> None:
     folder = tiny_causal_lm("gpt2").save(tmp_path / "our-model")
     with start_up(data_dir, "--model", str(folder)) as up:
         try:
@@ -109,9 +77,10 @@ def test_up_offers_the_model_that_it_is_given(data_dir: Path, tmp_path: Path) ->
             models = httpx.get(f"{url}/models").json()["items"]
             children = psutil.Process(up.pid).children()  # not theirs: a worker looks at its device in a child
             of_children = [child.environ().get("LENS_ALLOWED_MODELS") for child in children]
+            up.send_signal(signal.SIGHUP)
+            check_stop(up, children)
         finally:
-            up.terminate()
-            up.communicate(timeout=60)
+            up.kill()
     assert models == [{"name": "our-model", "is_default": True}]
     assert of_children.count(json.dumps({"our-model": str(folder)})) == 2  # the API and the worker
 
@@ -152,21 +121,3 @@ def wait_for_line(up: subprocess.Popen[str], beginning: str) -> str:
 
 def is_worker_up(url: str) -> bool:
     return bool(httpx.get(f"{url}/readyz").json()["workers"])
-
-
-def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) -> None:
-    console = Console(file=StringIO(), width=160)
-    tell_story(stack, console, lambda _: TableScorer())
-    assert isinstance(console.file, StringIO)
-    printed = console.file.getvalue()
-    for part in ("202, sel_", "Without examples: ", "in order", "accuracy on the test rows", "random-and-validation"):
-        assert part in printed
-    assert f"{NEW_INPUT} Topic:" in " ".join(printed.split())
-    assert printed.count(NEW_INPUTS[1]) == 1
-
-
-def test_client_is_told_which_field_the_service_refuses(stack: Stack) -> None:
-    spec = {**SAMPLE_SPEC, "template": "{text} Topic."}
-    with pytest.raises(Refusal) as caught, refusing_problems(stack), LensClient(stack.url) as client:
-        client.selections.submit(SAMPLE_FOLDER / "train.csv", test=SAMPLE_FOLDER / "test.csv", spec=spec)
-    assert caught.value.details[0].startswith("/spec/template: ")

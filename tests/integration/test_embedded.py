@@ -63,8 +63,11 @@ def read(servers: EmbeddedServers) -> tuple[str, str]:
 
 
 def test_durable_servers_keep_their_data(tmp_path: Path) -> None:
-    with embedded_servers(tmp_path) as servers:
+    with embedded_servers(tmp_path) as servers, Redis.from_url(servers.redis_url, decode_responses=True) as redis:
         store(servers, "for good")
+        assert redis.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+        assert redis.config_get("appendonly") == {"appendonly": "yes"}
+        assert redis.config_get("port") == {"port": "0"}
     with embedded_servers(tmp_path) as servers:
         assert read(servers) == ("for good", "for good")
 
@@ -80,18 +83,14 @@ def test_directory_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     assert "start the release that made it, or name another folder by --data-dir" in refused.value.details[0]
 
 
-def test_one_directory_is_served_once(tmp_path: Path) -> None:
-    with embedded_servers(tmp_path, durable=False) as servers:
-        with pytest.raises(Refusal, match=f"in use by process {os.getpid()}"), embedded_servers(tmp_path):
-            pass
-        assert [child.exit_status for child in servers.children] == [None, None]
-
-
-def test_nothing_is_left_running_when_the_block_raises(tmp_path: Path) -> None:
+def test_one_directory_is_served_once_and_nothing_is_left_running_when_the_block_raises(tmp_path: Path) -> None:
     pids = list[int]()
 
     def fail() -> None:
         with embedded_servers(tmp_path, durable=False) as servers:
+            with pytest.raises(Refusal, match=f"in use by process {os.getpid()}"), embedded_servers(tmp_path):
+                pass
+            assert [child.exit_status for child in servers.children] == [None, None]
             pids.extend(child.pid for child in servers.children)
             raise ZeroDivisionError
 
@@ -114,30 +113,18 @@ def test_path_too_long_for_a_socket_is_served(tmp_path: Path) -> None:
     assert not Path(short).parents[1].exists()
 
 
-def test_redis_never_evicts_and_keeps_a_log_of_writes(tmp_path: Path) -> None:
-    with embedded_servers(tmp_path) as servers, Redis.from_url(servers.redis_url, decode_responses=True) as redis:
-        assert redis.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
-        assert redis.config_get("appendonly") == {"appendonly": "yes"}
-        assert redis.config_get("port") == {"port": "0"}
-
-
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of their parent's death")
-def test_servers_end_with_their_parent(holder: subprocess.Popen[str], end: signal.Signals) -> None:
+def test_servers_end_with_their_parent_and_their_directory_can_be_used_at_once(
+    holder: subprocess.Popen[str], end: signal.Signals, tmp_path: Path
+) -> None:
     pids = pids_of(holder)
     assert len(pids) == 2
     holder.send_signal(end)
     holder.wait(30)
-    until(lambda: are_gone(pids), "the servers are gone")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of their parent's death")
-def test_directory_of_a_killed_process_can_be_used_at_once(holder: subprocess.Popen[str], tmp_path: Path) -> None:
-    pids_of(holder)
-    holder.kill()
-    holder.wait(30)
     with embedded_servers(tmp_path / "data", durable=False) as servers:
         store(servers, "again")
+    until(lambda: are_gone(pids), "the servers are gone")
 
 
 def test_child_does_not_inherit_ignored_signals(tmp_path: Path) -> None:

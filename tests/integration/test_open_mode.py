@@ -10,16 +10,16 @@ from starlette.testclient import TestClient
 from tests.integration.samples import make_submission, problem_of
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1:9", "[::1]", "[::1]:8000"])
-def test_host_of_this_machine_is_answered(client: TestClient, host: str) -> None:
-    assert client.get("/selections", headers={"Host": host}).status_code == 200
+def test_host_of_this_machine_is_answered(client: TestClient) -> None:
+    for host in ("localhost", "localhost:8000", "LOCALHOST", "127.0.0.1:9", "[::1]", "[::1]:8000"):
+        assert client.get("/selections", headers={"Host": host}).status_code == 200, host
 
 
-@pytest.mark.parametrize("path", ["/selections", "/models", "/readyz", "/docs", "/nowhere"])
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "localhost:x", "192.168.1.5:8000", ""])
-def test_other_host_is_refused(client: TestClient, host: str, path: str) -> None:
-    body = problem_of(client.get(path, headers={"Host": host}), 403, "not-local")
-    assert "Host must be localhost" in body["detail"]
+def test_other_host_is_refused(client: TestClient, host: str) -> None:
+    for path in ("/selections", "/models", "/readyz", "/docs", "/nowhere"):
+        body = problem_of(client.get(path, headers={"Host": host}), 403, "not-local")
+        assert "Host must be localhost" in body["detail"]
 
 
 @pytest.mark.parametrize(
@@ -37,24 +37,23 @@ def test_form_of_another_site_is_refused(client: TestClient, headers: dict[str, 
     assert client.get("/selections").json()["items"] == []
 
 
-@pytest.mark.parametrize("path", ["/", "/pages/selections", "/pages/new", "/pages/assets/htmx.min.js", "/pages/x"])
 @pytest.mark.parametrize("asked", [{"Accept": "text/html"}, {"HX-Request": "true"}], ids=["frame", "content"])
 @pytest.mark.parametrize(
     "fault", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}]
 )
-def test_page_is_not_answered_to_another_site(
-    client: TestClient, path: str, asked: dict[str, str], fault: dict[str, str]
-) -> None:
-    answer = client.get(path, headers={**asked, **fault}, follow_redirects=False)
-    assert answer.status_code == 403, answer.text
-    assert "Loading" not in answer.text
+def test_page_is_not_answered_to_another_site(client: TestClient, asked: dict[str, str], fault: dict[str, str]) -> None:
+    for path in ("/", "/pages/selections", "/pages/new", "/pages/assets/htmx.min.js", "/pages/x"):
+        answer = client.get(path, headers={**asked, **fault}, follow_redirects=False)
+        assert answer.status_code == 403, path
+        assert "Loading" not in answer.text
 
 
-@pytest.mark.parametrize("path", ["submit", "datasets", "prompt", "selections/sel_1/delete", "names/desk/back"])
 @pytest.mark.parametrize("fault", [{"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}])
-def test_form_of_a_page_is_refused_to_another_site(client: TestClient, path: str, fault: dict[str, str]) -> None:
-    for asked in ({}, {"HX-Request": "true"}):
-        assert client.post(f"/pages/{path}", data={"dataset_id": "ds_1"}, headers={**asked, **fault}).status_code == 403
+def test_form_of_a_page_is_refused_to_another_site(client: TestClient, fault: dict[str, str]) -> None:
+    for path in ("submit", "datasets", "prompt", "selections/sel_1/delete", "names/desk/back"):
+        for asked in ({}, {"HX-Request": "true"}):
+            answer = client.post(f"/pages/{path}", data={"dataset_id": "ds_1"}, headers={**asked, **fault})
+            assert answer.status_code == 403, path
 
 
 @pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}, {}])

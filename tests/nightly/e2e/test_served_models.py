@@ -1,14 +1,11 @@
 """A model behind a server, in the service: a worker without torch, faults of both, and what becomes of the key."""
 
 import json
-import signal
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-import psutil
 import pytest
 from redis import Redis
 from sqlalchemy import text
@@ -142,46 +139,6 @@ def count_asked(double: Double) -> Counter[tuple[int, ...]]:
     return Counter(prompt for prompt in double.prompts[:] if b"Question:" not in bytes(prompt[1:]))
 
 
-def test_server_that_is_away_only_delays(lens: Stack) -> None:
-    with serving(Double(HashBehind()), port_of(lens)) as first:
-        first.seconds = 0.05
-        start_worker(lens)
-        selection_id = lens.submit("served")
-        until(lambda: first.num_prompts > 100, "the server is asked")
-    time.sleep(3)
-    with serving(Double(HashBehind()), port_of(lens)):
-        selection = lens.wait_until_done(selection_id)
-    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 1)
-
-
-def test_cancel_ends_within_seconds(lens: Stack, double: Double) -> None:
-    double.seconds = 0.2
-    start_worker(lens)
-    selection_id = lens.submit("served")
-    until(lambda: double.num_prompts > 60, "the server is asked")
-    lens.cancel(selection_id)
-    began = time.monotonic()
-    lens.wait_for(selection_id, Status.CANCELLED)
-    assert time.monotonic() - began < 10
-    asked = double.num_prompts
-    time.sleep(0.5)
-    assert double.num_prompts <= asked + UNDER_WAY
-
-
-def test_server_that_lies_fails_the_selection_by_the_name_of_the_check(lens: Stack, double: Double) -> None:
-    def uniform(answer: dict[str, object]) -> dict[str, object]:
-        for choice in answer["choices"]:  # type: ignore[attr-defined]
-            (top,) = choice["logprobs"]["top_logprobs"]
-            choice["logprobs"]["top_logprobs"] = [dict.fromkeys(top, -10.8)]
-        return answer
-
-    double.fault = uniform
-    start_worker(lens)
-    selection = lens.wait_until_done(lens.submit("served"))
-    assert selection["status"] == Status.FAILED
-    assert "check: prompts" in selection["error"]["detail"]
-
-
 def test_no_client_can_name_an_address(lens: Stack) -> None:
     with serving(Double(HashBehind())) as elsewhere:
         for model in (f"vllm:served@{elsewhere.url}", elsewhere.url, f"served@{elsewhere.url}"):
@@ -241,23 +198,3 @@ def test_key_of_the_server_is_kept_nowhere(lens: Stack, double: Double) -> None:
     assert any("sel_" in one for one in seen)
     assert not [one for one in seen if KEY in one]
     assert not [path for path in (*files, *lens.log_dir.glob("*.log")) if KEY.encode() in path.read_bytes()]
-
-
-def test_worker_without_the_key_does_not_start(lens: Stack) -> None:
-    worker = lens.start_worker(LENS_WORKER_MODELS="endpoints", KEY_OF_SERVED="")
-    assert worker.wait(20) == 2
-    assert "KEY_OF_SERVED" in worker.log()
-
-
-def test_stopped_worker_gives_the_selection_back(lens: Stack, double: Double) -> None:
-    double.seconds = 0.1
-    worker = start_worker(lens)
-    selection_id = lens.submit("served")
-    until(lambda: double.num_prompts > 60, "the server is asked")
-    worker.send(signal.SIGTERM)
-    worker.send(signal.SIGTERM)
-    worker.wait(20)
-    assert not psutil.pid_exists(worker.pid)
-    double.seconds = 0.0
-    start_worker(lens)
-    assert lens.wait_until_done(selection_id)["status"] == Status.SUCCEEDED

@@ -1,19 +1,50 @@
-"""`lens up` whose processes are killed, and whose signals are ignored."""
+"""`lens up` whose processes are killed, and whose signals are ignored; and the demonstration."""
 
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
+from io import StringIO
 
 import httpx
 import pytest
+from lens_cli.demo.show import refusing_problems, tell_story
+from rich.console import Console
 
-from lens_cli.sample import SAMPLE_FOLDER, SAMPLE_SPEC
-from lens_cli.service.stack import Stack
+from lens_cli.refusals import Refusal
+from lens_cli.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SPEC
+from lens_cli.service.stack import Stack, StackSpec, running_stack
 from lens_client import LensClient
+from lens_engine.testing import TableScorer
 from tests.dispositions import ignored_signals
 from tests.e2e.processes import is_gone
-from tests.e2e.test_up_command import check_stop, children_of, data_dir, is_worker_up, said, stack, up, wait_for_address
+from tests.e2e.stack import environment_of
+from tests.e2e.test_up_command import check_stop, children_of, data_dir, is_worker_up, up, wait_for_address
 from tests.e2e.waiting import until
+from tests.ports import reserve_port
+
+WITHOUT_MODEL = {
+    "allow_testing_models": True,
+    "allowed_models": {"table": "testing:lens_engine.testing:TableScorer"},
+    "default_model": "table",
+    "retry_after_seconds": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def said() -> list[str]:
+    """What the stack has told."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory, said: list[str]) -> Iterator[Stack]:
+    """The service as the demonstration runs it, with a scorer that needs no language model."""
+    folder = tmp_path_factory.mktemp("stack")
+    environment = environment_of(WITHOUT_MODEL)
+    spec = StackSpec(folder, "127.0.0.1", reserve_port(), durable=False, environment=environment)
+    with running_stack(spec, said.append) as running:
+        yield running
 
 
 @pytest.mark.parametrize("up", [ignored_signals], indirect=True)
@@ -44,3 +75,21 @@ def test_job_after_the_death_of_a_worker_succeeds(stack: Stack, said: list[str])
         job = client.selections.submit(SAMPLE_FOLDER / "train.csv", test=SAMPLE_FOLDER / "test.csv", spec=SAMPLE_SPEC)
         ended = client.selections.wait(job.id, timeout=300, on_change=lambda _: stack.look_after())
     assert ended.status == "succeeded"
+
+
+def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) -> None:
+    console = Console(file=StringIO(), width=160)
+    tell_story(stack, console, lambda _: TableScorer())
+    assert isinstance(console.file, StringIO)
+    printed = console.file.getvalue()
+    for part in ("202, sel_", "Without examples: ", "in order", "accuracy on the test rows", "random-and-validation"):
+        assert part in printed
+    assert f"{NEW_INPUT} Topic:" in " ".join(printed.split())
+    assert printed.count(NEW_INPUTS[1]) == 1
+
+
+def test_client_is_told_which_field_the_service_refuses(stack: Stack) -> None:
+    spec = {**SAMPLE_SPEC, "template": "{text} Topic."}
+    with pytest.raises(Refusal) as caught, refusing_problems(stack), LensClient(stack.url) as client:
+        client.selections.submit(SAMPLE_FOLDER / "train.csv", test=SAMPLE_FOLDER / "test.csv", spec=spec)
+    assert caught.value.details[0].startswith("/spec/template: ")

@@ -43,12 +43,10 @@ print(json.dumps([problem(error.code, error.detail, status=error.status), summar
 
 
 def test_titles_and_summaries_do_not_come_from_docstrings() -> None:
-    shown = {
-        flag: subprocess.run([sys.executable, flag, "-c", WITHOUT_DOCSTRINGS], capture_output=True, check=True).stdout
-        for flag in ("-OO", "-B")
-    }
-    assert shown["-OO"] == shown["-B"]
-    refusal, summaries = json.loads(shown["-OO"])
+    shown = subprocess.run([sys.executable, "-OO", "-c", WITHOUT_DOCSTRINGS], capture_output=True, check=True).stdout
+    refusal, summaries = json.loads(shown)
+    paths = create_app(Settings(_env_file=None)).openapi()["paths"]
+    assert summaries == [operation["summary"] for methods in paths.values() for operation in methods.values()]
     assert (refusal["title"], refusal["detail"]) == (TITLES["invalid-dataset"], "row 1: blank")
     assert "Render Prompt" in summaries
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from lens_cli.application import create_application
 from lens_engine import __version__
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
+from tests.e2e.lens_command import run
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
@@ -34,15 +35,11 @@ TASK = ("--template", "{text} It was {label}.", "--verbalizer", "positive=great"
 
 
 def lens(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "lens_cli", *arguments],
-        cwd=ROOT,
-        env={"PATH": "/usr/bin:/bin", "COLUMNS": "200", "HOME": "/nonexistent", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    """The command in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"COLUMNS": "200", "HOME": "/nonexistent", **environment}.items():
+            patch.setenv(name, value)
+        return run([*arguments])
 
 
 @pytest.fixture
@@ -88,7 +85,7 @@ def test_help_imports_no_heavy_package() -> None:
         f"for command in ([], *([name] for name in {COMMANDS!r})):\n"
         "    try:\n        create_application()([*command, '--help'])\n"
         "    except SystemExit as end:\n        assert end.code == 0\n"
-        "heavy = {'torch', 'transformers', 'scipy', 'sqlalchemy', 'fastapi'}\n"
+        "heavy = {'torch', 'transformers', 'scipy', 'sklearn', 'pyarrow', 'pandas', 'ray', 'sqlalchemy', 'fastapi'}\n"
         "print('loaded:', *sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

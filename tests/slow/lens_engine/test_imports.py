@@ -42,23 +42,15 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
 
 
-def test_engine_without_models_imports_no_torch() -> None:
+def test_engine_without_models_imports_no_torch_and_knows_nothing_of_the_service() -> None:
     modules = list_modules()
     assert "lens_engine.pipeline" in modules
-    heavy = "{'torch', 'transformers', 'safetensors', 'gguf'} & set(sys.modules)"
-    code = f"import importlib, sys; [importlib.import_module(name) for name in {modules}]; print(sorted({heavy}))"
-
-    outcome = run_python(code)
-
-    assert outcome.returncode == 0, outcome.stderr
-    assert outcome.stdout.strip() == "[]"
-
-
-def test_engine_knows_nothing_of_the_service() -> None:
-    code = (
-        f"import importlib, sys; [importlib.import_module(name) for name in {list_modules()}]; "
-        "print(sorted({name.split('.')[0] for name in sys.modules} & {'app', 'worker', 'fastapi', 'rq', 'sqlalchemy'}))"
+    of_models, of_service = (
+        "'torch', 'transformers', 'safetensors', 'gguf'",
+        "'app', 'worker', 'fastapi', 'rq', 'sqlalchemy'",
     )
+    found = f"{{name.split('.')[0] for name in sys.modules}} & {{{of_models}, {of_service}}}"
+    code = f"import importlib, sys; [importlib.import_module(name) for name in {modules}]; print(sorted({found}))"
 
     outcome = run_python(code)
 

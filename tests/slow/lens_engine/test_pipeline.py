@@ -69,11 +69,23 @@ def whole(select: Callable[..., SelectionResult]) -> SelectionResult:
 
 
 @pytest.fixture(scope="module")
-def saved(select: Callable[..., SelectionResult], make_store: Make) -> list[bytes]:
-    """Every checkpoint of a run."""
-    store = make_store()
-    select(checkpoints=store)
+def store(select: Callable[..., SelectionResult], make_store: Make) -> Any:
+    """The store of a run, with every checkpoint."""
+    made = make_store()
+    select(checkpoints=made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def saved(store: Any) -> list[bytes]:
     return list(store.saved)
+
+
+@pytest.fixture(scope="module")
+def heard(select: Callable[..., SelectionResult], make_listener: Make) -> tuple[Any, SelectionResult]:
+    """The listener of a run, and its result."""
+    listener = make_listener()
+    return listener, select(listener=listener)
 
 
 OF_A_SELECTION = [phase for phase in Phase if phase not in (Phase.CLASSIFY, Phase.WORDING)]
@@ -143,13 +155,13 @@ def test_examples_are_rows_of_the_upload_in_order_and_balanced(
 
 
 def test_resuming_from_any_checkpoint_gives_the_same_digest_and_scores_only_what_was_left(
-    saved: list[bytes],
+    store: Any,
     whole: SelectionResult,
     select: Callable[..., SelectionResult],
     make_store: Make,
     make_planted_scorer: Make,
 ) -> None:
-    for data in saved[::2]:
+    for data in store.of_each_phase():
         scorer = make_planted_scorer()
         resumed = select(scorer=scorer, checkpoints=make_store(data))
         assert resumed.digest == whole.digest
@@ -221,7 +233,7 @@ def least_pairs(problem: Problem, config: SelectionConfig) -> int:
     return first.pairs + first.new_columns + 2 * planner.testing().pairs
 
 
-@pytest.mark.parametrize("share", [0.0, 0.08, 0.3, 0.5, 0.7, 0.8, 0.99])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.99])
 def test_budget_is_never_exceeded_and_always_buys_a_test_figure(
     share: float,
     whole: SelectionResult,
@@ -305,7 +317,7 @@ def test_budget_below_the_least_is_refused_with_the_number(
     assert scorer.num_pairs == 0
 
 
-@pytest.mark.parametrize("share", [0.0, 0.08, 0.3, 0.6, 0.9, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.6, 1.0])
 def test_budgeted_run_resumed_from_any_checkpoint_gives_the_same_digest(
     share: float,
     whole: SelectionResult,
@@ -322,7 +334,7 @@ def test_budgeted_run_resumed_from_any_checkpoint_gives_the_same_digest(
     result = select(checkpoints=store, budget=budget)
     assert (find(result, "random_and_validation") is not None) or share < 1.0
 
-    for data in store.saved[::3]:
+    for data in store.of_each_phase():
         resumed = select(checkpoints=make_store(data), budget=budget)
         assert resumed.digest == result.digest
         assert resumed.cost.pairs == result.cost.pairs
@@ -340,19 +352,8 @@ def test_larger_budget_after_a_resume_keeps_what_was_tested(
     assert resumed.test == first.test
 
 
-def heard_by(select: Callable[..., SelectionResult], make_listener: Make, **given: Any) -> Any:
-    listener = make_listener(**given)
-    try:
-        result = select(listener=listener)
-    except NothingSelected as nothing:
-        return listener, nothing
-    return listener, result
-
-
-def test_progress_is_monotone_and_never_above_the_total(
-    select: Callable[..., SelectionResult], make_listener: Make
-) -> None:
-    listener, result = heard_by(select, make_listener)
+def test_progress_is_monotone_and_never_above_the_total(heard: tuple[Any, SelectionResult]) -> None:
+    listener, result = heard
 
     done = [progress.pairs_done for progress in listener.seen]
     assert done == sorted(done)
@@ -367,10 +368,8 @@ def test_progress_is_monotone_and_never_above_the_total(
     assert set(phases) == set(OF_A_SELECTION)
 
 
-def test_best_validation_accuracy_is_shown_as_it_grows(
-    select: Callable[..., SelectionResult], make_listener: Make
-) -> None:
-    listener, result = heard_by(select, make_listener)
+def test_best_validation_accuracy_is_shown_as_it_grows(heard: tuple[Any, SelectionResult]) -> None:
+    listener, result = heard
 
     shown = [p.best_validation_accuracy for p in listener.seen if p.best_validation_accuracy is not None]
     assert shown == sorted(shown)
@@ -381,12 +380,16 @@ def test_best_validation_accuracy_is_shown_as_it_grows(
 
 @pytest.mark.parametrize("phase", OF_A_SELECTION)
 def test_run_cancelled_in_any_phase_gives_the_best_so_far_or_an_error(
-    phase: Phase, select: Callable[..., SelectionResult], make_listener: Make
+    phase: Phase, heard: tuple[Any, SelectionResult], select: Callable[..., SelectionResult], make_listener: Make
 ) -> None:
-    everything, _ = heard_by(select, make_listener)
+    everything, _ = heard
     stop_after = 1 + next(place for place, progress in enumerate(everything.seen) if progress.phase is phase)
+    listener, outcome = make_listener(stop_after=stop_after), None
 
-    listener, outcome = heard_by(select, make_listener, stop_after=stop_after)
+    try:
+        outcome = select(listener=listener)
+    except NothingSelected as nothing:
+        outcome = nothing
 
     assert listener.seen[-1].phase is phase
     assert len(listener.seen) <= stop_after + 1
@@ -403,10 +406,9 @@ def test_run_cancelled_in_any_phase_gives_the_best_so_far_or_an_error(
 
 
 def test_cancelled_run_can_be_resumed_to_the_same_digest(
-    whole: SelectionResult, select: Callable[..., SelectionResult], make_listener: Make, make_store: Make
+    whole: SelectionResult, heard: tuple[Any, SelectionResult], select: Any, make_listener: Make, make_store: Make
 ) -> None:
-    everything, _ = heard_by(select, make_listener)
-    for stop_after in range(1, len(everything.seen), 7):
+    for stop_after in range(1, len(heard[0].seen), 25):
         store = make_store()
         with suppress(NothingSelected):
             select(listener=make_listener(stop_after=stop_after), checkpoints=store)

@@ -19,7 +19,7 @@ from lens_engine.scoring.base import LabelScorer, Prefix
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import TableScorer
-from lens_engine.types import Example, StopReason
+from lens_engine.types import Example, Phase, StopReason
 
 _SMALL: dict[str, Any] = {
     "num_demonstrations": 4,
@@ -58,6 +58,13 @@ class KeepingStore:
 
     def save(self, checkpoint: Checkpoint) -> None:
         self.saved.append(checkpoint.to_bytes())
+
+    def of_each_phase(self) -> list[bytes]:
+        """The checkpoint in the middle of those of each phase."""
+        by_phase = dict[Phase, list[bytes]]()
+        for data in self.saved:
+            by_phase.setdefault(Checkpoint.from_bytes(data).phase, []).append(data)
+        return [found[len(found) // 2] for found in by_phase.values()]
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,8 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def select(make_planted_problem: Make, make_planted_scorer: Make, make_config: Make) -> Callable[..., SelectionResult]:
     def run(**given: Any) -> SelectionResult:
-        return select_support_examples(make_planted_problem(), make_planted_scorer(), make_config(), **given)
+        config = make_config(search={"iterations": 1}, comparisons="none")
+        return select_support_examples(make_planted_problem(), make_planted_scorer(), config, **given)
 
     return run
 

@@ -74,7 +74,7 @@ def spell(number: int) -> str:
 @pytest.fixture(scope="module")
 def select(make_config: Make, problem: Problem) -> Callable[..., SelectionResult]:
     def run(log_prob: Any = copying, *, forms: Any = ALL, store: Any = None, **options: Any) -> SelectionResult:
-        config = make_config(**options, search={"forms": forms})
+        config = make_config(**{"comparisons": "none", **options}, search={"forms": forms})
         return select_support_examples(problem, TableScorer(log_prob), config, checkpoints=store)
 
     return run
@@ -144,17 +144,15 @@ def test_pool_has_no_row_that_judges(found: SelectionResult, problem: Problem) -
     assert len(pool) == len(problem.examples) - 20 - 16 - 60
 
 
-def test_pool_of_a_large_dataset_is_a_sample_and_says_so(
-    select: Callable[..., SelectionResult], make_config: Make
-) -> None:
+def test_pool_of_a_large_dataset_is_a_sample_and_says_so(found: SelectionResult, make_config: Make) -> None:
     rows = [Example(row, f"word {spell(row)}", "odd" if row % 2 else "even") for row in range(20_300)]
-    config = make_config(search={"forms": ["nearest"]}, filtering={"candidates": 40})
+    config = make_config(search={"forms": ["nearest"]}, filtering={"candidates": 40}, comparisons="none")
     result = select_support_examples(Problem(TASK, rows), TableScorer(deaf), config)
     assert result.pool is not None
     assert len(result.pool.rows) == 20_000
     said = f"among 20,000 rows, a random sample of {20_300 - 20 - 16 - 60:,}"
     assert [said in warning for warning in result.warnings].count(True) == 1
-    assert not any("random sample" in warning for warning in select().warnings)
+    assert not any("random sample" in warning for warning in found.warnings)
 
 
 def test_prompt_as_a_classifier_answers_the_test_rows_as_the_report_says(
@@ -218,21 +216,21 @@ def test_run_with_forms_resumed_from_any_checkpoint_has_the_same_digest(
 ) -> None:
     store = make_store()
     select(store=store)
-    for data in store.saved[:: max(len(store.saved) // 8, 1)]:
+    for data in store.of_each_phase():
         assert select(store=make_store(data)).digest == found.digest
 
 
 def test_forms_that_do_not_fit_the_context_are_not_tried(make_config: Make, problem: Problem) -> None:
-    config = make_config(search={"forms": ALL})
+    config = make_config(search={"forms": ALL}, comparisons="none")
     result = select_support_examples(problem, TableScorer(copying, max_prompt_tokens=80), config)
 
     assert {one.form.name for one in result.forms} == {"nearest 4", "nearest 8", "fixed+nearest 4"}
 
 
 def test_budget_that_does_not_cover_the_forms_is_said(select: Callable[..., SelectionResult]) -> None:
-    spent = select(forms=["fixed"], comparisons="none").cost.pairs
+    spent = select(forms=["fixed"]).cost.pairs
 
-    result = select(budget={"max_pairs": spent - 90}, comparisons="none")
+    result = select(budget={"max_pairs": spent - 90})
 
     assert result.answer.form.kind == "fixed"
     assert any("other forms of the prompt" in warning for warning in result.warnings)

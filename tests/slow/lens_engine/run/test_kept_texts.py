@@ -48,11 +48,3 @@ def test_result_holds_the_demonstrations_and_words_of_several_rows_alone(
     checkpoint = FileCheckpointStore(tmp_path / "run.checkpoint").load()
     assert checkpoint is not None
     assert ("sunny" in str(checkpoint.values)) == bool(words or result.classifier.prompts)
-
-
-def test_pair_cache_holds_no_text(run: Callable[..., Any], tmp_path: Path) -> None:
-    run(TableScorer(), "label_probabilities")
-
-    content = (tmp_path / "pairs.sqlite3").read_bytes()
-    assert len(content) > 10_000
-    assert not any(word in content for word in (b"sunny", b"rainy", b"quality", b"POSITIVE"))

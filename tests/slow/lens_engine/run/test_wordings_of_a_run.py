@@ -95,7 +95,7 @@ def test_run_that_is_cut_off_in_any_step_ends_with_the_same_digest(
     store, first = make_store(), TableScorer(understanding)
     assert select(ASKED, TOLD, BOTH, scorer=first, store=store).digest == chosen.digest
     phases = set()
-    for data in store.saved[:: max(len(store.saved) // 12, 1)]:
+    for data in store.of_each_phase():
         phases.add(Checkpoint.from_bytes(data).phase)
         scorer = TableScorer(understanding)
         assert select(ASKED, TOLD, BOTH, scorer=scorer, store=make_store(data)).digest == chosen.digest

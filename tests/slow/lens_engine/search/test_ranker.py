@@ -123,6 +123,6 @@ def test_wide_run_resumed_from_any_checkpoint_has_the_same_digest(
     problem, config, store = make_planted_problem(), make_config(search=WIDE), make_store()
     whole = select_support_examples(problem, make_planted_scorer(), config, checkpoints=store)
 
-    for checkpoint in store.saved:
+    for checkpoint in store.of_each_phase():
         resumed = select_support_examples(problem, make_planted_scorer(), config, checkpoints=make_store(checkpoint))
         assert resumed.digest == whole.digest

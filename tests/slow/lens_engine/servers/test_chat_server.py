@@ -169,8 +169,6 @@ FAULTS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = {
     "positive": (put("", 0.5), r"gave 0.5 as a log-probability \(check: values\)"),
     "zeros": (put("", 0.0), r"\(check: values\)"),
     "uniform": (put("", -math.log(50)), r"every prompt the same scores.*\(check: prompts\)"),
-    "no choice": (lambda answer: answer | {"choices": []}, "form that openai-chat does not have"),
-    "no model": (lambda answer: {"choices": answer["choices"]}, "form that openai-chat does not have"),
 }
 
 

@@ -11,7 +11,7 @@ from tests.unit.lens_engine.servers.conftest import Connect
 
 TASK = Task.for_labels(["refund", "refund status", "parcel"], "{text} Topic: {label}.")
 PREFIXES = [(), ("It was late. Topic: refund.\n",)]
-QUERIES = [f"Text {number}. Topic:" for number in range(20)]
+QUERIES = [f"Text {number}. Topic:" for number in range(5)]
 
 
 @pytest.mark.parametrize("kind", ["vllm", "sglang", "llama-cpp"])
@@ -22,19 +22,6 @@ def test_scores_are_those_of_words_with_what_ends_them(connect: Connect, double:
     assert task.label_spans == (" refund.", " refund status.", " parcel.")
     right = [[[HashBehind().score(p, q, span) for span in task.label_spans] for q in QUERIES] for p in PREFIXES]
     assert np.allclose(scorer.score(PREFIXES, QUERIES, task.label_spans), right, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", ["vllm", "sglang", "llama-cpp"])
-def test_longer_word_may_be_the_likelier_one(connect: Connect, kind: str) -> None:
-    scorer, queries = connect(kind=kind), [f"Text {number}. Topic:" for number in range(60)]
-    task = Task.for_labels(["re", "ref", "parcel"], TASK.template.pattern)
-
-    def longer_wins(asked: Task) -> bool:
-        scores = scorer.score([()], queries, asked.label_spans)[0]
-        return bool((scores[:, 1] > scores[:, 0]).any())
-
-    assert not longer_wins(task)
-    assert longer_wins(fit_task(scorer, task))
 
 
 def test_words_that_nothing_ends_are_refused_before_a_question(connect: Connect, double: Double) -> None:

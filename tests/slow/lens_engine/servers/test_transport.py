@@ -42,13 +42,13 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport.random, "uniform", lambda low, high: uniform(low, high) / 100)
 
 
-@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504])
 @pytest.mark.usefixtures("hasty")
-def test_passing_refusal_is_tried_again(connect: Connect, double: Double, status: int) -> None:
+def test_passing_refusal_is_tried_again(connect: Connect, double: Double) -> None:
     scorer = connect(remembers=False)
-    right = scorer.score([()], QUERIES, SPANS)
-    double.refuse = refuse_some(lambda number: number % 3 == 0, told(status))
-    assert np.array_equal(scorer.score([("x\n",), ()], QUERIES, SPANS)[1], right[0])
+    right = scorer.score([()], QUERIES[:12], SPANS)
+    for status in (408, 409, 425, 429, 500, 502, 503, 504):
+        double.refuse = refuse_some(lambda number: number % 3 == 0, told(status))
+        assert np.array_equal(scorer.score([("x\n",), ()], QUERIES[:12], SPANS)[1], right[0]), status
 
 
 @pytest.mark.parametrize(

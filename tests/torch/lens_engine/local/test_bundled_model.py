@@ -3,12 +3,15 @@
 import json
 
 import numpy as np
+import pytest
 from safetensors import safe_open
 
 from lens_engine.local.chat_template import ChatTemplate
 from lens_engine.local.load import load_scorer
 from lens_engine.local.model_reader import open_files, quiet_transformers
 from lens_engine.local.open_tokenizer import open_tokenizer
+from lens_engine.local.scorer import CausalLMScorer
+from lens_engine.local.token_counter import find_token_counter
 from lens_engine.task.special_tokens import BEGIN
 
 PREFIXES = [
@@ -24,8 +27,12 @@ QUERIES = [
 SPANS = [" great", " terrible", " not good", " not bad"]
 
 
-def test_packed_float32_scores_equal_plain_ones() -> None:
-    packed = load_scorer("smollm2-135m-instruct", dtype="float32", device="cpu")
+@pytest.fixture(scope="module")
+def packed() -> CausalLMScorer:
+    return load_scorer("smollm2-135m-instruct", dtype="float32", device="cpu")
+
+
+def test_packed_float32_scores_equal_plain_ones(packed: CausalLMScorer) -> None:
     plain = load_scorer("smollm2-135m-instruct", dtype="float32", device="cpu", executor="plain")
 
     label_log_probs = packed.score(PREFIXES, QUERIES, SPANS)
@@ -53,10 +60,18 @@ def test_chat_has_the_tokens_of_its_own_chat_template() -> None:
         assert list(tokens) == list(found if isinstance(found, list) else found["input_ids"])
 
 
-def test_chat_is_scored_after_its_last_turn() -> None:
-    scorer = load_scorer("smollm2-135m-instruct", dtype="float32", device="cpu")
-    text = scorer.render_chat([{"role": "user", "content": "The capital of France is Paris, isn't it? Yes or No?"}])
-    label_log_probs = scorer.score([(BEGIN,)], [text], ["Yes", "No", "Berlin"])
+def test_tokens_that_are_counted_without_the_model_are_those_of_its_scorer(packed: CausalLMScorer) -> None:
+    texts = ["It was great.", " great", "a  b\n\n", "", "<|im_start|>user 1234 naïve 日本"]
+
+    count_tokens = find_token_counter("smollm2-135m-instruct")
+
+    assert count_tokens is not None
+    assert count_tokens(texts) == packed.count_tokens(texts)
+
+
+def test_chat_is_scored_after_its_last_turn(packed: CausalLMScorer) -> None:
+    text = packed.render_chat([{"role": "user", "content": "The capital of France is Paris, isn't it? Yes or No?"}])
+    label_log_probs = packed.score([(BEGIN,)], [text], ["Yes", "No", "Berlin"])
     assert label_log_probs.argmax() < 2
     assert np.exp(label_log_probs[0, 0, :2]).sum() > 0.1
 

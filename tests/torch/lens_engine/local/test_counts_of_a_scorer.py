@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.local.token_counter import find_token_counter
 from lens_engine.testing import tiny_causal_lm
 
@@ -18,15 +17,3 @@ def test_counts_are_those_of_the_scorer(tmp_path: Path) -> None:
     assert count_tokens is not None
     scorer = load_scorer(folder, dtype="float32", device="cpu", executor="plain")
     assert count_tokens(texts * 500) == scorer.count_tokens(texts) * 500
-
-
-def test_counts_of_the_bundled_model_are_those_of_its_scorer() -> None:
-    from lens_engine.local.load import load_scorer
-
-    scorer = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu", executor="plain")
-    texts = ["It was great.", " great", "a  b\n\n", "", "<|im_start|>user 1234 naïve 日本"]
-
-    count_tokens = find_token_counter(BUNDLED_MODEL)
-
-    assert count_tokens is not None
-    assert count_tokens(texts) == scorer.count_tokens(texts)

@@ -122,30 +122,30 @@ def lose_a_shard(folder: Path) -> None:
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (cut_off, "model.safetensors is damaged or cut off; download it again"),
-        (cut_off_header, "model.safetensors is damaged or cut off; download it again"),
-        (lose_a_shard, "model-2.safetensors is missing; download it again"),
-        (remove_tokenizer, "it has no tokenizer; put the tokenizer.json of the model into the folder"),
-    ],
-)
-def test_damaged_folder_is_refused_before_torch_is_imported(
-    tmp_path: Path, damage: Callable[[Path], None], reason: str
-) -> None:
-    folder = tiny_causal_lm("llama").save(tmp_path / "model")
-    check_choice(str(folder))
-    damage(folder)
+DAMAGES: dict[Callable[[Path], None], str] = {
+    cut_off: "model.safetensors is damaged or cut off; download it again",
+    cut_off_header: "model.safetensors is damaged or cut off; download it again",
+    lose_a_shard: "model-2.safetensors is missing; download it again",
+    remove_tokenizer: "it has no tokenizer; put the tokenizer.json of the model into the folder",
+}
+
+
+def test_damaged_folder_is_refused_before_torch_is_imported(tmp_path: Path) -> None:
+    folders = [tiny_causal_lm("llama").save(tmp_path / damage.__name__ / "model") for damage in DAMAGES]
+    for folder, damage in zip(folders, DAMAGES, strict=True):
+        check_choice(str(folder))
+        damage(folder)
     code = (
         "import sys\nfrom lens_engine.open_model import open_model\n"
-        "try:\n    open_model(sys.argv[1])\n"
-        "except Exception as error:\n    print(type(error).__name__, error, 'torch' in sys.modules, sep=' | ')"
+        "for folder in sys.argv[1:]:\n"
+        "    try:\n        open_model(folder)\n"
+        "    except Exception as error:\n        print(type(error).__name__, error, 'torch' in sys.modules, sep=' | ')"
     )
 
-    done = subprocess.run([sys.executable, "-c", code, str(folder)], check=True, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code, *map(str, folders)], check=True, capture_output=True, text=True)
 
-    assert done.stdout.strip() == f"UnreadableModel | model 'model' cannot be loaded: {reason} | False"
+    refused = [f"UnreadableModel | model 'model' cannot be loaded: {reason} | False" for reason in DAMAGES.values()]
+    assert done.stdout.splitlines() == refused
 
 
 @pytest.mark.parametrize("choice", [{"dtype": "int8"}, {"device": "gpu"}, {"device": "cuda:"}])

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from lens_engine.errors import EndpointError
-from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.open_model import open_model
 from lens_engine.servers.address import Endpoint, EndpointKind
 from lens_engine.servers.open_endpoint import open_endpoint
@@ -16,7 +15,6 @@ from tests.endpoints.double import MODEL, Double, ModelBehind, serving
 
 PREFIXES = [(), ("It was great.\n", "good bad good.\n")]
 QUERIES = [f"text {number} It was" for number in range(24)]
-REVIEWS = ["I loved every minute of it. It was", "Dull. It was", "Bring a pillow. It was", "A joy to the end. It was"]
 SPANS = [" great", " terrible", " terrific"]
 
 
@@ -38,15 +36,6 @@ def test_scores_are_those_of_the_model_here(
         served.scorer.close()  # type: ignore[attr-defined]
     right = local.score(PREFIXES, QUERIES, SPANS)
     assert np.abs(found - right).max() < 1e-5 * np.abs(right).max()
-
-
-def test_scores_of_the_bundled_model_are_those_of_it_here(tmp_path: Path) -> None:
-    local = open_model(BUNDLED_MODEL, dtype="float32", pair_cache_bytes=None).scorer
-    with serving(Double(ModelBehind(local))) as double:  # type: ignore[arg-type]
-        served = open_model(f"vllm:{MODEL}@{double.url}", cache_dir=tmp_path, pair_cache_bytes=None)
-        found = served.scorer.score(PREFIXES, REVIEWS, SPANS)
-        served.scorer.close()  # type: ignore[attr-defined]
-    assert np.abs(found - local.score(PREFIXES, REVIEWS, SPANS)).max() <= 1e-5  # nats
 
 
 def test_weights_here_are_compared_with(folder: Path, tmp_path: Path) -> None:
