@@ -42,7 +42,6 @@ InputParameter = Annotated[
 FormatParameter = Annotated[ExportName, Query(description="Form of the file.")]
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody, is_stored=False))]
 
-
 _RENDER_BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/json": {"schema": named(RenderBody)}}}
 }

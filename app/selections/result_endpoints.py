@@ -33,8 +33,6 @@ _REPORT_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",  # it carries its stylesheet
     "X-Content-Type-Options": "nosniff",
 }
-
-
 _REPORT = {
     "description": "The report.",
     "content": {one: {"schema": {"type": "string"}} for one in ("text/html", "text/markdown")},
