@@ -8,7 +8,7 @@ from io import StringIO
 
 import httpx
 import pytest
-from lens_cli.demo.show import refusing_problems, tell_story
+from lens_cli.demo import refusing_problems, tell_story
 from rich.console import Console
 
 from lens_cli.refusals import Refusal
