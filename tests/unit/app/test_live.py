@@ -111,7 +111,7 @@ def test_curve_of_a_run_that_begins_afresh_has_nothing_of_before() -> None:
     job = make_job("running", attempt=2, progress=asdict(PROGRESS), lease_until=AHEAD)
     found = describe_run(job, None, [STEP, make_event("retried", error={}), make_step(best_validation_accuracy=0.5)])
     assert "50 %" in str(found.curve)
-    assert "0.830" not in str(found.curve)
+    assert "83 %" not in str(found.curve)
     assert describe_run(job, None, [STEP, make_event("retried", error={})]).curve is None
 
 
@@ -138,7 +138,7 @@ def test_phases_are_done_now_or_to_come() -> None:
     going = make_job("running", attempt=1, progress=asdict(PROGRESS), lease_until=AHEAD)
     phases = describe_run(going, None, []).phases
     assert [state for _, state in phases] == ["done", "done", "now, step 2 of 4", "to come"]
-    assert phases[2][0].endswith("step 2 of 4")
+    assert phases[2][1].endswith("step 2 of 4")
     assert {state for _, state in describe_run(make_job("queued"), WORKERS, []).phases} == {"to come"}
     assert {state for _, state in describe_run(make_job("succeeded"), None, []).phases} == {"done"}
 
@@ -153,7 +153,7 @@ def test_rounds_and_search_are_drawn_from_the_steps() -> None:
     assert before.curve is None
     after = describe_run(job, None, [*filtered, make_step(survivors=100), make_step(best_validation_accuracy=0.5)])
     assert after.rounds == before.rounds
-    assert "0.830" in str(after.curve), "the best so far, though a later step is worse"
+    assert "83 %" in str(after.curve), "the best so far, though a later step is worse"
 
 
 def test_percent_is_of_the_planned_pairs() -> None:
