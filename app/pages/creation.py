@@ -49,7 +49,7 @@ router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=
 FilesDep = Annotated[Upload, receive("dataset", "test", *COLUMN_PARTS)]
 DatasetParameter = Annotated[str | None, Query(max_length=40)]
 SelectionParameter = Annotated[str | None, Query(max_length=40)]
-_TYPES = ".csv,.tsv,.jsonl,.json,.txt,.xlsx,.ods,.arff,.yml,.yaml,.md"
+FILE_TYPES = ".csv,.tsv,.jsonl,.json,.txt,.xlsx,.ods,.arff,.yml,.yaml,.md"
 
 _FORM = "application/x-www-form-urlencoded"
 _SHOWN_ROWS = 20
@@ -104,7 +104,7 @@ async def show_new(
 ) -> HTMLResponse:
     """The field for a file; with a stored dataset what is in it, and then the form, filled in as `of` was."""
     if dataset is None:
-        return answer(request, "new.html", dataset=None, types=_TYPES, has_sample=has_sample(), sample=sample)
+        return answer(request, "new.html", dataset=None, types=FILE_TYPES, has_sample=has_sample(), sample=sample)
     stored = await run_in_threadpool(_read_stored, services, owner, dataset, test)
     report = await read_report(request, services, owner, dataset)
     return answer(request, "new.html", None, **stored, report=report, of=of)
