@@ -112,9 +112,9 @@ _ROUTERS = (
     metrics_router,
     creation.router,
     results.router,
+    trying.router,
     pages_of_selections.router,
     prompts.router,
-    trying.router,
     words.router,
 )
 _BODIES = (datasets, *_KINDS)
