@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 
-from benchmarks.bench import Bench, Effort
-from benchmarks.workloads.models import ModelFamily
-from benchmarks.workloads.work import Work, WorkloadSpec
+from lab.benchmarks.bench import Bench, Effort
+from lab.benchmarks.workloads.models import ModelFamily
+from lab.benchmarks.workloads.work import Work, WorkloadSpec
 from lens_engine.testing import tiny_causal_lm
 
 SPEC = WorkloadSpec("W", "two prefixes and two queries", "reviews", demonstrations=1, prefixes=2, queries=2)

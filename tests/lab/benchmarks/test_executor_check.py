@@ -1,6 +1,6 @@
 """The judgement of the check in CI; its timing is not a test."""
 
-from benchmarks.check import find_slower
+from lab.benchmarks.check import find_slower
 
 
 def test_order_of_speed_is_kept() -> None:

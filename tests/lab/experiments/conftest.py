@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from experiments.laboratory.cells import Bench
-from experiments.laboratory.laboratory import Laboratory
-from experiments.laboratory.progress import Progress
-from experiments.laboratory.store import CellStore
+from lab.experiments.laboratory.cells import Bench
+from lab.experiments.laboratory.laboratory import Laboratory
+from lab.experiments.laboratory.progress import Progress
+from lab.experiments.laboratory.store import CellStore
 from lens_engine.config import SelectionConfig
 from lens_engine.presets import resolve_config
 from tests.lab.experiments.experiment_doubles import TINY, FixedDatasets, TableModels, make_dataset

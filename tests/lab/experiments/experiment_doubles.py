@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.data.tasks import Dataset, TaskSettings
-from experiments.laboratory.cells import Cell
-from experiments.laboratory.laboratory import Laboratory
-from experiments.rivals.fine_tuning.evidence import Evidence, FineTuner, LabelledRows, OnBatch, TuningRows
+from lab.experiments.data.tasks import Dataset, TaskSettings
+from lab.experiments.laboratory.cells import Cell
+from lab.experiments.laboratory.laboratory import Laboratory
+from lab.rivals.fine_tuning.evidence import Evidence, FineTuner, LabelledRows, OnBatch, TuningRows
 from lens_engine.errors import InvalidDataset
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.template import Task

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.command import EXIT_FAULTY, make_parser, read_scale
-from experiments.scales import LAPTOP
-from experiments.table.__main__ import main as make_table
-from experiments.table.entries import make_entries
+from lab.experiments.command import EXIT_FAULTY, make_parser, read_scale
+from lab.experiments.scales import LAPTOP
+from lab.experiments.table.__main__ import main as make_table
+from lab.experiments.table.entries import make_entries
 from lens_engine.testing import tiny_causal_lm
 
 WORDS = ("fine", "poor", "long", "dull", "warm", "loud", "slow", "odd", "rich", "bleak")
@@ -98,7 +98,7 @@ def test_options_override_the_preset() -> None:
     assert scale.options["search"] == {**LAPTOP.options["search"], "beam_width": 2, "first_permutations": None}
 
 
-@pytest.mark.parametrize("module", ["experiments.table", "experiments.prompts"])
+@pytest.mark.parametrize("module", ["lab.experiments.table", "lab.experiments.prompts"])
 def test_commands_show_their_help(module: str) -> None:
     run = subprocess.run([sys.executable, "-m", module, "--help"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert f"python -m {module}" in run.stdout

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from experiments.data.tasks import known_settings
-from experiments.scales import LAPTOP, PAPER, SCALES, Scale
+from lab.experiments.data.tasks import known_settings
+from lab.experiments.scales import LAPTOP, PAPER, SCALES, Scale
 from lens_engine.errors import InvalidConfig
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from tests.lab.experiments.experiment_doubles import FixedDatasets

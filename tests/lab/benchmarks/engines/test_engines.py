@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.engines.authors import AuthorsEngine, row_length, share_cut
-from benchmarks.engines.base import FedTokens, encode
-from benchmarks.engines.harness import HarnessEngine, count_rows_per_pair, is_past_best, tune
-from benchmarks.engines.lens import LensEngine
-from benchmarks.measuring.comparison import compare_engines, count_ideal_tokens
-from benchmarks.workloads.models import LoadedModel
-from benchmarks.workloads.work import Work
+from lab.benchmarks.engines.authors import AuthorsEngine, row_length, share_cut
+from lab.benchmarks.engines.base import FedTokens, encode
+from lab.benchmarks.engines.harness import HarnessEngine, count_rows_per_pair, is_past_best, tune
+from lab.benchmarks.engines.lens import LensEngine
+from lab.benchmarks.measuring.comparison import compare_engines, count_ideal_tokens
+from lab.benchmarks.workloads.models import LoadedModel
+from lab.benchmarks.workloads.work import Work
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
 

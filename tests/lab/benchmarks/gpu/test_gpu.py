@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.gpu import __main__ as command
-from benchmarks.gpu.kernel import attend_in_turn, check_kernel
-from benchmarks.gpu.needs import list_missing
-from benchmarks.gpu.steps import RUNS
+from lab.benchmarks.gpu import __main__ as command
+from lab.benchmarks.gpu.kernel import attend_in_turn, check_kernel
+from lab.benchmarks.gpu.needs import list_missing
+from lab.benchmarks.gpu.steps import RUNS
 
 CPU = torch.device("cpu")
 

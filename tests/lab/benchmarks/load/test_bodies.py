@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from benchmarks.load.bodies import large_form, large_json, small_submission
-from benchmarks.load.measures import Times, ratios
+from lab.benchmarks.load.bodies import large_form, large_json, small_submission
+from lab.benchmarks.load.measures import Times, ratios
 
 
 def split(request: bytes) -> tuple[list[str], bytes]:

@@ -5,7 +5,7 @@ import time
 import pytest
 import torch
 
-from benchmarks.measuring.seconds import measure
+from lab.benchmarks.measuring.seconds import measure
 
 
 def test_run_is_timed_and_its_result_returned() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.report.tables import write_section
+from lab.benchmarks.report.tables import write_section
 
 
 def test_section_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from benchmarks.machine import count_processors
+from lab.benchmarks.machine import count_processors
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not pin processes to processors")
 def test_processors_are_those_this_process_may_use() -> None:
     one = min(os.sched_getaffinity(0))
     pin = f"import os; os.sched_setaffinity(0, [{one}])"
-    count = "from benchmarks.machine import count_processors; print(count_processors())"
+    count = "from lab.benchmarks.machine import count_processors; print(count_processors())"
 
     counted = subprocess.run([sys.executable, "-c", f"{pin}; {count}"], capture_output=True, check=True)
 

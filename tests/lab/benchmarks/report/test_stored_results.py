@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.report.records import ComparisonRecord
-from benchmarks.report.tables import RESULTS, show_comparison
+from lab.benchmarks.report.records import ComparisonRecord
+from lab.benchmarks.report.tables import RESULTS, show_comparison
 
 
 @pytest.mark.parametrize("file", sorted(RESULTS.glob("*.json")), ids=lambda file: file.stem)

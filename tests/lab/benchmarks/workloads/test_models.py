@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.workloads import tokenizer as tokenizers
-from benchmarks.workloads.models import random_model, random_shape
-from benchmarks.workloads.tokenizer import find_tokenizer, train_tokenizer
-from benchmarks.workloads.work import WORKLOADS, build_work
+from lab.benchmarks.workloads import tokenizer as tokenizers
+from lab.benchmarks.workloads.models import random_model, random_shape
+from lab.benchmarks.workloads.tokenizer import find_tokenizer, train_tokenizer
+from lab.benchmarks.workloads.work import WORKLOADS, build_work
 from lens_engine.errors import UnknownModel
 
 CPU = torch.device("cpu")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.workloads.texts import CORPORA, Corpus, corpus_task, generate_examples
+from lab.benchmarks.workloads.texts import CORPORA, Corpus, corpus_task, generate_examples
 
 
 @pytest.mark.parametrize("corpus", CORPORA)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.measuring.comparison import choose_sample
-from benchmarks.workloads.work import WORKLOADS, Work, WorkloadSpec, build_work, part_of_pairs
+from lab.benchmarks.measuring.comparison import choose_sample
+from lab.benchmarks.workloads.work import WORKLOADS, Work, WorkloadSpec, build_work, part_of_pairs
 
 SMALL = WorkloadSpec("small", "a small one", "reviews", demonstrations=3, prefixes=4, queries=10)
 

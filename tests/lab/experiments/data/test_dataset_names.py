@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.data.hub import HUB_DATASETS, read_hub_rows
-from experiments.data.tasks import Datasets, known_settings
+from lab.experiments.data.hub import HUB_DATASETS, read_hub_rows
+from lab.experiments.data.tasks import Datasets, known_settings
 from lens_engine.errors import InvalidDataset
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.types import Example

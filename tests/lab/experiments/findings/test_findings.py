@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.findings.finding import Finding, Table
-from experiments.findings.writing import write
+from lab.experiments.findings.finding import Finding, Table
+from lab.experiments.findings.writing import write
 
 TABLE = Table(("method", "accuracy", "n"), (("a|b", 0.12345, 1000), ("c", None, 2)), caption="What it shows.")
 FINDING = Finding("study", "A study", (TABLE, Table(("x",), ((1,),), name="more")), notes=("First.", "Second."))

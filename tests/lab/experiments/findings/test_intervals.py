@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp, ttest_ind
 
-from experiments.findings.intervals import estimate_mean
+from lab.experiments.findings.intervals import estimate_mean
 
 
 def test_one_dataset_has_students_interval() -> None:

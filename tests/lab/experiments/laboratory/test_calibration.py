@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from experiments.laboratory.calibration import calibrate
+from lab.experiments.laboratory.calibration import calibrate
 
 
 def test_calibrated_probabilities_match_the_example_by_hand() -> None:

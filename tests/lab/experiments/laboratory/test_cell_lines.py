@@ -2,8 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
-from experiments.laboratory.cells import Bench, SelectionCell
-from experiments.laboratory.progress import Progress
+from lab.experiments.laboratory.cells import Bench, SelectionCell
+from lab.experiments.laboratory.progress import Progress
 from lens_engine.config import SelectionConfig
 
 

@@ -2,8 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
-from experiments.laboratory.cells import Bench, Demonstration
-from experiments.rivals.names import CoresetConfig
+from lab.experiments.laboratory.cells import Bench, Demonstration
+from lab.rivals.names import CoresetConfig
 from lens_engine.config import SelectionConfig
 
 Make = Callable[..., SelectionConfig]

@@ -2,10 +2,10 @@ from collections.abc import Callable
 
 import pytest
 
-from experiments.laboratory.cells import Bench, Demonstration
-from experiments.laboratory.laboratory import Laboratory
-from experiments.laboratory.progress import Progress
-from experiments.laboratory.store import CellDamaged
+from lab.experiments.laboratory.cells import Bench, Demonstration
+from lab.experiments.laboratory.laboratory import Laboratory
+from lab.experiments.laboratory.progress import Progress
+from lab.experiments.laboratory.store import CellDamaged
 from lens_engine.config import SelectionConfig
 from lens_engine.testing import TableScorer
 from tests.lab.experiments.experiment_doubles import Killed, TableModels, is_stored

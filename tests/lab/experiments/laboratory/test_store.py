@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.laboratory.cells import Bench, SelectionCell
-from experiments.laboratory.store import CellDamaged, CellStore
+from lab.experiments.laboratory.cells import Bench, SelectionCell
+from lab.experiments.laboratory.store import CellDamaged, CellStore
 from lens_engine.config import SelectionConfig
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from experiments.laboratory.cells import Bench
-from experiments.laboratory.laboratory import Laboratory
-from experiments.table.example_sets import draw_random_sets, support_set
+from lab.experiments.laboratory.cells import Bench
+from lab.experiments.laboratory.laboratory import Laboratory
+from lab.experiments.table.example_sets import draw_random_sets, support_set
 from lens_engine.config import SelectionConfig
 from lens_engine.scoring.base import Prefix
 from lens_engine.search.judgement import EvaluationRows

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.findings.finding import Finding
-from experiments.findings.writing import render_page
-from experiments.laboratory.laboratory import Laboratory
-from experiments.scales import TINY, Scale
-from experiments.table.entries import LENS, NUM_RANDOM, Entry, make_entries, pick_entries
-from experiments.table.example_sets import draw_random_sets, evaluate_sets
-from experiments.table.plan import TablePlan
+from lab.experiments.findings.finding import Finding
+from lab.experiments.findings.writing import render_page
+from lab.experiments.laboratory.laboratory import Laboratory
+from lab.experiments.scales import TINY, Scale
+from lab.experiments.table.entries import LENS, NUM_RANDOM, Entry, make_entries, pick_entries
+from lab.experiments.table.example_sets import draw_random_sets, evaluate_sets
+from lab.experiments.table.plan import TablePlan
 from lens_engine.classifier.quality import Quality
 from lens_engine.config import METHOD_NAMES
 from lens_engine.errors import InvalidConfig

@@ -1,0 +1,139 @@
+"""The rows of the table: the paper's methods, and LENS as others describe it."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lab.experiments.data.tasks import TaskSettings
+from lab.experiments.scales import Scale
+from lab.rivals.names import CORESET_METHODS, CoresetConfig, CoresetMethod
+from lens_engine.config import SearchOptions, SelectionConfig
+from lens_engine.errors import InvalidConfig
+from lens_engine.metering.prices import plan_judging
+from lens_engine.presets import overlay_options, resolve_config
+from lens_engine.types import Record
+
+NUM_RANDOM = 10
+"""Random permutations whose mean is the figure of "random"."""
+
+LENS = "lens"
+
+_NAMES = {
+    "k_center": "k-center greedy",
+    "cal": "CAL",
+    "grand": "GraNd",
+    "craig": "CRAIG",
+    "grad_match": "GradMatch",
+    "glister": "Glister",
+}
+"""Coreset methods whose name in the table is not their key in words."""
+
+
+class Entry(Record):
+    """A row of the table: a name, and the options of its selections."""
+
+    name: str
+    options: dict[str, Any] = Field(default_factory=dict)
+    coreset: CoresetMethod | None = Field(None, description="Coreset method in the place of LENS.")
+    reads: Literal["test", "random"] = Field(
+        "test", description="Which prompts the figure is of: the choice, or random permutations."
+    )
+    starts_narrow: bool = Field(
+        False, description="Whether the search starts with B optimised permutations, as Algorithm 2 does."
+    )
+    sums_similarity: bool = Field(
+        False, description="Whether lambda weighs the sum over the other demonstrations, not their mean."
+    )
+
+    def config(self, scale: Scale, settings: TaskSettings) -> SelectionConfig:
+        """The configuration of this entry on a dataset.
+
+        Raises:
+            InvalidConfig: as `Scale.config`.
+        """
+        config = resolve_config(options=overlay_options(scale.config(settings).model_dump(), self.options))
+        search: dict[str, Any] = {}
+        if self.sums_similarity:
+            search["diversity_weight"] = config.search.diversity_weight * (config.num_demonstrations - 1)
+        if self.starts_narrow:
+            search |= _narrow(config.search, config.splits.validation)
+        config = resolve_config(options=overlay_options(config.model_dump(), {"search": search}))
+        return config if self.coreset is None else CoresetConfig.of(config, self.coreset)
+
+
+LETTER = Entry(
+    name="LENS, by the paper's letter",
+    options={"filtering": {"contribution": "vocabulary"}, "splits": {"confirmation": 0}},
+    starts_narrow=True,
+    sums_similarity=True,
+)
+SCRIPTS = Entry(
+    name="LENS, as the authors' scripts",
+    options={"filtering": {"contribution": "loss_ratio"}, "search": {"diversity_weight": 4.0}},
+    starts_narrow=True,
+)
+
+
+def make_entries(scale: Scale) -> dict[str, Entry]:
+    """Every entry by its key, in the order of the paper's table, LENS last."""
+    rows, permutations = scale.many_rows
+    reference: dict[str, Any] = {"method": "zero_shot"}
+    many_rows = {
+        "method": "random_and_validation",
+        "splits": {"validation": rows},
+        "random_search": {"permutations": permutations},
+    }
+    return {
+        "zero_shot": Entry(name="zero-shot", options=reference),
+        "random": Entry(name=f"random, mean of {NUM_RANDOM}", options=reference, reads="random"),
+        "random_and_validation": Entry(
+            name="random & validation, equal budget", options={"method": "random_and_validation"}
+        ),
+        "random_and_validation_many_rows": Entry(
+            name=f"random & validation, {rows} rows × {permutations}", options=many_rows
+        ),
+        **{
+            method: Entry(name=_NAMES.get(method, method.replace("_", " ")), coreset=method)
+            for method in CORESET_METHODS
+        },
+        "lens_letter": LETTER,
+        "lens_scripts": SCRIPTS,
+        "lens_narrow": Entry(name="LENS, started narrow", starts_narrow=True),
+        LENS: Entry(name="LENS", options={}),
+    }
+
+
+def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
+    """The options of the paper's Algorithm 2, with the number of iterations that costs as much as `search`."""
+    evaluations = sum(rung.pairs for rung in plan_judging(search, num_rows)) / num_rows
+    iterations = round((evaluations - search.beam_width) / max(search.num_children, 1))
+    return {"first_permutations": None, "halvings": 0, "iterations": iterations}
+
+
+ENTRY_NOTES = (
+    "Zero-shot has no demonstrations. Random is the mean over random label-balanced permutations. Random & validation "
+    "takes the best of many random permutations by accuracy on validation rows: as many as make the pairs of "
+    "LENS, its filtering and confirmation counted (equal budget), or fewer on more rows. The thirteen coreset methods "
+    "choose by the same model fine-tuned on the candidates. All are judged on the same test rows, and choose from as "
+    "many candidates of the same rows; rows that validate cannot be candidates, so where their number is another, so "
+    "are some candidates.",
+    "LENS by the paper's letter: contribution of Eq. 3 in the full vocabulary, lambda on the sum of similarities, the "
+    "best replacement instead of a draw, no confirmation rows. LENS as the authors' scripts: contribution as a ratio "
+    "of losses, lambda 4 on the mean similarity. Elitism and the solver of first permutations are those of Lens in "
+    "both. These two and LENS started narrow begin with as many optimised permutations as the beam holds, as Algorithm "
+    "2 does, reorder by shuffling, drop nobody by halving, and make as many iterations as come nearest to the "
+    "(permutation, row) pairs of LENS's search; the letter has none for confirmation besides.",
+)
+
+
+def pick_entries(scale: Scale, keys: tuple[str, ...]) -> tuple[Entry, ...]:
+    """The entries of these keys; all, if there are none.
+
+    Raises:
+        InvalidConfig: a key is unknown.
+    """
+    known = make_entries(scale)
+    for key in keys:
+        if key not in known:
+            raise InvalidConfig(f"{key!r} is not one of {', '.join(known)}", field="methods")
+    return tuple(known[key] for key in dict.fromkeys(keys or known))
