@@ -88,8 +88,7 @@ check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index 
 
 .PHONY: bench
 bench: $(BENCH_INSTALLED) ## compare scoring engines, write docs/performance.md; over an hour on two cores
-	$(BIN)/python -m lab.benchmarks.run
-	$(BIN)/python -m lab.benchmarks.report.tables
+	$(BIN)/python -m lab.benchmarks.run --write
 
 .PHONY: bench-quick
 bench-quick: $(BENCH_INSTALLED) ## the same on two workloads, printed; under three minutes on two cores

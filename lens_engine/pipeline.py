@@ -10,7 +10,6 @@ from lens_engine.run.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.run.preparation import Ends, prepare_run
 from lens_engine.run.session import Session
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
-from lens_engine.search.catalogue import METHODS, Methods
 from lens_engine.types import StopReason
 
 
@@ -24,7 +23,6 @@ def select_support_examples(
     progress: bool = True,
     deadline: float | None = None,
     last_moment: float | None = None,
-    methods: Methods = METHODS,
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
@@ -48,14 +46,11 @@ def select_support_examples(
             seconds, and a warning says so. The test rows of that permutation are still judged. None for no deadline.
         last_moment: `time.monotonic()` value at which the judging of the test rows ends too, unfinished. It leaves
             time for the bag of words and the result before the caller kills the process. None for no such moment.
-        methods: the methods by name. A caller can hand in others, with a subclass of `SelectionConfig` that allows
-            their names.
 
     Raises:
         InvalidDataset, InvalidVerbalizer, ClassTooSmall: labels and label words do not match, or the examples cannot
             fill the splits.
-        InvalidConfig: options contradict each other, the budget cannot pay for a first result, or `methods` lacks
-            `config.method`.
+        InvalidConfig: options contradict each other, or the budget cannot pay for a first result.
         PromptTooLong: the longest possible prompt exceeds the context, and `config.too_long` is "reject".
         CheckpointForeign: the checkpoint belongs to other data, options (budget excepted), model, engine version,
             device or number format.
@@ -66,7 +61,7 @@ def select_support_examples(
     """
     scorer = find_scorer(scorer)
     with hearing(listener, progress=progress) as heard:
-        prepared = prepare_run(problem, scorer, config or resolve_config(), heard, Ends(deadline, last_moment), methods)
+        prepared = prepare_run(problem, scorer, config or resolve_config(), heard, Ends(deadline, last_moment))
         session = Session(prepared, checkpoints or MemoryCheckpointStore())
         reason = session.choose()
         if reason is not StopReason.CANCELLED:

@@ -1,5 +1,6 @@
-"""Measures how fast and how exact scoring is, compared with other engines. Not installed; run it from a checkout.
+"""How fast and how exact scoring is, and how the service bears load.
 
-`make bench` compares engines and writes docs/performance.md; `make bench-quick` takes two workloads;
-`make gpu` checks and measures a CUDA device; `python -m lab.benchmarks.load` measures the service under load.
+workloads.py  what is scored: prefixes, queries, label words; texts.py writes them, models.py scores them
+engines.py    ways to score: Lens, the scheme of the paper's authors; harness.py has that of lm-evaluation-harness
+measuring.py  seconds, memory and differences of numbers; compare.py puts engines side by side
 """

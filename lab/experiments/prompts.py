@@ -7,7 +7,6 @@ one asks the first random permutation; the pair cache answers most of what they 
 
 import csv
 import random
-import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
@@ -15,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lab.experiments.command import read_numbers, read_options, refusing, split_words
-from lab.experiments.data.tasks import Dataset, Datasets
+from lab.experiments.arguments import add_engine_options, read_numbers, read_options, refusing, say, split_words
+from lab.experiments.datasets import Dataset, datasets_of
 from lens_engine import Example, Problem, Task, open_model, select_support_examples
 from lens_engine.classifier.quality import Quality
 from lens_engine.open_model import LanguageModel
@@ -45,15 +44,14 @@ def main() -> None:
     add("--wordings", choices=("one", "chosen"), default="one", help="first template, or all with all instructions")
     add("--model", default="smollm2-135m-instruct", help="a bundled name, a folder or a .gguf file")
     add("--dtype", default="bfloat16", help="float32, bfloat16 or auto")
-    add("--threads", type=int, help="number of torch threads")
-    add("--option", action="append", default=[], metavar="NAME=VALUE", help="engine option of all runs; repeatable")
     add("--output", type=Path, required=True, help="CSV file; cells are appended")
+    add_engine_options(parser)
     given = parser.parse_args()
     with refusing():
-        datasets, model = Datasets(given.data), open_model(given.model, dtype=given.dtype, threads=given.threads)
+        find_dataset, model = datasets_of(given.data), open_model(given.model, dtype=given.dtype, threads=given.threads)
         for draw in given.draws:
             for name in given.datasets:
-                problem = make_problem(datasets.find(name), draw, has_choice=given.wordings == "chosen")
+                problem = make_problem(find_dataset(name), draw, has_choice=given.wordings == "chosen")
                 shared = {"dataset": name, "draw": draw, "wordings": given.wordings, "model": given.model}
                 cells = measure(problem, model, {"seed": draw, **read_options(given.option)})
                 _append(given.output, [{**shared, "arithmetic": given.dtype, **cell} for cell in cells])
@@ -133,7 +131,7 @@ def _append(path: Path, cells: list[dict[str, Any]]) -> None:
         writer.writerows(cells)
     for cell in cells:
         if cell["method"] == "chosen":
-            sys.stderr.write(f"{cell}\n")
+            say(f"{cell}")
 
 
 if __name__ == "__main__":

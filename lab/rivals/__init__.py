@@ -1,1 +1,1 @@
-"""Rivals of LENS in the table: coreset methods, which fine-tune the model on the candidates."""
+"""Coreset methods, rivals of the paper's table: the model is fine-tuned on the candidates, and they choose by it."""

@@ -18,8 +18,8 @@ Herding and k-center choose within each group, as in Guo et al., "DeepCore" (DEX
 import numpy as np
 from scipy.special import rel_entr
 
-from lab.rivals.fine_tuning.evidence import Evidence
-from lab.rivals.group_choice import LEAST_PROBABILITY, choose_highest, choose_within, first_best
+from lab.rivals.choosing import LEAST_PROBABILITY, choose_highest, choose_within, first_best
+from lab.rivals.evidence import Evidence
 from lens_engine.types import FloatArray, IndexArray
 
 _NEIGHBOURS = 10

@@ -8,8 +8,8 @@ expansion. Here the loss is the mean over all validation rows, and the quotas li
 import numpy as np
 from scipy.special import softmax
 
-from lab.rivals.fine_tuning.evidence import Evidence, LabelledRows
-from lab.rivals.group_choice import LEAST_PROBABILITY, first_best, partition
+from lab.rivals.choosing import LEAST_PROBABILITY, first_best, partition
+from lab.rivals.evidence import Evidence, LabelledRows
 from lens_engine.errors import InvalidConfig
 from lens_engine.types import FloatArray
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from lab.rivals.fine_tuning.evidence import Evidence
-from lab.rivals.group_choice import choose_highest
+from lab.rivals.choosing import choose_highest
+from lab.rivals.evidence import Evidence
 from lens_engine.types import FloatArray
 
 

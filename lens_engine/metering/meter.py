@@ -69,7 +69,6 @@ class Meter:
     money: Money = field(init=False)
     met_deadline: bool = field(init=False, default=False)  #: whether work was left out for the deadline alone
     _ignores_budget: bool = field(init=False, default=False)
-    _unpaired: int = field(init=False, default=0)  #: tokens spent on other work than pairs, in this attempt
     _started: float = field(init=False)
     _tokens_before: int = field(init=False, default=0)  #: tokens spent in earlier attempts
     _seconds_before: float = field(init=False, default=0.0)
@@ -191,16 +190,6 @@ class Meter:
         """Tell the listener that nothing is left to do: what was saved on the way is taken off the total."""
         self.planned = self.spent
         self._report()
-
-    def spend(self, cost: Cost) -> None:
-        """Count work other than scoring (such as training), just before the work is done.
-
-        Raises:
-            Stopped: the budget does not cover the work, or the listener asks for a stop.
-        """
-        self._check(cost)
-        self._unpaired += cost.tokens
-        self._count(cost)
 
     @contextmanager
     def beyond_budget(self) -> Iterator[None]:
@@ -378,9 +367,7 @@ class Meter:
         """Tell the listener; `under_way` is the part of a chunk that is done but not counted yet."""
         self._reported_at = self.clock()
         pace = self.tokens_per_second
-        planned, spent = self.planned, self.spent + under_way
-        if spent.pairs:  # before the first pair, a method may be training
-            planned = planned.within(self.budget.max_pairs, self._unpaired)
+        planned, spent = self.planned.within(self.budget.max_pairs), self.spent + under_way
         left = max(planned.tokens - spent.tokens, 0)
         self.listener.on_progress(
             Progress(

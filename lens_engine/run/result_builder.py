@@ -32,6 +32,7 @@ from lens_engine.run.state import JudgedForm, JudgedWording, RunState
 from lens_engine.run.wording import describe_noisy_lead, name_step, say_prompt, say_verdict
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.search.base import Findings
+from lens_engine.search.catalogue import name_method
 from lens_engine.search.judgement import summarise
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import show_count
@@ -51,9 +52,9 @@ class Ending:
 
     @property
     def prompts(self) -> SinglePrompts:
-        return SinglePrompts(
-            self.prepared.run, self.findings, self.state.evaluation, self.chosen_by_method, self.prepared.method_name
-        )
+        run = self.prepared.run
+        method = name_method(run.config)
+        return SinglePrompts(run, self.findings, self.state.evaluation, self.chosen_by_method, method)
 
     @property
     def objective(self) -> Objective:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lab.benchmarks.gpu.needs import list_missing
+from lab.benchmarks.needs import list_missing
 
 STEPS = ("machine", "kernel", "exactness", "throughput", "selection", "memory")
 LIMIT_SECONDS = 480.0
@@ -33,16 +33,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if missing:
         sys.stderr.write("Missing on this machine:\n" + "".join(f"  {line}\n" for line in missing) + _WHEELS)
         return _NEEDS_MISSING
-    if not options.rehearse and not _has_device():
+    import torch
+
+    if not options.rehearse and not torch.cuda.is_available():
         sys.stderr.write("torch sees no CUDA device here. To try the steps on a processor: --rehearse\n")
         return _NO_DEVICE
     if options.only is not None:
-        return _work(options.only, rehearses=options.rehearse)
+        return _run(options.only, options.rehearse)
     ends, outcomes = time.monotonic() + options.seconds, []
     options.output.parent.mkdir(parents=True, exist_ok=True)
     with options.output.open("w", encoding="utf-8") as file:
         for name in options.steps:
-            record = run_step(name, _command(name, rehearses=options.rehearse), max(ends - time.monotonic(), 0.0))
+            command = [sys.executable, "-m", "lab.benchmarks.gpu", "--only", name, *["--rehearse"] * options.rehearse]
+            record = run_step(name, command, max(ends - time.monotonic(), 0.0))
             outcomes.append(record["outcome"])
             for stream in (file, sys.stdout):
                 stream.write(json.dumps(record) + "\n")
@@ -69,7 +72,10 @@ def run_step(name: str, command: Sequence[str], seconds: float) -> dict[str, Any
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # with what the step has started
         output, error = process.communicate()
-    findings = _read(output)
+    findings = []
+    for line in output.splitlines():
+        with suppress(ValueError):  # a line that the process was killed in
+            findings.append(json.loads(line))
     outcome = "out of time" if is_late else "failed" if process.returncode else "right"
     if outcome == "right" and any(finding.get("faults") for finding in findings):
         outcome = "wrong"
@@ -77,20 +83,7 @@ def run_step(name: str, command: Sequence[str], seconds: float) -> dict[str, Any
     return record if outcome != "failed" else record | {"error": "\n".join(error.splitlines()[-6:])}
 
 
-def _read(output: str) -> list[dict[str, Any]]:
-    """The findings. A line that a process was killed in is left out."""
-    findings = []
-    for line in output.splitlines():
-        with suppress(ValueError):
-            findings.append(json.loads(line))
-    return findings
-
-
-def _command(name: str, *, rehearses: bool) -> list[str]:
-    return [sys.executable, "-m", "lab.benchmarks.gpu", "--only", name, *(["--rehearse"] if rehearses else [])]
-
-
-def _work(name: str, *, rehearses: bool) -> int:
+def _run(name: str, rehearses: bool) -> int:
     """The life of a step's process."""
     from lab.benchmarks.gpu.steps import RUNS
 
@@ -98,12 +91,6 @@ def _work(name: str, *, rehearses: bool) -> int:
         sys.stdout.write(json.dumps(finding, default=str) + "\n")
         sys.stdout.flush()
     return 0
-
-
-def _has_device() -> bool:
-    import torch
-
-    return torch.cuda.is_available()
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

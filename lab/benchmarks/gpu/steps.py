@@ -10,15 +10,19 @@ from typing import Any
 
 import torch
 
-from lab.benchmarks.engines.lens import EXECUTORS, LensEngine
+from lab.benchmarks.engines import EXECUTORS, LensEngine
 from lab.benchmarks.gpu.kernel import check_kernels
-from lab.benchmarks.measuring.agreement import largest_delta, select_among_few
-from lab.benchmarks.measuring.seconds import matmul_rate, measure
-from lab.benchmarks.workloads.models import LoadedModel, ModelFamily, random_model, random_shape
-from lab.benchmarks.workloads.tokenizer import train_tokenizer
-from lab.benchmarks.workloads.work import WORKLOADS, build_work
+from lab.benchmarks.measuring import largest_delta, matmul_rate, measure
+from lab.benchmarks.models import LoadedModel, ModelFamily, random_model, random_shape, train_tokenizer
+from lab.benchmarks.texts import corpus_task, generate_examples
+from lab.benchmarks.workloads import WORKLOADS, build_work
 from lens_engine.local.load import scorer_from_model
 from lens_engine.local.number_format import rank_dtypes
+from lens_engine.pipeline import select_support_examples
+from lens_engine.presets import resolve_config
+from lens_engine.rows.problem import Problem
+from lens_engine.run.checkpoint import MemoryCheckpointStore
+from lens_engine.scoring.base import LabelScorer
 
 Finding = dict[str, Any]
 
@@ -29,6 +33,16 @@ _SPARE_BYTES = 1 << 29
 """Memory beside the weights that torch may use in the step memory."""
 _REHEARSED_TOKENS = 600
 """Forwards of more tokens fail in a rehearsal, since a processor's memory cannot be limited."""
+
+_SMALL = {
+    "num_demonstrations": 4,
+    "splits": {"validation": 16, "confirmation": 0, "test": 8},
+    "filtering": {"candidates": 48, "keep": 12, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
+    "search": {"beam_width": 2, "children": 3, "iterations": 2},
+    "comparisons": "none",
+    "classifier": {"kind": "none"},
+}
+"""Options of a small selection."""
 
 
 def read_machine(rehearses: bool) -> Iterator[Finding]:
@@ -46,7 +60,7 @@ def read_machine(rehearses: bool) -> Iterator[Finding]:
 
 def check_attention(rehearses: bool) -> Iterator[Finding]:
     """The attention kernel of packed against attention in float64; on a processor, the plain operations."""
-    yield from check_kernels(_device(rehearses), is_small=rehearses)
+    return check_kernels(_device(rehearses), is_small=rehearses)
 
 
 def check_exactness(rehearses: bool) -> Iterator[Finding]:
@@ -86,7 +100,7 @@ def check_selection(rehearses: bool) -> Iterator[Finding]:
     loaded = _family(rehearses).load(torch.float32)
     started = time.monotonic()
     found = {
-        run: select_among_few(scorer_from_model(loaded.model, loaded.tokenizer, executor=name))
+        run: _select(scorer_from_model(loaded.model, loaded.tokenizer, executor=name))
         for run, name in [*((name, name) for name in EXECUTORS), ("packed again", EXECUTORS[0])]
     }
     different = [run for run, choice in found.items() if choice != found["plain"]]
@@ -108,6 +122,17 @@ def check_memory(rehearses: bool) -> Iterator[Finding]:
     if scorer.token_budget >= budget:
         faults.append("forwards did not become smaller")
     yield {"tokens a forward": [budget, scorer.token_budget], "largest difference of log p": delta, "faults": faults}
+
+
+def _select(scorer: LabelScorer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Run one small selection: the rows of the survivors of stage 1, and of the permutation chosen."""
+    config = resolve_config("quick", _SMALL)
+    checkpoints = MemoryCheckpointStore()
+    problem = Problem(corpus_task("reviews"), generate_examples("reviews", 160))
+    result = select_support_examples(problem, scorer, config, checkpoints=checkpoints, progress=False)
+    checkpoint = checkpoints.load()
+    survivors = checkpoint.arrays["survivors"].tolist() if checkpoint else []
+    return tuple(survivors), result.answer.contenders[0].rows
 
 
 RUNS: Mapping[str, Callable[[bool], Iterator[Finding]]] = {

@@ -41,7 +41,7 @@ def create_bare_app() -> FastAPI:
     return app
 
 
-def main() -> None:
+if __name__ == "__main__":
     uvicorn.run(
         create_bare_app(),
         port=int(sys.argv[1]),
@@ -51,7 +51,3 @@ def main() -> None:
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
         server_header=False,
     )
-
-
-if __name__ == "__main__":
-    main()

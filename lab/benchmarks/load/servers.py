@@ -27,22 +27,16 @@ class Server:
     name: str
     port: int
     pid: int
-    probe: str  #: path that answers without a store
 
-    def rss_bytes(self) -> int:
-        """Memory of the process and its children (bytes)."""
+    def memory(self) -> int:
+        """Memory of the process and its children (MiB)."""
         total = 0
         with contextlib.suppress(psutil.Error):
             parent = psutil.Process(self.pid)
             for one in (parent, *parent.children(recursive=True)):
                 with contextlib.suppress(psutil.Error):
                     total += one.memory_info().rss
-        return total
-
-    def peak_bytes(self) -> int:
-        """Largest memory that the process itself ever had (bytes)."""
-        words = Path(f"/proc/{self.pid}/status").read_text().split()
-        return int(words[words.index("VmHWM:") + 1]) * 1024
+        return total >> 20
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ def running_servers(folder: Path) -> Iterator[Servers]:
             child = Child(spec)
             stack.callback(child.stop)
             _wait_until_it_answers(child, f"http://127.0.0.1:{port}{path}")
-            return Server(name, port, child.pid, "/healthz" if name == "lens" else path)
+            return Server(name, port, child.pid)
 
         serve = ("lens_cli", "serve", "--port", "{port}", "--drain-seconds", "0", "--max-connections", "4096")
         lens = start("lens", "/readyz", *serve)

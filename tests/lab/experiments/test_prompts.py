@@ -1,6 +1,6 @@
 """Prompts of every form on draws of a training file."""
 
-from lab.experiments.data.tasks import Dataset, TaskSettings
+from lab.experiments.datasets import Dataset, TaskSettings
 from lab.experiments.prompts import RUNS, TESTED, UPLOADED, make_problem, measure
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example

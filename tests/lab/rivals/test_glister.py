@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
-from lab.rivals.fine_tuning.evidence import Evidence, LabelledRows
+from lab.rivals.evidence import Evidence, LabelledRows
 from lab.rivals.glister import glister, step_size
 from lens_engine.errors import InvalidConfig
 
@@ -42,7 +42,7 @@ def validation_loss(evidence: Evidence, layer: Matrix) -> float:
 
 
 def gradient_of(evidence: Evidence, row: int) -> Matrix:
-    return evidence.gradients.dense()[row].reshape(3, 4)
+    return np.outer(evidence.gradients.residuals[row], evidence.gradients.features[row])
 
 
 def test_step_is_one_over_the_mean_squared_norm() -> None:
@@ -50,7 +50,7 @@ def test_step_is_one_over_the_mean_squared_norm() -> None:
     assert step_size(np.zeros((2, 2))) == 0.0
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("quotas", [(1, 3, 2), (2, 0, 3)])
 def test_groups_are_descended_together_until_each_is_full(
     make_trained: Callable[[int], tuple[Evidence, Matrix]],
