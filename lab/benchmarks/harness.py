@@ -5,13 +5,14 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from lab.benchmarks.engines import Run, encode
+from lab.benchmarks.engines import Run
 from lab.benchmarks.models import LoadedModel
 from lab.benchmarks.workloads import Work, part_of_pairs
-from lens_engine.local.executors import Workload
+from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import LabelLogProbs
 
 LARGEST_BATCH = 512
@@ -24,6 +25,23 @@ _LOGIT_BYTES = {"cpu": 3 << 30, "cuda": 12 << 30}
 
 def has_harness() -> bool:
     return importlib.util.find_spec("lm_eval") is not None
+
+
+class EncodedWork(NamedTuple):
+    """A workload as token ids, the same as in `CausalLMScorer`. Every prefix must have a demonstration."""
+
+    prefixes: list[Tokens]
+    queries: list[Tokens]
+    spans: list[Tokens]  #: of each label word
+
+    @classmethod
+    def of(cls, work: Work, loaded: LoadedModel) -> "EncodedWork":
+        segments = loaded.segments
+        return cls(
+            list(segments.encode_prefixes(work.prefixes)),
+            list(segments.encode_queries(work.queries, is_first=False)),
+            list(segments.encode_spans(work.label_spans)),
+        )
 
 
 @dataclass(frozen=True)
@@ -52,11 +70,11 @@ class HarnessEngine:
         model = HFLM(
             pretrained=loaded.model, tokenizer=loaded.tokenizer, batch_size=self.batch_size, max_length=loaded.context
         )
-        encoded = encode(work, loaded)
+        encoded = EncodedWork.of(work, loaded)
         requests = [  # identifier, context tokens, continuation tokens
             ((f"{p} {q}", str(label)), [*prefix, *query], list(span))
-            for p, prefix in enumerate(encoded.workload.prefixes)
-            for q, query in enumerate(encoded.workload.queries)
+            for p, prefix in enumerate(encoded.prefixes)
+            for q, query in enumerate(encoded.queries)
             for label, span in enumerate(encoded.spans)
         ]
         shape = (len(work.prefixes), len(work.queries), len(work.label_spans))
@@ -72,10 +90,10 @@ def tune_harness(
     loaded: LoadedModel, work: Work, largest: int = LARGEST_BATCH, clock: Callable[[], float] = time.perf_counter
 ) -> HarnessEngine:
     """The engine at its fastest batch size for `work`: doubled until two in a row are slower than the best."""
-    encoded = encode(work, loaded)
+    encoded = EncodedWork.of(work, loaded)
     rows_per_pair = len({span[:-1] for span in encoded.spans})
     rates: dict[int, float] = {}
-    for size in _batch_sizes(loaded, encoded.workload, min(largest, work.num_pairs)):
+    for size in _batch_sizes(loaded, encoded, min(largest, work.num_pairs)):
         part = part_of_pairs(work, -(-max(size, _FEWEST_ROWS) // rows_per_pair), whole_prefixes=False)
         run = HarnessEngine(loaded, size).prepare(part)
         start = clock()
@@ -86,8 +104,8 @@ def tune_harness(
     return HarnessEngine(loaded, max(rates, key=lambda size: rates[size]), rows_per_pair)
 
 
-def _batch_sizes(loaded: LoadedModel, work: Workload, largest: int) -> Iterator[int]:
-    longest = max(work.prefix_lengths) + max(work.query_lengths) + work.trie.longest_span
+def _batch_sizes(loaded: LoadedModel, work: EncodedWork, largest: int) -> Iterator[int]:
+    longest = sum(max(map(len, part)) for part in work)
     width = loaded.model.config.vocab_size * next(loaded.model.parameters()).element_size()
     limit = _LOGIT_BYTES.get(loaded.device.type, _LOGIT_BYTES["cpu"]) // (longest * width)
     size = _SMALLEST_BATCH

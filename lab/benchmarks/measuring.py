@@ -1,13 +1,12 @@
-"""Seconds, memory and tokens of one run, and how far its numbers are from others."""
+"""Seconds and memory of one run, and how far its numbers are from others."""
 
 import ctypes
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -93,18 +92,3 @@ def largest_delta(label_log_probs: LabelLogProbs, expected: LabelLogProbs) -> fl
     """max |Δ log p|; infinite if anything is not finite."""
     delta = np.abs(label_log_probs - expected)
     return float(delta.max()) if np.isfinite(delta).all() else float("inf")
-
-
-@contextmanager
-def counting_tokens(model: Any) -> Iterator[list[int]]:
-    """A context with the numbers of tokens that are fed to a model in each forward, padding included."""
-    counts: list[int] = []
-
-    def add(_model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        counts.append((args[0] if args else kwargs["input_ids"]).numel())
-
-    handle = model.register_forward_pre_hook(add, with_kwargs=True)
-    try:
-        yield counts
-    finally:
-        handle.remove()

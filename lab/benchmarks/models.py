@@ -8,9 +8,7 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers
 from tokenizers import models as kinds
-from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
-from transformers.pytorch_utils import Conv1D
 from transformers.utils import logging as transformers_logging
 
 from lab.benchmarks.texts import CORPORA, corpus_task, generate_examples
@@ -26,15 +24,6 @@ RANDOM = "random:"
 
 _SHAPES: dict[str, dict[str, Any]] = {
     "gpt2-large": {"model_type": "gpt2", "n_embd": 1280, "n_layer": 36, "n_head": 20, "n_positions": 1024},
-    "gpt-neo-125m": {
-        "model_type": "gpt_neo",
-        "hidden_size": 768,
-        "num_layers": 12,
-        "num_heads": 12,
-        "attention_types": [[["global", "local"], 6]],
-        "window_size": 256,
-        "max_position_embeddings": 2048,
-    },
     "smollm2-135m": {
         "model_type": "llama",
         "vocab_size": 49_152,
@@ -82,18 +71,6 @@ class LoadedModel:
     @property
     def context(self) -> int:
         return int(self.model.config.max_position_embeddings)
-
-    @property
-    def matrix_weights(self) -> int:
-        """Weights that multiply every token: the matrices of the layers, without embeddings and head."""
-        head = self.model.get_output_embeddings()
-        layers = (m for m in self.model.modules() if isinstance(m, nn.Linear | Conv1D) and m is not head)
-        return sum(layer.weight.numel() for layer in layers)
-
-    @property
-    def head_weights(self) -> int:
-        """Weights that multiply the last hidden state at each position with logits."""
-        return int(self.model.get_output_embeddings().weight.numel())
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,25 +12,24 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from lab.benchmarks.compare import COLUMNS, Contestant, compare_engines
-from lab.benchmarks.engines import EXECUTORS, AuthorsEngine, Engine, LensEngine, encode, share_cut
-from lab.benchmarks.harness import LARGEST_BATCH, HarnessEngine, has_harness, tune_harness
-from lab.benchmarks.measuring import largest_delta, matmul_rate
-from lab.benchmarks.models import RANDOM, LoadedModel, ModelFamily, find_model, read_dtype
+from lab.benchmarks.compare import COLUMNS, Contestant, Engine, compare_engines
+from lab.benchmarks.engines import EXECUTORS, LensEngine
+from lab.benchmarks.harness import LARGEST_BATCH, has_harness, tune_harness
+from lab.benchmarks.measuring import largest_delta
+from lab.benchmarks.models import LoadedModel, ModelFamily, find_model, read_dtype
 from lab.benchmarks.needs import count_processors, find_version
-from lab.benchmarks.workloads import FALLBACK_WORKLOAD, WORKLOADS, Work, WorkloadSpec, build_work
+from lab.benchmarks.workloads import WORKLOADS, Work, WorkloadSpec, build_work
 from lens_engine.errors import ModelError
 from lens_engine.local.executors import ExecutorName
 from lens_engine.local.model_files import BUNDLED_MODEL
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
-_FALLBACK_MODEL = f"{RANDOM}gpt-neo-125m"
 _QUICK = ("W1-14", "W2")
 
 
@@ -39,18 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(options.threads)
     device = torch.device(options.device)
     dtype = read_dtype(options.dtype, device)
-    machine = describe_machine(device)  # reads the load of the machine before anything is measured
-    peaks = {str(kind).removeprefix("torch."): matmul_rate(kind, device) for kind in (torch.float32, dtype)}
-    rates = ", ".join(f"{rate / 1e12:,.2f} TFLOP/s in {kind}" for kind, rate in peaks.items())
     name = str(dtype).removeprefix("torch.")
-    shown = [f"{machine} Model `{options.model}`, `{name}` unless said otherwise; matrix products reach {rates}.\n"]
+    shown = [f"{describe_machine(device)} Model `{options.model}`, `{name}` unless said otherwise.\n"]
     _print(shown[0])
-    for model, specs in ((options.model, WORKLOADS), (_FALLBACK_MODEL, (FALLBACK_WORKLOAD,))):
-        chosen = [spec for spec in specs if spec.key in options.workloads]
-        if not chosen:
-            continue
-        bench = Bench(find_model(model, device), dtype, options, peaks)
-        for spec in chosen:
+    bench = Bench(find_model(options.model, device), dtype, options)
+    for spec in WORKLOADS:
+        if spec.key in options.workloads:
             shown.append(bench.show(spec, build_work(spec)))
             _print(shown[-1])
     if options.write:
@@ -58,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    keys = tuple(spec.key for spec in (*WORKLOADS, FALLBACK_WORKLOAD))
+    keys = tuple(spec.key for spec in WORKLOADS)
     parser = argparse.ArgumentParser(prog="python -m lab.benchmarks.run", description="Compare scoring engines.")
     add = parser.add_argument
     add("--model", default=BUNDLED_MODEL, help="model reference, or random:SHAPE (default: %(default)s)")
@@ -80,11 +73,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 class Bench:
     """Workloads on one model, in a number format and, as the reference, in float32."""
 
-    def __init__(
-        self, family: ModelFamily, dtype: torch.dtype, options: argparse.Namespace, peaks: Mapping[str, float]
-    ) -> None:
+    def __init__(self, family: ModelFamily, dtype: torch.dtype, options: argparse.Namespace) -> None:
         gc.collect()
-        self._family, self._options, self._peaks = family, options, peaks
+        self._family, self._options = family, options
         self.float32 = family.load(torch.float32)
         self.loaded = self.float32 if dtype == torch.float32 else family.load(dtype)
         self._exact = {engine.name: engine for engine in _lens_engines(self.float32, EXECUTORS)}
@@ -103,18 +94,12 @@ class Bench:
         )
         lines = [f"**{spec.key}**, {spec.title}; `{self._family.name}`, which runs {self.lens[0].name}.", ""]
         rows = [COLUMNS, ["---"] * len(COLUMNS), *self._rows(found, work)]
-        lines += [*(f"| {' | '.join(cells)} |" for cells in rows), ""]
-        if share := share_cut(encode(work, self.loaded)):
-            lines += [f"The authors' fixed length cuts {share:.0%} of these prompts, which shows in Δ.", ""]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"| {' | '.join(cells)} |" for cells in rows), ""])
 
     def _rivals(self, work: Work) -> Iterator[Engine]:
         if has_harness():
             _say("  looking for the best batch size of lm-evaluation-harness")
             yield tune_harness(self.loaded, work, 16 if self._options.quick else LARGEST_BATCH)
-        yield AuthorsEngine(self.loaded)
-        if self.loaded is not self.float32:
-            yield AuthorsEngine(self.float32)
 
     def _rows(self, contestants: Sequence[Contestant], work: Work) -> Iterator[list[str]]:
         """The rows of the table, each with the largest difference of its engine from plain in float32."""
@@ -124,12 +109,11 @@ class Bench:
             delta, exact = (
                 largest_delta(engine.prepare(part)(), expected) for engine in (one.engine, self._in_float32(one.engine))
             )
-            yield one.row(self._peaks[one.engine.loaded.dtype], delta, exact)
+            yield one.row(delta, exact)
 
     def _in_float32(self, engine: Engine) -> Engine:
-        if isinstance(engine, HarnessEngine | AuthorsEngine):
-            return replace(engine, loaded=self.float32)
-        return self._exact[engine.name]
+        is_ours = isinstance(engine, LensEngine)
+        return self._exact[engine.name] if is_ours else replace(engine, loaded=self.float32)
 
 
 def _lens_engines(loaded: LoadedModel, executors: Sequence[ExecutorName]) -> Iterator[LensEngine]:

@@ -33,9 +33,6 @@ WORKLOADS = (
     WorkloadSpec("W3", "long texts: 32 permutations of 8 × 100 queries", "news", 8, 32, 100),
     WorkloadSpec("W4", "14 labels of several tokens: 32 permutations of 4 × 56 queries", "articles", 4, 32, 56),
 )
-FALLBACK_WORKLOAD = WorkloadSpec(
-    "W5", "a model that cannot run packed: 64 permutations of 8 × 100 queries", "reviews", 8, 64, 100
-)
 
 
 @dataclass(frozen=True, slots=True)

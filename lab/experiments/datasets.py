@@ -116,36 +116,20 @@ class HubDataset(NamedTuple):
     repository: str
     text: str = "text"  #: columns
     label: str = "label_text"
-    labels: Mapping[str, str] | None = None  #: value in the label column -> our label; None where they are equal
+    values: tuple[str, ...] = ()  #: of the label column, in the order of the paper's labels; () where they are equal
 
 
-def _numbered(name: str, *, descending: bool = False) -> dict[str, str]:
-    """The repository numbers the labels in the paper's order, or from its end."""
-    labels = list(PAPER_TASKS[name].words)
-    return {str(number): label for number, label in enumerate(labels[::-1] if descending else labels)}
-
-
-_QUESTIONS = {
-    "DESC": "description",
-    "ENTY": "entity",
-    "ABBR": "abbreviation",
-    "HUM": "human",
-    "LOC": "location",
-    "NUM": "number",
-}
 HUB_DATASETS: dict[str, HubDataset] = {
     "sst-2": HubDataset("SetFit/sst2"),
     "sst-5": HubDataset("SetFit/sst5"),
-    "amazon": HubDataset(
-        "SetFit/amazon_reviews_multi_en", label="label", labels=_numbered("amazon", descending=True)
-    ),  # 0 is one star
-    "mr": HubDataset(
-        "cornell-movie-review-data/rotten_tomatoes", label="label", labels=_numbered("mr", descending=True)
-    ),
+    "amazon": HubDataset("SetFit/amazon_reviews_multi_en", "text", "label", tuple("43210")),  # 0 is one star
+    "mr": HubDataset("cornell-movie-review-data/rotten_tomatoes", "text", "label", tuple("10")),
     "subj": HubDataset("SetFit/subj"),
-    "trec": HubDataset("SetFit/TREC-QC", label="label_coarse_original", labels=_QUESTIONS),
-    "agnews": HubDataset("fancyzhx/ag_news", label="label", labels=_numbered("agnews")),
-    "dbpedia": HubDataset("fancyzhx/dbpedia_14", text="content", label="label", labels=_numbered("dbpedia")),
+    "trec": HubDataset(
+        "SetFit/TREC-QC", "text", "label_coarse_original", ("DESC", "ENTY", "ABBR", "HUM", "LOC", "NUM")
+    ),
+    "agnews": HubDataset("fancyzhx/ag_news", "text", "label", tuple("0123")),
+    "dbpedia": HubDataset("fancyzhx/dbpedia_14", "content", "label", tuple(map(str, range(14)))),
 }
 
 
@@ -162,7 +146,7 @@ def read_hub_rows(name: str, rows: Iterable[Mapping[str, Any]]) -> tuple[Example
         InvalidDataset: a row is not as expected.
     """
     source = HUB_DATASETS[name]
-    labels = source.labels or {label: label for label in PAPER_TASKS[name].words}
+    labels = label_values(name)
     found = []
     for number, row in enumerate(rows):
         raw, text = str(row.get(source.label)), row.get(source.text)
@@ -175,6 +159,12 @@ def read_hub_rows(name: str, rows: Iterable[Mapping[str, Any]]) -> tuple[Example
             )
         found.append(Example(number, text, labels[raw]))
     return tuple(found)
+
+
+def label_values(name: str) -> dict[str, str]:
+    """Value in the label column of the hub -> our label."""
+    words = list(PAPER_TASKS[name].words)
+    return dict(zip(HUB_DATASETS[name].values or words, words, strict=True))
 
 
 def _fetch(repository: str, split: str) -> Iterable[Mapping[str, Any]]:

@@ -80,22 +80,6 @@ def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
     return {"first_permutations": None, "halvings": 0, "iterations": iterations}
 
 
-ENTRY_NOTES = (
-    "Zero-shot has no demonstrations. Random is the mean over random label-balanced permutations. Random & validation "
-    "takes the best of many random permutations by accuracy on validation rows: as many as make the pairs of "
-    "LENS, its filtering and confirmation counted (equal budget), or fewer on more rows. The thirteen coreset methods "
-    "choose by the same model fine-tuned on the candidates. All are judged on the same test rows, and choose from as "
-    "many candidates of the same rows; rows that validate cannot be candidates, so where their number is another, so "
-    "are some candidates.",
-    "LENS by the paper's letter: contribution of Eq. 3 in the full vocabulary, lambda on the sum of similarities, the "
-    "best replacement instead of a draw, no confirmation rows. LENS as the authors' scripts: contribution as a ratio "
-    "of losses, lambda 4 on the mean similarity. Elitism and the solver of first permutations are those of Lens in "
-    "both. These two and LENS started narrow begin with as many optimised permutations as the beam holds, as Algorithm "
-    "2 does, reorder by shuffling, drop nobody by halving, and make as many iterations as come nearest to the "
-    "(permutation, row) pairs of LENS's search; the letter has none for confirmation besides.",
-)
-
-
 def pick_entries(size: Size, keys: tuple[str, ...]) -> tuple[Entry, ...]:
     """The entries of these keys; all, if there are none.
 

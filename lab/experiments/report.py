@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lab.experiments.cells import Figure
-from lab.experiments.entries import ENTRY_NOTES, LENS, Entry, make_entries
+from lab.experiments.entries import LENS, Entry, make_entries
 from lab.experiments.sizes import Bench, Size
 
 MEAN = "mean"
@@ -95,7 +95,7 @@ def render_page(measured: Measured) -> str:
     tables = [_table("Without calibration:", measured, calibrated=False)]
     tables.append(_table("After contextual calibration:", measured, calibrated=True))
     title = f"# Accuracy of methods, {measured.size.model}"
-    return "\n\n".join((title, _describe(measured), _explain(measured), *ENTRY_NOTES, *tables)) + "\n"
+    return "\n\n".join((title, _describe(measured), *tables)) + "\n"
 
 
 def render_csv(measured: Measured) -> str:
@@ -140,31 +140,13 @@ def _show_lead(found: Estimate) -> str:
 
 def _describe(measured: Measured) -> str:
     size, figures = measured.size, measured.figures.values()
-    machines = sorted({figure.machine for figure in figures})
+    machines = ", ".join(sorted({figure.machine for figure in figures}))
     least, most = min(figure.n for figure in figures), max(figure.n for figure in figures)
-    datasets: dict[str, dict[str, None]] = {}  # of each pattern
-    for bench in measured.benches:
-        datasets.setdefault(bench.template, {})[bench.dataset] = None
-    patterns = ", ".join(f"`{pattern}` ({', '.join(names)})" for pattern, names in datasets.items())
-    rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    patterns = ", ".join(dict.fromkeys(f"`{bench.template}` ({bench.dataset})" for bench in measured.benches))
     return (
-        f"{size.note} Model `{size.model}` ({', '.join(machines)}); datasets {', '.join(size.datasets)}; "
-        f"templates {patterns}; seeds {', '.join(map(str, size.seeds))}; {_count(len(size.seeds), 'seed')}, "
-        f"{_count(len(size.templates), 'template')}, {rows} test rows each."
+        f"{size.note} Model `{size.model}` ({machines}); templates {patterns}; seeds "
+        f"{', '.join(map(str, size.seeds))}; {least:,} to {most:,} test rows each. A figure is the mean over seeds of "
+        "accuracy on test rows, over templates first; the last mean is over datasets. In brackets the 95 % interval of "
+        "Student's t from the spread over seeds within each dataset; datasets and templates count as given, not as "
+        "drawn. The last column compares LENS with each row seed by seed, and its interval is that of the difference."
     )
-
-
-def _explain(measured: Measured) -> str:
-    text = (
-        "A figure is the mean over seeds of accuracy on test rows (over templates first, where there are several)"
-        + (", and the last mean is over datasets. " if len(measured.size.datasets) > 1 else ". ")
-        + "In brackets the 95 % interval of Student's t from the spread over seeds within each dataset; datasets and "
-        "templates count as given, not as drawn."
-    )
-    if measured.lens is not None:
-        text += " The last column compares LENS with each row seed by seed, and its interval is that of the difference."
-    return text
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

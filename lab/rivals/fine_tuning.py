@@ -9,7 +9,7 @@ classified right when training reads it is for forgetting events (Toneva et al.,
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from lens_engine.local.torch_choices import open_device
 from lens_engine.randomness import make_generator
 from lens_engine.scoring.tokenization import SegmentTokenizer, Tokens
 from lens_engine.task.template import Task
-from lens_engine.types import Example, FloatArray, IndexArray
+from lens_engine.types import Example, FloatArray
 
 _EARLY_EPOCHS = 1
 """Epochs of training before the gradient norms for GraNd are measured."""
@@ -109,104 +109,78 @@ def fine_tune(
         InvalidDataset: a label is not in the task, or a query has no tokens.
         ModelError: training diverged.
     """
-    most_tokens = min(options.max_tokens, model.max_tokens)
-    rows, others = (_read(model.tokenizer, task, examples, most_tokens) for examples in (pool, validation))
+    rows, others = (_read(model, task, examples, options.max_tokens) for examples in (pool, validation))
     device = next(model.body.parameters()).device
     with torch.random.fork_rng([device] if device.type == "cuda" else []), repeatable_training(device):
-        training = Training(LastTokenClassifier(model.body, len(task.labels)), rows, options, seed)
-        training.train()
-        described = training.describe(rows)
-        return Evidence(
-            described.groups,
-            described.features,
-            described.probabilities,
-            early_gradient_norms=training.early_norms,
-            correct_by_epoch=training.correct,
-            validation=training.describe(others) if len(others) else None,
-        )
+        rng = make_generator(seed, "fine-tuning", 0)
+        torch.manual_seed(int(rng.integers(2**63)))  # for dropout
+        classifier = LastTokenClassifier(model.body, len(task.labels), int(rng.integers(2**63)))
+        early_norms, correct = _train(classifier, rows, options, seed)
+        found = _describe(classifier, rows, options)
+        validated = _describe(classifier, others, options) if len(others) else None
+    return Evidence(found.groups, found.features, found.probabilities, early_norms, correct, validated)
 
 
-def _read(tokenizer: SegmentTokenizer, task: Task, examples: Sequence[Example], most_tokens: int) -> TokenRows:
+def _read(model: TrainableLM, task: Task, examples: Sequence[Example], max_tokens: int) -> TokenRows:
     """Tokens of the rendered queries. A query that is too long loses its beginning: the last token is pooled."""
-    groups = task.index_labels(examples)
-    tokens = tokenizer.encode_prefixes([(task.render_query(example.text),) for example in examples])
-    for example, row in zip(examples, tokens, strict=True):
+    most, num_leading = min(max_tokens, model.max_tokens), len(model.tokenizer.leading_tokens)
+    found: list[Tokens] = []
+    for example in examples:
+        (row,) = model.tokenizer.encode_prefixes([(task.render_query(example.text),)])
         if not row:
             raise InvalidDataset(
                 f"row {example.row} has no tokens when rendered; give it a text", field="text", row=example.row
             )
-    return TokenRows([_keep_end(row, len(tokenizer.leading_tokens), most_tokens) for row in tokens], groups)
+        kept = min(num_leading, most - 1)
+        found.append(row if len(row) <= most else row[:kept] + row[len(row) - (most - kept) :])
+    return TokenRows(found, task.index_labels(examples))
 
 
-def _keep_end(row: Tokens, num_leading: int, most: int) -> Tokens:
-    if len(row) <= most:
-        return row
-    num_leading = min(num_leading, most - 1)
-    return row[:num_leading] + row[len(row) - (most - num_leading) :]
+def _train(
+    classifier: LastTokenClassifier, rows: TokenRows, options: FineTuningOptions, seed: int
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """AdamW with warm-up, on batches of similar lengths.
+
+    Returns:
+        The norms of the early gradients `[rows]`, and whether a row was classified right just before the step that it
+        is in `[epochs, rows]`.
+    """
+    correct = np.zeros((options.epochs, len(rows)), dtype=np.bool_)
+    optimizer = _make_optimizer(classifier, options)
+    steps = options.epochs * math.ceil(len(rows) / options.batch_size)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: _rate_share(step, steps, round(steps * options.warmup_share))
+    )
+    lengths = np.array([len(row) for row in rows.tokens], dtype=np.intp)
+    for epoch in range(options.epochs):
+        classifier.train()
+        rng = make_generator(seed, "fine-tuning", 0, epoch)
+        for batch in draw_batches(lengths, options.batch_size, rng):
+            groups = torch.from_numpy(rows.groups[batch]).to(classifier.device)
+            logits = classifier([rows.tokens[row] for row in batch])
+            loss = functional.cross_entropy(logits, groups)
+            _check_finite(torch.isfinite(loss))
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(classifier.parameters(), options.max_gradient_norm)
+            optimizer.step()
+            schedule.step()
+            correct[epoch, batch] = (logits.argmax(dim=1) == groups).cpu().numpy()
+        if epoch + 1 == _EARLY_EPOCHS:
+            early_norms = _describe(classifier, rows, options).gradients.norms
+    optimizer.zero_grad()
+    return early_norms, correct
 
 
-@dataclass
-class Training:
-    """One training of an existing classifier, in place: AdamW with warm-up, on batches of similar lengths."""
+def _describe(classifier: LastTokenClassifier, rows: TokenRows, options: FineTuningOptions) -> LabelledRows:
+    found = classifier.describe(rows, options.batch_size)
+    _check_finite(np.isfinite(found.probabilities).all())
+    return found
 
-    classifier: LastTokenClassifier
-    rows: TokenRows
-    options: FineTuningOptions
-    seed: int
-    early_norms: FloatArray = field(init=False)  #: [rows]
-    correct: NDArray[np.bool_] = field(init=False)  #: [epochs, rows]
-    optimizer: torch.optim.Optimizer = field(init=False)
-    step: int = field(init=False, default=0)
 
-    def __post_init__(self) -> None:
-        rng = make_generator(self.seed, "fine-tuning", 0)
-        torch.manual_seed(int(rng.integers(2**63)))  # for dropout; the caller restores torch's random state
-        self.classifier.restart_head(torch.Generator().manual_seed(int(rng.integers(2**63))))
-        self.correct = np.zeros((self.options.epochs, len(self.rows)), dtype=np.bool_)
-        self.optimizer = _make_optimizer(self.classifier, self.options)
-
-    def train(self) -> None:
-        for epoch in range(self.options.epochs):
-            self._train_epoch(epoch)
-            if epoch + 1 == _EARLY_EPOCHS:
-                self.early_norms = self.describe(self.rows).gradients.norms
-        self.optimizer.zero_grad()
-
-    def describe(self, rows: TokenRows) -> LabelledRows:
-        described = self.classifier.describe(rows, self.options.batch_size)
-        self._check_finite(np.isfinite(described.probabilities).all())
-        return described
-
-    def _train_epoch(self, epoch: int) -> None:
-        self.classifier.train()
-        lengths = np.array([len(row) for row in self.rows.tokens], dtype=np.intp)
-        rng = make_generator(self.seed, "fine-tuning", 0, epoch)
-        for batch in draw_batches(lengths, self.options.batch_size, rng):
-            self.correct[epoch, batch] = self._train_batch(batch)
-
-    def _train_batch(self, batch: IndexArray) -> NDArray[np.bool_]:
-        """Do one step; returns whether each row was classified right before it  # [batch]."""
-        groups = torch.from_numpy(self.rows.groups[batch]).to(self.classifier.device)
-        logits = self.classifier([self.rows.tokens[row] for row in batch])
-        loss = functional.cross_entropy(logits, groups)
-        self._check_finite(torch.isfinite(loss))
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._update()
-        correct: NDArray[np.bool_] = (logits.argmax(dim=1) == groups).cpu().numpy()
-        return correct
-
-    def _check_finite(self, is_finite: object) -> None:
-        if not is_finite:
-            raise ModelError(f"fine-tuning diverged within {self.step + 1} steps; lower learning_rate")
-
-    def _update(self) -> None:
-        torch.nn.utils.clip_grad_norm_(self.classifier.parameters(), self.options.max_gradient_norm)
-        steps = self.options.epochs * math.ceil(len(self.rows) / self.options.batch_size)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.options.learning_rate * _rate_share(self.step, steps, self.options.warmup_share)
-        self.optimizer.step()
-        self.step += 1
+def _check_finite(is_finite: object) -> None:
+    if not is_finite:
+        raise ModelError("fine-tuning diverged; lower learning_rate")
 
 
 def _make_optimizer(classifier: LastTokenClassifier, options: FineTuningOptions) -> torch.optim.Optimizer:
@@ -216,12 +190,9 @@ def _make_optimizer(classifier: LastTokenClassifier, options: FineTuningOptions)
     return torch.optim.AdamW(groups, lr=options.learning_rate, fused=True)
 
 
-def _rate_share(step: int, steps: int, warmup_share: float) -> float:
+def _rate_share(step: int, steps: int, warmup: int) -> float:
     """Share of the highest learning rate at a step (from 0): rises linearly, then falls linearly to 0."""
-    warmup = round(steps * warmup_share)
-    if step < warmup:
-        return (step + 1) / (warmup + 1)
-    return (steps - step) / max(steps - warmup, 1)
+    return (step + 1) / (warmup + 1) if step < warmup else (steps - step) / max(steps - warmup, 1)
 
 
 @contextmanager
@@ -230,11 +201,9 @@ def repeatable_training(device: torch.device) -> Iterator[None]:
 
     An operation that has none runs all the same, and torch warns.
     """
+    was_on = torch.are_deterministic_algorithms_enabled()
+    was_warning = torch.is_deterministic_algorithms_warn_only_enabled()
     with ExitStack() as settings:
-        was_on, was_warning = (
-            torch.are_deterministic_algorithms_enabled(),
-            torch.is_deterministic_algorithms_warn_only_enabled(),
-        )
         settings.callback(torch.use_deterministic_algorithms, was_on, warn_only=was_warning)
         settings.callback(setattr, _memory, "fill_uninitialized_memory", _memory.fill_uninitialized_memory)
         torch.use_deterministic_algorithms(True, warn_only=True)

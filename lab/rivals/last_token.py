@@ -1,26 +1,24 @@
 """A language model as a classifier: the hidden state of the last token, and a linear head on it.
 
-Rows are padded on the right. The model is causal, so no real token sees the padding, no mask is
-needed, and a row's hidden state does not depend on the other rows of its batch.
+Rows are padded on the right. The model is causal, so no real token sees the padding, no mask is needed, and a row's
+hidden state does not depend on the other rows of its batch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch.nn import functional
 
 from lab.rivals.evidence import LabelledRows
 from lens_engine.scoring.tokenization import Tokens
-from lens_engine.types import FloatArray, IndexArray
+from lens_engine.types import IndexArray
 
-HEAD_SCALE = 0.02
+_HEAD_SCALE = 0.02
 """Standard deviation of the head's initial weights, as in transformers."""
-
-_PADDING = 0  # any token will do: no token attends to it
-_SORTED_BATCHES = 8  # enough to lose little on padding, few enough to stay random
+_SORTED_BATCHES = 8
+"""Batches that are sorted by length together: enough to lose little on padding, few enough to stay random."""
 
 
 @dataclass(frozen=True)
@@ -40,30 +38,26 @@ class LastTokenClassifier(torch.nn.Module):
     Args:
         body: the transformers model up to the final hidden states; its parameters are trained in place.
         num_labels: rows of the head.
+        seed: of the head's initial weights.
     """
 
-    def __init__(self, body: Any, num_labels: int) -> None:
+    def __init__(self, body: Any, num_labels: int, seed: int) -> None:
         super().__init__()
         self.body = body.requires_grad_(True)
         size = body.config.get_text_config().hidden_size
         self.head = torch.nn.Linear(size, num_labels, bias=False, device=self.device)
+        weights = torch.randn(self.head.weight.shape, generator=torch.Generator().manual_seed(seed)) * _HEAD_SCALE
+        with torch.no_grad():
+            self.head.weight.copy_(weights)
 
     @property
     def device(self) -> torch.device:
         device: torch.device = next(self.body.parameters()).device
         return device
 
-    def restart_head(self, generator: torch.Generator) -> None:
-        """Draw new random weights for the head; `generator` must be a CPU generator."""
-        weights = torch.randn(self.head.weight.shape, generator=generator) * HEAD_SCALE
-        with torch.no_grad():
-            self.head.weight.copy_(weights)
-
     def pool(self, tokens: Sequence[Tokens]) -> torch.Tensor:
         """Final hidden state at the last token of each row  # [rows, size], float32."""
-        ids = torch.nn.utils.rnn.pad_sequence(
-            [torch.tensor(row) for row in tokens], batch_first=True, padding_value=_PADDING
-        )
+        ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in tokens], batch_first=True)
         last = torch.tensor([len(row) - 1 for row in tokens], device=self.device)
         states = self.body(ids.to(self.device), use_cache=False).last_hidden_state  # [rows, longest, size]
         pooled: torch.Tensor = states[torch.arange(len(tokens), device=self.device), last].float()
@@ -79,18 +73,12 @@ class LastTokenClassifier(torch.nn.Module):
         """Features and probabilities of rows, in their order."""
         self.eval()
         features = np.empty((len(rows), self.head.in_features))
-        for batch in cut_by_length(rows.tokens, batch_size):
+        by_length = np.argsort([len(row) for row in rows.tokens], kind="stable")
+        for start in range(0, len(rows), batch_size):
+            batch = by_length[start : start + batch_size]
             features[batch] = self.pool([rows.tokens[row] for row in batch]).cpu().numpy()
         logits = torch.from_numpy(features) @ self.head.weight.double().cpu().T
-        probabilities: FloatArray = functional.softmax(logits, dim=1).numpy()
-        return LabelledRows(rows.groups, features, probabilities)
-
-
-def cut_by_length(tokens: Sequence[Tokens], batch_size: int) -> Iterator[IndexArray]:
-    """Rows in batches, the shortest first."""
-    order = np.argsort([len(row) for row in tokens], kind="stable")
-    for start in range(0, len(order), batch_size):
-        yield order[start : start + batch_size]
+        return LabelledRows(rows.groups, features, logits.softmax(dim=1).numpy())
 
 
 def draw_batches(lengths: IndexArray, batch_size: int, rng: np.random.Generator) -> list[IndexArray]:

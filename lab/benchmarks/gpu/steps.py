@@ -21,7 +21,6 @@ from lens_engine.local.number_format import rank_dtypes
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import resolve_config
 from lens_engine.rows.problem import Problem
-from lens_engine.run.checkpoint import MemoryCheckpointStore
 from lens_engine.scoring.base import LabelScorer
 
 Finding = dict[str, Any]
@@ -70,7 +69,7 @@ def check_exactness(rehearses: bool) -> Iterator[Finding]:
     for spec in WORKLOADS:
         work = build_work(spec).part(4, 6)
         expected = LensEngine.over(exact, "plain").prepare(work)()
-        for dtype in _formats(rehearses):
+        for dtype in (torch.float32, torch.bfloat16, *([] if rehearses else [torch.float16])):
             loaded = exact if dtype == torch.float32 else family.load(dtype)
             deltas = {
                 name: largest_delta(LensEngine.over(loaded, name).prepare(work)(), expected) for name in EXECUTORS
@@ -104,7 +103,7 @@ def check_selection(rehearses: bool) -> Iterator[Finding]:
         for run, name in [*((name, name) for name in EXECUTORS), ("packed again", EXECUTORS[0])]
     }
     different = [run for run, choice in found.items() if choice != found["plain"]]
-    yield {"permutation": found["plain"][1], "seconds": time.monotonic() - started, "faults": different}
+    yield {"permutation": found["plain"], "seconds": time.monotonic() - started, "faults": different}
 
 
 def check_memory(rehearses: bool) -> Iterator[Finding]:
@@ -124,15 +123,11 @@ def check_memory(rehearses: bool) -> Iterator[Finding]:
     yield {"tokens a forward": [budget, scorer.token_budget], "largest difference of log p": delta, "faults": faults}
 
 
-def _select(scorer: LabelScorer) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Run one small selection: the rows of the survivors of stage 1, and of the permutation chosen."""
-    config = resolve_config("quick", _SMALL)
-    checkpoints = MemoryCheckpointStore()
+def _select(scorer: LabelScorer) -> tuple[int, ...]:
+    """The rows of the permutation that one small selection chooses."""
     problem = Problem(corpus_task("reviews"), generate_examples("reviews", 160))
-    result = select_support_examples(problem, scorer, config, checkpoints=checkpoints, progress=False)
-    checkpoint = checkpoints.load()
-    survivors = checkpoint.arrays["survivors"].tolist() if checkpoint else []
-    return tuple(survivors), result.answer.contenders[0].rows
+    result = select_support_examples(problem, scorer, resolve_config("quick", _SMALL), progress=False)
+    return result.answer.contenders[0].rows
 
 
 RUNS: Mapping[str, Callable[[bool], Iterator[Finding]]] = {
@@ -149,10 +144,6 @@ def _device(rehearses: bool) -> torch.device:
     return torch.device("cpu") if rehearses else torch.device("cuda", torch.cuda.current_device())
 
 
-def _formats(rehearses: bool) -> tuple[torch.dtype, ...]:
-    return (torch.float32, torch.bfloat16) if rehearses else (torch.float32, torch.bfloat16, torch.float16)
-
-
 def _family(rehearses: bool) -> ModelFamily:
     """Random weights: of GPT-2 Large's width and heads, or of a tiny model."""
     tokenizer = train_tokenizer()
@@ -164,22 +155,18 @@ def _family(rehearses: bool) -> ModelFamily:
 @contextmanager
 def _little_memory(loaded: LoadedModel, device: torch.device) -> Iterator[None]:
     """A context in which torch may use half a gibibyte beside the weights; on a processor, large forwards fail."""
-    if device.type != "cuda":
-        handle = loaded.model.register_forward_pre_hook(_refuse_large, with_kwargs=True)
-        try:
-            yield
-        finally:
-            handle.remove()
-        return
-    torch.cuda.empty_cache()
-    _, total = torch.cuda.mem_get_info(device)
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_allocated(device) + _SPARE_BYTES) / total, device)
-    try:
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        _, total = torch.cuda.mem_get_info(device)
+        allowed = torch.cuda.memory_allocated(device) + _SPARE_BYTES
+        torch.cuda.set_per_process_memory_fraction(allowed / total, device)
         yield
-    finally:
         torch.cuda.set_per_process_memory_fraction(1.0, device)
+        return
 
+    def refuse_large(_model: Any, _args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if kwargs["input_ids"].numel() > _REHEARSED_TOKENS:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate more than a rehearsal allows")
 
-def _refuse_large(_model: Any, _args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    if kwargs["input_ids"].numel() > _REHEARSED_TOKENS:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate more than a rehearsal allows")
+    with loaded.model.register_forward_pre_hook(refuse_large, with_kwargs=True):
+        yield

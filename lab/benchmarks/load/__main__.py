@@ -8,9 +8,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import psutil
 from sqlalchemy import text
 
 from lab.benchmarks.load.client import Connection, Times, ask_again_and_again, write_request
@@ -146,7 +148,8 @@ class _Watch:
 
     async def _look(self) -> None:
         while True:
-            self._most = max(self._most, await asyncio.to_thread(self._server.memory))
+            with suppress(psutil.NoSuchProcess):  # a child that has ended
+                self._most = max(self._most, await asyncio.to_thread(self._server.memory))
             await asyncio.sleep(_LOOK_SECONDS)
 
     def stop(self) -> str:

@@ -19,14 +19,11 @@ def create_bare_app() -> FastAPI:
     app = FastAPI()
     database = create_database(Settings())
 
-    def look_up(selection_id: str) -> dict[str, str | None]:
+    @app.get("/selections/{selection_id}")
+    def get_selection(selection_id: str) -> dict[str, str | None]:
         with database.session_scope() as session:
             row = session.execute(_ONE, {"id": selection_id}).one_or_none()
         return {"id": selection_id, "status": row.status if row else None}
-
-    @app.get("/selections/{selection_id}")
-    def get_selection(selection_id: str) -> dict[str, str | None]:
-        return look_up(selection_id)
 
     @app.post("/selections", status_code=202)
     async def submit_selection(request: Request) -> dict[str, int]:
@@ -35,7 +32,7 @@ def create_bare_app() -> FastAPI:
                 found = len(form)
         else:
             found = len(await request.json())
-        await run_in_threadpool(look_up, "none")
+        await run_in_threadpool(get_selection, "none")
         return {"members": found}
 
     return app

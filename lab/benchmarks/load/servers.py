@@ -30,13 +30,8 @@ class Server:
 
     def memory(self) -> int:
         """Memory of the process and its children (MiB)."""
-        total = 0
-        with contextlib.suppress(psutil.Error):
-            parent = psutil.Process(self.pid)
-            for one in (parent, *parent.children(recursive=True)):
-                with contextlib.suppress(psutil.Error):
-                    total += one.memory_info().rss
-        return total >> 20
+        parent = psutil.Process(self.pid)
+        return sum(one.memory_info().rss for one in (parent, *parent.children(recursive=True))) >> 20
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,12 @@ def running_servers(folder: Path) -> Iterator[Servers]:
             spec = ChildSpec(name, [sys.executable, "-m", *arguments], folder / f"{name}.log", environment=environment)
             child = Child(spec)
             stack.callback(child.stop)
-            _wait_until_it_answers(child, f"http://127.0.0.1:{port}{path}")
+            deadline = time.monotonic() + _START_SECONDS
+            while not _answers(f"http://127.0.0.1:{port}{path}"):
+                child.check_alive()
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{name} does not answer")
+                time.sleep(0.1)
             return Server(name, port, child.pid)
 
         serve = ("lens_cli", "serve", "--port", "{port}", "--drain-seconds", "0", "--max-connections", "4096")
@@ -77,13 +77,7 @@ def running_servers(folder: Path) -> Iterator[Servers]:
         yield Servers(lens, bare, database, settings)
 
 
-def _wait_until_it_answers(child: Child, address: str) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while True:
-        child.check_alive()
-        with contextlib.suppress(httpx.TransportError):
-            if httpx.get(address).status_code == 200:
-                return
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{address} does not answer")
-        time.sleep(0.1)
+def _answers(address: str) -> bool:
+    with contextlib.suppress(httpx.TransportError):
+        return httpx.get(address).status_code == 200
+    return False

@@ -24,7 +24,7 @@ def test_executor_that_is_wrong_in_16_bits_only_is_left_out(capsys: pytest.Captu
         return tiny_causal_lm("llama" if dtype == torch.float32 else "gpt_neo").model.to(dtype)
 
     family = ModelFamily("a model", tokenizer, make, torch.device("cpu"))
-    bench = Bench(family, torch.bfloat16, OPTIONS, {"float32": 1e12, "bfloat16": 1e12})
+    bench = Bench(family, torch.bfloat16, OPTIONS)
     (line,) = capsys.readouterr().err.splitlines()
     assert "bfloat16" in line
     assert "packed" in line

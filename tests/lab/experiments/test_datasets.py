@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.experiments.datasets import HUB_DATASETS, datasets_of, known_settings, read_hub_rows
+from lab.experiments.datasets import HUB_DATASETS, datasets_of, known_settings, label_values, read_hub_rows
 from lens_engine.errors import InvalidDataset
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.types import Example
@@ -69,7 +69,7 @@ def test_digest_changes_with_rows_and_words() -> None:
 def test_every_dataset_of_the_paper_has_its_labels_on_the_hub() -> None:
     assert HUB_DATASETS.keys() == PAPER_TASKS.keys()
     for name, source in HUB_DATASETS.items():
-        labels = source.labels or {label: label for label in PAPER_TASKS[name].words}
+        labels = label_values(name)
         rows = [{source.text: "a text", source.label: int(raw) if raw.isdigit() else raw} for raw in labels]
         expected = [Example(number, "a text", label) for number, label in enumerate(labels.values())]
         assert list(read_hub_rows(name, rows)) == expected

@@ -49,7 +49,7 @@ def test_means_are_those_of_the_cells_templates_first(tmp_path: Path) -> None:
 
 def test_page_can_be_read_alone(tmp_path: Path) -> None:
     page = render_page(measure(tmp_path))
-    for part in ("`table`", "reviews", "news", "seeds 0, 1", "20 test rows", "95 %", "float32 on cpu", TINY.note):
+    for part in ("`table`", "reviews", "news", "seeds 0, 1", "20 to 20 test rows", "95 %", "float32 on cpu", TINY.note):
         assert part in page, part
     (header,) = {line for line in page.splitlines() if line.startswith("| method")}
     assert header == "| method | reviews | news | mean | LENS is ahead by |"
@@ -58,5 +58,5 @@ def test_page_can_be_read_alone(tmp_path: Path) -> None:
 
 def test_table_without_lens_compares_with_nothing_and_a_seed_has_no_interval(tmp_path: Path) -> None:
     measured = measure(tmp_path, ("herding",), seeds=(0,), datasets=("reviews",))
-    assert "ahead" not in render_page(measured)
+    assert "ahead by" not in render_page(measured)
     assert {(row["low"], row["high"]) for row in csv.DictReader(io.StringIO(render_csv(measured)))} == {("", "")}

@@ -132,7 +132,7 @@ def test_a_training_that_diverges_is_refused(task: Task) -> None:
 
 @pytest.mark.parametrize("architecture", TINY_ARCHITECTURES)
 def test_pooling_takes_the_last_real_token_and_padding_changes_nothing(architecture: TinyArchitecture) -> None:
-    classifier = LastTokenClassifier(make_lm(architecture).body, 3).eval()
+    classifier = LastTokenClassifier(make_lm(architecture).body, 3, 0).eval()
     with torch.no_grad():
         together = classifier.pool(ROWS)
         alone = [classifier.body(torch.tensor([row])).last_hidden_state[0, -1] for row in ROWS]
@@ -140,8 +140,7 @@ def test_pooling_takes_the_last_real_token_and_padding_changes_nothing(architect
 
 
 def test_rows_are_described_in_order_with_the_gradients_of_autograd() -> None:
-    classifier = LastTokenClassifier(make_lm().body, 3).eval()
-    classifier.restart_head(torch.Generator().manual_seed(0))
+    classifier = LastTokenClassifier(make_lm().body, 3, 0).eval()
     groups = np.array([0, 1, 2, 1])
     described = classifier.describe(TokenRows(ROWS, groups), 3)
     for index, row in enumerate(ROWS):
@@ -215,8 +214,7 @@ class PlainTraining:
         self.groups = [task.label_indices[example.label] for example in pool]
         rng = make_generator(4, "fine-tuning", 0)
         rng.integers(2**63)  # dropout's
-        self.classifier = LastTokenClassifier(lm.body, 2)
-        self.classifier.restart_head(torch.Generator().manual_seed(int(rng.integers(2**63))))
+        self.classifier = LastTokenClassifier(lm.body, 2, int(rng.integers(2**63)))
         self.parameters = list(self.classifier.parameters())
         self.moments = [(torch.zeros_like(parameter), torch.zeros_like(parameter)) for parameter in self.parameters]
         self.correct = np.zeros((options.epochs, num_rows), dtype=np.bool_)
