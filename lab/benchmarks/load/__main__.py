@@ -52,9 +52,7 @@ async def measure_load(servers: Servers, given: argparse.Namespace) -> None:
                 if count > 1:  # together, once
                     await polling
             beside = await polling
-            _say(
-                f"{server.name}, {count} {name} together: {times.describe()}, {_losses(servers, found)}, {watch.stop()}"
-            )
+            _say(f"{server.name}, {count} {name} together: {times.describe()}, {watch.stop()}")
             _say(f"  {_losses(servers, found)}, polls {beside.describe()}, beside / alone: {beside.over(alone)}")
     _say("goals: polls p99 at most 50 ms, nothing lost, memory at most 400 MiB, p99 of polls at most x2 beside uploads")
 
