@@ -24,7 +24,8 @@ from app.jobs import service as jobs
 from app.kinds.evaluation import check_evaluation
 from app.lifecycle.enqueueing import enqueueing
 from app.pages.comparing import list_version, tabulate_changes
-from app.pages.creation import FILE_TYPES, FieldsDep, read_field
+from app.pages.creation import FILE_TYPES
+from app.pages.fields import FieldsDep, read_field
 from app.pages.rendering import answer, go_to, root_of
 from app.prompts import service
 from app.prompts.examples import PoolChange

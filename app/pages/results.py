@@ -20,7 +20,7 @@ from app.pages.comparing import (
     tabulate_changed,
     tabulate_changes,
 )
-from app.pages.creation import FieldsDep, read_field
+from app.pages.fields import FieldsDep, read_field
 from app.pages.rendering import answer, go_to, root_of
 from app.prompts.schemas import PromptBody
 from app.prompts.service import Change, Condition, present

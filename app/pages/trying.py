@@ -19,7 +19,7 @@ from app.intake.submitting import submit
 from app.jobs import service as jobs
 from app.kinds.prediction import check_prediction, find_in_prompt, find_in_selection
 from app.lifecycle.enqueueing import enqueueing
-from app.pages.creation import FieldsDep, read_field
+from app.pages.fields import FieldsDep, read_field
 from app.pages.rendering import answer
 from app.prompts.finding import PromptFinder
 from app.prompts.parameters import NameDep

@@ -18,7 +18,7 @@ from lab.experiments.arguments import add_engine_options, read_numbers, read_opt
 from lab.experiments.datasets import Dataset, datasets_of
 from lens_engine import Example, Problem, Task, select_support_examples
 from lens_engine.classifier.quality import Quality
-from lens_engine.open_model import LanguageModel, open_model
+from lens_engine.opening import LanguageModel, open_model
 from lens_engine.presets import resolve_config
 from lens_engine.result import SupportExamples
 from lens_engine.task.instructions import suggest_instructions

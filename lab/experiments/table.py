@@ -18,7 +18,7 @@ from lab.experiments.report import Measured, render_csv, render_page
 from lab.experiments.sizes import SIZES, Size
 from lab.rivals.fine_tuning import FineTunedModel
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.open_model import open_model
+from lens_engine.opening import open_model
 from lens_engine.presets import overlay_options
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_profiles import ColumnProfile, find_flags, profile_columns
@@ -96,13 +95,19 @@ def choose(table: Table, named: Named, field: str, *, has_labels: bool = True) -
     try:
         return _choose(table, named, field, has_labels=has_labels)
     except InvalidDataset as error:
-        error.columns = table.names
-        good = (row.cells for row in table.rows() if row.fault is None and not row.empty)
-        error.first_rows = tuple(
-            tuple(str(cells.get(name) or "")[:_SHOWN_CHARACTERS] for name in table.names)
-            for cells in islice(good, _SHOWN_ROWS)
-        )
+        error.columns, error.first_rows = table.names, _show_rows(table)
         raise
+
+
+def _show_rows(table: Table) -> tuple[tuple[str, ...], ...]:
+    """The first values of each column."""
+    shown = list[tuple[str, ...]]()
+    for row in table.rows():
+        if row.fault is None and not row.empty:
+            shown.append(tuple(str(row.cells.get(name) or "")[:_SHOWN_CHARACTERS] for name in table.names))
+        if len(shown) == _SHOWN_ROWS:
+            break
+    return tuple(shown)
 
 
 def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> ColumnChoice:

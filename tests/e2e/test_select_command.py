@@ -16,7 +16,7 @@ import pytest
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
-from lens_engine.open_model import open_model
+from lens_engine.opening import open_model
 from lens_engine.reading import read_examples
 from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_html
