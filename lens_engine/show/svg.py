@@ -11,7 +11,7 @@ _CHARACTER, _BOLD_CHARACTER = 6.4, 7.4
 """Widths of a character of a name, and of one that is chosen. Fonts differ, so a name that may be wider is squeezed."""
 
 
-def frame(
+def write_frame(
     of: str,
     title: str,
     told: Iterable[str],
@@ -33,35 +33,35 @@ def frame(
     )
 
 
-def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> Markup:
+def write_text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> Markup:
     element = Markup('<text x="{:g}" y="{:g}" class="{}" text-anchor="{}">{}</text>')
     return element.format(x, y, kind.strip(), anchor, words)
 
 
-def name(x: float, y: float, words: str, kind: str) -> Markup:
+def write_name(x: float, y: float, words: str, kind: str) -> Markup:
     """A name that begins at `x` and ends within the drawing."""
     room = WIDTH - x
     if len(words) * (_BOLD_CHARACTER if kind == "chosen" else _CHARACTER) <= room:
-        return text(x, y, words, kind)
+        return write_text(x, y, words, kind)
     element = Markup('<text x="{:g}" y="{:g}" class="{}" textLength="{:g}" lengthAdjust="spacingAndGlyphs">{}</text>')
     return element.format(x, y, kind, room, words)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    return path([(x1, y1), (x2, y2)], kind)
+def write_line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
+    return write_path([(x1, y1), (x2, y2)], kind)
 
 
-def path(places: Iterable[tuple[float, float]], kind: str) -> Markup:
+def write_path(places: Iterable[tuple[float, float]], kind: str) -> Markup:
     return Markup('<polyline points="{}" class="{}"/>').format(
         " ".join(f"{x:g},{y:g}" for x, y in places), kind.strip()
     )
 
 
-def rect(x: float, y: float, width: float, height: float, kind: str) -> Markup:
+def write_rect(x: float, y: float, width: float, height: float, kind: str) -> Markup:
     return Markup('<rect x="{:g}" y="{:g}" width="{:g}" height="{:g}" class="{}"/>').format(x, y, width, height, kind)
 
 
-def mark(x: float, y: float, kind: str = "", *, is_square: bool = False) -> Markup:
+def write_mark(x: float, y: float, kind: str = "", *, is_square: bool = False) -> Markup:
     if is_square:
-        return rect(x - 4, y - 4, 8, 8, f"mark {kind}".strip())
+        return write_rect(x - 4, y - 4, 8, 8, f"mark {kind}".strip())
     return Markup('<circle cx="{:g}" cy="{:g}" r="4.5" class="{}"/>').format(x, y, f"mark {kind}".strip())
