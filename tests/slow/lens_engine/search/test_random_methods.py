@@ -120,7 +120,7 @@ def test_higher_budget_finishes_only_an_unevaluated_search(
 
 
 def test_budget_without_room_for_one_permutation_is_refused(select: Callable[..., SelectionResult]) -> None:
-    with pytest.raises(InvalidConfig, match="a first permutation with the test rows takes 140") as caught:
+    with pytest.raises(InvalidConfig, match="a first set of examples with the test rows takes 140") as caught:
         select("random_and_validation", budget={"max_pairs": 139})
 
     assert caught.value.field == "options.budget.max_pairs"
