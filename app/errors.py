@@ -255,3 +255,5 @@ class RefusedInput(AppError):
         super().__init__(str(error), errors=errors)
         self.status = _ENGINE_STATUSES.get(error.code, 422)
         self.code = error.code
+        self.columns: tuple[str, ...] = getattr(error, "columns", ())  #: to choose among, where they are in doubt
+        self.first_rows: tuple[tuple[str, ...], ...] = getattr(error, "first_rows", ())

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 from app.datasets import service as datasets
 from app.datasets.endpoints import read_report
 from app.dependencies import OWNER_ROUTE, OwnerDep, ServicesDep
-from app.errors import AppError, Unprocessable
+from app.errors import AppError, RefusedInput, Unprocessable
 from app.intake.bodies import JsonBody
 from app.intake.idempotency import check_key
 from app.intake.parts import COLUMN_PARTS
@@ -49,7 +49,7 @@ router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=
 FilesDep = Annotated[Upload, receive("dataset", "test", *COLUMN_PARTS)]
 DatasetParameter = Annotated[str | None, Query(max_length=40)]
 SelectionParameter = Annotated[str | None, Query(max_length=40)]
-_TYPES = ".csv,.tsv,.jsonl,.json,.txt,.xlsx,.ods,.arff,.yml,.yaml,.md"
+FILE_TYPES = ".csv,.tsv,.jsonl,.json,.txt,.xlsx,.ods,.arff,.yml,.yaml,.md"
 
 _FORM = "application/x-www-form-urlencoded"
 _SHOWN_ROWS = 20
@@ -104,7 +104,7 @@ async def show_new(
 ) -> HTMLResponse:
     """The field for a file; with a stored dataset what is in it, and then the form, filled in as `of` was."""
     if dataset is None:
-        return answer(request, "new.html", dataset=None, types=_TYPES, has_sample=has_sample(), sample=sample)
+        return answer(request, "new.html", dataset=None, types=FILE_TYPES, has_sample=has_sample(), sample=sample)
     stored = await run_in_threadpool(_read_stored, services, owner, dataset, test)
     report = await read_report(request, services, owner, dataset)
     return answer(request, "new.html", None, **stored, report=report, of=of)
@@ -123,8 +123,25 @@ def _read_stored(services: Services, owner: str, dataset: str, test: str | None)
 @router.post("/datasets", dependencies=[SUBMISSION_LIMIT])
 def store_files(request: Request, files: FilesDep) -> HTMLResponse:
     """Store a file of labelled texts, and perhaps one of test rows, and show what is in them."""
-    dataset, *test = files.do(keep_files)
+    try:
+        dataset, *test = files.do(keep_files)
+    except RefusedInput as error:
+        if len(error.columns) < 2:
+            raise
+        return _ask_for_columns(request, error)
     return go_to(request, f"/pages/new?dataset={dataset}{''.join(f'&test={one}' for one in test)}")
+
+
+def _ask_for_columns(request: Request, error: RefusedInput) -> HTMLResponse:
+    """The columns of the file to choose among, in place of the refusal. The longest values are probably the texts."""
+    lengths = [sum(map(len, values)) for values in zip(*error.first_rows, strict=True)] or [0] * len(error.columns)
+    text = error.columns[lengths.index(max(lengths))]
+    numbers = [all(value.isdigit() for value in values) for values in zip(*error.first_rows, strict=True)]
+    ranked = sorted(zip(numbers or [False] * len(lengths), lengths, error.columns, strict=True))
+    label = next(one for *_, one in ranked if one != text)
+    shown = {"columns": error.columns, "rows": error.first_rows, "text": text, "label": label}
+    headers = {"HX-Retarget": "#columns", "HX-Reswap": "innerHTML"}
+    return answer(request, "columns.html", headers, why=error.detail.partition(";")[0], **shown)
 
 
 @router.get("/suggestion")

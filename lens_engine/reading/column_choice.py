@@ -3,12 +3,16 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_profiles import ColumnProfile, find_flags, profile_columns
 from lens_engine.reading.columns import LABEL_NAMES, TEXT_NAMES, find_column, find_usual, fold_name, match_header
 from lens_engine.reading.table import LABEL, TEXT, ColumnNames, Table, WantedColumns, list_columns, show_columns
 from lens_engine.task.text_checks import replace_unstorable, show_names
+
+_SHOWN_ROWS, _SHOWN_CHARACTERS = 3, 200
+"""What a refusal shows of each column: rows, and characters of a value."""
 
 _NAMED, _OF_KIND = "you named it", "as such files have it"
 _NO_LABELS = re.compile(
@@ -87,8 +91,21 @@ def choose(table: Table, named: Named, field: str, *, has_labels: bool = True) -
 
     Raises:
         InvalidDataset: a named column is missing; no column can hold the texts or the labels; more than one column
-            could hold the labels, and no name tells which; or rows have several labels.
+            could hold the labels, and no name tells which; or rows have several labels. It shows the columns.
     """
+    try:
+        return _choose(table, named, field, has_labels=has_labels)
+    except InvalidDataset as error:
+        error.columns = table.names
+        good = (row.cells for row in table.rows() if row.fault is None and not row.empty)
+        error.first_rows = tuple(
+            tuple(str(cells.get(name) or "")[:_SHOWN_CHARACTERS] for name in table.names)
+            for cells in islice(good, _SHOWN_ROWS)
+        )
+        raise
+
+
+def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> ColumnChoice:
     names = table.names
     text, label = _given(named.text, names), _given(named.label, names) if has_labels else None
     if text is None and all(find_column(one, names) for one in list_columns(named.usual_text)):

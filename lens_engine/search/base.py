@@ -1,6 +1,6 @@
 """The contract of a method: one way to choose demonstrations among the candidates.
 
-LENS and random search implement it; a caller may hand in methods of its own. Every method chooses among the same
+LENS and random search implement it. Every method chooses among the same
 candidates and is judged on the same rows, so that results of different methods can be compared.
 """
 

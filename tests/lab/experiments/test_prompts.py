@@ -1,7 +1,7 @@
 """Prompts of every form on draws of a training file."""
 
-from experiments.data.tasks import Dataset, TaskSettings
-from experiments.prompts import RUNS, TESTED, UPLOADED, make_problem, measure
+from lab.experiments.datasets import Dataset, TaskSettings
+from lab.experiments.prompts import RUNS, TESTED, UPLOADED, make_problem, measure
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 
