@@ -16,8 +16,8 @@ from lens_engine.task.wording import show_count
 from lens_engine.types import Example, StopReason
 
 ANSWERS_ALONE = (
-    "the model gives answers and no probabilities: the search began with random examples, a prompt cannot be corrected, "
-    "and how sure the model is of an answer is not known"
+    "the model gives answers and no probabilities: the search began with random examples, a prompt cannot be "
+    "corrected, and how sure the model is of an answer is not known"
 )
 
 
