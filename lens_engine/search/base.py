@@ -144,7 +144,7 @@ class Method(ABC, Generic[S]):
 
     def first_step(self) -> FirstStep:
         """The first step after which there is a permutation to test, with its cost."""
-        return FirstStep("a first permutation", Cost())
+        return FirstStep("a first set of examples", Cost())
 
     @abstractmethod
     def start(self) -> S:

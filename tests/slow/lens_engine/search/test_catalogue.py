@@ -38,7 +38,7 @@ def test_method_chooses_label_balanced_candidates_and_is_tested(
     assert result.test.n == 60
     assert result.provenance.config["method"] == method
     assert not result.partial
-    assert [one for one in result.warnings if "largest class" not in one] == []
+    assert [one for one in result.warnings if "most frequent label" not in one] == []
     assert [one.method for one in result.answer.contenders] == [method, "zero_shot"]
     assert result.answer.comparison is None
     assert {example.info_score for example in result.examples} == {None}
