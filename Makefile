@@ -107,7 +107,7 @@ docs: $(INSTALLED) ## make the documentation a site in build/docs, and print its
 	@$(BIN)/python -m docs.site.build
 
 .PHONY: docs-tables
-docs-tables: $(INSTALLED) ## write the tables of options and settings in docs/reference.md from the code
+docs-tables: $(INSTALLED) ## write the tables of docs/reference.md and docs/words.md from the code
 	@$(BIN)/python -m docs.site.reference
 
 .PHONY: format

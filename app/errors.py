@@ -86,7 +86,7 @@ class AppError(Exception):
 
 def make_internal_error() -> AppError:
     """The answer to an error that nobody expects, and that is in the log."""
-    return AppError("the server failed unexpectedly; quote the request id when you report this")
+    return AppError("quote the request id when you report this")
 
 
 def _remake(kind: type[AppError], detail: str, state: dict[str, Any]) -> AppError:

@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
 from app.errors import BadRequest, NoResult, NotFinished, NotFound
 from app.ids import NAME, is_id
+from app.intake.receiving import do_large
 from app.pages.asked import find_sizes
 from app.pages.comparing import (
     Changed,
@@ -21,6 +22,7 @@ from app.pages.comparing import (
     tabulate_changes,
 )
 from app.pages.fields import FieldsDep, read_field
+from app.pages.preview import leave_out_suspicious
 from app.pages.rendering import answer, go_to, root_of
 from app.prompts.schemas import PromptBody
 from app.prompts.service import Change, Condition, present
@@ -82,6 +84,13 @@ def show_rows(
         job = service.get(session, owner, selection_id)
         texts = load_texts(session, job.test_dataset_id or job.dataset_id, rows)
     return answer(request, "rows.html", table=found.tabulate_cell(gold, answered, texts))
+
+
+@router.post("/selections/{selection_id}/without", dependencies=[SUBMISSION_LIMIT])
+async def run_without_suspicious(request: Request, selection_id: SelectionIdDep) -> HTMLResponse:
+    """Begin a selection of the same file without the rows whose label looks wrong, asked for as this one was."""
+    dataset = await do_large(request, leave_out_suspicious, selection_id)
+    return go_to(request, f"/pages/new?dataset={dataset}&of={selection_id}")
 
 
 @router.post("/selections/{selection_id}/names", dependencies=[SUBMISSION_LIMIT])

@@ -1,6 +1,7 @@
-"""Writes the tables of options and settings in docs/reference.md from the code: `make docs-tables`."""
+"""Writes the tables of options, settings and words in docs/reference.md and docs/words.md: `make docs-tables`."""
 
 import json
+import re
 from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
@@ -12,17 +13,19 @@ from app.settings import Settings
 from docs.site.tables import make_table
 from lens_engine.config import Options, SelectionConfig
 from lens_engine.presets import PRESETS
+from lens_engine.show.glossary import GLOSSARY
 
-PAGE = Path("docs/reference.md")
+PAGES = (Path("docs/reference.md"), Path("docs/words.md"))
 
 
 def fill(page: str) -> str:
     """The page with today's tables between its markers."""
-    for name, rows in (("options", option_rows()), ("settings", setting_rows())):
-        before, begin, rest = page.partition(f"<!-- begin {name} -->\n")
-        _, end, after = rest.partition(f"<!-- end {name} -->\n")
-        page = before + begin + "\n" + "\n".join(rows) + "\n\n" + end + after
-    return page
+    tables = {"options": option_rows, "settings": setting_rows, "words": word_rows}
+
+    def replace(found: re.Match[str]) -> str:
+        return "\n".join([found[1], "", *tables[found[2]](), "", found[3]])
+
+    return re.sub(r"(<!-- begin (\w+) -->)\n.*?\n(<!-- end \2 -->)", replace, page, flags=re.DOTALL)
 
 
 def option_rows() -> list[str]:
@@ -43,6 +46,13 @@ def setting_rows() -> list[str]:
     return make_table(["Setting", "Default", "Meaning"], found)
 
 
+def word_rows() -> list[str]:
+    """A line for each word: its meaning, and what papers and the API call it."""
+    return make_table(
+        ["Word", "Meaning", "In papers and the API"], [[one.name, one.meaning, one.also] for one in GLOSSARY]
+    )
+
+
 def _list_options(group: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str]]:
     for name, field in group.model_fields.items():
         kind = field.annotation
@@ -59,4 +69,5 @@ def _shown(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(fill(PAGE.read_text("utf-8")), "utf-8")
+    for path in PAGES:
+        path.write_text(fill(path.read_text("utf-8")), "utf-8")
