@@ -8,6 +8,7 @@ from typing import NamedTuple
 from lens_engine.result import PromptContender, SelectionResult, Spread, SupportExamples
 from lens_engine.result.headline import Headline, list_headlines
 from lens_engine.show.answers import Answered, list_answered
+from lens_engine.show.asked import RunRequest
 from lens_engine.show.charts import Bar, Point, draw_accuracies, draw_calibration, draw_frontier
 from lens_engine.show.figures import (
     tabulate_answered,
@@ -73,7 +74,7 @@ class ResultView:
     def sections(self) -> tuple[Section, ...]:
         """All sections, in order; those for specialists last."""
         first = (self.choice, self.prompt, self.accuracies, self.confusion, self.suspicious)
-        return (*first, self.candidates, self.examples, self.calibration, self.run)
+        return (*first, self.asked, self.candidates, self.examples, self.calibration, self.run)
 
     @property
     def choice(self) -> Section:
@@ -187,6 +188,11 @@ class ResultView:
         text = describe_suspicious_labels(self.result) or "No label looks wrong."
         table = tabulate_suspicious(self.result, self.texts.dataset)
         return Section("suspicious", "Suspicious labels", (text,), tables=(table,) if table else ())
+
+    @property
+    def asked(self) -> Section:
+        """The task, and the options that differ from a preset."""
+        return Section("asked", "What was asked", (), tables=(RunRequest.of(self.result).tabulate(),))
 
     @property
     def run(self) -> Section:
