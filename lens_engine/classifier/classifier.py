@@ -192,7 +192,7 @@ class Classifier(Record):
         computing = find_states_scorer(scorer)
         if computing is None:
             raise self._mismatch(
-                "the classifier reads the model from within, which this scorer does not show; load the weights"
+                "the classifier reads the model from within, which this scorer hides; load the weights"
             )
         reads = head if isinstance(head, StatesHead) else head.states
         found = computing.states(self.prefixes[0], queries, (reads.layer,))
