@@ -39,7 +39,7 @@ COPY lens_client ./lens_client
 COPY lens_engine ./lens_engine
 COPY migrations ./migrations
 COPY worker ./worker
-COPY examples/support_desk/*.csv ./app/pages/static/support_desk/
+COPY examples/support_desk ./app/pages/static/support_desk
 RUN pip --python /opt/lens/bin/python install --no-deps --no-build-isolation --root /code .
 
 

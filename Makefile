@@ -48,7 +48,7 @@ nightly: $(INSTALLED) ## what takes long or tries tools of others: Ray, llama-se
 	$(BIN)/python -m tests.llama_server --if-possible
 	$(PYTEST) tests/unit
 	$(PYTEST) tests/nightly tests/lab
-	$(BIN)/python -m benchmarks.check
+	$(BIN)/python -m lab.benchmarks.check
 	$(MAKE) fuzz chaos mutants
 
 .PHONY: mutants
@@ -88,12 +88,11 @@ check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index 
 
 .PHONY: bench
 bench: $(BENCH_INSTALLED) ## compare scoring engines, write docs/performance.md; over an hour on two cores
-	$(BIN)/python -m benchmarks.run
-	$(BIN)/python -m benchmarks.report.tables
+	$(BIN)/python -m lab.benchmarks.run --write
 
 .PHONY: bench-quick
 bench-quick: $(BENCH_INSTALLED) ## the same on two workloads, printed; under three minutes on two cores
-	$(BIN)/python -m benchmarks.run --quick
+	$(BIN)/python -m lab.benchmarks.run --quick
 
 # Needs no virtual environment: make gpu PYTHON=python3 takes the packages of the machine.
 GPU_PYTHON = $(if $(filter command environment,$(firstword $(origin PYTHON))),$(PYTHON),$(or $(wildcard $(BIN)/python),$(PYTHON)))
@@ -101,7 +100,7 @@ GPU_OPTIONS ?=
 
 .PHONY: gpu
 gpu: ## check and measure a CUDA GPU: build/gpu.jsonl; PYTHON=python3 for a machine without .venv
-	@$(GPU_PYTHON) -m benchmarks.gpu $(GPU_OPTIONS)
+	@$(GPU_PYTHON) -m lab.benchmarks.gpu $(GPU_OPTIONS)
 
 .PHONY: docs
 docs: $(INSTALLED) ## make the documentation a site in build/docs, and print its address

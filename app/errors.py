@@ -86,7 +86,7 @@ class AppError(Exception):
 
 def make_internal_error() -> AppError:
     """The answer to an error that nobody expects, and that is in the log."""
-    return AppError("the server failed unexpectedly; quote the request id when you report this")
+    return AppError("quote the request id when you report this")
 
 
 def _remake(kind: type[AppError], detail: str, state: dict[str, Any]) -> AppError:
@@ -255,3 +255,5 @@ class RefusedInput(AppError):
         super().__init__(str(error), errors=errors)
         self.status = _ENGINE_STATUSES.get(error.code, 422)
         self.code = error.code
+        self.columns: tuple[str, ...] = getattr(error, "columns", ())  #: to choose among, where they are in doubt
+        self.first_rows: tuple[tuple[str, ...], ...] = getattr(error, "first_rows", ())

@@ -15,7 +15,7 @@ from lens_engine.servers.address import Endpoint, parse_endpoint
 
 if TYPE_CHECKING:  # the commands import this module for their help, and these are slow to import
     from lens_engine.classifier.prompt import ModelRecord
-    from lens_engine.open_model import LanguageModel
+    from lens_engine.opening import LanguageModel
 
 _USUAL = {"dtype": "auto", "device": "auto", "actors": 1}
 """Values of options of a model on this machine that nobody gave."""
@@ -197,7 +197,7 @@ class ChosenModel:
         Raises:
             LensError: as `open_model`.
         """
-        from lens_engine.open_model import open_model
+        from lens_engine.opening import open_model
         from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES
         from lens_engine.servers.scorer import EndpointScorer
 

@@ -22,7 +22,7 @@ from lens_client.models import Selection
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.local.model_files import BUNDLED_MODEL, mention_first_load, resolve_model
 from lens_engine.metering.progress import Progress
-from lens_engine.open_model import open_model
+from lens_engine.opening import open_model
 from lens_engine.result import SelectionResult
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.show.words import name_form

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lens_engine.exports import export_folder, export_support_examples
     from lens_engine.local.load import load_scorer
     from lens_engine.metering.estimate import CostEstimate
-    from lens_engine.open_model import LanguageModel, open_model
+    from lens_engine.opening import LanguageModel, open_model
     from lens_engine.pipeline import select_support_examples
     from lens_engine.presets import resolve_config
     from lens_engine.reading import read_examples
@@ -65,7 +65,7 @@ _HOME = {
     "CostEstimate": "metering.estimate",
     "Endpoint": "servers.address",
     "Example": "types",
-    "LanguageModel": "open_model",
+    "LanguageModel": "opening",
     "LensClassifier": "estimator",
     "LensError": "errors",
     "Problem": "rows.problem",
@@ -80,7 +80,7 @@ _HOME = {
     "export_folder": "exports",
     "export_support_examples": "exports",
     "load_scorer": "local.load",
-    "open_model": "open_model",
+    "open_model": "opening",
     "read_examples": "reading",
     "resolve_config": "presets",
     "select_support_examples": "pipeline",

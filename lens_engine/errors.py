@@ -99,9 +99,15 @@ def join_faults(found: Sequence[InvalidInput]) -> InvalidInput:
 
 
 class InvalidDataset(InvalidInput):
-    """The labelled examples cannot be used as they are."""
+    """The labelled examples cannot be used as they are.
+
+    Where the columns of a file are in doubt, `columns` has their names and `first_rows` their first values, so that a
+    person can choose.
+    """
 
     code = "invalid-dataset"
+    columns: tuple[str, ...] = ()
+    first_rows: tuple[tuple[str, ...], ...] = ()
 
 
 class ClassTooSmall(InvalidDataset):

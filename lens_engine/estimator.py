@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidDataset, InvalidVerbalizer
 from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.open_model import LanguageModel, open_model
+from lens_engine.opening import LanguageModel, open_model
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import nest_options, overlay_options, resolve_config
 from lens_engine.rows.problem import Problem

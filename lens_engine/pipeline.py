@@ -10,7 +10,6 @@ from lens_engine.run.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.run.preparation import Ends, prepare_run
 from lens_engine.run.search_run import SearchRun
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
-from lens_engine.search.catalogue import METHODS, Methods
 from lens_engine.types import StopReason
 
 
@@ -24,7 +23,6 @@ def select_support_examples(
     progress: bool = True,
     deadline: float | None = None,
     last_moment: float | None = None,
-    methods: Methods = METHODS,
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
@@ -43,7 +41,6 @@ def select_support_examples(
             rows are still judged. None for no deadline.
         last_moment: `time.monotonic()` value at which the judging of the test rows ends too, unfinished, so that a
             result is there before the caller kills the process. None for no such moment.
-        methods: the methods by name; others need a subclass of `SelectionConfig` that allows their names.
 
     Raises:
         InvalidDataset, InvalidVerbalizer, ClassTooSmall: labels, label words and rows do not fit, or fill no splits.
@@ -56,7 +53,7 @@ def select_support_examples(
     """
     scorer = find_scorer(scorer)
     with hearing(listener, progress=progress) as heard:
-        prepared = prepare_run(problem, scorer, config or resolve_config(), heard, Ends(deadline, last_moment), methods)
+        prepared = prepare_run(problem, scorer, config or resolve_config(), heard, Ends(deadline, last_moment))
         run = SearchRun(prepared, checkpoints or MemoryCheckpointStore())
         reason = run.choose()
         if reason is not StopReason.CANCELLED:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.lifecycle.claims import Claim
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
-from lens_engine.open_model import LanguageModel
+from lens_engine.opening import LanguageModel
 from worker.faults import blaming_worker_for_everything
 from worker.model_loading import load_model
 from worker.progress import RunMonitor

@@ -5,7 +5,7 @@ import pkgutil
 from app.settings import Settings
 from lens_engine.cluster.scorer import RayScorer
 from lens_engine.errors import UnknownModel
-from lens_engine.open_model import LanguageModel, open_model
+from lens_engine.opening import LanguageModel, open_model
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.servers.address import Endpoint

@@ -12,7 +12,7 @@ from app.lifecycle.results import Outcome, SelectionOutcome
 from app.lifecycle.work import Submission, load_submission
 from app.logs.failures import summarize
 from lens_engine.errors import CheckpointError, CheckpointForeign, NothingSelected
-from lens_engine.open_model import LanguageModel
+from lens_engine.opening import LanguageModel
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem

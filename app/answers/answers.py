@@ -151,7 +151,7 @@ class Answers:
 
     def _render_classifier(self, classifier: Classifier, inputs: Sequence[str]) -> Rendered:
         if classifier.head.kind not in PROMPTS_HEAD_KINDS:
-            what = classifier.head.kind.replace("_", " ")
+            what = "the words of a text" if classifier.head.kind == "bag_of_words" else "the model from within"
             raise NoClassifier(
                 f"the classifier reads {what}, which no prompt shows; download it, and run lens classify"
             )

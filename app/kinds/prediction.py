@@ -77,14 +77,14 @@ _SUBMISSION: dict[str, Any] = {
 @router.post("/selections/{selection_id}/predictions", **_SUBMISSION)
 def submit_prediction(selection_id: SelectionIdDep, upload: UploadDep, key: KeyDep) -> Response:
     """Classify the texts of a file with the classifier of a selection, or with its prompt."""
-    check = partial(check_prediction, partial(_find_in_selection, selection_id))
+    check = partial(check_prediction, partial(find_in_selection, selection_id))
     return answer_submission(upload, key, VIEW, check, about=f"prediction of {selection_id}")
 
 
 @router.post("/prompts/{name}/predictions", **_SUBMISSION)
 def submit_named_prediction(name: NameDep, upload: UploadDep, key: KeyDep) -> Response:
     """Classify the texts of a file with the classifier that a name says now, or with its prompt."""
-    check = partial(check_prediction, partial(_find_in_prompt, name))
+    check = partial(check_prediction, partial(find_in_prompt, name))
     return answer_submission(upload, key, VIEW, check, about=f"prediction of {name}")
 
 
@@ -172,9 +172,10 @@ def _make_job(
     )
 
 
-def _find_in_selection(
+def find_in_selection(
     selection_id: str, services: Services, session: Session, owner_id: str, wanted: PredictionRequest
 ) -> _Found:
+    """What is asked of a selection, for `check_prediction`."""
     own, source = (services, session, owner_id, selection_id), {"selection_id": selection_id}
     if wanted.prompts == "classifier":
         return _Found(selections.get_classifier(*own), source)
@@ -182,9 +183,8 @@ def _find_in_selection(
     return _find_prompt(answers, wanted, selections.find_input(session, selection_id), source)
 
 
-def _find_in_prompt(
-    name: str, services: Services, session: Session, owner_id: str, wanted: PredictionRequest
-) -> _Found:
+def find_in_prompt(name: str, services: Services, session: Session, owner_id: str, wanted: PredictionRequest) -> _Found:
+    """What is asked of the current version of a prompt, for `check_prediction`."""
     named = PromptFinder(services, owner_id, name).read_current(session)
     version = named.version
     source = {"selection_id": version.selection_id, "prompt_name": version.name, "version": version.version}

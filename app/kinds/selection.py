@@ -233,7 +233,7 @@ VIEW = View(
     out=SelectionOut,
     page=SelectionPage,
     present=present,
-    keeps="its best permutation so far",
+    keeps="its best examples so far",
     resumes="It goes on from its checkpoint, or from the start if none is kept. Its partial result is deleted at once.",
 )
 life = JobRoutes(VIEW).router

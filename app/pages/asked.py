@@ -1,10 +1,14 @@
 """What a selection was asked for: its task, its preset, and the options that differ from the preset."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
 from app.lifecycle.spec import StoredSpec
+from app.store.tables import Dataset
 from lens_engine.presets import PRESETS, nest_options
 from lens_engine.show.table import Table
 from lens_engine.task.wording import show_count
@@ -66,3 +70,11 @@ def _walk(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]
             yield from _walk(value, f"{above}{name}.")
         else:
             yield f"{above}{name}", value
+
+
+def find_sizes(session: Session, dataset_ids: Iterable[str]) -> dict[str, Any]:
+    """Names, numbers of rows and numbers of labels of datasets, by id."""
+    names = func.jsonb_object_keys(Dataset.label_counts).table_valued("name")
+    labels = select(func.count()).select_from(names).correlate(Dataset).scalar_subquery()
+    columns = select(Dataset.id, Dataset.name, Dataset.num_rows, labels.label("labels"))
+    return {one.id: one for one in session.execute(columns.where(Dataset.id.in_(dataset_ids)))}

@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import list_asked
+from app.prompts.schemas import PromptVersionOut
 from app.store.tables import Job
 from lens_engine.result import SelectionResult
-from lens_engine.result.headline import HeadlineKind, list_headlines
+from lens_engine.result.headline import list_headlines
 from lens_engine.show.table import NOTHING, Table
-from lens_engine.task.wording import describe_seconds, show_right, show_share
+from lens_engine.show.words import HEADLINES
+from lens_engine.task.wording import describe_seconds, show_percent, show_right, show_share
 
-_KINDS: dict[HeadlineKind, str] = {"classifier": "Classifier", "words": "Word counting", "prompt": "Prompt"}
 _MOST_ROWS = 100
 """Largest number of changed answers that are listed."""
 
@@ -30,7 +31,7 @@ def compare_figures(before: SelectionResult, after: SelectionResult) -> Table:
     """How often each is right, and the difference in points."""
     first, second = ({one.kind: one.test for one in list_headlines(result)} for result in (before, after))
     rows = list[tuple[str, ...]]()
-    for kind, name in _KINDS.items():
+    for kind, name in HEADLINES.items():
         one, other = first.get(kind), second.get(kind)
         if one is None and other is None:
             continue
@@ -83,6 +84,19 @@ def tabulate_changed(found: list[Changed], texts: Mapping[int, str], *, is_bette
     rows = tuple((texts.get(one.row, str(one.row)), one.label, one.before, one.after) for one in own[:_MOST_ROWS])
     names = ("text", "label", "baseline", "other")
     return Table(title, names, rows, words=names, caption=f"the first {_MOST_ROWS}" * (len(own) > _MOST_ROWS))
+
+
+def list_version(one: PromptVersionOut) -> dict[str, str]:
+    """What a version has in production."""
+    shares = {"prompt right for": one.accuracy, "classifier right for": one.classifier_accuracy}
+    figures = {name: NOTHING if share is None else f"{show_percent(share)} %" for name, share in shares.items()}
+    return {**figures, "model": one.model or NOTHING, "examples": one.form or NOTHING}
+
+
+def tabulate_changes(before: Mapping[str, str], after: Mapping[str, str]) -> Table:
+    """What is live beside what would be."""
+    rows = tuple((name, value, after.get(name, NOTHING)) for name, value in before.items())
+    return Table("What changes", ("", "live now", "then"), rows, words=("", "live now", "then"))
 
 
 def _list_facts(job: Job, result: SelectionResult) -> dict[str, Any]:

@@ -8,13 +8,12 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData
 from starlette.responses import HTMLResponse
 
 from app.datasets import service as datasets
 from app.datasets.endpoints import read_report
 from app.dependencies import OWNER_ROUTE, OwnerDep, ServicesDep
-from app.errors import AppError, Unprocessable
+from app.errors import RefusedInput
 from app.intake.bodies import JsonBody
 from app.intake.idempotency import check_key
 from app.intake.parts import COLUMN_PARTS
@@ -25,22 +24,18 @@ from app.kinds.selection import check_selection
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import list_fields
+from app.pages.fields import FieldsDep, build_submission, read_field, read_words
 from app.pages.preview import store_files as keep_files
 from app.pages.preview import suggest
 from app.pages.rendering import answer, go_to
 from app.pages.sample import has_sample
-from app.problems import point
 from app.services import Services
 from app.store.datasets import load_rows_from
 from app.web.parameters import read_number
 from app.web.rate_limits import SUBMISSION_LIMIT, count_submission
-from app.web.request_body import check_media_type
-from app.web.strict_json import parse_json
 from lens_engine.errors import InvalidInput
-from lens_engine.presets import nest_options, overlay_options
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.task.template import Task, Template
-from lens_engine.task.text_checks import UNSTORABLE
 from lens_engine.task.unicode_form import fold_label
 from lens_engine.task.verbalizer import Verbalizer
 
@@ -49,35 +44,9 @@ router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=
 FilesDep = Annotated[Upload, receive("dataset", "test", *COLUMN_PARTS)]
 DatasetParameter = Annotated[str | None, Query(max_length=40)]
 SelectionParameter = Annotated[str | None, Query(max_length=40)]
-_TYPES = ".csv,.tsv,.jsonl,.json,.txt,.xlsx,.ods,.arff,.yml,.yaml,.md"
+FILE_TYPES = ".csv,.tsv,.jsonl,.json,.txt,.xlsx,.ods,.arff,.yml,.yaml,.md"
 
-_FORM = "application/x-www-form-urlencoded"
 _SHOWN_ROWS = 20
-_MOST_FIELDS = 4000
-"""Two fields for each label, and others."""
-_MOST_DIGITS = 19
-
-_DATASETS = ("dataset_id", "test_dataset_id")
-_SPEC = ("template", "instruction", "model", "preset", "name")
-_OPTIONS = ("seed", "num_demonstrations", "use", "labels.rare", "budget.max_seconds")
-"""Fields that are options of the spec, by their paths."""
-
-
-async def read_form(request: Request) -> FormData:
-    """
-    Raises:
-        UnsupportedMediaType: the body is no form.
-        Unprocessable: a field holds what no store keeps.
-    """
-    check_media_type(request, _FORM, send=f"a form ({_FORM})")
-    fields = await request.form(max_files=0, max_fields=_MOST_FIELDS)
-    for name, value in fields.multi_items():
-        if UNSTORABLE.search(str(value)):
-            raise Unprocessable.at(point(name), f"`{name}` holds NUL, which no store keeps; take it out")
-    return fields
-
-
-FieldsDep = Annotated[FormData, Depends(read_form)]
 
 
 async def receive_form(request: Request, fields: FieldsDep) -> AsyncIterator[Upload]:
@@ -104,7 +73,7 @@ async def show_new(
 ) -> HTMLResponse:
     """The field for a file; with a stored dataset what is in it, and then the form, filled in as `of` was."""
     if dataset is None:
-        return answer(request, "new.html", dataset=None, types=_TYPES, has_sample=has_sample(), sample=sample)
+        return answer(request, "new.html", dataset=None, types=FILE_TYPES, has_sample=has_sample(), sample=sample)
     stored = await run_in_threadpool(_read_stored, services, owner, dataset, test)
     report = await read_report(request, services, owner, dataset)
     return answer(request, "new.html", None, **stored, report=report, of=of)
@@ -123,8 +92,25 @@ def _read_stored(services: Services, owner: str, dataset: str, test: str | None)
 @router.post("/datasets", dependencies=[SUBMISSION_LIMIT])
 def store_files(request: Request, files: FilesDep) -> HTMLResponse:
     """Store a file of labelled texts, and perhaps one of test rows, and show what is in them."""
-    dataset, *test = files.do(keep_files)
+    try:
+        dataset, *test = files.do(keep_files)
+    except RefusedInput as error:
+        if len(error.columns) < 2:
+            raise
+        return _ask_for_columns(request, error)
     return go_to(request, f"/pages/new?dataset={dataset}{''.join(f'&test={one}' for one in test)}")
+
+
+def _ask_for_columns(request: Request, error: RefusedInput) -> HTMLResponse:
+    """The columns of the file to choose among, in place of the refusal. The longest values are probably the texts."""
+    lengths = [sum(map(len, values)) for values in zip(*error.first_rows, strict=True)] or [0] * len(error.columns)
+    text = error.columns[lengths.index(max(lengths))]
+    numbers = [all(value.isdigit() for value in values) for values in zip(*error.first_rows, strict=True)]
+    ranked = sorted(zip(numbers or [False] * len(lengths), lengths, error.columns, strict=True))
+    label = next(one for *_, one in ranked if one != text)
+    shown = {"columns": error.columns, "rows": error.first_rows, "text": text, "label": label}
+    headers = {"HX-Retarget": "#columns", "HX-Reswap": "innerHTML"}
+    return answer(request, "columns.html", headers, why=error.detail.partition(";")[0], **shown)
 
 
 @router.get("/suggestion")
@@ -179,7 +165,7 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
     one, label = rows[0], fold_label(rows[0].label)
     other = next((row for row in rows if fold_label(row.label) != label), rows[-1])
     try:
-        words = Verbalizer(_words(fields))
+        words = Verbalizer(read_words(fields))
         template = Template(read_field(fields, "template") or DEFAULT_TEMPLATE)
         task = Task(template, words, instruction=read_field(fields, "instruction"))
     except InvalidInput as error:  # a person is still typing
@@ -198,45 +184,3 @@ def submit(request: Request, fields: FieldsDep, upload: UploadDep, services: Ser
     shown = go_to(request, f"/pages/selections/{accepted.answer['id']}")
     shown.background = enqueueing(services, accepted.job_id)
     return shown
-
-
-def build_submission(fields: FormData) -> dict[str, Any]:
-    """The body of POST /selections that a form means. An empty field means the default.
-
-    Raises:
-        Unprocessable: the further options are not JSON.
-    """
-    spec: dict[str, Any] = {name: found for name in _SPEC if (found := read_field(fields, name))}
-    if words := _words(fields):
-        spec["verbalizer"] = words
-    chosen = {path: _read_value(value) for path in _OPTIONS if (value := read_field(fields, path))}
-    further = read_field(fields, "options")
-    spec["options"] = overlay_options(nest_options(chosen), _read_options(further) if further else {})
-    ids = {name: found for name in _DATASETS if (found := read_field(fields, name))}
-    return {"spec": spec, **ids}
-
-
-def read_field(fields: FormData, name: str) -> str:
-    """A field as it was written; "" without it. Browsers may end lines by two characters."""
-    return str(fields.get(name) or "").replace("\r\n", "\n")
-
-
-def _words(fields: FormData) -> dict[str, str]:
-    labels, words = fields.getlist("label"), fields.getlist("word")
-    return {str(label): str(word) for label, word in zip(labels, words, strict=False)}
-
-
-def _read_value(text: str) -> Any:
-    """A number or a word of the form."""
-    number = read_number(text, _MOST_DIGITS)
-    return text if number is None else number
-
-
-def _read_options(text: str) -> dict[str, Any]:
-    try:
-        found = parse_json(text, "options")
-    except AppError as error:
-        raise Unprocessable(f"the further options are no JSON: {error.detail}") from error
-    if not isinstance(found, dict):
-        raise Unprocessable('the further options must be an object, such as {"search": {"beam_width": 4}}')
-    return found

@@ -13,7 +13,15 @@ from starlette.responses import HTMLResponse
 
 from app.web.problem_page import mark_code
 from lens_engine.show.documents import make_environment
-from lens_engine.task.wording import describe_seconds, end_sentence, shorten, show_count, show_share
+from lens_engine.task.wording import (
+    describe_seconds,
+    end_sentence,
+    shorten,
+    show_count,
+    show_percent,
+    show_right,
+    show_share,
+)
 
 _TABLE, _NO_STEM = re.compile(r"\.(csv|tsv|jsonl?|txt)$", re.IGNORECASE), re.compile(r"[^\w.-]+")
 
@@ -29,7 +37,8 @@ def _environment() -> Environment:
         "shorten": shorten,
         "stem": _write_stem,
         "share": show_share,
-        "percent": lambda share: f"{100 * share:.0f} %",
+        "right": show_right,
+        "percent": lambda share: f"{show_percent(share)} %",
         "sentence": end_sentence,
         "code": lambda text: Markup(mark_code(text)),
     }

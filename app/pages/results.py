@@ -1,41 +1,47 @@
-"""What a page shows of a result, and what one can do with it: new inputs, a name, a look at another beside it."""
+"""What a page shows of a result, and what one can do with it: rows of a cell, production, a look beside another."""
 
+import re
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
-from app.answers.finding import render
-from app.answers.indexes import IndexesDep
-from app.answers.schemas import RenderBody
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
 from app.errors import BadRequest, NoResult, NotFinished, NotFound
 from app.ids import NAME, is_id
-from app.lifecycle.spec import StoredSpec
-from app.pages.asked import list_asked
-from app.pages.creation import FieldsDep, read_field
-from app.pages.rendering import answer, go_to
+from app.intake.receiving import do_large
+from app.pages.asked import find_sizes
+from app.pages.comparing import (
+    Changed,
+    compare_facts,
+    compare_figures,
+    list_changed,
+    list_version,
+    tabulate_changed,
+    tabulate_changes,
+)
+from app.pages.fields import FieldsDep, read_field
+from app.pages.preview import leave_out_suspicious
+from app.pages.rendering import answer, go_to, root_of
 from app.prompts.schemas import PromptBody
 from app.prompts.service import Change, Condition, present
 from app.selections import service
-from app.selections.finding import SelectionFinder
 from app.services import Services
 from app.store.datasets import load_texts
 from app.store.prompts import find_current, list_names
 from app.store.tables import Job
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
-from lens_engine.classifier.quality import Quality
 from lens_engine.exports import FORMATS
-from lens_engine.show.charts import draw_accuracies
-from lens_engine.show.report import ResultView, list_bars
+from lens_engine.result.headline import find_chosen, find_first
+from lens_engine.show.report import ResultView
 from lens_engine.show.table import NOTHING, Table
-from lens_engine.show.words import say_largest_class, show_figure
-from lens_engine.task.wording import describe_seconds
+from lens_engine.show.words import name_form, show_accuracy
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
 
-_PLACES = ("first", "second")
+_NO_NAME = re.compile(r"[^a-z0-9._-]+")
 _MOST_NAMES = 200
 _FORMS = (("text", "Text"), ("openai-chat", "OpenAI"), ("anthropic", "Anthropic"), ("python", "Python"))
 """Forms of the prompt that stand first, with their names."""
@@ -45,7 +51,10 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
     """What the page of a selection shows of its result; `view` is None without one."""
     with services.database.session_scope() as session:
         names = [one.name for one in list_names(session, job.owner_id, None, _MOST_NAMES)]
-    return {"view": _find_view(services, job), "names": names, "formats": FORMATS, "forms": _FORMS}
+    view = _find_view(services, job)
+    by_prompt = view is None or view.result.classifier is None or find_first(view.result) == "prompt"
+    by = "support_examples" if by_prompt else "classifier"
+    return {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "by": by}
 
 
 def _find_view(services: Services, job: Job) -> ResultView | None:
@@ -77,38 +86,60 @@ def show_rows(
     return answer(request, "rows.html", table=found.tabulate_cell(gold, answered, texts))
 
 
-@router.post("/selections/{selection_id}/try")
-async def try_input(
-    request: Request,
-    selection_id: SelectionIdDep,
-    fields: FieldsDep,
-    owner: OwnerDep,
-    services: ServicesDep,
-    indexes: IndexesDep,
-) -> HTMLResponse:
-    """The prompt for a new text, as it was evaluated."""
-    body = read_model(RenderBody, {"input": read_field(fields, "input"), "use": read_field(fields, "use") or None})
-    found = await render(SelectionFinder(services, owner, selection_id), indexes, body)
-    return answer(request, "tried.html", found=found)
+@router.post("/selections/{selection_id}/without", dependencies=[SUBMISSION_LIMIT])
+async def run_without_suspicious(request: Request, selection_id: SelectionIdDep) -> HTMLResponse:
+    """Begin a selection of the same file without the rows whose label looks wrong, asked for as this one was."""
+    dataset = await do_large(request, leave_out_suspicious, selection_id)
+    return go_to(request, f"/pages/new?dataset={dataset}&of={selection_id}")
 
 
 @router.post("/selections/{selection_id}/names", dependencies=[SUBMISSION_LIMIT])
 def promote(
     request: Request, selection_id: SelectionIdDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
 ) -> HTMLResponse:
-    """Let a name say what this selection found; instead of a version only if the page showed that version."""
-    name = read_field(fields, "name")
+    """Put what a selection found into production; over another version only after a look at what changes."""
+    name = _NO_NAME.sub("-", read_field(fields, "name").strip().lower()).strip("-.")
     if not NAME.fullmatch(name):
-        raise BadRequest("a name has 1 to 100 lower-case letters, digits, dots, dashes and underscores")
+        raise BadRequest("a prompt needs a name of letters, digits, dots and dashes, such as ticket-router")
     with services.database.session_scope() as session:
         current = find_current(session, owner, name)
     note, version = read_field(fields, "note"), read_field(fields, "version")
     if current is not None and not version:
-        return answer(request, "replace.html", selection_id=selection_id, note=note, current=present(current))
+        shown = present(current)
+        changes = tabulate_changes(
+            list_version(shown), _list_new(_find_view(services, _get(services, owner, selection_id)))
+        )
+        return answer(
+            request,
+            "changes.html",
+            current=shown,
+            changes=changes,
+            action=f"{root_of(request)}/pages/selections/{selection_id}/names",
+            fields={"name": name, "note": note, "version": shown.version},
+            does=f"Replace version {shown.version} of {name}",
+        )
     condition = Condition(f'"{version}"', None) if version else Condition(None, "*")
     body = read_model(PromptBody, {"selection_id": selection_id, "note": note or None})
     Change(services, owner, name, condition, request.state.key_name).put(body)
     return go_to(request, f"/pages/prompts/{name}")
+
+
+def _get(services: Services, owner: str, selection_id: str) -> Job:
+    with services.database.session_scope() as session:
+        return service.get(session, owner, selection_id)
+
+
+def _list_new(view: ResultView | None) -> dict[str, str]:
+    """What a selection would put into production."""
+    if view is None:
+        return {}
+    result, made = view.result, find_chosen(view.result)
+    return {
+        "prompt right for": show_accuracy(result.test),
+        "classifier right for": NOTHING if made is None else show_accuracy(made.test),
+        "model": result.provenance.model,
+        "examples": name_form(result.answer.form),
+    }
 
 
 @router.get("/compare")
@@ -118,47 +149,28 @@ def compare(
     services: ServicesDep,
     of: Annotated[list[str], Query(default_factory=list, max_length=10)],
 ) -> HTMLResponse:
-    """Two selections side by side."""
+    """Two selections: the figures, the answers that changed, and what differs."""
     if len(of) != 2 or not all(map(is_id, of)):
-        raise BadRequest("mark two selections in the list, to see them side by side")
+        raise BadRequest("mark two finished selections in the list")
+    before, after = (_get(services, owner, one) for one in of)
+    results = [_find_view(services, job) for job in (before, after)]
+    if results[0] is None or results[1] is None:
+        raise NoResult("one of the two selections has no result yet")
+    first, second = results[0].result, results[1].result
+    differ, same = compare_facts((before, after), (first, second))
     with services.database.session_scope() as session:
-        jobs = [service.get(session, owner, one) for one in of]
-    views = [_find_view(services, job) for job in jobs]
-    facts = [_list_facts(job, view) for job, view in zip(jobs, views, strict=True)]
-    bars = [
-        bar._replace(label=f"{place} · {bar.label}")
-        for place, view in zip(_PLACES, views, strict=True)
-        if view is not None
-        for bar in list_bars(view.result)
-    ]
-    rows = tuple((name, *(one.get(name, NOTHING) for one in facts)) for name in facts[0] | facts[1])
-    table = Table("Two selections", ("", *_PLACES), rows, words=("", *_PLACES))
-    chart = draw_accuracies(bars) if bars else None
-    return answer(request, "compare.html", jobs=jobs, table=table, chart=chart)
+        sizes = find_sizes(session, {before.dataset_id, after.dataset_id})
+        changed = [
+            (name, _tabulate_changed(session, before, list_changed(first, second, of_classifier=is_classifier)))
+            for name, is_classifier in (("classifier", True), ("prompt", False))
+        ]
+    shown = {"figures": compare_figures(first, second), "changed": changed, "differ": differ, "same": same}
+    names = [job.name or sizes[job.dataset_id].name or job.id for job in (before, after)]
+    return answer(request, "compare.html", None, jobs=(before, after), names=names, **shown)
 
 
-def _list_facts(job: Job, view: ResultView | None) -> dict[str, str]:
-    """What two selections may differ in."""
-    facts = {"name": job.name or job.id, **list_asked(StoredSpec.model_validate(job.spec))}
-    if view is None:
-        return facts | {"result": f"none: it is {job.status}"}
-    result = view.result
-    test, made = result.test, None if result.classifier is None else result.classifier.test
-    return facts | {
-        "what to use": result.verdict.sentence,
-        "support examples": ", ".join(map(str, result.rows)),
-        "accuracy of the prompt": _show(test),
-        "accuracy of the classifier": _show(made),
-        "test rows": "a file of their own" if result.provenance.test_sha256 else "held out of the dataset",
-        "dataset": result.provenance.dataset_sha256[:12],
-        "pairs": f"{result.cost.pairs:,}",
-        "time": describe_seconds(result.cost.seconds),
-    }
-
-
-def _show(figure: Quality | None) -> str:
-    """An accuracy beside that of the largest class, and macro-F1."""
-    if figure is None:
-        return NOTHING
-    told = f"{figure.accuracy:.3f} on {figure.n} test rows, macro-F1 {show_figure(figure.macro_f1)}"
-    return "; ".join([told, *say_largest_class(figure)])
+def _tabulate_changed(session: Session, job: Job, found: list[Changed] | None) -> list[Table | None] | None:
+    if found is None:
+        return None
+    texts = load_texts(session, job.test_dataset_id or job.dataset_id, [one.row for one in found])
+    return [tabulate_changed(found, texts, is_better=is_better) for is_better in (False, True)]

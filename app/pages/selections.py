@@ -1,12 +1,11 @@
 """Pages of selections: the list, one while it runs, and what its owner does with it."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Path, Query, Request
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, func
 from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
@@ -17,7 +16,7 @@ from app.jobs.view import JobList, list_page
 from app.kinds.selection import VIEW
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
-from app.pages.asked import tabulate_asked
+from app.pages.asked import find_sizes, tabulate_asked
 from app.pages.live import describe_run
 from app.pages.rendering import answer, go_to
 from app.pages.results import describe_result
@@ -25,8 +24,9 @@ from app.pages.sample import has_sample
 from app.queue import JobId
 from app.services import Services
 from app.store.states import TERMINAL, Status
-from app.store.tables import Dataset, Job
+from app.store.tables import Job
 from app.web.rate_limits import count_submission
+from lens_engine.show.words import HEADLINES
 
 router = APIRouter(prefix="/pages/selections", dependencies=OWNER_ROUTE, include_in_schema=False)
 
@@ -35,7 +35,6 @@ _MOST_SORTED = 200
 """Largest number of selections in an order that has no further page."""
 
 _SORTS = {"": "newest", "right": "most often right"}
-_NAMES = {"classifier": "classifier", "words": "word counting", "prompt": "prompt"}
 
 Action = Literal["cancel", "resume", "retry", "delete"]
 
@@ -88,7 +87,7 @@ def show_list(
     found = _list(services, owner, page, asked)
     with services.database.session_scope() as session:
         sizes = find_sizes(session, {one.dataset_id for one in found.jobs})
-    shown = {"asked": asked, "statuses": [one.value for one in Status], "sorts": _SORTS, "names": _NAMES}
+    shown = {"asked": asked, "statuses": [one.value for one in Status], "sorts": _SORTS, "names": HEADLINES}
     return answer(
         request,
         "list.html",
@@ -112,14 +111,6 @@ def _list(services: Services, owner: str, page: Page, asked: Asked) -> JobList:
         filters = (*asked.filters, best.is_not(None))
         found = repository.list_summaries(session, owner, VIEW.kind, names, _MOST_SORTED, *filters, first=best.desc())
     return JobList(found[:_MOST_SORTED], None)
-
-
-def find_sizes(session: Session, dataset_ids: Iterable[str]) -> dict[str, Any]:
-    """Names, numbers of rows and numbers of labels of datasets, by id."""
-    names = func.jsonb_object_keys(Dataset.label_counts).table_valued("name")
-    labels = select(func.count()).select_from(names).correlate(Dataset).scalar_subquery()
-    columns = select(Dataset.id, Dataset.name, Dataset.num_rows, labels.label("labels"))
-    return {one.id: one for one in session.execute(columns.where(Dataset.id.in_(dataset_ids)))}
 
 
 @router.get("/{selection_id}")

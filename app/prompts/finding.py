@@ -50,6 +50,10 @@ class CurrentVersion:
             None if self.pool is None else self.pool.source,
         )
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return PromptPart.model_validate(self.content.result).task.labels
+
     def get_classifier(self) -> Classifier:
         """
         Raises:

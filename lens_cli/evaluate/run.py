@@ -90,7 +90,7 @@ class EvaluationRun:
                 is_other = self.options.model is not None and scorer.identity.revision != own.revision
                 evaluation = replace(evaluation, changes=replace(evaluation.changes, is_other_model=is_other))
             if (number := len(evaluation.reordered)) < evaluation.orders:
-                show_note(f"the fixed demonstrations have {show_count(number, 'other order')}", console)
+                show_note(f"the fixed examples have {show_count(number, 'other order')}", console)
             try:
                 found = evaluation.run(scorer, bar)
             except Stopped:

@@ -107,8 +107,8 @@ class SearchOptions:
         ComparisonsOption | None,
         _search(
             metavar="NAME",
-            help="Comparisons of the support examples. usual: zero-shot, and random-and-validation at the same cost. "
-            "all: other orders too. none: zero-shot only, if the splits have confirmation rows. Default: usual.",
+            help="Comparisons of the support examples. usual: no examples, and the best random examples at the same "
+            "cost. all: other orders too. none: no examples only, if there are confirmation rows. Default: usual.",
         ),
     ] = None
     estimate: Annotated[

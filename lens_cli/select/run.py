@@ -18,7 +18,7 @@ from lens_engine.classifier.input_format import InputFormat
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import Faults, NothingSelected
 from lens_engine.metering.progress import Progress
-from lens_engine.open_model import LanguageModel
+from lens_engine.opening import LanguageModel
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.cleaning import clean_problem

@@ -161,8 +161,8 @@ def check_changes(subject: Subject, changes: Changes) -> None:
     kind = subject.head.kind
     if changes.is_other_model and kind not in (*PROMPTS_HEAD_KINDS, "bag_of_words"):
         raise ModelMismatch(
-            f"the classifier reads {kind.replace('_', ' ')}, and its coefficients are of "
-            f"{'no model' if subject.model is None else subject.model.model}; another model has other states",
+            f"the classifier reads the model from within, and its coefficients are of "
+            f"{'no model' if subject.model is None else subject.model.model}; another model needs others",
             field="model",
         )
     if changes.prompts is not None:

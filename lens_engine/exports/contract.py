@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.show.words import say_largest_class
+from lens_engine.show.words import say_largest_class, show_accuracy
 from lens_engine.task.chat import instruct, join_system
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Template
@@ -91,7 +91,7 @@ class Source:
 def _show_accuracy(answer: SupportExamples) -> str:
     if answer.test is None:
         return ""
-    told = f"accuracy {answer.test.accuracy:.3f} on {answer.test.n:,} test rows"
+    told = f"right for {show_accuracy(answer.test)} of {answer.test.n:,} test texts"
     return f" ({', where '.join([told, *say_largest_class(answer.test)])})"
 
 

@@ -13,8 +13,8 @@ from lens_engine.task.chat import join_system, merge_fields, read_turns
 from lens_engine.task.record import TaskRecord
 
 _READS = {
-    "states": "hidden states, which no endpoint returns, so it needs the weights of its model",
-    "states_and_words": "hidden states, which no endpoint returns, so it needs the weights of its model",
+    "states": "the model from within, which no endpoint shows, so it needs the weights of its model",
+    "states_and_words": "the model from within, which no endpoint shows, so it needs the weights of its model",
     "bag_of_words": "the words of a text alone, so it has nothing to ask an endpoint",
 }
 

@@ -33,14 +33,10 @@ class Cost:
             self.prefixes - other.prefixes,
         )
 
-    def within(self, max_pairs: int | None, unpaired: int = 0) -> "Cost":
-        """The cost cut to a number of pairs, with tokens in proportion; None for no limit.
-
-        Args:
-            unpaired: tokens that belong to no pair, such as those of `Meter.spend`; they are not cut.
-        """
+    def within(self, max_pairs: int | None) -> "Cost":
+        """The cost cut to a number of pairs, with tokens in proportion; None for no limit."""
         if max_pairs is None or self.pairs <= max_pairs:
             return self
         share = max_pairs / self.pairs
-        tokens = unpaired + round((self.tokens - unpaired) * share)
-        return Cost(max_pairs, tokens, round(self.prompt_tokens * share), round(self.prefixes * share))
+        tokens = (round(count * share) for count in (self.tokens, self.prompt_tokens, self.prefixes))
+        return Cost(max_pairs, *tokens)

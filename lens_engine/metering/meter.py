@@ -49,7 +49,6 @@ class Meter:
     lengths: SegmentLengths = field(init=False)
     limits: Limits = field(init=False)
     pace: Pace = field(init=False)
-    _unpaired: int = field(init=False, default=0)  #: tokens spent on other work than pairs, in this attempt
     _pairs_found: int = field(init=False)  #: the scorer's count of pairs found, after the newest chunk
     _reported_at: float = field(init=False)
 
@@ -157,16 +156,6 @@ class Meter:
         self.planned = self.spent
         self._report()
 
-    def spend(self, cost: Cost) -> None:
-        """Count work other than scoring (such as training), just before the work is done.
-
-        Raises:
-            Stopped: the budget does not cover the work, or the listener asks for a stop.
-        """
-        self._check(cost)
-        self._unpaired += cost.tokens
-        self._count(cost, computed=cost.tokens)
-
     def affords(self, cost: Cost) -> bool:
         """Whether the limits leave enough for a step of this cost and the reserve."""
         return self.limits.afford(self.spent, cost, self.pace.per_second)
@@ -242,9 +231,7 @@ class Meter:
     def _report(self, under_way: Cost = NO_COST) -> None:
         """Tell the listener; `under_way` is the part of a chunk that is done but not counted yet."""
         self._reported_at, pace = self.clock(), self.pace.per_second
-        planned, spent = self.planned, self.spent + under_way
-        if spent.pairs:  # before the first pair, a method may be training
-            planned = planned.within(self.limits.budget.max_pairs, self._unpaired)
+        planned, spent = self.planned.within(self.limits.budget.max_pairs), self.spent + under_way
         left = max(planned.tokens - spent.tokens, 0)
         seconds = self.limits.cut_seconds(left / pace) if pace else None
         self.listener.on_progress(self.standing.describe(spent, planned, pace, seconds))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 from lens_engine.metering.cost import Cost
+from lens_engine.task.wording import show_percent
 from lens_engine.types import Phase, StopReason
 
 
@@ -29,11 +30,12 @@ class Progress:
 
     @property
     def best_accuracy(self) -> str:
-        """The best validation accuracy beside the share of the largest class; nothing before it is known."""
+        """How often the best is right on the rows that decide, as per cent; nothing before it is known."""
         if self.best_validation_accuracy is None:
             return ""
-        largest = "" if self.largest_class is None else f" (largest class {self.largest_class:.3f})"
-        return f"validation {self.best_validation_accuracy:.3f}{largest}"
+        share = self.largest_class
+        largest = "" if share is None else f" (always the most frequent label: {show_percent(share)} %)"
+        return f"best so far: {show_percent(self.best_validation_accuracy)} % right{largest}"
 
     def at_end(self) -> Self:
         """The progress when the run has done all its work: what was scored is the total, and no time is left."""

@@ -10,6 +10,9 @@ from lens_engine.reading.columns import LABEL_NAMES, TEXT_NAMES, find_column, fi
 from lens_engine.reading.table import LABEL, TEXT, ColumnNames, Table, WantedColumns, list_columns, show_columns
 from lens_engine.task.text_checks import replace_unstorable, show_names
 
+_SHOWN_ROWS, _SHOWN_CHARACTERS = 3, 200
+"""What a refusal shows of each column: rows, and characters of a value."""
+
 _NAMED, _OF_KIND = "you named it", "as such files have it"
 _NO_LABELS = re.compile(
     r"(?:.*[_ ])?(?:id|ids|index|key|no|nr|number|user|author|speaker|source|split|fold|lang|language|date|time|year|"
@@ -87,8 +90,27 @@ def choose(table: Table, named: Named, field: str, *, has_labels: bool = True) -
 
     Raises:
         InvalidDataset: a named column is missing; no column can hold the texts or the labels; more than one column
-            could hold the labels, and no name tells which; or rows have several labels.
+            could hold the labels, and no name tells which; or rows have several labels. It shows the columns.
     """
+    try:
+        return _choose(table, named, field, has_labels=has_labels)
+    except InvalidDataset as error:
+        error.columns, error.first_rows = table.names, _show_rows(table)
+        raise
+
+
+def _show_rows(table: Table) -> tuple[tuple[str, ...], ...]:
+    """The first values of each column."""
+    shown = list[tuple[str, ...]]()
+    for row in table.rows():
+        if row.fault is None and not row.empty:
+            shown.append(tuple(str(row.cells.get(name) or "")[:_SHOWN_CHARACTERS] for name in table.names))
+        if len(shown) == _SHOWN_ROWS:
+            break
+    return tuple(shown)
+
+
+def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> ColumnChoice:
     names = table.names
     text, label = _given(named.text, names), _given(named.label, names) if has_labels else None
     if text is None and all(find_column(one, names) for one in list_columns(named.usual_text)):

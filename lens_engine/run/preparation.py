@@ -32,7 +32,7 @@ from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.spending import find_paid_scorer
 from lens_engine.scoring.states import find_states_scorer
 from lens_engine.search.base import Method, Run
-from lens_engine.search.catalogue import METHODS, Methods, make_method, name_method
+from lens_engine.search.catalogue import make_method
 from lens_engine.task.language import warn_of_language
 from lens_engine.task.template import Task
 from lens_engine.types import Phase
@@ -46,14 +46,12 @@ class PreparedRun:
     run: Run
     method: Method[Any]
     meter: Meter
-    method_name: str
     runs: tuple[Run, ...]  #: the run in each wording; `run` is one of them
-    methods: Methods
 
     def in_wording(self, place: int) -> "PreparedRun":
         """The run in another wording. The meter asks for its label words from now on."""
         run = self.runs[place]
-        method = make_method(run, self.methods)
+        method = make_method(run)
         self.meter.ask(run.task.label_spans)
         self.meter.limits.reserve = reserve_for_test(run, method)
         return replace(self, run=run, method=method)
@@ -81,12 +79,8 @@ def prepare_run(
     config: SelectionConfig,
     listener: SelectionListener | None = None,
     ends: Ends = NO_ENDS,
-    methods: Methods = METHODS,
 ) -> PreparedRun:
     """Cut the splits, fit them to the model's context, and price the run.
-
-    Args:
-        ends, methods: as in `select_support_examples`.
 
     Raises:
         InvalidDataset, InvalidVerbalizer, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
@@ -98,7 +92,7 @@ def prepare_run(
         raise TypeError(f"the config is of type {type(config).__name__}; write resolve_config(preset, options)")
     check_prices(config, scorer)
     runs = _make_runs(problem, scorer, config)
-    run, method = runs[0], make_method(runs[0], methods)
+    run, method = runs[0], make_method(runs[0])
     meter = Meter(
         scorer=scorer,
         label_spans=run.task.label_spans,
@@ -108,7 +102,7 @@ def prepare_run(
         reserve=reserve_for_test(run, method),
         **ends._asdict(),
     )
-    return PreparedRun(problem, run, method, meter, name_method(config), runs, methods)
+    return PreparedRun(problem, run, method, meter, runs)
 
 
 def split_within_budget(problem: Problem, config: SelectionConfig) -> SplitRows:

@@ -25,6 +25,7 @@ from lens_engine.run.state import JudgedForm, JudgedWording, RunState
 from lens_engine.scoring.base import LabelScorer, ScorerIdentity
 from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
 from lens_engine.search.base import Findings
+from lens_engine.search.catalogue import name_method
 from lens_engine.search.judgement import summarise
 from lens_engine.show.verdict import say_verdict
 from lens_engine.task.record import TaskRecord
@@ -48,9 +49,9 @@ class Ending:
 
     @property
     def prompts(self) -> SinglePrompts:
-        return SinglePrompts(
-            self.prepared.run, self.findings, self.state.comparison, self.chosen_by_method, self.prepared.method_name
-        )
+        run = self.prepared.run
+        method = name_method(run.config)
+        return SinglePrompts(run, self.findings, self.state.comparison, self.chosen_by_method, method)
 
     @property
     def objective(self) -> Objective:

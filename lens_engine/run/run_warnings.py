@@ -16,8 +16,8 @@ from lens_engine.task.wording import show_count
 from lens_engine.types import Example, StopReason
 
 ANSWERS_ALONE = (
-    "the model gives answers and no probabilities: the search began with random examples, without filtering; a prompt "
-    "has no label biases, and its log-loss and calibration error say nothing"
+    "the model gives answers and no probabilities: the search began with random examples, a prompt cannot be "
+    "corrected, and how sure the model is of an answer is not known"
 )
 
 
@@ -65,11 +65,11 @@ def list_warnings(
 
 
 def _warn_of_fewer_rows(run: Run, comparison: ComparisonState) -> list[str]:
-    """That the bag of words was not fitted on every labelled row, if it was not."""
+    """That word counting was not fitted on every labelled row, if it was not."""
     available = len(list_labelled_rows(run.rows))
     fitted = [one.classifier.fit_rows for one in comparison.candidates if one.name == "bag_of_words"]
     return [
-        f"the bag of words was fitted on {number:,} of {available:,} labelled rows, because there are many labels"
+        f"word counting was fitted on {number:,} of {available:,} labelled rows, because there are many labels"
         for number in fitted
         if number < available
     ]

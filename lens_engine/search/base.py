@@ -1,6 +1,6 @@
 """The contract of a method: one way to choose demonstrations among the candidates.
 
-LENS and random search implement it; a caller may hand in methods of its own. Every method chooses among the same
+LENS and random search implement it. Every method chooses among the same
 candidates and is judged on the same rows, so that results of different methods can be compared.
 """
 
@@ -144,7 +144,7 @@ class Method(ABC, Generic[S]):
 
     def first_step(self) -> FirstStep:
         """The first step after which there is a permutation to test, with its cost."""
-        return FirstStep("a first permutation", Cost())
+        return FirstStep("a first set of examples", Cost())
 
     @abstractmethod
     def start(self) -> S:

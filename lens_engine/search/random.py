@@ -149,7 +149,7 @@ class RandomAndValidation(Method[RandomTally]):
         return {Phase.SEARCH: self.run.prices.validating(self.num_permutations)}
 
     def first_step(self) -> FirstStep:
-        return FirstStep("a first permutation", self.run.prices.validating(1))
+        return FirstStep("a first set of examples", self.run.prices.validating(1))
 
     def start(self) -> RandomTally:
         return RandomTally()
@@ -170,7 +170,7 @@ class RandomAndValidation(Method[RandomTally]):
 
     def findings(self, state: RandomTally) -> Findings:
         total, found = self.num_permutations, find_best(self.run, state)
-        is_short = (f"the search ended after {state.drawn} of {total} random permutations",)
+        is_short = (f"the search ended after {state.drawn} of {total} random sets of examples",)
         best = state.scores.get(self.run.config.use)
         return Findings(
             finalists=tuple(found),

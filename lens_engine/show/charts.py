@@ -13,9 +13,9 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from lens_engine.show.axes import Axis, fit_amounts, fit_shares
+from lens_engine.show.svg import WIDTH, write_frame, write_line, write_mark, write_name, write_path, write_text
 from lens_engine.task.wording import shorten, show_percent, show_share
 
-_WIDTH = 360
 _LEFT, _RIGHT = 30, 344
 _TOP, _BOTTOM = 20, 190
 """Ends of the plot of a chart with two axes. Labels of the vertical axis stand before it."""
@@ -33,9 +33,6 @@ _WIDE, _WIDE_NAMES, _WIDE_ROW, _WIDE_NAME = 880, 300, 30, 46
 """Width of a wide chart, end of its names, height of its lines, and its longest name (characters)."""
 
 _RIGHT_ANSWERS = "Right answers on the test texts, with the 95 % range"
-
-_CHARACTER, _BOLD_CHARACTER = 6.4, 7.4
-"""Widths of a character of a name, and of one that is chosen. Fonts differ, so a name that may be wider is squeezed."""
 
 
 class Bar(NamedTuple):
@@ -84,8 +81,8 @@ def draw_accuracies(bars: Sequence[Bar], *, name: str = "accuracies", order: boo
     lines = sorted(bars, key=lambda one: -one.value) if order else list(bars)
     told = [f"{one.label}: {_interval(one)}{', chosen' * one.is_chosen}" for one in lines]
     frames = (
-        _frame(f"{name}-narrow", _RIGHT_ANSWERS, told, *_draw_narrow(lines), kind="narrow"),
-        _frame(f"{name}-wide", _RIGHT_ANSWERS, told, *_draw_wide(lines), kind="wide", width=_WIDE),
+        write_frame(f"{name}-narrow", _RIGHT_ANSWERS, told, *_draw_narrow(lines), kind="narrow"),
+        write_frame(f"{name}-wide", _RIGHT_ANSWERS, told, *_draw_wide(lines), kind="wide", width=_WIDE),
     )
     return Markup().join(frames)
 
@@ -98,8 +95,8 @@ def _draw_narrow(lines: Sequence[Bar]) -> tuple[float, list[Markup]]:
     for place, one in enumerate(lines):
         y, kind = place * _ROW + 12, "chosen" if one.is_chosen else ""
         marks += [
-            _name(0, y, shorten(one.label, _NAME), kind),
-            _text(_WIDTH, y + 13, _interval(one), f"figure {kind}", "end"),
+            write_name(0, y, shorten(one.label, _NAME), kind),
+            write_text(WIDTH, y + 13, _interval(one), f"figure {kind}", "end"),
             *_draw_bar(axis, one, y + 9),
         ]
     return bottom + _LINE, marks
@@ -113,8 +110,8 @@ def _draw_wide(lines: Sequence[Bar]) -> tuple[float, list[Markup]]:
     for place, one in enumerate(lines):
         y, kind = (place + 0.5) * _WIDE_ROW, "chosen" if one.is_chosen else ""
         marks += [
-            _text(_WIDE_NAMES, y + 4, shorten(one.label, _WIDE_NAME), kind, "end"),
-            _text(_WIDE - 104, y + 4, _interval(one), f"figure {kind}"),
+            write_text(_WIDE_NAMES, y + 4, shorten(one.label, _WIDE_NAME), kind, "end"),
+            write_text(_WIDE - 104, y + 4, _interval(one), f"figure {kind}"),
             *_draw_bar(axis, one, y),
         ]
     return bottom + _LINE, marks
@@ -123,8 +120,8 @@ def _draw_wide(lines: Sequence[Bar]) -> tuple[float, list[Markup]]:
 def _draw_bar(axis: Axis, one: Bar, y: float) -> tuple[Markup, Markup]:
     kind = "chosen" if one.is_chosen else ""
     return (
-        _line(axis.at(one.low), y, axis.at(one.high), y, f"interval {kind}"),
-        _mark(axis.at(one.value), y, kind, is_square=one.is_prompt),
+        write_line(axis.at(one.low), y, axis.at(one.high), y, f"interval {kind}"),
+        write_mark(axis.at(one.value), y, kind, is_square=one.is_prompt),
     )
 
 
@@ -132,19 +129,22 @@ def draw_frontier(points: Sequence[Point], *, name: str = "frontier") -> Markup:
     """Accuracy against tokens for an input. A line joins the points that no cheaper one reaches."""
     x = fit_amounts((one.tokens for one in points), _LEFT, _RIGHT - 16)
     y = fit_shares((one.accuracy for one in points), _BOTTOM, _TOP)
-    marks = [*_plot(x, y, "tokens for a text"), _path(_find_frontier(points, x, y), "frontier")]
+    marks = [*_plot(x, y, "tokens for a text"), write_path(_find_frontier(points, x, y), "frontier")]
     taken = list[tuple[float, float]]()
     for number, one in enumerate(points, start=1):
         kind, place = "chosen" if one.is_chosen else "", (x.at(one.tokens), y.at(one.accuracy))
         taken.append(_find_room(place, taken))
-        marks += [_mark(*place, kind), _text(taken[-1][0] + 8, taken[-1][1] + 4, f"{number}", f"number {kind}")]
+        marks += [
+            write_mark(*place, kind),
+            write_text(taken[-1][0] + 8, taken[-1][1] + 4, f"{number}", f"number {kind}"),
+        ]
         line = 222 + number * _LINE
-        marks += [_text(0, line, f"{number}", kind), _name(16, line, shorten(one.label, _NAME), kind)]
+        marks += [write_text(0, line, f"{number}", kind), write_name(16, line, shorten(one.label, _NAME), kind)]
     told = (
         f"{one.label}: {show_percent(one.accuracy)} % for {one.tokens:,.0f} tokens{', chosen' * one.is_chosen}"
         for one in points
     )
-    return _frame(name, "Right answers against tokens for a text", told, 230 + len(points) * _LINE, marks)
+    return write_frame(name, "Right answers against tokens for a text", told, 230 + len(points) * _LINE, marks)
 
 
 def draw_calibration(bins: Sequence[Bin], of: str = "answers", *, name: str = "calibration") -> Markup:
@@ -158,19 +158,19 @@ def draw_calibration(bins: Sequence[Bin], of: str = "answers", *, name: str = "c
     )
     marks = [
         *_plot(x, y, "certainty of the answer", f"right answers of the {of}", 1),
-        _line(x.at(0), y.at(0), x.at(1), y.at(1), "diagonal"),
+        write_line(x.at(0), y.at(0), x.at(1), y.at(1), "diagonal"),
     ]
-    marks.append(_text(0, _BOTTOM + 24, "texts", "tick"))
+    marks.append(write_text(0, _BOTTOM + 24, "texts", "tick"))
     for one in bins:
         place = x.at(one.probability)
-        marks.append(_line(place, y.at(one.probability), place, y.at(one.accuracy), "interval"))
-        marks.append(_mark(place, y.at(one.accuracy)))
-        marks.append(_text(place, _BOTTOM + 24, f"{one.rows}", "tick", "middle"))
+        marks.append(write_line(place, y.at(one.probability), place, y.at(one.accuracy), "interval"))
+        marks.append(write_mark(place, y.at(one.accuracy)))
+        marks.append(write_text(place, _BOTTOM + 24, f"{one.rows}", "tick", "middle"))
     told = (
         f"certainty {show_percent(one.probability)} %: {show_percent(one.accuracy)} % of {one.rows} texts right"
         for one in bins
     )
-    return _frame(name, f"Right answers of the {of} against their certainty", told, 238, marks)
+    return write_frame(name, f"Right answers of the {of} against their certainty", told, 238, marks)
 
 
 def draw_curve(
@@ -191,10 +191,10 @@ def draw_curve(
             best = found[-1]
             told.append(f"{title}: {show_percent(best.accuracy)} %")
             line = 222 + len(told) * _LINE
-            marks.append(_path(_climb(found, x, y), kind))
-            marks.append(_mark(x.at(best.pairs), y.at(best.accuracy), kind, is_square=kind == "rival"))
-            marks += [_mark(6, line - 4, kind, is_square=kind == "rival"), _text(18, line, told[-1], kind)]
-    return _frame(
+            marks.append(write_path(_climb(found, x, y), kind))
+            marks.append(write_mark(x.at(best.pairs), y.at(best.accuracy), kind, is_square=kind == "rival"))
+            marks += [write_mark(6, line - 4, kind, is_square=kind == "rival"), write_text(18, line, told[-1], kind)]
+    return write_frame(
         name, "Right answers on the rows that decide, against pairs scored", told, 230 + len(told) * _LINE, marks
     )
 
@@ -229,72 +229,16 @@ def _interval(one: Bar) -> str:
 
 def _plot(x: Axis, y: Axis, x_title: str, y_title: str = "right answers", lines: int = 0) -> list[Markup]:
     """Both axes with their ticks, and what they show; `lines` stay free below the ticks."""
-    marks = [*_grid(x, y.end, y.start), _text(0, 8, y_title, "tick")]
+    marks = [*_grid(x, y.end, y.start), write_text(0, 8, y_title, "tick")]
     for tick in y.ticks:
         marks += [
-            _line(x.start, y.at(tick), x.end, y.at(tick), "grid"),
-            _text(x.start - 4, y.at(tick) + 4, y.shown.format(tick), "tick", "end"),
+            write_line(x.start, y.at(tick), x.end, y.at(tick), "grid"),
+            write_text(x.start - 4, y.at(tick) + 4, y.shown.format(tick), "tick", "end"),
         ]
-    return [*marks, _text(_RIGHT, y.start + (2 + lines) * _LINE - 6, x_title, "tick", "end")]
+    return [*marks, write_text(_RIGHT, y.start + (2 + lines) * _LINE - 6, x_title, "tick", "end")]
 
 
 def _grid(axis: Axis, top: float, bottom: float) -> Iterable[Markup]:
     for tick in axis.ticks:
-        yield _line(axis.at(tick), top, axis.at(tick), bottom, "grid")
-        yield _text(axis.at(tick), bottom + 12, axis.shown.format(tick), "tick", "middle")
-
-
-def _frame(
-    name: str,
-    title: str,
-    told: Iterable[str],
-    height: float,
-    marks: Iterable[Markup],
-    *,
-    kind: str = "",
-    width: int = _WIDTH,
-) -> Markup:
-    """The drawing, with a title and a text that reads its figures."""
-    frame = Markup(
-        '<svg class="{kind}" viewBox="0 0 {width} {height:g}" role="img" aria-labelledby="{name}-title {name}-figures">'
-        '<title id="{name}-title">{title}</title><desc id="{name}-figures">{told}</desc>'
-        '<g aria-hidden="true">{marks}</g></svg>'
-    )
-    drawn, classes = Markup().join(marks), f"chart {kind}".strip()
-    return frame.format(
-        kind=classes, width=width, height=height, name=name, title=title, told="; ".join(told), marks=drawn
-    )
-
-
-def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> Markup:
-    element = Markup('<text x="{:g}" y="{:g}" class="{}" text-anchor="{}">{}</text>')
-    return element.format(x, y, kind.strip(), anchor, text)
-
-
-def _name(x: float, y: float, text: str, kind: str) -> Markup:
-    """A name that begins at `x` and ends within the drawing."""
-    room = _WIDTH - x
-    if len(text) * (_BOLD_CHARACTER if kind == "chosen" else _CHARACTER) <= room:
-        return _text(x, y, text, kind)
-    element = Markup('<text x="{:g}" y="{:g}" class="{}" textLength="{:g}" lengthAdjust="spacingAndGlyphs">{}</text>')
-    return element.format(x, y, kind, room, text)
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    return _path([(x1, y1), (x2, y2)], kind)
-
-
-def _path(places: Iterable[tuple[float, float]], kind: str) -> Markup:
-    return Markup('<polyline points="{}" class="{}"/>').format(
-        " ".join(f"{x:g},{y:g}" for x, y in places), kind.strip()
-    )
-
-
-def _rect(x: float, y: float, width: float, height: float, kind: str) -> Markup:
-    return Markup('<rect x="{:g}" y="{:g}" width="{:g}" height="{:g}" class="{}"/>').format(x, y, width, height, kind)
-
-
-def _mark(x: float, y: float, kind: str = "", *, is_square: bool = False) -> Markup:
-    if is_square:
-        return _rect(x - 4, y - 4, 8, 8, f"mark {kind}".strip())
-    return Markup('<circle cx="{:g}" cy="{:g}" r="4.5" class="{}"/>').format(x, y, f"mark {kind}".strip())
+        yield write_line(axis.at(tick), top, axis.at(tick), bottom, "grid")
+        yield write_text(axis.at(tick), bottom + 12, axis.shown.format(tick), "tick", "middle")

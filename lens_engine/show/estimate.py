@@ -31,7 +31,7 @@ def _tabulate_cost(estimate: CostEstimate) -> Table:
         rows=tuple((phase.value, *show(cost, estimate.seconds_of(phase))) for phase, cost in estimate.phases.items()),
         words=("phase",),
         footer=("total", *show(estimate.total, estimate.seconds)),
-        caption="speed measured on a small sample; repeated permutations are scored once",
+        caption="speed measured on a small sample; repeated sets of examples are scored once",
     )
 
 
@@ -53,7 +53,7 @@ def _tabulate_bills(estimate: CostEstimate) -> Table:
         ),
         words=("phase",),
         footer=("total", *show(estimate.total.pairs, total, estimate.seconds)),
-        caption="at most: without the server's cache; answers on disk and repeated permutations cost nothing",
+        caption="at most: without the server's cache; answers on disk and repeated sets of examples cost nothing",
     )
 
 
@@ -95,7 +95,7 @@ def _list_row(name: str, values: Sequence[Any], write: Callable[[Any], str] = "{
 
 
 def describe_estimate(estimate: CostEstimate) -> list[str]:
-    """Limits of the budget below the estimate, and what a bag of words reaches: a sentence each."""
+    """Limits of the budget below the estimate, and what word counting reaches: a sentence each."""
     sentences = [
         f"The budget ends the run {limit}, with the best examples found until then." for limit in _list_limits(estimate)
     ]
@@ -119,7 +119,7 @@ def _list_limits(estimate: CostEstimate) -> Iterator[str]:
     pairs, seconds = estimate.budget.max_pairs, estimate.budget.max_seconds
     if pairs is not None and pairs < estimate.total.pairs:
         first = estimate.phases.get(Phase.FILTER, Cost()).pairs
-        early = f", before any permutation is searched: that takes more than {first:,}" if pairs <= first else ""
+        early = f", before any set of examples is tried: that takes more than {first:,}" if pairs <= first else ""
         yield f"at {pairs:,} pairs (budget.max_pairs){early}"
     if seconds is not None and (estimate.seconds is None or seconds < estimate.seconds):
         yield f"after {describe_seconds(seconds)} (budget.max_seconds)"
@@ -136,7 +136,7 @@ def _tabulate_rows(splits: Splits, fit_rows: int | None) -> Table:
         header=("split", "rows"),
         rows=(*rows, ("fit rows", NOTHING if fit_rows is None else f"{fit_rows:,}")),
         words=("split",),
-        caption="fit rows: validation rows, confirmation rows and others; the head is fitted on them",
+        caption="fit rows: validation rows, confirmation rows and others; the classifier is fitted on them",
     )
 
 

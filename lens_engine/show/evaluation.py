@@ -1,10 +1,12 @@
 """An evaluation as tables and sentences."""
 
+from collections.abc import Callable
+
 from lens_engine.result.evaluation import EvaluationResult, PairedComparison
 from lens_engine.show.figures import tabulate_shares
 from lens_engine.show.table import NOTHING, Table
-from lens_engine.show.words import ALWAYS_THE_LARGEST, show_figure, show_interval
-from lens_engine.task.wording import shorten, show_count
+from lens_engine.show.words import ALWAYS_THE_LARGEST, show_accuracy, show_f1, show_figure
+from lens_engine.task.wording import shorten, show_count, show_percent, show_share
 
 _MOST_LABELS = 10
 """Largest number of labels whose confusions are shown."""
@@ -29,22 +31,26 @@ def list_evaluation_tables(result: EvaluationResult) -> list[Table]:
 
 def _tabulate_quality(result: EvaluationResult) -> Table:
     found = result.quality
-    figures = (
-        ("accuracy", found.accuracy, found.ci95),
-        ("macro-F1", found.macro_f1, found.macro_f1_ci95),
-        ("log-loss", found.log_loss, found.log_loss_ci95),
-        ("ECE", found.ece, found.ece_ci95),
-    )
-    rows = [(what, show_figure(figure), show_interval(*ends)) for what, figure, ends in figures]
+    rows = [
+        ("right answers", show_accuracy(found), f"{_show_range(found.ci95, show_percent)} %"),
+        ("macro-F1", show_f1(found.macro_f1), _show_range(found.macro_f1_ci95, show_f1)),
+        ("log-loss", show_figure(found.log_loss), _show_range(found.log_loss_ci95, show_figure)),
+        ("ECE", show_figure(found.ece), _show_range(found.ece_ci95, show_figure)),
+    ]
     if found.largest_class is not None and found.largest_class_macro_f1 is not None:
-        rows.insert(1, (ALWAYS_THE_LARGEST, show_figure(found.largest_class), NOTHING))
-        rows.insert(3, (ALWAYS_THE_LARGEST, show_figure(found.largest_class_macro_f1), NOTHING))
+        rows.insert(1, (ALWAYS_THE_LARGEST, show_share(found.largest_class, found.n), NOTHING))
+        rows.insert(3, (ALWAYS_THE_LARGEST, show_f1(found.largest_class_macro_f1), NOTHING))
     return Table(
         title=f"{show_count(found.n, 'row')}, {result.unanswered:,} unanswered",
-        header=("", "figure", "95 % interval"),
+        header=("", "figure", "95 % range"),
         rows=tuple(rows),
         caption="ECE: expected calibration error",
     )
+
+
+def _show_range(ends: tuple[float, float], show: Callable[[float], str]) -> str:
+    low, high = ends
+    return f"{show(low)}–{show(high)}"
 
 
 def _tabulate_confusions(result: EvaluationResult) -> Table:
@@ -65,8 +71,8 @@ def describe_evaluation(result: EvaluationResult) -> list[str]:
     if result.order is not None:
         one = result.order
         sentences.append(
-            f"{show_count(one.permutations, 'other order')}: accuracy {one.mean:.3f} on average, from {one.min:.3f} to "
-            f"{one.max:.3f} (standard deviation {one.sd:.3f})."
+            f"{show_count(one.permutations, 'other order')} of the same examples: right for "
+            f"{show_share(one.mean, one.n)} on average, from {show_percent(one.min)} to {show_percent(one.max)} %."
         )
     return sentences
 
@@ -78,5 +84,5 @@ def _describe_comparison(found: PairedComparison) -> str:
         f"On {show_count(found.n, 'row')} that the selection judged too, {found.same_answers:,} answers are the same; "
         f"this evaluation alone is right on {found.only_evaluation_right:,}, the selection alone was on "
         f"{found.only_selection_right:,} (exact McNemar test: p = {found.p_value:.2g}). Macro-F1 differs by "
-        f"{found.macro_f1:+.3f} (standard error {found.macro_f1_error:.3f})."
+        f"{found.macro_f1:+.2f} (standard error {found.macro_f1_error:.2f})."
     )

@@ -97,7 +97,7 @@ def describe_asking(task: TaskRecord) -> str:
             "The model is asked by turns of a chat: the template up to the label word by the user, the label word by "
             f"the assistant. {fields}The system message: {join_system(task.instruction, task.chat.system)!r}"
         )
-    told = [f"The instruction before all demonstrations: {task.instruction!r}."] if task.instruction else []
+    told = [f"The instruction before all examples: {task.instruction!r}."] if task.instruction else []
     if task.label_end:
         told.append(
             "The tokens of one label word begin those of another, so each is scored with what ends it in a prompt: "

@@ -39,7 +39,8 @@ def _say_first(result: SelectionResult) -> str:
         assert chosen is not None
         test = chosen.test
         if test is None:
-            return f"Use the classifier: by cross-validation it is right for {say_right(chosen.cross_validated)}."
+            name = "word counting" if first == "words" else "the classifier"
+            return f"Use {name}: by cross-validation it is right for {say_right(chosen.cross_validated)}."
         right, name = f"right for {say_right(test, objective, _TEXTS)}", "classifier"
         lead = f"Use the classifier: it is {right}."
         if first == "words":

@@ -136,11 +136,6 @@ def show_f1(figure: float | None) -> str:
     return NOTHING if figure is None else f"{figure:.2f}"
 
 
-def show_interval(low: float, high: float) -> str:
-    """The ends of an interval."""
-    return f"{low:.3f}–{high:.3f}"
-
-
 def show_accuracy(one: Accuracy | None) -> str:
     """An accuracy as per cent; a dash if it was not measured."""
     return NOTHING if one is None else show_share(one.accuracy, one.n)

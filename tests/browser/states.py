@@ -74,12 +74,12 @@ def list_names(stage: Selections) -> State:
 def show_a_name(stage: Selections) -> State:
     _promote(stage)
     _promote(stage)
-    return State("/pages/prompts/desk", "It says version 2")
+    return State("/pages/prompts/desk", "Version 2 is live")
 
 
 def compare(stage: Selections) -> State:
     first, second = stage.succeeded(make_reported()), stage.succeeded()
-    return State(f"/pages/compare?of={first}&of={second}", "Two selections side by side")
+    return State(f"/pages/compare?of={first}&of={second}", "Baseline:")
 
 
 STATES: dict[str, Callable[[Selections], State]] = {

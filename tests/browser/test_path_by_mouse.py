@@ -17,24 +17,23 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
     lens.warm_worker()
     lens.hold_from(IN_THE_SEARCH)
     tab.open("/")
-    tab.see("There is none yet. Begin with a file of labelled texts")
-    tab.follow("New selection")
+    tab.see("Nothing here yet")
+    tab.follow("Begin with a file")
     tab.drop_file("Labelled texts", TRAIN)
-    tab.press_button("Look at the file")
 
     tab.see("480 rows, 4 labels")
-    tab.see("right is the word of “delivery”")
-    tab.fill_in("Row", "3")
+    tab.see("(should be: delivery)")
+    tab.fill_in("Preview with row", "3")
     tab.fill_in("Word of technical", "device")
-    tab.see("right is the word of “technical”")
+    tab.see("(should be: technical)")
     tab.fill_in("Name", "desk")
     tab.unfold("Model and options")
     tab.fill_in("Further options, as JSON", json.dumps(OPTIONS))
     tab.press_button("Start the selection")
 
-    tab.see("Search: best accuracy on the validation rows so far")
-    tab.see("A worker runs it.")
-    tab.see("Round 1: 8 candidates left")
+    tab.see("Right answers of the best set of examples so far")
+    tab.see("Searching.")
+    tab.see("Round 1: 8 examples left")
     tab.run("window.isSamePage = true")
     lens.let_go()
     tab.see("What to use")
@@ -47,24 +46,26 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
     cell = tab.find("//table[@class='matrix']//button")
     rows, gold, answer = cell.text.split()[0], *cell.text.replace("answered", "").split()[-2:]
     cell.click()
-    tab.see(f"Rows of {gold} answered {answer}: {rows}")
+    tab.see(f"Texts of {gold} answered {answer}: {rows}")
 
-    tab.fill_in("Try a text", "my <b>lamp</b> is broken")
-    tab.press_button("Show the prompt")
+    tab.fill_in("A text of yours", "my <b>lamp</b> is broken")
+    tab.press_button("Answer")
+    tab.see("% · by the")
+    tab.press_button("Show its prompt")
     tab.see("The model answers with one of: delivery, account, billing, device.")
     tried = tab.find("//pre[@id='tried-prompt']").get_attribute("textContent")
     body = {"input": "my <b>lamp</b> is broken"}
     assert tried == lens.client.post(f"/selections/{selection_id}/render", json=body).json()["prompts"][0]["prompt"]
-    tab.press_button("Copy the prompt")
+    tab.press_button("Copy this prompt")
     tab.press_button("Copied")
 
-    tab.follow("Prompt as text")
+    tab.follow("Text")
     exported = lens.client.get(f"/selections/{selection_id}/export?format=text")
     assert tab.wait_for_download("desk-prompt.txt") == exported.content
-    tab.fill_in("Name that production asks for", "support-desk")
-    tab.fill_in("Why (optional)", "the first")
-    tab.press_button("Let this name say it")
-    tab.see("It says version 1, of this selection")
+    tab.fill_in("Name of the prompt", "Support Desk")
+    tab.fill_in("What changed (optional)", "the first")
+    tab.press_button("Put into production")
+    tab.see("Version 1 is live")
     assert lens.client.get("/prompts/support-desk").json()["selection_id"] == selection_id
 
 
@@ -72,23 +73,25 @@ def test_name_goes_forward_and_back(tab: Page, lens: Stack, stage: Selections) -
     first, second = stage.succeeded(), stage.succeeded()
     for selection_id in (first, second):
         tab.open(f"/pages/selections/{selection_id}")
-        tab.fill_in("Name that production asks for", "films")
-        tab.press_button("Let this name say it")
+        tab.fill_in("Name of the prompt", "films")
+        tab.press_button("Put into production")
         if selection_id == second:
-            tab.see("films is in production. It says version 1, of another selection")
+            tab.see("Replace version 1 of films?")
             assert lens.client.get("/prompts/films").json()["selection_id"] == first
-            tab.wait(lambda: "is in production" in tab.focused.text, "what is asked has the focus")
+            tab.wait(lambda: "Replace version 1" in tab.focused.text, "what is asked has the focus")
             tab.press_button("Replace version 1 of films")
-        tab.see("of this selection")
-    tab.follow("Names")
-    tab.see("What each name says now")
+        tab.see("is live")
+    tab.follow("Prompts")
+    tab.see("Prompts in production")
     tab.follow("films")
-    tab.see("It says version 2, of this selection")
+    tab.see("Version 2 is live")
 
+    tab.press_button("Go back to version 1 …")
+    tab.see("What changes")
+    assert lens.client.get("/prompts/films").json()["version"] == 2
     tab.press_button("Go back to version 1")
-    tab.confirm()
 
-    tab.see("It says version 3, of this selection")
+    tab.see("Version 3 is live")
     tab.see("back to version 1")
     assert lens.client.get("/prompts/films").json()["selection_id"] == first
 
@@ -99,20 +102,19 @@ def test_two_selections_are_seen_side_by_side(tab: Page, stage: Selections) -> N
     stage.queued()
     stage.cancelled()
     tab.open("/pages/selections")
-    names = [box.accessible_name for box in tab.find_checkboxes() if box.is_enabled()]
-    assert len(names) == 2, "a selection without a result can be marked"
-    show = tab.find("//button[.='Show both side by side']")
+    assert len(tab.find_checkboxes()) == 2, "a selection without a result can be marked"
+    show = tab.find("//button[.='Compare two']")
     enabled = [show.is_enabled()]
-    for box in tab.find_checkboxes()[2:]:
+    for box in tab.find_checkboxes():
         box.click()
         enabled.append(show.is_enabled())
     assert enabled == [False, False, True]
 
-    tab.press_button("Show both side by side")
+    tab.press_button("Compare two")
 
-    tab.see("Two selections side by side")
-    tab.see("first · label probabilities")
-    tab.see("second · label probabilities")
+    tab.see("Baseline:")
+    tab.follow("the other way round")
+    tab.see("How often each is right")
 
 
 def test_deleted_selection_is_gone(tab: Page, stage: Selections) -> None:
@@ -122,7 +124,7 @@ def test_deleted_selection_is_gone(tab: Page, stage: Selections) -> None:
     tab.press_button("Delete")
     tab.confirm()
 
-    tab.see("There is none yet.")
+    tab.see("Nothing here yet")
     assert stage.client.get(f"/selections/{selection_id}").status_code == 404
 
 
@@ -131,10 +133,10 @@ def test_prompt_is_copied_or_selected(tab: Page, stage: Selections, setting: str
     permission = {"permission": {"name": "clipboard-write"}, "setting": setting, "origin": tab.host}
     tab.driver.execute_cdp_cmd("Browser.setPermission", permission)
     tab.open(f"/pages/selections/{stage.succeeded()}")
-    tab.fill_in("Try a text", "a warm film")
-    tab.press_button("Show the prompt")
+    tab.fill_in("A text of yours", "a warm film")
+    tab.press_button("Show its prompt")
 
-    tab.press_button("Copy the prompt")
+    tab.press_button("Copy this prompt")
 
     tab.see(says)
     tried = tab.find("//pre[@id='tried-prompt']").get_attribute("textContent")
@@ -146,13 +148,13 @@ def test_run_is_cancelled_resumed_and_ends(tab: Page, lens: Stack) -> None:
     lens.warm_worker()
     selection_id = lens.submit()
     tab.open(f"/pages/selections/{selection_id}")
-    tab.see("Search better permutations, step")
+    tab.see("Improve the best sets · now, step")
 
-    tab.press_button("Cancel")
+    tab.press_button("Stop")
     tab.confirm()
-    tab.see("The run is asked to stop")
+    tab.see("It is asked to stop")
     lens.let_go()
-    tab.see("It was cancelled.")
+    tab.see("You stopped it")
     tab.press_button("Resume")
 
     tab.see("What to use")

@@ -16,7 +16,7 @@ import pytest
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
-from lens_engine.open_model import open_model
+from lens_engine.opening import open_model
 from lens_engine.reading import read_examples
 from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_html
@@ -88,7 +88,13 @@ def finished(reviews: Path, model: Path, tmp_path_factory: pytest.TempPathFactor
 def test_selection_prints_examples_table_and_digest(finished: tuple[str, Path]) -> None:
     printed, output = finished
     result = read_result(output)
-    for part in ("xamples, in order", "Single prompts", "zero-shot", "random-and-validation", "hidden states"):
+    for part in (
+        "Examples, in order",
+        "Prompts: right answers",
+        "no examples",
+        "best random examples",
+        "word counting",
+    ):
         assert part in printed
     assert f"digest {result.digest}" in printed
     assert len(result.examples) == 2
@@ -98,8 +104,8 @@ def test_selection_prints_examples_table_and_digest(finished: tuple[str, Path]) 
 @pytest.mark.parametrize(
     ("method", "title"),
     [
-        ("random_and_validation", "Random-and-validation examples, in order"),
-        ("zero_shot", "No demonstrations: zero-shot"),
+        ("random_and_validation", "The prompt of the best random examples"),
+        ("zero_shot", "No examples"),
     ],
 )
 def test_another_method_chooses_among_the_same_rows(

@@ -130,7 +130,7 @@ def test_saved_classifier_is_the_one_that_was_made(
 
 
 @pytest.mark.parametrize(
-    ("classifier", "reads"), [(make_states_classifier(), "states"), (make_bag_of_words(), "bag of words")]
+    ("classifier", "reads"), [(make_states_classifier(), "the model"), (make_bag_of_words(), "the words")]
 )
 def test_classifier_that_reads_no_label_probabilities_has_no_prompt_to_send(
     client: TestClient, selections: Selections, publish: Publish, classifier: Classifier, reads: str

@@ -13,15 +13,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-PACKAGES = ("lens_engine", "app", "lens_cli", "lens_client", "worker", "experiments", "benchmarks")
+PACKAGES = ("lens_engine", "app", "lens_cli", "lens_client", "worker", "lab")
 
 FORBIDDEN = {
     "lens_engine": {
         "app",
         "lens_cli",
         "worker",
-        "experiments",
-        "benchmarks",
+        "lab",
         "migrations",
         "fastapi",
         "starlette",
@@ -31,10 +30,11 @@ FORBIDDEN = {
         "redis",
         "rq",
     },
-    "app": {"lens_cli", "worker", "experiments", "benchmarks", "torch", "transformers", "safetensors", "gguf"},
-    "lens_cli": {"worker", "experiments", "benchmarks", "torch", "transformers", "safetensors", "gguf"},
-    "worker": {"lens_cli", "experiments", "benchmarks", "fastapi", "starlette", "uvicorn"},
-    "experiments": {"app", "lens_cli", "worker", "benchmarks", "transformers"},
+    "app": {"lens_cli", "worker", "lab", "torch", "transformers", "safetensors", "gguf"},
+    "lens_cli": {"worker", "lab", "torch", "transformers", "safetensors", "gguf"},
+    "worker": {"lens_cli", "lab", "fastapi", "starlette", "uvicorn"},
+    "lab/experiments": {"app", "lens_cli", "worker", "transformers"},
+    "lab/rivals": {"app", "lens_cli", "worker", "transformers"},
 }
 """What no module of a package may import when it is imported itself."""
 

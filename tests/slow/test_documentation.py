@@ -34,8 +34,7 @@ PACKAGES = (
     "lens_client",
     "worker",
     "migrations",
-    "experiments",
-    "benchmarks",
+    "lab",
     "docs",
 )
 
@@ -266,7 +265,7 @@ def test_floors_of_the_architecture_are_those_of_the_engine() -> None:
 def test_paths_that_docs_name_exist() -> None:
     for page in PAGES:
         for path in re.findall(
-            r"`((?:app|lens_cli|worker|lens_engine|migrations|experiments|benchmarks|docs|tests|examples)/[\w./-]*)`",
+            r"`((?:app|lens_cli|worker|lens_engine|migrations|lab|docs|tests|examples)/[\w./-]*)`",
             read(page),
         ):
             assert (ROOT / path).exists(), f"{page.name} names {path}"

@@ -34,8 +34,8 @@ def run_on_bare_machine(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_tests_of_scoring_run_without_the_packages_of_the_service() -> None:
-    others = "--ignore=tests/torch/lens_engine/servers"  # servers in Python
-    finished = run_on_bare_machine("tests/torch/lens_engine/scoring", others, "-k", "head or branching-1")
+    folders = [f"tests/torch/lens_engine/{name}" for name in ("local/executors", "scoring")]
+    finished = run_on_bare_machine(*folders, "-k", "test_head or surroundings")
 
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert "passed" in finished.stdout

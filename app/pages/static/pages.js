@@ -102,8 +102,8 @@
 
   // A choice that asks for no more is sent at once: that of a file, that of an order.
   document.addEventListener("change", ({ target }) => {
-    const form = target.form;
-    if (form?.matches("[data-at-once]") && ["", target.name].includes(form.dataset.atOnce)) form.requestSubmit();
+    const asked = target.form?.getAttribute("data-at-once"); // a field of the form may be named dataset
+    if (asked === "" || (asked && asked === target.name)) target.form.requestSubmit();
   });
   for (const kind of ["dragenter", "dragleave", "drop"]) {
     document.addEventListener(kind, ({ target }) => {

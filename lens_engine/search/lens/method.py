@@ -99,7 +99,7 @@ class Lens(Method[LensState]):
         known = filtering.scores_by_candidate if filtering.rounds_done else {}
         survivors = len(filtering.survivors) if filtering.rounds_done else None
         if search is None:
-            message = "the run ended before the search: the permutation was chosen by InfoScore and diversity alone"
+            message = "the run ended before the search: the examples are those that help most alone and differ most"
             return Findings(
                 info_scores=known, gains=filtering.gains_by_candidate, survivors=survivors, warnings=(message,)
             )

@@ -1,71 +1,33 @@
-"""A laboratory without a language model: a small dataset, and scorers that answer from a table."""
+"""The paper's table without a language model: small datasets, a scorer that answers from a table, and a small size."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.data.tasks import Dataset, TaskSettings
-from experiments.laboratory.cells import Cell
-from experiments.laboratory.laboratory import Laboratory
-from experiments.rivals.fine_tuning.evidence import Evidence, FineTuner, LabelledRows, OnBatch, TuningRows
-from lens_engine.errors import InvalidDataset
-from lens_engine.scoring.base import LabelScorer
+from lab.experiments.cells import Cells
+from lab.experiments.datasets import Dataset, TaskSettings
+from lab.experiments.sizes import Bench, Size
+from lab.rivals.evidence import Evidence, LabelledRows
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 
-TINY: dict[str, Any] = {
-    "num_demonstrations": 4,
-    "splits": {"validation": 8, "confirmation": 8, "test": 20},
-    "filtering": {"candidates": 24, "keep": 12, "rounds": 1, "initial_score_size": 4, "max_score_size": 4},
-    "search": {"beam_width": 2, "children": 2, "iterations": 1, "first_permutations": None, "halvings": 0},
-    "comparisons": "none",
-}
-"""Options of a selection of a hundredth of a second."""
-
-
-class Killed(BaseException):
-    """What `kill -9` looks like from within: nothing catches it."""
-
-
-@dataclass
-class TableModels:
-    """Models without weights: every reference is a `TableScorer` of this name, and fine-tuning is a die."""
-
-    make: Callable[[str], LabelScorer] = field(default=lambda reference: TableScorer(name=reference))
-    loaded: list[str] = field(default_factory=list)  #: references, in the order in which they were loaded
-    tunings: int = 0
-    _scorers: dict[str, LabelScorer] = field(default_factory=dict)
-
-    def open(self, reference: str, dtype: str) -> LabelScorer:  # noqa: ARG002
-        if reference not in self._scorers:
-            self.loaded.append(reference)
-            self._scorers[reference] = self.make(reference)
-        return self._scorers[reference]
-
-    def fine_tuner(self, reference: str) -> FineTuner:  # noqa: ARG002
-        return self
-
-    def __call__(self, rows: TuningRows, on_batch: OnBatch) -> Evidence:  # noqa: ARG002
-        self.tunings += 1
-        task, pool, rng = rows.task, rows.pool, np.random.default_rng(rows.seed)
-        size, labels = (len(pool), 3), len(task.labels)
-        return Evidence(
-            np.array([task.label_indices[example.label] for example in pool], dtype=np.intp),
-            rng.normal(size=size),
-            rng.dirichlet(np.ones(labels), size=len(pool)),
-            early_gradient_norms=rng.random(len(pool)),
-            correct_by_epoch=rng.random((5, len(pool))) < 0.5,
-            validation=make_evidence_rows(task, rows.validation, rng) if rows.validation else None,
-        )
-
-
-def make_evidence_rows(task: Task, examples: Sequence[Example], rng: np.random.Generator) -> LabelledRows:
-    groups = np.array([task.label_indices[example.label] for example in examples], dtype=np.intp)
-    probabilities = rng.dirichlet(np.ones(len(task.labels)), size=len(examples))
-    return LabelledRows(groups, rng.normal(size=(len(examples), 3)), probabilities)
+TINY = Size(
+    note="A size for tests.",
+    model="table",
+    datasets=("reviews", "news"),
+    seeds=(0, 1),
+    preset="quick",
+    options={
+        "splits": {"validation": 8, "confirmation": 8, "test": 20},
+        "filtering": {"candidates": 24, "keep": 16, "rounds": 1, "initial_score_size": 4, "max_score_size": 4},
+        "search": {"beam_width": 2, "children": 2, "iterations": 1, "first_permutations": 6, "halvings": 1},
+    },
+    many_rows=(12, 4),
+)
+BENCH = Bench("reviews", "{text} It was {label}.", 3)
 
 
 def make_dataset(name: str = "reviews", rows: int = 80, test_rows: int = 24) -> Dataset:
@@ -80,17 +42,32 @@ def make_dataset(name: str = "reviews", rows: int = 80, test_rows: int = 24) -> 
     return Dataset(name, settings, train, test)
 
 
-class FixedDatasets:
-    """These datasets and no others."""
+class RandomEvidence:
+    """Fine-tuning is a die."""
 
-    def __init__(self, *datasets: Dataset) -> None:
-        self.datasets = {dataset.name: dataset for dataset in datasets}
+    def __init__(self) -> None:
+        self.seeds: list[int] = []
 
-    def find(self, name: str) -> Dataset:
-        if name not in self.datasets:
-            raise InvalidDataset(f"no {name}", field="datasets")
-        return self.datasets[name]
+    def __call__(self, task: Task, pool: Sequence[Example], validation: Sequence[Example], seed: int) -> Evidence:
+        self.seeds.append(seed)
+        rng = np.random.default_rng(seed)
+
+        def describe(examples: Sequence[Example]) -> LabelledRows:
+            probabilities = rng.dirichlet(np.ones(len(task.labels)), size=len(examples))
+            return LabelledRows(task.index_labels(examples), rng.normal(size=(len(examples), 3)), probabilities)
+
+        found, correct = describe(pool), rng.random((5, len(pool))) < 0.5
+        return Evidence(
+            found.groups, found.features, found.probabilities, rng.random(len(pool)), correct, describe(validation)
+        )
 
 
-def is_stored(laboratory: Laboratory, cell: Cell) -> bool:
-    return laboratory.store.load(laboratory.key(cell)) is not None
+def make_cells(folder: Path, scorer: Any = None, **given: Any) -> Cells:
+    """Cells over the same folder each time, as if the process had been started again."""
+    usual = {"size": TINY, "fine_tune": RandomEvidence(), "say": lambda _: None}
+    return Cells(
+        folder=folder,
+        find_dataset=lambda name: make_dataset(name),
+        open_scorer=lambda: scorer or TableScorer(),
+        **{**usual, **given},
+    )

@@ -8,9 +8,9 @@ from io import StringIO
 
 import httpx
 import pytest
-from lens_cli.demo import refusing_problems, tell_story
 from rich.console import Console
 
+from lens_cli.demo import refusing_problems, tell_story
 from lens_cli.refusals import Refusal
 from lens_cli.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SPEC
 from lens_cli.service.stack import Stack, StackSpec, running_stack

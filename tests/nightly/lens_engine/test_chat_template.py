@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from lens_engine.local.scorer import CausalLMScorer
-from lens_engine.open_model import open_model
+from lens_engine.opening import open_model
 from lens_engine.scoring.floors import find_floors
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.open_endpoint import open_endpoint

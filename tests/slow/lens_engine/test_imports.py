@@ -62,7 +62,7 @@ def test_missing_package_of_endpoints_is_named_with_its_remedy() -> None:
     outcome = run_python(
         "import sys; sys.modules['httpx'] = None\n"
         "from lens_engine.errors import InvalidConfig\n"
-        "from lens_engine.open_model import open_model\n"
+        "from lens_engine.opening import open_model\n"
         "try:\n    open_model('vllm:m@http://127.0.0.1:9')\n"
         "except InvalidConfig as error:\n    print(error)"
     )

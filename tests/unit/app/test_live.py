@@ -47,7 +47,7 @@ GOES_ON = "goes on from what the one before had kept"
     [
         (None, "nobody can say where it stands", True),
         (QueueOut(position=None, owners=1, workers=None), "nobody can say where it stands", True),
-        (QueueOut(position=1, owners=1, workers=0), "no worker lives", True),
+        (QueueOut(position=1, owners=1, workers=0), "no worker is running", True),
         (QueueOut(position=1, owners=1, workers=1), "It waits in the queue; 1 worker takes such selections.", False),
         (QueueOut(position=3, owners=1, workers=2), "queue, after 2 of your jobs; 2 workers take such", False),
         (QueueOut(position=1001, owners=1, workers=2), "queue, after 1,000 or more of your jobs; 2 workers", False),
@@ -66,16 +66,16 @@ def test_queued_run_says_where_it_stands(place: QueueOut | None, says: str, is_t
 @pytest.mark.parametrize(
     ("values", "says", "is_trouble"),
     [
-        ({"status": "running"}, "A worker has taken it, and loads the model.", False),
-        ({"status": "running", "progress": {}}, "A worker runs it.", False),
+        ({"status": "running"}, "Loading the model …", False),
+        ({"status": "running", "progress": {}}, "Searching.", False),
         ({"status": "running", "lease_until": PAST}, "The worker is silent.", True),
         ({"status": "cancelling", "lease_until": PAST}, "The worker is silent.", True),
-        ({"status": "cancelling"}, "The run is asked to stop", False),
-        ({"status": "cancelled"}, "It was cancelled. It has no result yet; Resume goes on", False),
-        ({"status": "cancelled", "partial": True}, "It was cancelled.", False),
+        ({"status": "cancelling"}, "It is asked to stop", False),
+        ({"status": "cancelled"}, "You stopped it before there was a result.", False),
+        ({"status": "cancelled", "partial": True}, "You stopped it.", False),
         ({"status": "succeeded"}, "It is done.", False),
         ({"status": "failed", "error": {"detail": "The model gave NaN."}}, "It failed: The model gave NaN.", True),
-        ({"status": "failed"}, "It failed: the log of the worker has the reason; look there for sel_1", True),
+        ({"status": "failed"}, "It failed: the reason is in the log of the worker; look there for sel_1", True),
     ],
 )
 def test_run_says_its_state(values: dict[str, Any], says: str, is_trouble: bool) -> None:
@@ -110,8 +110,8 @@ def test_later_attempt_says_where_it_begins(crashes: int, events: list[Event], q
 def test_curve_of_a_run_that_begins_afresh_has_nothing_of_before() -> None:
     job = make_job("running", attempt=2, progress=asdict(PROGRESS), lease_until=AHEAD)
     found = describe_run(job, None, [STEP, make_event("retried", error={}), make_step(best_validation_accuracy=0.5)])
-    assert "0.500" in str(found.curve)
-    assert "0.830" not in str(found.curve)
+    assert "50 %" in str(found.curve)
+    assert "83 %" not in str(found.curve)
     assert describe_run(job, None, [STEP, make_event("retried", error={})]).curve is None
 
 
@@ -119,8 +119,8 @@ def test_other_methods_do_not_filter() -> None:
     job = make_job("succeeded")
     job.spec = make_spec("random")
     assert [name for name, _ in describe_run(job, None, []).phases] == [
-        "Search better permutations",
-        "Compare, and make classifiers",
+        "Improve the best sets",
+        "Test on rows kept aside",
     ]
 
 
@@ -130,15 +130,15 @@ def test_run_with_a_choice_of_wordings_begins_with_it(name: str, method: str) ->
     job = make_job("running", attempt=1, progress=asdict(replace(PROGRESS, phase=Phase.WORDING)), lease_until=AHEAD)
     job.spec = make_spec(method, **{name: ["", "x"]})
     first, *others = describe_run(job, None, []).phases
-    assert first == ("Choose template and instruction, step 2 of 4", "now")
+    assert first == ("Choose how examples are written", "now, step 2 of 4")
     assert {state for _, state in others} == {"to come"}
 
 
 def test_phases_are_done_now_or_to_come() -> None:
     going = make_job("running", attempt=1, progress=asdict(PROGRESS), lease_until=AHEAD)
     phases = describe_run(going, None, []).phases
-    assert [state for _, state in phases] == ["done", "done", "now", "to come"]
-    assert phases[2][0].endswith("step 2 of 4")
+    assert [state for _, state in phases] == ["done", "done", "now, step 2 of 4", "to come"]
+    assert phases[2][1].endswith("step 2 of 4")
     assert {state for _, state in describe_run(make_job("queued"), WORKERS, []).phases} == {"to come"}
     assert {state for _, state in describe_run(make_job("succeeded"), None, []).phases} == {"done"}
 
@@ -149,11 +149,11 @@ def test_rounds_and_search_are_drawn_from_the_steps() -> None:
     ]
     job = make_job("running", attempt=1, progress=asdict(PROGRESS), lease_until=AHEAD)
     before = describe_run(job, None, filtered)
-    assert before.rounds == ("Round 1: 200 candidates left", "Round 2: 100 candidates left")
+    assert before.rounds == ("Round 1: 200 examples left", "Round 2: 100 examples left")
     assert before.curve is None
     after = describe_run(job, None, [*filtered, make_step(survivors=100), make_step(best_validation_accuracy=0.5)])
     assert after.rounds == before.rounds
-    assert "0.830" in str(after.curve), "the best so far, though a later step is worse"
+    assert "83 %" in str(after.curve), "the best so far, though a later step is worse"
 
 
 def test_percent_is_of_the_planned_pairs() -> None:

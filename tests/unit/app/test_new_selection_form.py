@@ -6,7 +6,7 @@ import pytest
 from starlette.datastructures import FormData
 
 from app.errors import Unprocessable
-from app.pages.creation import build_submission
+from app.pages.fields import build_submission
 
 
 def build(*fields: tuple[str, str]) -> dict[str, Any]:

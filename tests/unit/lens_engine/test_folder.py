@@ -21,8 +21,8 @@ from tests.unit.lens_cli.results import CLASSIFIER, make_result
 
 TEXT = "a dull film, and long"
 NOTE = (
-    "The best prompt has the form nearest 2 (accuracy 0.905 on 200 test rows), which this format cannot hold. This is "
-    "its fixed form (accuracy 0.905 on 200 test rows). The format folder has the best prompt."
+    "The best prompt has the form nearest 2 (right for 91 % of 200 test texts), which this format cannot hold. This is "
+    "its fixed form (right for 91 % of 200 test texts). The format folder has the best prompt."
 )
 
 

@@ -17,7 +17,7 @@ FLOORS = (
     ("presets", "plan", "scoring"),
     ("classifier", "local"),
     ("result", "servers", "cluster", "rows"),
-    ("reading", "metering", "open_model"),
+    ("reading", "metering", "opening"),
     ("search", "show"),
     ("run", "exports"),
     ("pipeline", "testing", "suggestion", "evaluation"),

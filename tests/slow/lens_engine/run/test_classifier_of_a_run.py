@@ -20,6 +20,7 @@ from lens_engine.rows.splits import split_examples
 from lens_engine.run import preparation
 from lens_engine.run.checkpoint import Checkpoint, MemoryCheckpointStore
 from lens_engine.scoring.base import Prefix
+from lens_engine.show.sentences import describe_choice
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import States
 
@@ -94,9 +95,9 @@ def test_bag_of_words_of_some_rows_says_so(
 
     (tested,) = result.tested
     assert (tested.fit_rows, tested.cross_validated.n) == (100, 80)
-    told = f"the bag of words was fitted on 100 of {available} labelled rows, because there are many labels"
+    told = f"word counting was fitted on 100 of {available} labelled rows, because there are many labels"
     assert told in result.warnings
-    assert not any("the bag of words was fitted on" in one for one in whole.warnings)
+    assert not any("word counting was fitted on" in one for one in whole.warnings)
 
 
 def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[..., SelectionResult]) -> None:
@@ -105,25 +106,25 @@ def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[
     (chosen,) = (one for one in result.tested if one.is_chosen)
     assert result.classifier is not None
     assert (chosen.demonstrations, chosen.test) == (4, result.classifier.test)
-    assert "hidden states after one prompt: 1.000 on 60 test rows" in result.verdict.sentence
+    assert "Use the classifier: it is right for 60 of 60" in result.verdict.sentence
     again = Classifier.model_validate_json(result.classifier.model_dump_json())
     assert again.predict(["a sunny day", "a rainy day"], KnowingScorer()).labels == ("positive", "negative")
 
 
 @pytest.mark.parametrize(
-    ("kind", "scorer", "name", "words"),
+    ("kind", "scorer", "name", "told"),
     [
-        ("bag_of_words", KnowingScorer(), "bag_of_words", "a bag of words"),
-        ("states", KnowingScorer(), "states", "the model's hidden states after one prompt"),
-        ("auto", GreyDayScorer(), "states_and_words", "the model's hidden states and a bag of words without"),
-        ("label_probabilities", TableScorer(), "label_probabilities", "label probabilities"),
+        ("bag_of_words", KnowingScorer(), "bag_of_words", "word counting is"),
+        ("states", KnowingScorer(), "states", "Use the classifier: it is"),
+        ("auto", GreyDayScorer(), "states_and_words", "Use the classifier: it is"),
+        ("label_probabilities", TableScorer(), "label_probabilities", "The classifier is"),  # beside the prompt
     ],
 )
-def test_classifier_that_the_sentence_names_is_the_one_that_is_saved(
+def test_classifier_that_the_sentences_name_is_the_one_that_is_saved(
     kind: str,
     scorer: TableScorer,
     name: str,
-    words: str,
+    told: str,
     make_planted_problem: Make,
     make_config: Make,
     tmp_path: Path,
@@ -139,10 +140,9 @@ def test_classifier_that_the_sentence_names_is_the_one_that_is_saved(
     result.classifier.save(tmp_path / "classifier.json")
     loaded, test = Classifier.load(tmp_path / "classifier.json"), split_examples(problem, config).test
     predicted = loaded.predict([one.text for one in test], scorer).labels
-    accuracy = np.mean([one.label == label for one, label in zip(test, predicted, strict=True)])
+    right = sum(one.label == label for one, label in zip(test, predicted, strict=True))
     assert [one.name for one in result.tested if one.is_chosen] == [name]
-    assert result.verdict.sentence.startswith(f"Use the classifier of {words}")
-    assert f": {accuracy:.3f} on {len(test)} test rows" in result.verdict.sentence
+    assert f"{told} right for {right} of {len(test)}" in describe_choice(result)
 
 
 def test_prompt_that_the_classifier_leaves_behind_is_not_recommended(whole: SelectionResult) -> None:
@@ -151,7 +151,7 @@ def test_prompt_that_the_classifier_leaves_behind_is_not_recommended(whole: Sele
         assert answer.best is not None
         assert chosen.test is not None
         assert (answer.recommended, answer.best.name, answer.best.test) == (False, chosen.name, chosen.test)
-        assert f"Not recommended: a bag of words has {chosen.test.accuracy:.3f}." in answer.reason
+        assert answer.reason.startswith("Do not use the prompt: it is right for ")
 
 
 def test_prompt_that_is_as_often_right_as_the_classifier_is_recommended(select: Callable[..., SelectionResult]) -> None:
@@ -271,7 +271,7 @@ def test_budget_leaves_out_the_dearest_candidates_first(
 
     assert result.partial
     assert {one.name for one in result.tested} == {"bag_of_words", "states", "states_and_words"}
-    assert any("label probabilities" in warning for warning in result.warnings)
+    assert any("the classifier of several prompts" in warning for warning in result.warnings)
 
 
 def make_candidate(whole: SelectionResult, tokens: float, losses: Sequence[float]) -> Candidate:

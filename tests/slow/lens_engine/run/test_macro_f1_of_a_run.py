@@ -14,7 +14,7 @@ from lens_engine.rows.splits import split_examples
 from lens_engine.scoring.base import Prefix
 from lens_engine.search.judgement import EvaluationRows, judge
 from lens_engine.search.permutations import draw_permutations
-from lens_engine.show.verdict import describe_noisy_lead
+from lens_engine.show.words import say_right
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer, hashed_log_prob
 from lens_engine.types import Example
@@ -99,12 +99,11 @@ def test_result_is_read_by_macro_f1_beside_the_accuracy(by_macro_f1: SelectionRe
     assert test is not None
     assert judged is not None
     assert largest is not None
-    assert f"has a macro-F1 of {test.macro_f1:.3f} (accuracy {test.accuracy:.3f})" in answer.reason
-    told = f"always the largest class has a macro-F1 of {largest.largest_class_macro_f1:.3f}"
-    assert told in answer.reason
-    assert told in by_macro_f1.verdict.sentence
-    assert f"reached a macro-F1 of {judged.macro_f1:.3f}" in by_macro_f1.summary()
-    assert "cross-val. macro-F1" in by_macro_f1.summary()
+    assert f"right for {say_right(test, 'macro_f1', ' test texts')}" in answer.reason
+    told, summary = f"macro-F1 {largest.largest_class_macro_f1:.2f}", by_macro_f1.summary()
+    assert told in summary
+    assert f"was right for {say_right(judged, 'macro_f1')} of the rows" in summary
+    assert "cross-val. macro-F1" in summary
     assert judged.macro_f1 == max(
         one.judged.macro_f1 for one in answer.contenders if one.judged is not None and one.form.kind == "fixed"
     )
@@ -115,8 +114,6 @@ def test_lead_is_one_of_macro_f1(by_macro_f1: SelectionResult) -> None:
     assert lead is not None
     assert lead.macro_f1 is not None
     assert lead.macro_f1 >= 0.0
-    noisy = lead.model_copy(update={"within_noise": True, "macro_f1": 0.0125})
-    assert "leads the runner-up by 0.013 of macro-F1 on the" in describe_noisy_lead(noisy, "bfloat16")[0]
 
 
 @pytest.mark.parametrize(("objective", "template"), [("accuracy", TASK), ("macro_f1", KIND)])

@@ -68,10 +68,10 @@ def limit(config: SelectionConfig, seconds: float, **changes: Any) -> SelectionC
 
 def check_shown(result: SelectionResult) -> None:
     for shown in (str(result), result.summary(), result._repr_html_() or ""):
-        assert "bag of words" in shown
+        assert "word counting" in shown
 
 
-def test_run_without_a_choice_ends_at_its_limit_with_a_bag_of_words(
+def test_run_without_a_choice_ends_at_its_limit_with_word_counting(
     problem: Problem, config: SelectionConfig, make_listener: Make
 ) -> None:
     began, listener = time.monotonic(), make_listener()
@@ -117,7 +117,7 @@ def test_test_rows_of_a_known_choice_take_the_limit_once_more_at_most(
 
     assert scorer.num_pairs * PAIR_SECONDS < 1.5
     assert result.test is None
-    assert any("the budget did not cover:" in warning and "the test rows" in warning for warning in result.warnings)
+    assert any("the budget did not cover:" in warning and "the test texts" in warning for warning in result.warnings)
     assert result.classifier is not None
     check_shown(result)
 

@@ -102,7 +102,7 @@ def test_budget_ends_random_and_validation_with_the_best_so_far(
     assert result.partial
     assert result.stop_reason is StopReason.BUDGET
     assert result.rows == find_best_by_hand(problem, make_config(), make_meter(make_planted_scorer()), 16)
-    assert "the search ended after 16 of 115 random permutations" in result.warnings
+    assert "the search ended after 16 of 115 random sets of examples" in result.warnings
 
 
 def test_higher_budget_finishes_only_an_unevaluated_search(
@@ -120,7 +120,7 @@ def test_higher_budget_finishes_only_an_unevaluated_search(
 
 
 def test_budget_without_room_for_one_permutation_is_refused(select: Callable[..., SelectionResult]) -> None:
-    with pytest.raises(InvalidConfig, match="a first permutation with the test rows takes 140") as caught:
+    with pytest.raises(InvalidConfig, match="a first set of examples with the test rows takes 140") as caught:
         select("random_and_validation", budget={"max_pairs": 139})
 
     assert caught.value.field == "options.budget.max_pairs"

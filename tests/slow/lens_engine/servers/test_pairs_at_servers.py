@@ -100,7 +100,7 @@ def test_limit_of_money_ends_pairs_and_their_answers_are_not_paid_again(connect:
     with pytest.raises(Stopped) as stopped:
         limited.score_pairs(prefixes, queries)
     assert stopped.value.reason is StopReason.BUDGET
-    assert 0.01 < limited.money.paid.usd <= 0.02
+    assert 0.01 < limited.limits.money.paid.usd <= 0.02
 
     assert make_meter(None).score_pairs(prefixes, queries).shape == (240, 2)
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.estimator import LensClassifier
-from lens_engine.open_model import open_model
+from lens_engine.opening import open_model
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem

@@ -17,7 +17,7 @@ from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, Unreadab
 from lens_engine.local.executor_choice import choose_executor
 from lens_engine.local.load import load_scorer
 from lens_engine.local.model_files import BUNDLED_MODEL, resolve_model
-from lens_engine.open_model import check_choice
+from lens_engine.opening import check_choice
 from lens_engine.testing import tiny_causal_lm
 
 
@@ -136,7 +136,7 @@ def test_damaged_folder_is_refused_before_torch_is_imported(tmp_path: Path) -> N
         check_choice(str(folder))
         damage(folder)
     code = (
-        "import sys\nfrom lens_engine.open_model import open_model\n"
+        "import sys\nfrom lens_engine.opening import open_model\n"
         "for folder in sys.argv[1:]:\n"
         "    try:\n        open_model(folder)\n"
         "    except Exception as error:\n        print(type(error).__name__, error, 'torch' in sys.modules, sep=' | ')"

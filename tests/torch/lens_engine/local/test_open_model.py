@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lens_engine.errors import UnknownModel
-from lens_engine.open_model import LanguageModel, open_model
+from lens_engine.opening import LanguageModel, open_model
 from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.task.template import Task
 from lens_engine.testing import tiny_causal_lm

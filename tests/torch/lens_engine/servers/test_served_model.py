@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lens_engine.errors import EndpointError
-from lens_engine.open_model import open_model
+from lens_engine.opening import open_model
 from lens_engine.servers.address import Endpoint, EndpointKind
 from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.testing import tiny_causal_lm

@@ -16,6 +16,7 @@ from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
 from lens_cli.views.result import show_evaluation
 from lens_engine.errors import ModelMismatch
 from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.show.words import show_accuracy
 from lens_engine.testing import TableScorer
 from tests.dispositions import default_signals
 
@@ -135,13 +136,13 @@ def test_figures_are_shown(bench: Workbench) -> None:
     assert isinstance(console.file, StringIO)
     shown = console.file.getvalue()
     assert "The support examples, asked of table in the form gemini\n60 rows, 0 unanswered" in shown
-    for name, figure in (("accuracy", result.quality.accuracy), ("ECE", result.quality.ece)):
-        assert f"{name}" in shown
-        assert f"{figure:.3f}" in shown
+    for name, figure in (("right answers", show_accuracy(result.quality)), ("ECE", f"{result.quality.ece:.3f}")):
+        assert name in shown
+        assert figure in shown
     assert "Rows by label and answer" in shown
     assert "On 60 rows that the selection judged too, " in shown
     assert "exact McNemar test: p = " in shown
-    assert "2 other orders: accuracy " in shown
+    assert "2 other orders of the same examples: right for " in shown
     assert shown.rstrip().endswith("figures in figures.json")
     assert json.loads(result.model_dump_json())["form"] == "gemini"
 

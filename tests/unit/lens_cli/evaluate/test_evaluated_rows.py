@@ -82,7 +82,7 @@ def test_other_orders_are_judged_too(bench: Workbench) -> None:
 
 def test_orders_that_there_are_not_are_told(bench: Workbench) -> None:
     result, shown = bench.run(bench.save(select()), bench.write(NEW), EvaluationOptions(orders=90))
-    assert "note: the fixed demonstrations have 23 other orders" in shown
+    assert "note: the fixed examples have 23 other orders" in shown
     assert result.order is not None
     assert result.order.permutations == 23
 
@@ -158,5 +158,5 @@ def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(form: str | No
 
 def test_nearest_form_has_no_other_orders(bench: Workbench) -> None:
     result, shown = bench.run(bench.save(take_form(select())), bench.write(NEW), EvaluationOptions(orders=2))
-    assert "note: the fixed demonstrations have 0 other orders" in shown
+    assert "note: the fixed examples have 0 other orders" in shown
     assert result.order is None

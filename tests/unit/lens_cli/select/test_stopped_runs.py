@@ -13,7 +13,7 @@ from rich.console import Console
 from lens_cli.refusals import Refusal
 from lens_cli.select.options import SearchOptions
 from lens_cli.select.run import SelectionRun
-from lens_engine.open_model import LanguageModel
+from lens_engine.opening import LanguageModel
 from lens_engine.rows.problem import Problem
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer

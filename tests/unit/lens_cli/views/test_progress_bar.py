@@ -35,8 +35,10 @@ PROGRESS = Progress(
 
 
 def test_facts_name_pairs_speed_time_left_and_accuracy() -> None:
-    assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1:15 left · validation 0.830"
-    assert describe_facts(replace(PROGRESS, largest_class=0.6)).endswith(" · validation 0.830 (largest class 0.600)")
+    assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1:15 left · best so far: 83 % right"
+    assert describe_facts(replace(PROGRESS, largest_class=0.6)).endswith(
+        " · best so far: 83 % right (always the most frequent label: 60 %)"
+    )
 
 
 def test_place_counts_steps_if_there_are_several() -> None:
@@ -104,7 +106,7 @@ def test_bar_of_a_stopped_run_keeps_its_place() -> None:
     assert isinstance(console.file, StringIO)
     last_line = console.file.getvalue().rpartition("\r")[2]
     assert "Stopped" in last_line
-    assert "1,200/25,541 pairs · 1,850 tokens/s · validation 0.830" in last_line
+    assert "1,200/25,541 pairs · 1,850 tokens/s · best so far: 83 % right" in last_line
 
 
 @pytest.mark.parametrize(

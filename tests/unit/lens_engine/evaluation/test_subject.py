@@ -146,7 +146,9 @@ def test_classifier_has_no_form() -> None:
 def test_coefficients_of_states_are_of_one_model() -> None:
     check_changes(STATES, Changes())
     check_changes(CLASSIFIER, Changes(is_other_model=True))
-    with pytest.raises(ModelMismatch, match="the classifier reads states, and its coefficients are of table"):
+    with pytest.raises(
+        ModelMismatch, match="the classifier reads the model from within, and its coefficients are of table"
+    ):
         check_changes(STATES, Changes(is_other_model=True))
 
 

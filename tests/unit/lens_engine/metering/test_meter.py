@@ -286,21 +286,6 @@ def test_total_and_time_left_end_at_the_budget(make_meter: MakeMeter, make_liste
     assert told.eta_seconds == 6.0
 
 
-def test_fine_tuning_is_not_cut_by_a_budget_of_pairs(
-    make_meter: MakeMeter, make_listener: Callable[..., object]
-) -> None:
-    listener = make_listener()
-    budget = BudgetOptions(max_pairs=2)
-    meter = make_meter(listener=listener, planned=Cost(4, 1_400), budget=budget)
-
-    meter.spend(Cost(0, 1_000))
-    meter.score([()], make_queries([100]))
-
-    tuning, scoring = listener.seen  # type: ignore[attr-defined]
-    assert (tuning.pairs_total, tuning.tokens_total) == (4, 1_400)
-    assert (scoring.pairs_total, scoring.tokens_total) == (2, 1_200)
-
-
 def test_each_segment_is_tokenised_once(make_meter: MakeMeter) -> None:
     asked = list[str]()
 

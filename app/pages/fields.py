@@ -1,0 +1,83 @@
+"""The fields of a form, and the submission that they mean."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from starlette.datastructures import FormData
+
+from app.errors import AppError, Unprocessable
+from app.problems import point
+from app.web.parameters import read_number
+from app.web.request_body import check_media_type
+from app.web.strict_json import parse_json
+from lens_engine.presets import nest_options, overlay_options
+from lens_engine.task.text_checks import UNSTORABLE
+
+_FORM = "application/x-www-form-urlencoded"
+_MOST_FIELDS = 4000
+"""Two fields for each label, and others."""
+_MOST_DIGITS = 19
+
+_DATASETS = ("dataset_id", "test_dataset_id")
+_SPEC = ("template", "instruction", "model", "preset", "name")
+_OPTIONS = ("seed", "num_demonstrations", "use", "labels.rare", "budget.max_seconds")
+"""Fields that are options of the spec, by their paths."""
+
+
+async def read_form(request: Request) -> FormData:
+    """
+    Raises:
+        UnsupportedMediaType: the body is no form.
+        Unprocessable: a field holds what no store keeps.
+    """
+    check_media_type(request, _FORM, send=f"a form ({_FORM})")
+    fields = await request.form(max_files=0, max_fields=_MOST_FIELDS)
+    for name, value in fields.multi_items():
+        if UNSTORABLE.search(str(value)):
+            raise Unprocessable.at(point(name), f"`{name}` holds NUL, which no store keeps; take it out")
+    return fields
+
+
+FieldsDep = Annotated[FormData, Depends(read_form)]
+
+
+def build_submission(fields: FormData) -> dict[str, Any]:
+    """The body of POST /selections that a form means. An empty field means the default.
+
+    Raises:
+        Unprocessable: the further options are not JSON.
+    """
+    spec: dict[str, Any] = {name: found for name in _SPEC if (found := read_field(fields, name))}
+    if words := read_words(fields):
+        spec["verbalizer"] = words
+    chosen = {path: _read_value(value) for path in _OPTIONS if (value := read_field(fields, path))}
+    further = read_field(fields, "options")
+    spec["options"] = overlay_options(nest_options(chosen), _read_options(further) if further else {})
+    ids = {name: found for name in _DATASETS if (found := read_field(fields, name))}
+    return {"spec": spec, **ids}
+
+
+def read_field(fields: FormData, name: str) -> str:
+    """A field as it was written; "" without it. Browsers may end lines by two characters."""
+    return str(fields.get(name) or "").replace("\r\n", "\n")
+
+
+def read_words(fields: FormData) -> dict[str, str]:
+    labels, words = fields.getlist("label"), fields.getlist("word")
+    return {str(label): str(word) for label, word in zip(labels, words, strict=False)}
+
+
+def _read_value(text: str) -> Any:
+    """A number or a word of the form."""
+    number = read_number(text, _MOST_DIGITS)
+    return text if number is None else number
+
+
+def _read_options(text: str) -> dict[str, Any]:
+    try:
+        found = parse_json(text, "options")
+    except AppError as error:
+        raise Unprocessable(f"the further options are no JSON: {error.detail}") from error
+    if not isinstance(found, dict):
+        raise Unprocessable('the further options must be an object, such as {"search": {"beam_width": 4}}')
+    return found

@@ -1,1 +1,0 @@
-"""A model behind a server: agreement with the same model here, and what the client costs."""

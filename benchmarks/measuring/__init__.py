@@ -1,1 +1,0 @@
-"""Measurements: seconds, memory, agreement of numbers, growth."""

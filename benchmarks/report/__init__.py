@@ -1,1 +1,0 @@
-"""Results: records in JSON, targets, tables, and the page they are written to."""

@@ -1,1 +1,0 @@
-"""Workloads: texts, prompts and models to measure with."""

@@ -1,1 +1,0 @@
-"""Datasets by name, from files or from the hub."""

@@ -1,1 +1,0 @@
-"""Findings: tables and notes, and the files they become."""

@@ -1,1 +1,0 @@
-"""The laboratory: computes cells, each once, and stores them."""

@@ -1,1 +1,0 @@
-"""Fine-tuning of a language model on examples, and its features, gradients and predictions as evidence."""

@@ -1,1 +1,0 @@
-"""The main table: methods, datasets, templates and seeds."""

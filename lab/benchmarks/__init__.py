@@ -1,0 +1,6 @@
+"""How fast and how exact scoring is, and how the service bears load.
+
+workloads.py  what is scored: prefixes, queries, label words; texts.py writes them, models.py scores them
+engines.py    ways to score: Lens, the scheme of the paper's authors; harness.py has that of lm-evaluation-harness
+measuring.py  seconds, memory and differences of numbers; compare.py puts engines side by side
+"""

@@ -1,0 +1,177 @@
+"""The cells of the table: one figure of one entry on one bench, computed once and kept in a file."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+from scipy.special import log_softmax
+
+from lab.experiments.datasets import FindDataset
+from lab.experiments.entries import NUM_RANDOM, Entry
+from lab.experiments.sizes import Bench, Size
+from lab.rivals.coresets import choose_coreset
+from lab.rivals.evidence import Evidence, FineTuner
+from lens_engine import __version__
+from lens_engine.config import BudgetOptions, SelectionConfig
+from lens_engine.disk.replace_file import replace_file
+from lens_engine.errors import InvalidConfig
+from lens_engine.metering.cost import Cost
+from lens_engine.metering.meter import Meter
+from lens_engine.metering.progress import SilentListener
+from lens_engine.pipeline import select_support_examples
+from lens_engine.rows.context import fit_to_context
+from lens_engine.rows.splits import SplitRows, split_examples
+from lens_engine.scoring.asking import fit_task
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.search.judgement import EvaluationRows
+from lens_engine.search.permutations import draw_permutations
+from lens_engine.task.template import CONTENT_FREE_TEXT
+from lens_engine.types import Example, FloatArray, LabelLogProbs, Record
+
+
+class Figure(Record):
+    """What one entry reached on the test rows of one bench: the mean over its prompts."""
+
+    accuracy: float
+    calibrated: float  #: after contextual calibration
+    n: int
+    machine: str  #: number format and device
+
+
+@dataclass
+class Cells:
+    """Figures, each computed once. A cell that was interrupted begins again; the pair cache has most of its scores.
+
+    The folder may be deleted, and so may any of its files: a missing cell is computed again.
+    """
+
+    folder: Path
+    size: Size
+    find_dataset: FindDataset
+    open_scorer: Callable[[], LabelScorer]
+    fine_tune: FineTuner
+    say: Callable[[str], None]
+    done: int = field(init=False, default=0)
+    _rows: tuple[Any, SplitRows] | None = field(init=False, default=None)
+    _evidence: tuple[Any, Evidence] | None = field(init=False, default=None)
+
+    @cached_property
+    def scorer(self) -> LabelScorer:
+        return self.open_scorer()
+
+    def figure(self, entry: Entry, bench: Bench) -> Figure:
+        """The figure of a cell, from its file or computed.
+
+        Raises:
+            LensError: as `select_support_examples` and as loading the model; or the file is damaged.
+        """
+        config = entry.config(self.size, self.find_dataset(bench.dataset).settings, bench.seed)
+        path = self.folder / f"{self._key(entry, bench, config)}.json"
+        self.done += 1
+        if path.exists():
+            return _read(path)
+        started = time.monotonic()
+        prompts = [self.measure(prompt, bench, config) for prompt in self.prompts(entry, bench, config)]
+        identity = self.scorer.identity
+        found = Figure(
+            accuracy=fmean(plain for plain, _ in prompts),
+            calibrated=fmean(calibrated for _, calibrated in prompts),
+            n=len(self.rows(bench, config).test),
+            machine=f"{identity.dtype} on {identity.device}",
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, (found.model_dump_json(indent=1) + "\n").encode())
+        taken = time.monotonic() - started
+        self.say(f"{self.done}  {bench.dataset} seed {bench.seed} {entry.name}  {found.accuracy:.3f}  ({taken:.0f} s)")
+        return found
+
+    def prompts(self, entry: Entry, bench: Bench, config: SelectionConfig) -> list[Sequence[Example]]:
+        """The demonstrations of each prompt that the figure is of.
+
+        Raises:
+            InvalidConfig: a budget ended the selection.
+            LensError: as `figure`.
+        """
+        if entry.chooser == "zero_shot":
+            return [()]
+        rows = self.rows(bench, config)
+        if entry.chooser == "selection":
+            result = select_support_examples(self._problem(bench), self.scorer, config, progress=False)
+            if result.partial:
+                raise InvalidConfig(f"the budget of {entry.name!r} is too small; raise it", field="options.budget")
+            by_row = {one.row: one for one in rows.candidates}
+            # The method's own choice, even where another prompt is more often right.
+            return [[by_row[row] for row in result.answer.contenders[0].rows]]
+        if entry.chooser == "random":
+            drawn = draw_permutations(rows.candidates, rows.task, rows.quotas, config.seed, 0, NUM_RANDOM)
+        else:
+            drawn = [choose_coreset(entry.chooser, self._find_evidence(bench, config), rows, config.seed)]
+        return [[rows.candidates[place] for place in permutation] for permutation in drawn]
+
+    def measure(self, prompt: Sequence[Example], bench: Bench, config: SelectionConfig) -> tuple[float, float]:
+        """The accuracy of a prompt on the test rows, plain and calibrated."""
+        split = self.rows(bench, config)
+        rows = EvaluationRows(split.task, split.test)
+        meter = Meter(self.scorer, split.task.label_spans, SilentListener(), BudgetOptions(), planned=Cost())
+        queries = [*rows.queries, split.task.render_query(CONTENT_FREE_TEXT)]
+        scores = meter.score([split.task.render_prefix(prompt)], queries)[0]
+        judged = (scores[:-1], calibrate(scores[:-1], scores[-1]))
+        plain, calibrated = (float((one.argmax(axis=1) == rows.gold).mean()) for one in judged)
+        return plain, calibrated
+
+    def rows(self, bench: Bench, config: SelectionConfig) -> SplitRows:
+        """The splits, fitted to the context of the model."""
+        if self._rows is None or self._rows[0] != (bench, config):  # consecutive cells often share them
+            rows = split_examples(self._problem(bench), config)
+            rows = replace(rows, task=fit_task(self.scorer, rows.task))
+            self._rows = ((bench, config), fit_to_context(rows, self.scorer, config))
+        return self._rows[1]
+
+    def _find_evidence(self, bench: Bench, config: SelectionConfig) -> Evidence:
+        """The evidence of a fine-tuning, which all coreset methods of a bench share."""
+        if self._evidence is None or self._evidence[0] != (bench, config):
+            rows = self.rows(bench, config)
+            found = self.fine_tune(rows.task, rows.candidates, rows.validation, config.seed)
+            self._evidence = ((bench, config), found)
+        return self._evidence[1]
+
+    def _problem(self, bench: Bench) -> Any:
+        return self.find_dataset(bench.dataset).problem(bench.template)
+
+    def _key(self, entry: Entry, bench: Bench, config: SelectionConfig) -> str:
+        """SHA-256 of what decides the figure on one machine. A model is identified by its reference."""
+        digest, size = self.find_dataset(bench.dataset).sha256, self.size
+        parts = [__version__, size.model, size.dtype, digest, bench, entry.chooser, config.model_dump(mode="json")]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def calibrate(label_log_probs: LabelLogProbs, content_free: LabelLogProbs) -> FloatArray:
+    """Contextual calibration: divide by the probabilities that the model gives for a content-free input.
+
+    Zhao et al., "Calibrate Before Use" (ICML 2021), with the diagonal matrix W = diag(p_cf)^-1.
+
+    Args:
+        label_log_probs: `[..., queries, labels]`.
+        content_free: `[..., labels]`, after the same prefixes, for the input "N/A".
+
+    Returns:
+        `[..., queries, labels]` float64, up to a constant for each query.
+    """
+    within = log_softmax(label_log_probs.astype(np.float64), axis=-1)
+    bias = log_softmax(content_free.astype(np.float64), axis=-1)
+    return np.asarray(within - bias[..., None, :])
+
+
+def _read(path: Path) -> Figure:
+    try:
+        return Figure.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise InvalidConfig(f"{path} is damaged; remove it, and the cell is computed again", field="store") from error

@@ -1,0 +1,152 @@
+"""Figures of the table, without a language model."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lab.experiments.cells import Cells, calibrate
+from lab.experiments.datasets import known_settings
+from lab.experiments.entries import LENS, Entry, make_entries, pick_entries
+from lab.experiments.sizes import LAPTOP, PAPER, SIZES
+from lens_engine.config import METHOD_NAMES, SelectionConfig
+from lens_engine.errors import InvalidConfig
+from lens_engine.scoring.base import Prefix
+from lens_engine.task.paper_tasks import PAPER_TASKS
+from lens_engine.testing import TableScorer
+from lens_engine.types import Example
+from tests.lab.experiments.experiment_doubles import BENCH, TINY, RandomEvidence, make_cells, make_dataset
+
+ENTRIES = make_entries(TINY.many_rows)
+
+
+def config_of(entry: Entry, **options: Any) -> SelectionConfig:
+    return entry.config(replace(TINY, options={**TINY.options, **options}), make_dataset().settings, BENCH.seed)
+
+
+def prompts_of(cells: Cells, key: str) -> list[list[Example]]:
+    return [list(one) for one in cells.prompts(ENTRIES[key], BENCH, config_of(ENTRIES[key]))]
+
+
+@pytest.mark.parametrize("key", ENTRIES)
+def test_prompts_are_label_balanced_candidates_and_repeatable(tmp_path: Path, key: str) -> None:
+    cells = make_cells(tmp_path)
+    found = prompts_of(cells, key)
+    candidates = cells.rows(BENCH, config_of(ENTRIES[key])).candidates
+
+    assert len(found) == (10 if key == "random" else 1)
+    for prompt in found:
+        balanced = {} if key == "zero_shot" else {"positive": 2, "negative": 2}
+        assert Counter(one.label for one in prompt) == balanced
+        assert set(prompt) <= set(candidates)
+    assert prompts_of(make_cells(tmp_path), key) == found
+
+
+@pytest.mark.parametrize("is_best", [True, False])
+def test_prompt_of_a_selection_is_that_of_its_method(tmp_path: Path, is_best: bool) -> None:
+    def log_prob(prefix: Prefix, query: str, span: str) -> float:
+        """Even rows are "great". The model is right after demonstrations, or without them."""
+        numbers = re.findall(r"\d+", query)  # none in the content-free input
+        is_gold = (int(numbers[-1]) % 2 == 0) == ("great" in span) if numbers else True
+        return -0.5 if is_gold == (bool(prefix) == is_best) else -1.0
+
+    cells = make_cells(tmp_path, TableScorer(log_prob))
+    figures = [cells.figure(ENTRIES[key], BENCH) for key in (LENS, "zero_shot")]
+    assert [figure.accuracy for figure in figures] == ([1.0, 0.0] if is_best else [0.0, 1.0])
+    assert {(figure.n, figure.machine) for figure in figures} == {(20, "float32 on cpu")}
+
+
+def test_finished_cell_is_read_and_needs_no_model(tmp_path: Path) -> None:
+    lines = list[str]()
+    found = make_cells(tmp_path, say=lines.append).figure(ENTRIES[LENS], BENCH)
+    assert lines[0].startswith(f"1  reviews seed 3 LENS  {found.accuracy:.3f}  (")
+
+    again = make_cells(tmp_path, say=lines.append)
+    assert again.figure(ENTRIES[LENS], BENCH) == found
+    assert ("scorer" in vars(again), len(lines)) == (False, 1)
+
+    (path,) = tmp_path.iterdir()
+    path.write_text("{")
+    with pytest.raises(InvalidConfig, match=f"{path.name} is damaged; remove it"):
+        make_cells(tmp_path).figure(ENTRIES[LENS], BENCH)
+
+
+def test_whatever_decides_a_figure_has_a_cell_of_its_own(tmp_path: Path) -> None:
+    sizes = [TINY, *(replace(TINY, **change) for change in ({"model": "other"}, {"dtype": "float32"}))]
+    sizes.append(replace(TINY, options={**TINY.options, "filtering": {"candidates": 20, "keep": 12}}))
+    for size in sizes:
+        for bench in (BENCH, BENCH._replace(seed=4), BENCH._replace(template="{text} {label}")):
+            for key in ("zero_shot", "random", "herding", "craig"):
+                make_cells(tmp_path, size=size).figure(ENTRIES[key], bench)
+    assert len(list(tmp_path.iterdir())) == 4 * 3 * 4
+
+
+def test_coreset_methods_of_a_bench_share_a_fine_tuning(tmp_path: Path) -> None:
+    tuner = RandomEvidence()
+    cells = make_cells(tmp_path, fine_tune=tuner)
+    prompts = {key: prompts_of(cells, key)[0] for key in ("least_confidence", "entropy", "margin")}
+
+    assert tuner.seeds == [3]
+    assert len({frozenset(prompt) for prompt in prompts.values()}) == 1  # with two labels all choose the same rows
+    assert len(set(map(tuple, prompts.values()))) > 1  # the order is drawn
+
+
+def test_budget_that_ends_a_selection_is_refused(tmp_path: Path) -> None:
+    cells = make_cells(tmp_path)
+    with pytest.raises(InvalidConfig, match="budget of 'LENS' is too small"):
+        cells.prompts(ENTRIES[LENS], BENCH, config_of(ENTRIES[LENS], budget={"max_pairs": 200}))
+
+
+def test_calibrated_probabilities_match_the_example_by_hand() -> None:
+    log_probs = np.log(np.array([[[0.30, 0.10], [0.06, 0.02]]] * 2, dtype=np.float32))  # [prefixes, queries, labels]
+    content_free = np.log(np.array([[0.18, 0.02], [0.1, 0.1]], dtype=np.float32))
+    # p = (0.75, 0.25), p_cf = (0.9, 0.1): 0.75/0.9 = 5/6 against 0.25/0.1 = 5/2, so a quarter and three quarters
+
+    calibrated = np.exp(calibrate(log_probs, content_free))
+
+    shares = calibrated / calibrated.sum(axis=-1, keepdims=True)
+    assert shares == pytest.approx(np.array([[[0.25, 0.75]] * 2, [[0.75, 0.25]] * 2]), abs=1e-6)
+
+
+def test_every_method_has_an_entry() -> None:
+    methods = {entry.options.get("method", "lens") for entry in ENTRIES.values()}
+    assert methods | {"zero_shot", "random"} == set(METHOD_NAMES)
+    assert len({entry.name for entry in ENTRIES.values()}) == len(ENTRIES) == 21
+
+
+def test_narrow_start_costs_as_much_as_the_search() -> None:
+    letter, lens = config_of(ENTRIES["lens_letter"]), config_of(ENTRIES[LENS])
+    assert letter.search.diversity_weight == lens.search.diversity_weight * 3
+    assert (letter.search.first_permutations, letter.search.halvings, letter.splits.confirmation) == (None, 0, 0)
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("name", PAPER_TASKS)
+def test_every_dataset_has_a_valid_configuration_at_every_size(size: Any, name: str) -> None:
+    config = size.config(known_settings(name))
+    assert config.num_demonstrations == PAPER_TASKS[name].num_demonstrations
+    assert (config.balanced, config.comparisons) == (PAPER_TASKS[name].balanced, "none")
+
+
+def test_paper_has_its_own_rho_and_score_sizes() -> None:
+    filtering = PAPER.config(known_settings("amazon")).filtering
+    assert (filtering.rho, filtering.initial_score_size, filtering.keep) == (3, 4, 500)
+    assert LAPTOP.config(known_settings("amazon")).filtering.rho is None
+
+
+def test_benches_go_seed_by_seed() -> None:
+    benches = replace(TINY, templates=(0, 1)).benches(make_dataset)
+    assert [bench.seed for bench in benches] == [0] * 4 + [1] * 4
+    assert [bench.dataset for bench in benches[:4]] == ["reviews", "reviews", "news", "news"]
+    with pytest.raises(InvalidConfig, match="reviews has 2 templates, counted from 0; there is no 3"):
+        replace(TINY, templates=(0, 3)).benches(make_dataset)
+
+
+def test_unknown_row_is_refused() -> None:
+    with pytest.raises(InvalidConfig, match="'lense' is not one of zero_shot, ") as refused:
+        pick_entries(TINY, ("lense",))
+    assert refused.value.field == "methods"
