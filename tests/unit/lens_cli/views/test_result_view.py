@@ -52,9 +52,10 @@ def test_result_shows_choice_ranking_rows_cost_digest_and_warnings() -> None:
     result = make_result()
     text = " ".join(shown(show_result, result).split())
     assert describe_choice(result) == (
-        f"{VERDICT.sentence} With the best random examples: 160 of 200 (80 %). Where the model gives probabilities, they "
-        "can be corrected: then the prompt is right for 172 of 200 (86 %), the best random examples for 160 of 200 "
-        "(80 %). The classifier is right for 181 of 200 (91 %). Word counting, without any language model, is right for 172 of 200 (86 %)."
+        f"{VERDICT.sentence} With the best random examples: 160 of 200 (80 %). Where the model gives probabilities, "
+        "they can be corrected: then the prompt is right for 172 of 200 (86 %), the best random examples for 160 of "
+        "200 (80 %). The classifier is right for 181 of 200 (91 %). Word counting, without any language model, is "
+        "right for 172 of 200 (86 %)."
     )
     for sentence in (
         describe_choice(result),
