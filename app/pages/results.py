@@ -41,7 +41,7 @@ from lens_engine.show.words import name_form, show_accuracy
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
 
-_NO_NAME = re.compile(r"[^a-z0-9._-]+")
+_NO_NAME = re.compile(r"[^\w.-]+")
 _MOST_NAMES = 200
 _FORMS = (("text", "Text"), ("openai-chat", "OpenAI"), ("anthropic", "Anthropic"), ("python", "Python"))
 """Forms of the prompt that stand first, with their names."""

@@ -77,10 +77,7 @@
     const first = document.querySelector("[data-focus]");
     first?.removeAttribute("data-focus");
     first?.focus();
-    for (const box of document.querySelectorAll(".scroll")) {
-      sizes.observe(box);
-      sizes.observe(box.firstElementChild);
-    }
+    for (const one of document.querySelectorAll("main :is(.scroll, .long), main .scroll > *")) sizes.observe(one);
     countMarked();
     follow();
     tell();
@@ -105,6 +102,10 @@
     const asked = target.form?.getAttribute("data-at-once"); // a field of the form may be named dataset
     if (asked === "" || (asked && asked === target.name)) target.form.requestSubmit();
   });
+  // A file that was mended and is chosen again is a change, too.
+  document.addEventListener("click", ({ target }) => {
+    if (target.type === "file" && target.form?.getAttribute("data-at-once") === target.name) target.value = "";
+  });
   for (const kind of ["dragenter", "dragleave", "drop"]) {
     document.addEventListener(kind, ({ target }) => {
       if (target.matches?.(".drop input")) target.classList.toggle("over", kind === "dragenter");
@@ -125,8 +126,8 @@
 
   // A box is a stop for the keyboard only where it scrolls.
   const sizes = new ResizeObserver((entries) => {
-    for (const box of new Set(entries.map(({ target }) => target.closest(".scroll")))) {
-      if (box && box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    for (const box of new Set(entries.map(({ target }) => target.closest(".scroll, .long")))) {
+      if (box && (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight)) box.tabIndex = 0;
       else box?.removeAttribute("tabindex");
     }
   });

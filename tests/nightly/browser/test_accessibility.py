@@ -16,7 +16,7 @@ def test_page_is_for_everybody(tab: Page, stage: Selections, name: str) -> None:
 
 def test_problem_is_for_everybody(tab: Page, stage: Selections) -> None:
     show(tab, fill_in(stage))
-    tab.fill_in("Template", "{text}")
+    tab.fill_in("How each example is written", "{text}")
     tab.press_button("Start the selection")
     tab.find("//*[@id='problem'][string()]")
     assert find_faults(tab) == []
@@ -24,6 +24,6 @@ def test_problem_is_for_everybody(tab: Page, stage: Selections) -> None:
 
 def test_page_that_is_away_is_for_everybody(tab: Page) -> None:
     tab.open("/pages/selections")
-    tab.see("There is none yet.")
+    tab.see("Nothing here yet")
     tab.run("document.getElementById('away').hidden = false")
     assert find_faults(tab) == []

@@ -20,8 +20,8 @@ def followed(tab: Page, lens: Stack) -> Iterator[Page]:
     selection_id = lens.submit()
     tab.open(f"/pages/selections/{selection_id}")
     tab.run("window.isSamePage = true")
-    tab.see("A worker runs it.")
-    tab.see("Search better permutations, step 2 of 3")
+    tab.see("Searching.")
+    tab.see("Improve the best sets · now, step 2 of 3")
     yield tab
     lens.let_go()
     tab.see("What to use")
@@ -64,17 +64,17 @@ def test_page_that_is_opened_while_the_database_is_away_comes_later(tab: Page, l
     with absent(lens.settings):
         tab.open("/pages/selections")
         tab.see("The service is temporarily unavailable")
-    tab.see("There is none yet.")
+    tab.see("Nothing here yet")
     tab.see_no_more("The service is temporarily unavailable")
 
 
 def test_page_tells_that_redis_is_away(tab: Page, stage: Selections, servers: EmbeddedServers) -> None:
     tab.open(f"/pages/selections/{stage.queued()}")
-    tab.see("no worker lives")
+    tab.see("no worker is running")
 
     with hung_redis(servers):
         tab.see("Redis does not answer, so nobody can say where it stands; it is stored, and starts later.")
-    tab.see("no worker lives")
+    tab.see("no worker is running")
 
 
 def test_result_is_loaded_once(followed: Page, lens: Stack) -> None:

@@ -38,13 +38,13 @@ def test_key_is_asked_for_once_in_a_tab(tab: Page) -> None:
     tab.open("/pages/selections")
     tab.see("This service asks for an API key.")
     enter_key(tab, KEY)
-    tab.see("There is none yet.")
+    tab.see("Nothing here yet")
     tab.see_no_more("API key")
 
-    tab.follow("Names")
-    tab.see("Open a finished selection, and give it a name.")
+    tab.follow("Prompts")
+    tab.see("Nothing is in production yet.")
     tab.reload()
-    tab.see("Open a finished selection, and give it a name.")
+    tab.see("Nothing is in production yet.")
 
     tab.driver.switch_to.new_window("tab")
     tab.open("/pages/selections")
@@ -69,7 +69,7 @@ def test_unknown_key_is_refused_and_can_be_mended(tab: Page) -> None:
 
     enter_key(tab, KEY)
 
-    tab.see("Open a finished selection, and give it a name.")
+    tab.see("Nothing is in production yet.")
     assert tab.focused.get_attribute("id") == "main", "the focus is lost with the field"
 
 
@@ -78,7 +78,7 @@ def test_key_can_be_forgotten(tab: Page) -> None:
     tab.find("//input[@id='key']")
     assert tab.find_all("//button[.='Forget the key']") == []
     enter_key(tab, KEY)
-    tab.see("There is none yet.")
+    tab.see("Nothing here yet")
 
     tab.press_button("Forget the key")
 

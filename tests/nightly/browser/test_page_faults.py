@@ -21,20 +21,22 @@ COUNT_PREVIEWS = """
     });
 """
 DEAD_STOPS = """
-    return [...document.querySelectorAll("main [tabindex='0']")].filter((one) => one.scrollWidth <= one.clientWidth)
+    return [...document.querySelectorAll("main [tabindex='0']")]
+        .filter((one) => one.scrollWidth <= one.clientWidth && one.scrollHeight <= one.clientHeight)
         .map((one) => one.outerHTML.slice(0, 80));
 """
 UNREACHED = """
-    return [...document.querySelectorAll("main .scroll:not([tabindex='0'])")]
-        .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.outerHTML.slice(0, 80));
+    return [...document.querySelectorAll("main :is(.scroll, .long):not([tabindex='0'])")]
+        .filter((one) => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight)
+        .map((one) => one.outerHTML.slice(0, 80));
 """
 PLACES = """
     return [...document.querySelectorAll(".matrix")].slice(0, 2).map((one) => one.getBoundingClientRect())
         .map(({ x, y, width }) => [x, y + scrollY, width]);
 """
 OUTSIDE = """
-    const end = document.querySelector("svg").getBoundingClientRect().right;
-    return [...document.querySelectorAll("svg text")].filter((one) => one.getBoundingClientRect().right > end + 1)
+    const end = (one) => one.getBoundingClientRect().right; // 0 of what the width hides
+    return [...document.querySelectorAll("svg text")].filter((one) => end(one) > end(one.ownerSVGElement) + 1)
         .map((one) => one.textContent);
 """
 LOW_LINKS = """
@@ -50,7 +52,7 @@ def store(stage: Selections, name: str, content: bytes) -> str:
 
 def test_refusal_stays_when_the_prompt_is_shown_anew(tab: Page, stage: Selections) -> None:
     tab.open(f"/pages/new?dataset={store(stage, 'films.csv', make_csv())}")
-    tab.see("the model continues here")
+    tab.see("the model answers here")
     assert tab.field("Name").get_attribute("value") == "films.csv"
     tab.unfold("Model and options")
     tab.run(COUNT_PREVIEWS)
@@ -67,7 +69,7 @@ def test_file_that_no_form_can_be_made_of_leaves_nothing_waiting(tab: Page, stag
     rows = [one for one in make_rows() if one["label"] == "positive"]
     tab.open(f"/pages/new?dataset={store(stage, 'films.csv', make_csv(rows))}")
     tab.see("every row has the label")
-    tab.see_no_more("Counting what each preset takes")
+    tab.see_no_more("Working out what a selection takes")
     assert tab.find("//*[@id='problem']").get_attribute("role") == "alert"
 
 
@@ -77,7 +79,7 @@ def test_result_has_no_dead_stops_and_stays_where_it_is(tab: Page, stage: Select
     places = tab.run(PLACES)
     assert places[0][1] == places[1][1], "they are not side by side"
     tab.find("//table[@class='matrix']//button").click()
-    tab.see("Rows of")
+    tab.see("Texts of")
     assert tab.run(PLACES) == places, "what a click shows moves a matrix"
     assert tab.run(LOW_LINKS) == 0
     assert tab.find("//*[@id='said']").get_attribute("textContent").endswith(" · Lens")
@@ -102,7 +104,7 @@ def test_older_selections_continue_the_table(tab: Page, stage: Selections) -> No
     ids = [stage.cancelled() for _ in range(4)][::-1]
     tab.resize(1200, 300)
     tab.open("/pages/selections?limit=2")
-    tab.see("Newest first")
+    tab.see("Mark the one to compare with first")
 
     tab.tab_to("Older ones")
     tab.press(Keys.ENTER)
@@ -119,15 +121,15 @@ def test_many_tabs_are_served_at_once(tab: Page, stage: Selections) -> None:
     opened = list[str]()
     try:
         tab.open(path)
-        tab.see("no worker lives")
+        tab.see("no worker is running")
         for _ in range(MANY_TABS - 1):
             tab.driver.switch_to.new_window("tab")
             opened.append(tab.driver.current_window_handle)
             tab.open(path)
-            tab.see("no worker lives")
+            tab.see("no worker is running")
         tab.driver.switch_to.window(first)
         stage.claim(path.rpartition("/")[2])
-        tab.see("A worker has taken it")
+        tab.see("Loading the model")
     finally:
         for one in opened:
             tab.driver.switch_to.window(one)

@@ -29,8 +29,7 @@ def filled(tab: Page, tmp_path: Path) -> Page:
     """The form of a new selection."""
     tab.open("/pages/new")
     choose(tab, tmp_path / "films.csv", make_csv())
-    tab.press_button("Look at the file")
-    tab.see("right is the word of")
+    tab.see("the model answers here")
     return tab
 
 
@@ -38,32 +37,29 @@ def test_row_without_a_text_is_left_out_and_named(tab: Page, tmp_path: Path) -> 
     tab.open("/pages/new")
     choose(tab, tmp_path / "films.csv", make_csv() + b"\n ,positive")
 
-    tab.press_button("Look at the file")
-
     tab.see("1 row without a text left out (line 62)")
 
 
 def test_file_of_many_broken_rows_is_refused_by_the_first_and_can_be_mended(tab: Page, tmp_path: Path) -> None:
     tab.open("/pages/new")
     choose(tab, tmp_path / "films.csv", make_csv() + b"\n ,positive" * 20)
-    tab.press_button("Look at the file")
     see_problem(tab, "line 62")
 
     choose(tab, tmp_path / "films.csv", make_csv())
-    tab.press_button("Look at the file")
+    tab.press_button("Read the file")  # a file that has the same name is no change of the field
 
     tab.see("60 rows, 2 labels")
 
 
 def test_unknown_column_is_named(tab: Page, tmp_path: Path) -> None:
     tab.open("/pages/new")
-    choose(tab, tmp_path / "films.csv", make_csv())
-    tab.unfold("Test rows, columns and encoding")
+    tab.unfold("Options: test file, columns, encoding")
     tab.fill_in("Column of the texts", "body")
 
-    tab.press_button("Look at the file")
+    choose(tab, tmp_path / "films.csv", make_csv())
 
-    see_problem(tab, "body")
+    tab.see("Which columns?")
+    tab.see("body")
 
 
 @pytest.mark.parametrize(
@@ -85,11 +81,11 @@ def test_wrong_options_are_named(filled: Page, options: str, says: str) -> None:
 
 
 def test_template_without_a_label_is_refused_and_mended(filled: Page, lens: Stack) -> None:
-    filled.fill_in("Template", "{text} It was good.")
+    filled.fill_in("How each example is written", "{text} It was good.")
     filled.press_button("Start the selection")
     see_problem(filled, "{label}")
 
-    filled.fill_in("Template", "{text} It was {label}.")
+    filled.fill_in("How each example is written", "{text} It was {label}.")
     filled.press_button("Start the selection")
 
     filled.see("It waits")
@@ -98,11 +94,11 @@ def test_template_without_a_label_is_refused_and_mended(filled: Page, lens: Stac
 
 def test_name_that_no_address_can_have_is_refused(tab: Page, stage: Selections) -> None:
     tab.open(f"/pages/selections/{stage.succeeded()}")
-    tab.fill_in("Name that production asks for", "Grüße")
+    tab.fill_in("Name of the prompt", "Grüße")
 
-    tab.press_button("Let this name say it")
+    tab.press_button("Put into production")
 
-    assert tab.run("return document.querySelector('input[name=name]').validity.patternMismatch")
+    see_problem(tab, "a prompt needs a name of letters, digits, dots and dashes, such as ticket-router")
     assert stage.client.get("/prompts").json()["items"] == []
 
 
@@ -113,11 +109,9 @@ def test_missing_selection_is_said(tab: Page) -> None:
 
 
 def test_prompt_of_a_missing_row_is_refused_in_its_place(filled: Page) -> None:
-    filled.fill_in("Row", "1000")
-    filled.press_button("Show its prompt")
+    filled.fill_in("Preview with row", "1000\t")
     filled.see("there is no row 1000; choose a smaller number")
 
-    filled.fill_in("Row", "1")
-    filled.press_button("Show its prompt")
+    filled.fill_in("Preview with row", "1\t")
 
-    filled.see("right is the word of")
+    filled.see("the model answers here")

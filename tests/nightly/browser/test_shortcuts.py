@@ -1,0 +1,70 @@
+"""What the page does for its reader: it asks where a file leaves a doubt, fills in, answers, and says how far it is."""
+
+from pathlib import Path
+
+from selenium.webdriver.support.ui import Select
+
+from lens_engine.classifier.suspicion import SuspiciousLabel
+from tests.browser.page import Page
+from tests.browser.states import open_state, run
+from tests.e2e.stack import Stack
+from tests.integration.conftest import Selections
+from tests.integration.samples import make_bag_of_words, make_result, make_rows
+from tests.unit.lens_engine.show.reported import make_reported
+
+
+def test_columns_in_doubt_are_asked_for(tab: Page, tmp_path: Path) -> None:
+    rows = [f"{number % 3} stars,{one['text']},{one['label']}" for number, one in enumerate(make_rows())]
+    (tmp_path / "films.csv").write_text("\n".join(["first,second,third", *rows]))
+    tab.open("/pages/new")
+    tab.fill_in("Labelled texts", str(tmp_path / "films.csv"))
+
+    tab.see("Which columns?")
+    tab.wait(lambda: tab.focused.text == "Which columns?", "what is asked has the focus")
+    Select(tab.field("Texts")).select_by_visible_text("second")
+    Select(tab.field("Labels")).select_by_visible_text("third")
+    tab.press_button("Read these columns")
+
+    tab.see("60 rows, 2 labels")
+    tab.unfold("The first rows, as they were read")
+    tab.see("Text (column second)")
+
+
+def test_sample_leads_to_the_form(tab: Page) -> None:
+    tab.open("/pages/selections")
+    tab.follow("Try the sample: 480 support messages")
+
+    tab.see("480 rows, 4 labels; 240 test rows.")
+    tab.see("the model answers here")
+
+
+def test_selection_runs_again_without_its_suspicious_rows(tab: Page, stage: Selections) -> None:
+    odd = SuspiciousLabel(row=7, label="account", likelier="billing", probability=0.03, probability_of_likelier=0.9)
+    tab.open(f"/pages/selections/{stage.succeeded(make_reported(suspicious_labels=(odd,)))}")
+
+    tab.press_button("Leave these rows out and run again …")
+
+    tab.see("59 rows, 2 labels")
+    assert tab.field("How each example is written").get_attribute("value") == "{text} It was {label}."
+    assert tab.field("Word of positive").get_attribute("value") == "great"
+
+
+def test_title_of_the_tab_says_how_far_a_run_is(tab: Page, stage: Selections) -> None:
+    open_state(tab, run(stage))
+    tab.wait(lambda: tab.driver.title == "29 % · Selection · Lens", f"the title is {tab.driver.title}")
+
+
+def test_text_is_answered_on_the_page_of_a_prompt(tab: Page, lens: Stack, stage: Selections) -> None:
+    made = make_result(classifier=make_bag_of_words())
+    answers = tuple(one.model_copy(update={"recommended": False}) for one in made.support_examples)
+    selection_id = stage.succeeded(made.model_copy(update={"support_examples": answers}))
+    body, new = {"selection_id": selection_id}, {"If-None-Match": "*"}
+    assert stage.client.put("/prompts/films", json=body, headers=new).status_code == 201
+    lens.start_worker()
+    tab.open("/pages/prompts/films")
+
+    tab.fill_in("A text of yours", "a warm evening")
+    tab.press_button("Answer")
+
+    tab.see("% · by the classifier")
+    assert tab.find("//div[@id='tried']//strong").text in ("positive", "negative")
