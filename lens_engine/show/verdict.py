@@ -102,6 +102,15 @@ def say_prompt(answer: SupportExamples, objective: Objective = "accuracy", *, is
     return rivals if is_first else f"The prompt is {right}. {rivals}".strip()
 
 
+def say_best(answer: SupportExamples) -> str:
+    """What to use instead of a prompt that is not recommended, and how often it is right; nothing without any."""
+    best = answer.best
+    if answer.recommended is not False or best is None or best.test is None:
+        return ""
+    name = "Word counting" if best.name == "bag_of_words" else "The classifier"
+    return f"{name} is right for {say_right(best.test)}."
+
+
 def _is_chosen(one: PromptContender, answer: SupportExamples) -> bool:
     return (one.method, one.form) == (answer.method, answer.form)
 

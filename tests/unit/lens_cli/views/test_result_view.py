@@ -59,7 +59,7 @@ def test_result_shows_choice_ranking_rows_cost_digest_and_warnings() -> None:
     )
     for sentence in (
         describe_choice(result),
-        "Took 5:12 with smollm2 (float32, cpu, seed 3): 25,541 pairs, 714,216 tokens, 68 sets of examples.",
+        "Took 5 min 12 s with smollm2 (float32, cpu, seed 3): 25,541 pairs, 714,216 tokens, 68 sets of examples.",
         "digest feed",
         "note: 2 duplicates were dropped",
         "The prompt was right for 91 of 100 (91 %) of the rows that decided",
@@ -99,13 +99,13 @@ def test_warning_that_was_shown_before_is_not_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "times"), [(1_000.0, ["5:00", "10:00", "1:40", "16:40"]), (None, ["–", "–", "–", "–"])]
+    ("seconds", "times"), [(1_000.0, ["5 min 0 s", "10 min", "1 min 40 s", "17 min"]), (None, ["–", "–", "–", "–"])]
 )
 def test_cost_table_lists_each_phase_and_the_total(seconds: float | None, times: list[str]) -> None:
-    lines = [line.split() for line in shown(show_estimate, CostEstimate(PHASES, seconds)).splitlines()]
+    lines = [line.split(maxsplit=3) for line in shown(show_estimate, CostEstimate(PHASES, seconds)).splitlines()]
     costs = [["filter", "1,200", "30,000"], ["search", "4,000", "60,000"], ["evaluate", "800", "10,000"]]
     costs.append(["total", "6,000", "100,000"])
-    assert [line for line in lines if len(line) == 4 and line[0] != "phase"] == [
+    assert [[*line[:3], line[3].strip()] for line in lines if len(line) == 4 and line[0] != "phase"] == [
         [*cost, time] for cost, time in zip(costs, times, strict=True)
     ]
 
@@ -121,4 +121,4 @@ def test_rows_of_each_split_a_bag_of_words_and_the_budget_are_shown() -> None:
     assert ["fit", "rows", "440"] in lines
     assert "without any language model, is right for 70 % of the labelled rows of this run" in text
     assert "The budget ends the run at 5,000 pairs (budget.max_pairs)" in text
-    assert "The budget ends the run after 1:00 (budget.max_seconds)" in text
+    assert "The budget ends the run after 1 min 0 s (budget.max_seconds)" in text
