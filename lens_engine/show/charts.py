@@ -29,7 +29,7 @@ _LINE, _ROW = 16, 38
 _NAME = 64
 """Longest name on a line of its own (characters)."""
 
-_WIDE, _WIDE_NAMES, _WIDE_ROW, _WIDE_NAME = 880, 300, 30, 46
+_WIDE, _WIDE_NAMES, _WIDE_ROW, _WIDE_NAME = 880, 370, 30, 48
 """Width of a wide chart, end of its names, height of its lines, and its longest name (characters)."""
 
 _RIGHT_ANSWERS = "Right answers on the test texts, with the 95 % range"
@@ -224,7 +224,8 @@ def _climb(steps: Sequence[Step], x: Axis, y: Axis) -> list[tuple[float, float]]
 
 
 def _interval(one: Bar) -> str:
-    return f"{show_share(one.value, one.n)} ({show_percent(one.low)}–{show_percent(one.high)})"
+    ends = f" ({show_percent(one.low)}–{show_percent(one.high)})" if one.low < one.high else ""
+    return f"{show_share(one.value, one.n)}{ends}"
 
 
 def _plot(x: Axis, y: Axis, x_title: str, y_title: str = "right answers", lines: int = 0) -> list[Markup]:
