@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.lifecycle.spec import StoredSpec
+from app.pages.fields import TYPED_OPTIONS
 from app.store.tables import Dataset
 from lens_engine.presets import nest_options
 from lens_engine.show.asked import RunRequest, list_changes
@@ -21,7 +22,9 @@ def read_request(spec: StoredSpec) -> RunRequest:
 def list_fields(spec: StoredSpec) -> dict[str, Any]:
     """The fields of the form of a new selection, as this spec would be written in it."""
     changes = list_changes(spec.preset, spec.config)
-    options = nest_options({path: value for path, value in changes.items() if path != "use"})
+    named = {path: changes.pop(path) for path in TYPED_OPTIONS if path in changes}
+    changes.pop("use", None)
+    options = nest_options(changes)
     first = [one if isinstance(one, str) else one[0] for one in (spec.template, spec.instruction or "")]
     return {
         "template": first[0],
@@ -30,6 +33,7 @@ def list_fields(spec: StoredSpec) -> dict[str, Any]:
         "model": spec.model,
         "preset": spec.preset,
         "use": spec.config.use,
+        "named": {path: value for path, value in named.items() if value is not None},
         "options": json.dumps(options) if options else "",
     }
 

@@ -140,6 +140,7 @@ def _read_asked(services: Services, owner: str, selection_id: str | None) -> dic
     if selection_id is None:
         return {
             "words": {},
+            "named": {},
             **dict.fromkeys(("name", "template", "instruction", "model", "preset", "use", "options"), ""),
         }
     with services.database.session_scope() as session:

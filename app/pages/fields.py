@@ -20,8 +20,10 @@ _MOST_DIGITS = 19
 
 _DATASETS = ("dataset_id", "test_dataset_id")
 _SPEC = ("template", "instruction", "model", "preset", "name")
-_OPTIONS = ("seed", "num_demonstrations", "use", "labels.rare", "budget.max_seconds")
-"""Fields that are options of the spec, by their paths."""
+TYPED_OPTIONS = ("seed", "num_demonstrations", "budget.max_seconds")
+"""Options of the spec that are typed in fields of their own, by their paths."""
+
+_OPTIONS = (*TYPED_OPTIONS, "use", "labels.rare")
 
 
 async def read_form(request: Request) -> FormData:
@@ -45,14 +47,21 @@ def build_submission(fields: FormData) -> dict[str, Any]:
     """The body of POST /selections that a form means. An empty field means the default.
 
     Raises:
-        Unprocessable: the further options are not JSON.
+        Unprocessable: the further options are not JSON, or differ from a field.
     """
     spec: dict[str, Any] = {name: found for name in _SPEC if (found := read_field(fields, name))}
     if words := read_words(fields):
         spec["verbalizer"] = words
     chosen = {path: _read_value(value) for path in _OPTIONS if (value := read_field(fields, path))}
     further = read_field(fields, "options")
-    spec["options"] = overlay_options(nest_options(chosen), _read_options(further) if further else {})
+    options = nest_options(_read_options(further)) if further else {}
+    for path in chosen.keys() & set(TYPED_OPTIONS):
+        value, other = chosen[path], _find_option(options, path)
+        if other not in (None, value):
+            raise Unprocessable.at(
+                point("options"), f"the field says {value} for {path}, and the further options say {other}; leave one"
+            )
+    spec["options"] = overlay_options(nest_options(chosen), options)
     ids = {name: found for name in _DATASETS if (found := read_field(fields, name))}
     return {"spec": spec, **ids}
 
@@ -67,9 +76,20 @@ def read_words(fields: FormData) -> dict[str, str]:
     return {str(label): str(word) for label, word in zip(labels, words, strict=False)}
 
 
+def _find_option(options: dict[str, Any], path: str) -> Any:
+    """The value at a path; None without one."""
+    *groups, name = path.split(".")
+    for group in groups:
+        below = options.get(group)
+        options = below if isinstance(below, dict) else {}
+    return options.get(name)
+
+
 def _read_value(text: str) -> Any:
     """A number or a word of the form."""
     number = read_number(text, _MOST_DIGITS)
+    if number is None and text.isascii() and text.replace(".", "", 1).isdecimal() and len(text) <= _MOST_DIGITS:
+        return float(text)
     return text if number is None else number
 
 

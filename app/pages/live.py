@@ -177,6 +177,9 @@ def _climb(steps: Sequence[Mapping[str, Any]], name: str) -> Iterator[Step]:
         yield Step(max(step.get("pairs_done") or 0 for step in steps), top)
 
 
+_MOVES = {"succeeded": "It is done.", "failed": "It failed.", "cancelled": "It was stopped."}
+
+
 def _list_notes(events: Sequence[Event]) -> Iterator[Note]:
     for event in events:
         if event.type == "status":
@@ -191,4 +194,4 @@ def _say_move(data: Mapping[str, Any]) -> str:
         return f"The worker of attempt {attempt} ended in the middle. It is queued again."
     if after == "running":
         return f"A worker took it (attempt {attempt})."
-    return f"It is {after}."
+    return _MOVES.get(str(after), f"It is {after}.")

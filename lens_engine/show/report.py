@@ -152,7 +152,7 @@ class ResultView:
             tables.append(tabulate_biases(answer))
         tables += [tabulate_forms(self.result), tabulate_wordings(self.result)]
         shown = dict.fromkeys(filter(None, tables))
-        text = () if shown else ("The result does not have this.",)
+        text = () if shown else ("The run did not get that far.",)
         return Section(
             "examples", "What was tried, and what each example does", text, tables=tuple(shown), is_special=True
         )

@@ -121,11 +121,11 @@ def _say_partial(reason: StopReason, *, is_empty_handed: bool) -> str:
         return ""
     if is_empty_handed:
         return (
-            "Partial: the budget ran out before any examples were chosen; those of the prompt are random, and a larger "
-            "budget (max_pairs, max_seconds or max_cost) finds better ones."
+            "Partial: a limit was reached before any examples were chosen, so those of the prompt are random; a larger "
+            "limit (max_pairs, max_seconds or max_cost) finds better ones."
         )
     if reason is StopReason.BUDGET:
-        return "Partial: the budget ran out; a larger one may find better examples."
+        return "Partial: a limit was reached; a larger one may find better examples."
     return "Partial: the run was stopped; a run that goes on may find better examples."
 
 

@@ -158,7 +158,7 @@ def test_exhausted_budget_gives_a_partial_result(reviews: Path, model: Path, tmp
     output = tmp_path / "result.json"
     done = run(command(reviews, model, "--option", "budget.max_pairs=150", "--output", str(output)))
     assert done.returncode == 0, done.stderr
-    assert "Partial: the budget ran out" in done.stdout
+    assert "Partial: a limit was reached" in done.stdout
     assert read_result(output).stop_reason == "budget"
 
 

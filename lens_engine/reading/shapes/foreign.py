@@ -59,7 +59,7 @@ def refuse_foreign(head: bytes, field: str) -> None:
     """Refuse a file that begins as one that is not read."""
     for magic, (what, command) in _MAGIC.items():
         if head.startswith(magic):
-            _refuse(what, command, field, "save the table as CSV or JSONL, uncompressed")
+            _refuse(what, command, field, "save the table as .xlsx, CSV or JSONL, uncompressed")
 
 
 def refuse_foreign_text(head: str, field: str) -> None:

@@ -6,7 +6,12 @@ import pytest
 from starlette.datastructures import FormData
 
 from app.errors import Unprocessable
+from app.lifecycle.spec import StoredSpec
+from app.pages.asked import list_fields
 from app.pages.fields import build_submission
+from lens_engine.presets import resolve_config
+from lens_engine.task.combinations import combine_wordings
+from lens_engine.task.verbalizer import Verbalizer
 
 
 def build(*fields: tuple[str, str]) -> dict[str, Any]:
@@ -41,20 +46,38 @@ def test_each_label_has_the_word_beside_it() -> None:
     assert body["spec"]["verbalizer"] == {"good": " great", "42": "7"}
 
 
-def test_options_are_nested_by_their_paths_and_further_ones_win() -> None:
+def test_options_are_nested_by_their_paths() -> None:
     body = build(
         ("seed", "7"),
         ("use", "probabilities"),
         ("budget.max_seconds", "60"),
         ("labels.rare", "drop"),
-        ("options", '{"seed": 8, "budget": {"max_pairs": 100}}'),
+        ("options", '{"seed": 7, "budget": {"max_pairs": 100}}'),
     )
     assert body["spec"]["options"] == {
-        "seed": 8,
+        "seed": 7,
         "use": "probabilities",
         "labels": {"rare": "drop"},
         "budget": {"max_seconds": 60, "max_pairs": 100},
     }
+
+
+@pytest.mark.parametrize("further", ['{"budget": {"max_seconds": 170.0}}', '{"budget.max_seconds": 170.0}'])
+def test_field_that_contradicts_the_further_options_is_refused(further: str) -> None:
+    with pytest.raises(Unprocessable, match=r"400 for budget[.]max_seconds, and the further options say 170"):
+        build(("budget.max_seconds", "400"), ("options", further))
+
+
+def test_form_that_is_filled_in_again_means_the_same_options() -> None:
+    options = {"seed": 3, "budget": {"max_seconds": 170.0, "max_pairs": 900}, "num_demonstrations": 4}
+    config = resolve_config("quick", {**options, "use": "probabilities"})
+    wordings = combine_wordings(Verbalizer({"a": "A", "b": "B"}), ["{text} {label}"], [""], "")
+    spec = StoredSpec.of("small", wordings, "quick", config)
+    fields = list_fields(spec)
+    assert fields["named"] == {"seed": 3, "num_demonstrations": 4, "budget.max_seconds": 170.0}
+    named = [(path, str(value)) for path, value in fields["named"].items()]
+    sent = build(*named, ("options", fields["options"]), ("use", fields["use"]), ("preset", fields["preset"]))["spec"]
+    assert resolve_config(sent["preset"], sent["options"]) == config
 
 
 @pytest.mark.parametrize("text", ['{"seed": ', "[1]", "7", "seed=7"])
