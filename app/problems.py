@@ -9,7 +9,7 @@ TITLES = {
     "invalid-cursor": "The cursor is invalid",
     "unauthorized": "The API key is missing or unknown",
     "not-local": "The service accepts requests from localhost only",
-    "not-found": "The resource does not exist",
+    "not-found": "Not found",
     "method-not-allowed": "The resource does not support this method",
     "refused": "The request was refused",
     "conflict": "The state of the resource does not allow this request",
@@ -47,7 +47,7 @@ TITLES = {
     "internal-error": "The server failed unexpectedly",
     # datasets, tasks and options
     "invalid-input": "The input is invalid",
-    "invalid-dataset": "The labelled examples cannot be used as they are",
+    "invalid-dataset": "These examples cannot be used yet",
     "dataset-empty": "The dataset has fewer than two rows",
     "dataset-too-large": "The dataset has too many bytes or rows",
     "class-too-small": "A label has too few examples",

@@ -110,7 +110,7 @@ def tell_story(
         console.print()
         show_result(result, console)
         console.print()
-        whole = f"The search was cut to fit four minutes on two slow cores. The whole preset: {select_line(DEMO_SPEC)}"
+        whole = f"The search was cut to fit six minutes on two slow cores. The whole preset: {select_line(DEMO_SPEC)}"
         console.print(Text(whole), soft_wrap=True)
         _heading("Three new inputs, by the classifier from GET /selections/{id}/classifier", console)
         classifier = Classifier.model_validate(client.selections.classifier(selection_id))

@@ -1,5 +1,6 @@
 """`lens report`: a result as a report for people."""
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,7 +11,8 @@ from lens_cli.subject_file import read_result
 from lens_engine.disk.replace_file import replace_file
 
 if TYPE_CHECKING:
-    from lens_engine.show.report import ResultView
+    from lens_engine.result import SelectionResult
+    from lens_engine.show.report import ResultView, Texts
 
 
 def report(
@@ -32,13 +34,25 @@ def report(
 
         lens report result.json
     """
-    from lens_engine.show.report import ResultView
-
     path = output or result.with_suffix(".md" if format == "markdown" else ".html")
     with refusing():
         check_output(path)
-        write_report(ResultView(read_result(result)), path, format)
+        write_report(make_view(read_result(result), result.name, result.stat().st_mtime), path, format)
     typer.echo(f"Written: {path}")
+
+
+def make_view(result: "SelectionResult", name: str, made: float, texts: "Texts | None" = None) -> "ResultView":
+    """A result as a report shows it, titled by a file and the day on which the result was made.
+
+    Args:
+        name: of the file of the dataset, or of the result.
+        made: seconds since 1970.
+    """
+    from lens_engine.show.report import ResultView, Texts
+
+    facts = result.provenance
+    about = f"Support examples for {facts.model}, chosen by Lens {facts.lens}"
+    return ResultView(result, texts or Texts(), f"{name}, {date.fromtimestamp(made)}", about)
 
 
 def write_report(view: "ResultView", path: Path, format: str | None = None) -> None:

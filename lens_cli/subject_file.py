@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
-from pydantic import ValidationError
 
 from lens_cli.refusals import RefusedInput
 from lens_engine.config import Use
@@ -18,6 +17,9 @@ if TYPE_CHECKING:  # commands import this module for their help, and these are s
     from lens_engine.result import SelectionResult
 
 WhatIsAsked = Literal["support_examples", "classifier"]
+
+_OF_THE_SERVICE = ("selection_id", "pool_rows")
+"""What an answer of `GET /selections/{id}/result` has beside the result."""
 
 _option = partial(typer.Option, rich_help_panel="What of a result is asked", show_default=False)
 
@@ -135,8 +137,11 @@ def read_result(
     from lens_engine.result import SelectionResult
 
     try:
-        return SelectionResult.model_validate_json(path.read_bytes())
-    except ValidationError as error:
+        found = json.loads(path.read_bytes())
+        if isinstance(found, dict):
+            found = {name: part for name, part in found.items() if name not in _OF_THE_SERVICE}
+        return SelectionResult.model_validate(found)
+    except (ValueError, RecursionError) as error:
         raise RefusedInput(f"{path} {otherwise}", f"where: {where}") from error
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from app.lifecycle.spec import StoredSpec
-from app.pages.asked import list_asked
+from app.pages.asked import read_request
 from app.prompts.schemas import PromptVersionOut
 from app.store.tables import Job
 from lens_engine.result import SelectionResult
@@ -105,7 +105,7 @@ def _list_facts(job: Job, result: SelectionResult) -> dict[str, Any]:
     return {
         "file": origin.dataset_sha256[:12],
         "test rows": "a file of their own" if origin.test_sha256 else "kept aside of the file",
-        **list_asked(StoredSpec.model_validate(job.spec)),
+        **read_request(StoredSpec.model_validate(job.spec)).list_parts(),
         "form of the prompt": result.answer.form.name,
         "rows of the examples": ", ".join(map(str, result.rows)) or NOTHING,
         "time": describe_seconds(result.cost.seconds),

@@ -98,7 +98,7 @@ def show_name(request: Request, name: NameDep, owner: OwnerDep, services: Servic
 
 def _list_figures(current: PromptVersionOut) -> list[tuple[str, float, str]]:
     """Name, share and note of each figure; what to use first."""
-    found = [("Prompt", current.accuracy, "any model that takes text"), ("Classifier", current.classifier_accuracy, "")]
+    found = [("Prompt", current.accuracy, "text, for this model"), ("Classifier", current.classifier_accuracy, "")]
     if current.recommended is False:
         found.reverse()
     found.append(("Most frequent label", current.largest_class, "always the same answer"))

@@ -16,7 +16,7 @@ from app.jobs.view import JobList, list_page
 from app.kinds.selection import VIEW
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
-from app.pages.asked import find_sizes, tabulate_asked
+from app.pages.asked import find_sizes, read_request
 from app.pages.live import describe_run
 from app.pages.rendering import answer, go_to
 from app.pages.results import describe_result
@@ -172,5 +172,5 @@ def _describe(services: Services, owner: str, selection_id: str) -> dict[str, An
         size = find_sizes(session, [job.dataset_id])[job.dataset_id]
         place = service.find_place(services, session, JobState.of(job))
         events = repository.list_newest_events(session, selection_id, _MOST_EVENTS)
-        asked = tabulate_asked(StoredSpec.model_validate(job.spec))
+        asked = read_request(StoredSpec.model_validate(job.spec)).tabulate()
     return {"job": job, "run": describe_run(job, place, events), "asked": asked, "size": size}

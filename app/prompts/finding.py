@@ -93,15 +93,17 @@ class PromptFinder:
         Raises:
             NotFound: the owner has no prompt with this name.
         """
-        version, content = known_prompt(repository.read_current(session, self.owner_id, self.name))
+        version, content = known_prompt(repository.read_current(session, self.owner_id, self.name), self.name)
         return CurrentVersion(version, content, find_pool(self.services, content, version))
 
 
-def known_prompt(found: _Found | None) -> _Found:
+def known_prompt(found: _Found | None, name: str) -> _Found:
     """
     Raises:
         NotFound: nothing was found.
     """
     if found is None:
-        raise NotFound("there is no prompt with this name; PUT /prompts/{name} makes one")
+        raise NotFound(
+            f"there is no prompt {name!r}; PUT /prompts/{name} makes one, GET /prompts lists those there are"
+        )
     return found

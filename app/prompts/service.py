@@ -135,7 +135,7 @@ class Change:
         with self.services.database.session_scope() as session:
             prompt = repository.lock_name(session, self.owner_id, self.name)
             self.condition.check(prompt)
-            known_prompt(None if prompt.is_deleted else prompt)
+            known_prompt(None if prompt.is_deleted else prompt, self.name)
             repository.add_version(session, prompt, None, summary={}, key_name=self.key_name)
             repository.delete_contents(session, self.owner_id, self.name)
             pools.delete_pools(session, self.owner_id, self.name)
@@ -189,7 +189,7 @@ def get(session: Session, owner_id: str, name: str) -> PromptVersion:
     Raises:
         NotFound: there is no such name.
     """
-    return known_prompt(repository.find_current(session, owner_id, name))
+    return known_prompt(repository.find_current(session, owner_id, name), name)
 
 
 def present(version: PromptVersion) -> PromptVersionOut:

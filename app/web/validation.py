@@ -78,8 +78,23 @@ def error_items(found: Sequence[Any]) -> list[ErrorItem]:
     """Describe errors of parameters and headers, without the invalid input."""
     return [
         {"detail": _describe(item, item["loc"][1:], "the parameter"), "pointer": point(*item["loc"])}
-        for item in found[:_MAX_ITEMS]
+        for item in _join_choices(found)[:_MAX_ITEMS]
     ]
+
+
+def _join_choices(found: Sequence[Any]) -> list[Any]:
+    """The errors, with those of the choices of one parameter in one, at the place of the parameter."""
+    joined = dict[Place, Any]()
+    for item in found:
+        place = item["loc"][:2]
+        if item["type"] != "literal_error":
+            joined[item["loc"]] = item
+        elif place in joined:
+            expected = joined[place]["ctx"]["expected"].replace(" or ", ", ")
+            joined[place]["ctx"] = {"expected": f"{expected} or {item['ctx']['expected']}"}
+        else:
+            joined[place] = item | {"loc": place}
+    return list(joined.values())
 
 
 def join_details(items: Sequence[ErrorItem]) -> str:

@@ -4,20 +4,20 @@ import csv
 import io
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.report import write_report
+from lens_cli.report import make_view, write_report
 from lens_cli.select.options import SelectionFiles
 from lens_cli.select.run import SelectionRun
 from lens_cli.views.notes import show_note
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
 from lens_engine.result import SelectionResult
-from lens_engine.show.report import ResultView
 from lens_engine.types import Example, StopReason
 
 _WITHOUT_WORDS = "--option classifier.kind=states makes one without them"
@@ -33,7 +33,7 @@ def write_files(files: SelectionFiles, result: SelectionResult, run: SelectionRu
     if files.unlabelled is not None:
         replace_file(files.unlabelled, write_unlabelled(run.unlabelled))
     if files.report is not None:
-        write_report(ResultView(result, run.texts), files.report)
+        write_report(make_view(result, run.name, time.time(), run.texts), files.report)
     if files.classifier is None:
         return files
     if result.classifier is None:

@@ -45,6 +45,7 @@ class SelectionRun:
     warnings: tuple[str, ...] = ()  #: of the splits; the result has them too
     input: InputFormat | None = None  #: for the classifier
     unlabelled: tuple[Example, ...] = ()  #: rows of the dataset with a text and no label
+    name: str = ""  #: of the file of the dataset
 
     @property
     def texts(self) -> Texts:
@@ -72,7 +73,7 @@ class SelectionRun:
         faults.refuse()
         words = note_silent_words(split.task.verbalizer)
         notes = (*read.notes, *asked.list_defaults(split.task), *words, *split.notes)
-        return cls(problem, config, notes, split.warnings, read.input, read.unlabelled)
+        return cls(problem, config, notes, split.warnings, read.input, read.unlabelled, sources.train.name)
 
     def execute(
         self, model: LanguageModel, checkpoint: Path | None, console: Console, *, remembers: bool = True

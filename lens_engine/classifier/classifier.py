@@ -191,9 +191,7 @@ class Classifier(Record):
             return head.class_log_probs(self._ask(texts, queries, scorer, task))
         computing = find_states_scorer(scorer)
         if computing is None:
-            raise self._mismatch(
-                "the classifier reads the model from within, which this scorer does not show; load the weights"
-            )
+            raise self._mismatch("the classifier reads the model from within; load the weights of the model")
         reads = head if isinstance(head, StatesHead) else head.states
         found = computing.states(self.prefixes[0], queries, (reads.layer,))
         states = found[0, POOLINGS.index(reads.pooling)].astype(np.float64)

@@ -69,6 +69,8 @@ def match_header(table: Table, wanted: WantedColumns, field: str) -> None:
         there_is = "there is no column" if len(missing) == 1 else "there are no columns"
         advice = f"name one of the columns found ({wanted.parameters})"
         delimiters = [one for one in DELIMITERS if len(names) == 1 and one in names[0]]
+        if len(names) == 1 and wanted.label is not None:
+            advice = "the file has one column; send a table with a column of texts and one of labels"
         if delimiters and wanted.label is not None:
             advice = f"name the delimiter of the file, perhaps {show_label(delimiters[0])} (delimiter)"
         raise InvalidDataset(

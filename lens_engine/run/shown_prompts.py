@@ -8,7 +8,7 @@ from lens_engine.result import BestAnswer, LabelBias, LabelEffect, PromptContend
 from lens_engine.run.single_prompts import Contender, SinglePrompts
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.search.base import Run
-from lens_engine.show.verdict import say_prompt
+from lens_engine.show.verdict import say_best, say_prompt
 from lens_engine.types import FloatArray, Permutation
 
 
@@ -57,7 +57,8 @@ def _describe(
         best=best,
         reason="",
     )
-    return answer.model_copy(update={"reason": say_prompt(answer, objective)})
+    reason = " ".join(filter(None, [say_prompt(answer, objective), say_best(answer)]))
+    return answer.model_copy(update={"reason": reason})
 
 
 def _show_examples(prompts: SinglePrompts, permutation: Permutation, scorer: LabelScorer) -> tuple[SupportExample, ...]:

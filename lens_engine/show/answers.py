@@ -13,7 +13,7 @@ from lens_engine.classifier.quality import Quality, place_in_bins
 from lens_engine.result import SelectionResult
 from lens_engine.show.charts import Bin
 from lens_engine.show.table import NOTHING, Matrix, Table
-from lens_engine.show.tables import CUT, MOST_LABELS, show_text
+from lens_engine.show.tables import CUT, MOST_LABELS, TEXTLESS, show_text
 from lens_engine.show.words import name_choice, name_use, say_largest_class
 from lens_engine.task.wording import show_count, show_share
 
@@ -119,8 +119,13 @@ class Answered:
                 for one in found
             ),
             words=("label", "answer", "text"),
-            caption="; ".join([*left_out, *([CUT] if texts else [])]),
+            caption="; ".join([*left_out, CUT if texts else TEXTLESS]),
         )
+
+    @property
+    def calibration(self) -> str:
+        """How far its percentages are off; nothing where that was not measured."""
+        return "" if self.quality is None else f"off by {100 * self.quality.ece:.0f} points on average"
 
     def list_bins(self) -> list[Bin]:
         """Answers of about the same probability, in ten bins of equal width; nothing without probabilities."""
@@ -132,9 +137,8 @@ class Answered:
         return [Bin(float(shares[own].mean()), float(hits[own].mean()), int(own.sum())) for own in groups]
 
     def tabulate_bins(self, bins: Sequence[Bin]) -> Table:
-        off = "" if self.quality is None else f": off by {100 * self.quality.ece:.0f} points on average"
         return Table(
-            title=f"Percentages of the {self.title}{off}",
+            title=": ".join(filter(None, [f"Percentages of the {self.title}", self.calibration])),
             header=("certainty", "right answers", "texts"),
             rows=tuple(
                 (show_share(one.probability, 100), show_share(one.accuracy, one.rows), f"{one.rows:,}") for one in bins

@@ -39,6 +39,8 @@ def tabulate_prompts(result: SelectionResult) -> Table:
     """How often each single prompt is right on the test rows, with macro-F1, for both uses."""
     rows, marked, uses = list[tuple[str, ...]](), set[int](), [answer.use for answer in result.support_examples]
     for contenders in zip(*(answer.contenders for answer in result.support_examples), strict=True):
+        if contenders[0].form.nearest and all(one.test is None for one in contenders):  # it lost before
+            continue
         if contenders[0].method == result.answer.method:
             marked.add(len(rows))
         rows.append((name_prompt(contenders[0]), *(cell for one in contenders for cell in _show_both(one.test))))

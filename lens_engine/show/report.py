@@ -8,6 +8,7 @@ from typing import NamedTuple
 from lens_engine.result import PromptContender, SelectionResult, Spread, SupportExamples
 from lens_engine.result.headline import Headline, list_headlines
 from lens_engine.show.answers import Answered, list_answered
+from lens_engine.show.asked import RunRequest
 from lens_engine.show.charts import Bar, Point, draw_accuracies, draw_calibration, draw_frontier
 from lens_engine.show.figures import (
     tabulate_answered,
@@ -19,6 +20,7 @@ from lens_engine.show.figures import (
 )
 from lens_engine.show.sentences import (
     describe_asking,
+    describe_classifier,
     describe_cost,
     describe_ranking_rows,
     describe_retrieval,
@@ -45,6 +47,7 @@ from lens_engine.show.words import (
 from lens_engine.task.wording import end_sentence, show_percent
 
 _FIXED = "For tools that take the same examples for every text"
+_CORRECTED = "Corrected: a model prefers some labels, which is taken off the probabilities that it gives them."
 _UNTESTED = "Nothing was tested."
 _NO_PROBABILITIES = "The model gives no probabilities."
 
@@ -73,13 +76,14 @@ class ResultView:
     def sections(self) -> tuple[Section, ...]:
         """All sections, in order; those for specialists last."""
         first = (self.choice, self.prompt, self.accuracies, self.confusion, self.suspicious)
-        return (*first, self.candidates, self.examples, self.calibration, self.run)
+        return (*first, self.asked, self.candidates, self.examples, self.calibration, self.run)
 
     @property
     def choice(self) -> Section:
         """What to use, and why no other; what must be known beside is folded away."""
         result = self.result
-        text = tuple(filter(None, [result.verdict.sentence, " ".join(say_rest(result))]))
+        told = (result.verdict.sentence, " ".join(say_rest(result)), describe_classifier(result))
+        text = tuple(filter(None, told))
         notes = (*filter(None, [describe_ranking_rows(result)]), *map(end_sentence, result.warnings))
         return Section("choice", "What to use", text, figures=self._list_figures(), notes=notes, is_lead=True)
 
@@ -105,7 +109,7 @@ class ResultView:
                     code.append((f"{name}, {name_use(one.use)}" if len(found) > 1 else name, one.prompt))
         told = dict.fromkeys(describe_retrieval(self.result, one) for one in found)
         words = describe_asking(self.result.task)
-        text = tuple(filter(None, [*told, words]))
+        text = tuple(filter(None, [*told, words, _CORRECTED if len(found) > 1 else ""]))
         return Section("prompt", "The prompt", text, code=tuple(code), folded=tuple(tables))
 
     @property
@@ -172,7 +176,8 @@ class ResultView:
         found = [(one, bins) for one in self.answered if (bins := one.list_bins())]
         charts = tuple(draw_calibration(bins, one.title, name=f"calibration-{one.name}") for one, bins in found)
         tables = tuple(one.tabulate_bins(bins) for one, bins in found)
-        text = () if found else (_NO_PROBABILITIES if self.answered else _UNTESTED,)
+        told = [f"The {one.title}: {one.calibration}." for one, _ in found if one.calibration]
+        text = tuple(told) if found else (_NO_PROBABILITIES if self.answered else _UNTESTED,)
         shares = [tabulate_answered(self.result)]
         for one in self.answered:
             if one.quality is not None:
@@ -183,10 +188,15 @@ class ResultView:
 
     @property
     def suspicious(self) -> Section:
-        """Rows whose label is probably wrong."""
+        """Rows whose label may be wrong."""
         text = describe_suspicious_labels(self.result) or "No label looks wrong."
         table = tabulate_suspicious(self.result, self.texts.dataset)
         return Section("suspicious", "Suspicious labels", (text,), tables=(table,) if table else ())
+
+    @property
+    def asked(self) -> Section:
+        """The task, and the options that differ from a preset."""
+        return Section("asked", "What was asked", (), tables=(RunRequest.of(self.result).tabulate(),))
 
     @property
     def run(self) -> Section:
@@ -226,7 +236,7 @@ def _draw_spread(label: str, spread: Spread | None) -> list[Bar]:
 
 def _describe_headline(one: Headline) -> str:
     low, high = one.test.ci95
-    price = {"words": "no model", "prompt": "any model that takes text"}.get(
+    price = {"words": "no model", "prompt": "text, for this model"}.get(
         one.kind, f"{one.tokens or 0:,.0f} tokens a text"
     )
     return f"{show_percent(low)}–{show_percent(high)} % · {price}"

@@ -4,6 +4,7 @@ import json
 
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
 from lens_engine.result import Payment, SelectionResult, SupportExamples
+from lens_engine.result.headline import find_chosen
 from lens_engine.show.figures import list_figures
 from lens_engine.show.tables import list_shown, tabulate_examples
 from lens_engine.show.verdict import say_rest
@@ -57,7 +58,7 @@ def describe_ranking_rows(result: SelectionResult) -> str:
         return ""
     text = (
         f"The {name_choice(result.answer)} was right for {say_right(judged, result.objective)} of the rows that "
-        "decided; that is too good, because they chose it."
+        "decided; believe the test texts, which chose nothing."
     )
     if found is None or result.answer.method == "random_and_validation" or result.test is None:
         return text
@@ -68,12 +69,26 @@ def describe_ranking_rows(result: SelectionResult) -> str:
 
 
 def describe_suspicious_labels(result: SelectionResult) -> str:
-    """How many rows have a label that is probably wrong; nothing without any."""
+    """How many rows may have a wrong label; nothing without any."""
     number = len(result.suspicious_labels)
     if not number:
         return ""
-    wrongly = f"{show_count(number, 'row', 'is')} probably labelled wrongly"
-    return f"{wrongly}{' (the most that are listed)' * (number == MOST_SUSPICIOUS)}."
+    most = " (the most that are listed)" * (number == MOST_SUSPICIOUS)
+    return f"{show_count(number, 'row')}{most} may be labelled wrongly: the classifier is sure of another label."
+
+
+def describe_classifier(result: SelectionResult) -> str:
+    """What the classifier to use is, and what a text costs; nothing for word counting, and without one."""
+    chosen = find_chosen(result)
+    if chosen is None or chosen.name == "bag_of_words":
+        return ""
+    reads = {"states": "what {} computes of a text", "states_and_words": "what {} computes of a text, and its words"}
+    what = reads.get(chosen.name, "the probabilities that {} gives the labels").format(result.provenance.model)
+    return (
+        f"The classifier is a file that Lens made from your rows: it reads {what}. A text costs "
+        f"{chosen.tokens_per_input:,.0f} tokens, because the examples are read once. lens classify and the service "
+        "answer with it."
+    )
 
 
 def describe_retrieval(result: SelectionResult, answer: SupportExamples) -> str:
@@ -89,7 +104,7 @@ def describe_retrieval(result: SelectionResult, answer: SupportExamples) -> str:
 
 
 def describe_asking(task: TaskRecord) -> str:
-    """How the model is asked as a chat, or the instruction and what ends the label words; nothing without either."""
+    """How the model is asked: as a chat, or with what before and after the examples, and what ends the label words."""
     if task.chat is not None:
         written = json.dumps(task.chat.fields, ensure_ascii=False)
         fields = f"Further fields of each request: {written}. " if task.chat.fields else ""
@@ -97,13 +112,19 @@ def describe_asking(task: TaskRecord) -> str:
             "The model is asked by turns of a chat: the template up to the label word by the user, the label word by "
             f"the assistant. {fields}The system message: {join_system(task.instruction, task.chat.system)!r}"
         )
-    told = [f"The instruction before all examples: {task.instruction!r}."] if task.instruction else []
+    told = [f"After the examples stands the text to classify: {_show_end(task.template)!r}. The model goes on."]
+    told += [f"The instruction before all examples: {task.instruction!r}."] if task.instruction else []
     if task.label_end:
         told.append(
             "The tokens of one label word begin those of another, so each is scored with what ends it in a prompt: "
             f"{task.label_end!r}."
         )
     return " ".join(told)
+
+
+def _show_end(template: str) -> str:
+    """The part of a template up to the label, as it stands for the text to classify."""
+    return template.partition("{label}")[0].rstrip()
 
 
 def describe_cost(result: SelectionResult) -> str:

@@ -17,6 +17,8 @@ _MOST_CHARACTERS = 300
 
 CUT = f"texts of more than {_MOST_CHARACTERS} characters are cut"
 
+TEXTLESS = "a result holds no texts: the page, and lens select --report, show them"
+
 _MOST_PREDICTIONS = 20
 """Largest number of predictions that a notebook shows."""
 
@@ -107,12 +109,12 @@ def tabulate_biases(answer: SupportExamples) -> Table | None:
 
 
 def tabulate_suspicious(result: SelectionResult, texts: Mapping[int, str]) -> Table | None:
-    """Rows whose label is probably wrong, the most suspicious first; None without any."""
+    """Rows whose label may be wrong, the most suspicious first; None without any."""
     if not result.suspicious_labels:
         return None
     return Table(
         title="The most suspicious first",
-        header=("row", *(["text"] if texts else []), "label", "certainty", "probably", "certainty"),
+        header=("row", *(["text"] if texts else []), "label", "its certainty", "probably", "certainty of that"),
         rows=tuple(
             (
                 str(one.row),
@@ -125,7 +127,7 @@ def tabulate_suspicious(result: SelectionResult, texts: Mapping[int, str]) -> Ta
             for one in result.suspicious_labels
         ),
         words=("label", "probably", "text"),
-        caption="by cross-validation" + f"; {CUT}" * bool(texts),
+        caption=f"by cross-validation; {CUT if texts else TEXTLESS}",
     )
 
 

@@ -58,6 +58,7 @@ def say_rest(result: SelectionResult) -> Iterator[str]:
     answer, chosen = result.answer, find_chosen(result)
     if answer.test is not None:
         yield say_prompt(answer, objective, is_first=first == "prompt")
+        yield from _say_corrected(result)
     if first == "prompt" and chosen is not None and chosen.test is not None and chosen.name != "bag_of_words":
         yield f"The classifier is right for {say_right(chosen.test, objective)}."
     words = next((one for one in result.tested if one.name == "bag_of_words"), None)
@@ -65,6 +66,19 @@ def say_rest(result: SelectionResult) -> Iterator[str]:
         yield f"Word counting, without any language model, is right for {say_right(words.test, objective)}."
     for largest in say_largest_class(result.tested_first, objective):
         yield f"{largest[0].upper()}{largest[1:]}."
+
+
+def _say_corrected(result: SelectionResult) -> Iterator[str]:
+    """What label biases make of the prompt, and of its rival, where the sentences before are without them."""
+    for answer in result.support_examples:
+        if answer.use == result.answer.use or answer.use != "probabilities" or answer.test is None:
+            continue
+        rivals = [one.test for one in answer.contenders if one.method == "random_and_validation" and one.test]
+        rival = f", the best random examples for {say_right(rivals[0], result.objective)}" if rivals else ""
+        yield (
+            "Where the model gives probabilities, they can be corrected: then the prompt is right for "
+            f"{say_right(answer.test, result.objective)}{rival}."
+        )
 
 
 def say_prompt(answer: SupportExamples, objective: Objective = "accuracy", *, is_first: bool = False) -> str:
@@ -86,6 +100,15 @@ def say_prompt(answer: SupportExamples, objective: Objective = "accuracy", *, is
         where = "" if answer.best is None or answer.best.name == "bag_of_words" else " where the classifier can be used"
         return f"Do not use the prompt{where}: it is {right}. {rivals}".strip()
     return rivals if is_first else f"The prompt is {right}. {rivals}".strip()
+
+
+def say_best(answer: SupportExamples) -> str:
+    """What to use instead of a prompt that is not recommended, and how often it is right; nothing without any."""
+    best = answer.best
+    if answer.recommended is not False or best is None or best.test is None:
+        return ""
+    name = "Word counting" if best.name == "bag_of_words" else "The classifier"
+    return f"{name} is right for {say_right(best.test)}."
 
 
 def _is_chosen(one: PromptContender, answer: SupportExamples) -> bool:

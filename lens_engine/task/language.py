@@ -98,4 +98,4 @@ def warn_of_language(examples: Sequence[Example]) -> str | None:
 
 
 def _tell(language: Language) -> str:
-    return f"{language.name} in {language.share:.0%} of the texts that were looked at"
+    return f"{language.name}, in {language.share:.0%} of the texts"

@@ -52,10 +52,12 @@ def shorten(text: str, most: int) -> str:
 
 
 def describe_seconds(seconds: float) -> str:
-    """Format a duration as `h:mm:ss` or `m:ss`."""
+    """Format a duration as `12 s`, `5 min 12 s`, `19 min` or `3 h 11 min`."""
     minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    if minutes < 10:
+        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def describe_usd(usd: float) -> str:

@@ -94,7 +94,7 @@ def test_advice_on_a_large_dataset_is_of_a_sample(
     asked = f"/pages/suggestion?dataset={dataset['id']}"
     client.app.state.suggestions["local", dataset["id"], None, settings.default_model] = found  # type: ignore[attr-defined]
     page = client.get(asked, headers={"HX-Request": "true"}).text
-    assert "Worked out on a sample of 40 rows of 61" in page
+    assert "a sample of 40 rows of 61" in page
 
 
 def test_report_is_made_once(client: TestClient, database: Database) -> None:

@@ -58,7 +58,7 @@ def test_picture_is_called_one(client: TestClient) -> None:
 
 
 def test_selection_is_named_by_its_own_file_in_every_tab(client: TestClient) -> None:
-    files = {"dataset": ("refused.csv", b"a,b\n1,2\n")}
+    files = {"dataset": ("refused.csv", b"")}
     assert client.post("/pages/datasets", files=files, headers=FRAGMENT).status_code == 422
     assert (
         '<input name="name" maxlength="200" value="Filme &amp; mehr.csv">'
@@ -84,7 +84,7 @@ def test_name_in_production_is_replaced_only_as_it_was_shown(client: TestClient,
     assert promote(first).headers["hx-redirect"] == "/pages/prompts/films"
     asked = promote(second, note="better")
     assert (asked.status_code, "hx-redirect" in asked.headers) == (200, False)
-    assert first in asked.text, "what is replaced is not shown"
+    assert "Replace version 1 of films" in asked.text, "what is replaced is not shown"
     assert client.get("/prompts/films").json()["selection_id"] == first
     fields = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', asked.text))
     assert fields == {"name": "films", "note": "better", "version": "1"}
@@ -136,4 +136,4 @@ def test_browser_at_no_address_gets_a_page(client: TestClient) -> None:
 def test_comparison_of_nothing_says_what_to_mark(client: TestClient) -> None:
     answer = client.get("/pages/compare", headers=FRAGMENT)
     assert answer.status_code == 400
-    assert "mark two selections in the list" in answer.text
+    assert "mark two finished selections in the list" in answer.text

@@ -95,7 +95,7 @@ def test_several_templates_and_instructions_are_stored_and_shown(client: TestCli
     page = client.get(f"/pages/selections/{body['id']}", headers={"HX-Request": "true"}).text
     assert "template 2" in page
     assert "{text}: {label}" in page
-    assert "Choose template and instruction" in page
+    assert "Choose how examples are written" in page
     again = client.post("/selections", json={"spec": wanted, "dataset_id": body["dataset_id"]}).json()
     assert {name: again["spec"][name] for name in wanted} == wanted
 

@@ -82,7 +82,7 @@ def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) 
     tell_story(stack, console, lambda _: TableScorer())
     assert isinstance(console.file, StringIO)
     printed = console.file.getvalue()
-    for part in ("202, sel_", "Without examples: ", "in order", "accuracy on the test rows", "random-and-validation"):
+    for part in ("202, sel_", "Without examples: ", "in order", "Prompts: right answers", "best random examples"):
         assert part in printed
     assert f"{NEW_INPUT} Topic:" in " ".join(printed.split())
     assert printed.count(NEW_INPUTS[1]) == 1

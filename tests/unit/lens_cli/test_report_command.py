@@ -1,5 +1,7 @@
 """`lens report`: a result in, a report beside it."""
 
+import os
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -12,13 +14,18 @@ from lens_engine.show.documents import write_html, write_markdown
 from lens_engine.show.report import ResultView
 from tests.unit.lens_engine.show.reported import make_reported
 
-HTML, MARKDOWN = write_html(ResultView(make_reported())), write_markdown(ResultView(make_reported()))
+MADE = datetime(2026, 3, 1, 12)
+FACTS = make_reported().provenance
+ABOUT = f"Support examples for {FACTS.model}, chosen by Lens {FACTS.lens}"
+VIEW = ResultView(make_reported(), name="result.json, 2026-03-01", about=ABOUT)
+HTML, MARKDOWN = write_html(VIEW), write_markdown(VIEW)
 
 
 @pytest.fixture
 def result(tmp_path: Path) -> Path:
     path = tmp_path / "result.json"
     path.write_text(make_reported().model_dump_json())
+    os.utime(path, (MADE.timestamp(), MADE.timestamp()))
     return path
 
 

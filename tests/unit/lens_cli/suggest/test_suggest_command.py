@@ -191,7 +191,7 @@ GERMAN = [
 @pytest.mark.parametrize(("model", "said"), [(BUNDLED_MODEL, "the bundled model is English"), ("m", "choose a model")])
 def test_language_of_the_texts_is_said(write: Any, model: str, said: str) -> None:
     output = shown(write(GERMAN), model=model, has_model=False)
-    assert f"texts   German in 100% of the texts that were looked at; {said}" in output
+    assert f"texts   German, in 100% of the texts; {said}" in output
 
 
 def test_command_has_the_dialect_that_was_given(tmp_path: Path) -> None:

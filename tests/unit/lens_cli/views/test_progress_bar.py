@@ -35,7 +35,7 @@ PROGRESS = Progress(
 
 
 def test_facts_name_pairs_speed_time_left_and_accuracy() -> None:
-    assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1:15 left · best so far: 83 % right"
+    assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1 min 15 s left · best so far: 83 % right"
     assert describe_facts(replace(PROGRESS, largest_class=0.6)).endswith(
         " · best so far: 83 % right (always the most frequent label: 60 %)"
     )
@@ -46,8 +46,18 @@ def test_place_counts_steps_if_there_are_several() -> None:
     assert describe_place(replace(PROGRESS, phase=Phase.INITIALISE, step=1, steps=1)) == "First sets"
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (59.6, "1:00"), (3599, "59:59"), (3661, "1:01:01")])
-def test_seconds_are_shown_as_a_clock(seconds: float, text: str) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (59.6, "1 min 0 s"),
+        (599, "9 min 59 s"),
+        (3569, "59 min"),
+        (3599, "1 h 0 min"),
+        (11_474, "3 h 11 min"),
+    ],
+)
+def test_durations_are_shown_in_the_units_that_matter(seconds: float, text: str) -> None:
     assert describe_seconds(seconds) == text
 
 
@@ -113,8 +123,8 @@ def test_bar_of_a_stopped_run_keeps_its_place() -> None:
     ("num_done", "rows_per_second", "text"),
     [
         (512, None, "512/2,000 rows"),
-        (512, 24.0, "512/2,000 rows · 24 rows/s · 1:02 left"),
-        (2000, 4.25, "2,000/2,000 rows · 4.2 rows/s · 0:00 left"),
+        (512, 24.0, "512/2,000 rows · 24 rows/s · 1 min 2 s left"),
+        (2000, 4.25, "2,000/2,000 rows · 4.2 rows/s · 0 s left"),
     ],
 )
 def test_rows_are_shown_with_speed_and_time_left(num_done: int, rows_per_second: float | None, text: str) -> None:

@@ -52,12 +52,14 @@ def test_result_shows_choice_ranking_rows_cost_digest_and_warnings() -> None:
     result = make_result()
     text = " ".join(shown(show_result, result).split())
     assert describe_choice(result) == (
-        f"{VERDICT.sentence} With the best random examples: 160 of 200 (80 %). The classifier is right for 181 of 200 "
-        "(91 %). Word counting, without any language model, is right for 172 of 200 (86 %)."
+        f"{VERDICT.sentence} With the best random examples: 160 of 200 (80 %). Where the model gives probabilities, "
+        "they can be corrected: then the prompt is right for 172 of 200 (86 %), the best random examples for 160 of "
+        "200 (80 %). The classifier is right for 181 of 200 (91 %). Word counting, without any language model, is "
+        "right for 172 of 200 (86 %)."
     )
     for sentence in (
         describe_choice(result),
-        "Took 5:12 with smollm2 (float32, cpu, seed 3): 25,541 pairs, 714,216 tokens, 68 sets of examples.",
+        "Took 5 min 12 s with smollm2 (float32, cpu, seed 3): 25,541 pairs, 714,216 tokens, 68 sets of examples.",
         "digest feed",
         "note: 2 duplicates were dropped",
         "The prompt was right for 91 of 100 (91 %) of the rows that decided",
@@ -97,13 +99,14 @@ def test_warning_that_was_shown_before_is_not_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "times"), [(1_000.0, ["5:00", "10:00", "1:40", "16:40"]), (None, ["–", "–", "–", "–"])]
+    ("seconds", "times"), [(1_000.0, ["5 min 0 s", "10 min", "1 min 40 s", "17 min"]), (None, ["–", "–", "–", "–"])]
 )
 def test_cost_table_lists_each_phase_and_the_total(seconds: float | None, times: list[str]) -> None:
-    lines = [line.split() for line in shown(show_estimate, CostEstimate(PHASES, seconds)).splitlines()]
+    lines = [line.split(maxsplit=3) for line in shown(show_estimate, CostEstimate(PHASES, seconds)).splitlines()]
     costs = [["filter", "1,200", "30,000"], ["search", "4,000", "60,000"], ["evaluate", "800", "10,000"]]
     costs.append(["total", "6,000", "100,000"])
-    assert [line for line in lines if len(line) == 4 and line[0] != "phase"] == [
+    phases = {name for name, *_ in costs}
+    assert [[*line[:3], line[3].strip()] for line in lines if line and line[0] in phases and len(line) == 4] == [
         [*cost, time] for cost, time in zip(costs, times, strict=True)
     ]
 
@@ -119,4 +122,4 @@ def test_rows_of_each_split_a_bag_of_words_and_the_budget_are_shown() -> None:
     assert ["fit", "rows", "440"] in lines
     assert "without any language model, is right for 70 % of the labelled rows of this run" in text
     assert "The budget ends the run at 5,000 pairs (budget.max_pairs)" in text
-    assert "The budget ends the run after 1:00 (budget.max_seconds)" in text
+    assert "The budget ends the run after 1 min 0 s (budget.max_seconds)" in text

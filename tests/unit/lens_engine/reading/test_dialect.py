@@ -195,6 +195,6 @@ def test_language_that_the_bundled_model_reads_badly_is_named() -> None:
     rows = [Example(row, f"{foreign} {row}", "x") for row in range(10)]
     warning = warn_of_language(rows)
     assert warning is not None
-    assert warning.startswith("French in 100% of the texts that were looked at; the bundled model is English")
+    assert warning.startswith("French, in 100% of the texts; the bundled model is English")
     assert warn_of_language([Example(row, f"{english} {row}", "x") for row in range(10)]) is None
     assert warn_of_language([*rows[:6], *(Example(row, english, "x") for row in range(4))]) is None

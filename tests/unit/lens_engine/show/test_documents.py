@@ -111,9 +111,20 @@ def test_ids_are_unique_and_headings_in_order() -> None:
     page = write_html(ResultView(make_reported()))
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
-    assert re.findall(r"<h(\d)", page) == ["1", *["2"] * 9]
+    assert re.findall(r"<h(\d)", page) == ["1", *["2"] * 10]
     named = re.findall(r'aria-labelledby="([^"]+)"', page)
     assert {one for names in named for one in names.split()} <= set(ids)
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_report_says_what_was_asked(write: Callable[[ResultView], str]) -> None:
+    result = make_reported()
+    asked = result.provenance.config | {"seed": 4711}
+    facts = result.provenance.model_copy(update={"config": asked})
+    page = write(ResultView(result.model_copy(update={"provenance": facts})))
+    shown = page.split("What was asked")[-1]
+    assert all(one.word in shown for one in result.task.label_words)
+    assert "4711" in shown
 
 
 @pytest.mark.parametrize("write", WRITERS)

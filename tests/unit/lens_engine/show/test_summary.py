@@ -16,7 +16,7 @@ def test_repr_has_five_lines() -> None:
         f"SelectionResult: {VERDICT.sentence}",
         "prompt: rows 912; right for 181 of 200 (91 %), macro-F1 0.90",
         "classifier: Classifier(argmax head, 2 prompts, labels 'positive', 'negative', model table)",
-        "Took 5:12 with smollm2 (float32, cpu, seed 3): 25,541 pairs, 714,216 tokens, 68 sets of examples.",
+        "Took 5 min 12 s with smollm2 (float32, cpu, seed 3): 25,541 pairs, 714,216 tokens, 68 sets of examples.",
         "digest feed",
     ]
     assert str(make_result()) == repr(make_result())

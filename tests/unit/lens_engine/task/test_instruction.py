@@ -58,9 +58,10 @@ def test_chat_has_the_instruction_once_in_the_system_message() -> None:
     assert [turn["content"] for turn in turns] == [system, "one Topic:", "Alpha", "two Topic:", "Beta", "three Topic:"]
     assert chat.render_prefix([]) == ()
     assert repr(system) in describe_asking(TaskRecord.of(chat))
-    assert describe_asking(TaskRecord.of(TASK)) == "The instruction before all examples: 'Which {text}?'."
+    assert describe_asking(TaskRecord.of(TASK)).endswith("The instruction before all examples: 'Which {text}?'.")
     assert describe_asking(TaskRecord.of(EndedTask(TASK, "."))).endswith("ends it in a prompt: '.'.")
-    assert describe_asking(TaskRecord.of(Task("{text} {label}", WORDS))) == ""
+    plain = describe_asking(TaskRecord.of(Task("{text} {label}", WORDS)))
+    assert plain == "After the examples stands the text to classify: '{text}'. The model goes on."
     letters = ask_for_letters(TASK)
     assert letters.system.startswith("Which {text}?\nAnswer with the letter")
 

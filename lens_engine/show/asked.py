@@ -1,0 +1,67 @@
+"""What a selection was asked for: its task, and the options that differ from a preset."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lens_engine.config import PresetName, SelectionConfig
+from lens_engine.presets import PRESETS
+from lens_engine.result import SelectionResult
+from lens_engine.show.table import Table
+from lens_engine.task.wording import show_count
+
+
+class RunRequest(NamedTuple):
+    """What was asked for. Several templates or instructions are those that the run chooses among."""
+
+    model: str
+    template: str | Sequence[str]
+    instruction: str | Sequence[str] | None
+    words: Mapping[str, str]  #: label words, by label
+    preset: PresetName
+    config: SelectionConfig
+
+    @classmethod
+    def of(cls, result: SelectionResult) -> "RunRequest":
+        """What a result says of it: the wording that was chosen, and the preset that is nearest to its options."""
+        task, config = result.task, SelectionConfig.model_validate(result.provenance.config)
+        preset = min(PRESETS, key=lambda name: len(list_changes(name, config)))
+        words = {one.label: one.word for one in task.label_words}
+        return cls(result.provenance.model, task.template, task.instruction, words, preset, config)
+
+    def list_parts(self) -> dict[str, str]:
+        """The parts by name, and each option that differs from the preset by its path."""
+        changes = list_changes(self.preset, self.config)
+        changed = {path: "none" if value is None else str(value) for path, value in changes.items()}
+        return {
+            "model": self.model,
+            "preset": self.preset + (f", with {show_count(len(changed), 'option')} changed" if changed else ""),
+            **_list_texts("template", self.template),
+            **(_list_texts("instruction", self.instruction) if self.instruction else {}),
+            "label words": ", ".join(f"{label}: {word}" for label, word in self.words.items()),
+            **changed,
+        }
+
+    def tabulate(self) -> Table:
+        """The parts as a table."""
+        return Table("What was asked", ("", "value"), tuple(self.list_parts().items()), words=("", "value"))
+
+
+def list_changes(preset: PresetName, config: SelectionConfig) -> dict[str, Any]:
+    """The options that differ from a preset, by their paths."""
+    usual = dict(_walk(PRESETS[preset].model_dump(mode="json")))
+    return {path: value for path, value in _walk(config.model_dump(mode="json")) if value != usual[path]}
+
+
+def _list_texts(name: str, given: str | Sequence[str]) -> dict[str, str]:
+    """One text under its name, or several that the run chooses among, with their numbers."""
+    if isinstance(given, str):
+        return {name: given}
+    return {f"{name} {number}": text or "none" for number, text in enumerate(given, start=1)}
+
+
+def _walk(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _walk(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
