@@ -32,7 +32,7 @@ from app.metrics.endpoint import router as metrics_router
 from app.metrics.process_state import ProcessMetrics
 from app.metrics.service_state import ServiceState
 from app.metrics.sweeps import SweepMetrics
-from app.pages import creation, prompts, results, trying, words
+from app.pages import creation, prompt_files, prompts, results, trying, words
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
 from app.prompts.endpoints import answers as prompt_answers_router
@@ -115,6 +115,7 @@ _ROUTERS = (
     trying.router,
     pages_of_selections.router,
     prompts.router,
+    prompt_files.router,
     words.router,
 )
 _BODIES = (datasets, *_KINDS)

@@ -1,12 +1,8 @@
 """Pages of prompts in production: what is live, how to ask it, how good it is, and how it is changed."""
 
-import json
-from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any
-from uuid import uuid4
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
@@ -16,13 +12,8 @@ from app.answers.indexes import IndexesDep
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, make_id_reader
 from app.errors import NotFound
 from app.ids import encode_cursor
-from app.intake.bodies import FormBody
-from app.intake.parts import COLUMN_PARTS
+from app.intake.parts import COLUMN_PARTS, DIALECT_PARTS
 from app.intake.receiving import Upload, receive
-from app.intake.submitting import submit
-from app.jobs import service as jobs
-from app.kinds.evaluation import check_evaluation
-from app.lifecycle.enqueueing import enqueueing
 from app.pages.comparing import list_version, tabulate_changes
 from app.pages.creation import FILE_TYPES
 from app.pages.fields import FieldsDep, read_field
@@ -30,7 +21,7 @@ from app.pages.rendering import answer, go_to, root_of
 from app.prompts import service
 from app.prompts.examples import PoolChange
 from app.prompts.finding import PromptFinder
-from app.prompts.parameters import get_name
+from app.prompts.parameters import NameDep
 from app.prompts.schemas import ExamplesBody, PromptBody, PromptVersionOut
 from app.prompts.service import Change, Condition, present
 from app.services import Services
@@ -46,9 +37,10 @@ from lens_engine.show.charts import Bar, draw_accuracies
 
 router = APIRouter(prefix="/pages/prompts", dependencies=OWNER_ROUTE, include_in_schema=False)
 
-NameDep = Annotated[str, Depends(get_name)]
 EvaluationIdDep = Annotated[str, make_id_reader("evaluation", "ev")]
+PredictionIdDep = Annotated[str, make_id_reader("prediction", "pr")]
 FileDep = Annotated[Upload, receive("dataset", *COLUMN_PARTS)]
+TextsDep = Annotated[Upload, receive("texts", "text_column", *DIALECT_PARTS)]
 _MOST_VERSIONS = 100
 _MOST_EVALUATIONS = 30
 _MOST_EXAMPLES = 200
@@ -147,35 +139,6 @@ def roll_back(
 def _change(request: Request, services: Services, owner: str, name: str, version: str) -> Change:
     """A change of the version that the page showed."""
     return Change(services, owner, name, Condition(f'"{version}"', None), request.state.key_name)
-
-
-@router.post("/{name}/evaluations", dependencies=[SUBMISSION_LIMIT])
-def evaluate(request: Request, name: NameDep, file: FileDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
-    """Begin to judge what is live on a file of newer texts."""
-    with services.database.session_scope() as session:
-        current = present(service.get(session, owner, name))
-    by_classifier = current.recommended is False and current.head is not None
-    assert isinstance(file.body, FormBody)
-    spec = json.dumps({"prompts": "classifier" if by_classifier else "support_examples"}).encode()
-    asked = replace(file, body=replace(file.body, raw_spec=spec))
-    check = partial(check_evaluation, current.selection_id or "")
-    accepted = asked.do(partial(submit, key=uuid4().hex, check=check))
-    shown = answer(request, "evaluating.html", job_id=accepted.answer["id"], name=name, status="queued", error=None)
-    shown.background = enqueueing(services, accepted.job_id)
-    return shown
-
-
-@router.get("/{name}/evaluations/{evaluation_id}")
-def show_evaluation(
-    request: Request, name: NameDep, evaluation_id: EvaluationIdDep, owner: OwnerDep, services: ServicesDep
-) -> HTMLResponse:
-    """How an evaluation goes; the page of the prompt anew when it has ended."""
-    with services.database.session_scope() as session:
-        job = jobs.get(session, owner, "evaluation", evaluation_id)
-        status, error = job.status, (job.error or {}).get("detail")
-    if status == Status.SUCCEEDED:
-        return go_to(request, f"/pages/prompts/{name}")
-    return answer(request, "evaluating.html", job_id=evaluation_id, name=name, status=status, error=error)
 
 
 @router.get("/{name}/examples")

@@ -54,12 +54,17 @@ def test_title_of_the_tab_says_how_far_a_run_is(tab: Page, stage: Selections) ->
     tab.wait(lambda: tab.driver.title == "29 % · Selection · Lens", f"the title is {tab.driver.title}")
 
 
-def test_text_is_answered_on_the_page_of_a_prompt(tab: Page, lens: Stack, stage: Selections) -> None:
+def put_classifier(stage: Selections) -> None:
+    """Let the name `films` say a classifier that is better than its prompt."""
     made = make_result(classifier=make_bag_of_words())
     answers = tuple(one.model_copy(update={"recommended": False}) for one in made.support_examples)
     selection_id = stage.succeeded(made.model_copy(update={"support_examples": answers}))
     body, new = {"selection_id": selection_id}, {"If-None-Match": "*"}
     assert stage.client.put("/prompts/films", json=body, headers=new).status_code == 201
+
+
+def test_text_is_answered_on_the_page_of_a_prompt(tab: Page, lens: Stack, stage: Selections) -> None:
+    put_classifier(stage)
     lens.start_worker()
     tab.open("/pages/prompts/films")
 
@@ -68,3 +73,22 @@ def test_text_is_answered_on_the_page_of_a_prompt(tab: Page, lens: Stack, stage:
 
     tab.see("% · by the classifier")
     assert tab.find("//div[@id='tried']//strong").text in ("positive", "negative")
+
+
+def test_file_is_labelled_on_the_page_of_a_prompt(tab: Page, lens: Stack, stage: Selections, tmp_path: Path) -> None:
+    put_classifier(stage)
+    lens.start_worker()
+    (tmp_path / "new.csv").write_text("id,text\n7,a warm evening\n8,a dull film\n")
+    tab.open("/pages/prompts/films")
+
+    tab.fill_in("Label a file", str(tmp_path / "new.csv"))
+
+    tab.see("Download the file with its labels")
+    link = tab.find("//div[@id='labelled']//a")
+    assert link.get_attribute("data-save") == "films-labels.csv"
+    output = stage.client.get(f"/predictions/{stage.client.get('/predictions').json()['items'][0]['id']}/output").text
+    assert link.get_attribute("href").endswith("/output?format=csv")
+    assert [line.split(",")[:3] for line in output.splitlines()[1:]] == [
+        ["0", '"7"', '"a warm evening"'],
+        ["1", '"8"', '"a dull film"'],
+    ]
