@@ -86,8 +86,8 @@ def describe_classifier(result: SelectionResult) -> str:
     what = reads.get(chosen.name, "the probabilities that {} gives the labels").format(result.provenance.model)
     return (
         f"The classifier is a file that Lens made from your rows: it reads {what}. A text costs "
-        f"{chosen.tokens_per_input:,.0f} tokens, because the examples are read once. The command lens classify and the service "
-        "answer with it."
+        f"{chosen.tokens_per_input:,.0f} tokens, because the examples are read once. The command lens classify and "
+        "the service answer with it."
     )
 
 
