@@ -85,6 +85,15 @@ def nest_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return nested
 
 
+def flatten_options(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """The options of a nested tree by their dotted names: the inverse of `nest_options`."""
+    flat: dict[str, Any] = {}
+    for name, value in tree.items():
+        path = f"{above}{name}"
+        flat.update(flatten_options(value, f"{path}.") if isinstance(value, Mapping) else {path: value})
+    return flat
+
+
 def overlay_options(*trees: Mapping[str, Any]) -> dict[str, Any]:
     """One tree of options from several. The later tree wins, group by group."""
     merged: dict[str, Any] = {}

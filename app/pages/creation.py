@@ -103,10 +103,11 @@ def store_files(request: Request, files: FilesDep) -> HTMLResponse:
 
 def _ask_for_columns(request: Request, error: RefusedInput) -> HTMLResponse:
     """The columns of the file to choose among, in place of the refusal. The longest values are probably the texts."""
-    lengths = [sum(map(len, values)) for values in zip(*error.first_rows, strict=True)] or [0] * len(error.columns)
+    columns = list(zip(*error.first_rows, strict=True)) or [()] * len(error.columns)
+    lengths = [sum(map(len, values)) for values in columns]
     text = error.columns[lengths.index(max(lengths))]
-    numbers = [all(value.isdigit() for value in values) for values in zip(*error.first_rows, strict=True)]
-    ranked = sorted(zip(numbers or [False] * len(lengths), lengths, error.columns, strict=True))
+    numbers = [all(value.isdigit() for value in values) for values in columns]
+    ranked = sorted(zip(numbers, lengths, error.columns, strict=True))
     label = next(one for *_, one in ranked if one != text)
     shown = {"columns": error.columns, "rows": error.first_rows, "text": text, "label": label}
     headers = {"HX-Retarget": "#columns", "HX-Reswap": "innerHTML"}

@@ -10,7 +10,7 @@ from app.problems import point
 from app.web.parameters import read_number
 from app.web.request_body import check_media_type
 from app.web.strict_json import parse_json
-from lens_engine.presets import nest_options, overlay_options
+from lens_engine.presets import flatten_options, nest_options, overlay_options
 from lens_engine.task.text_checks import UNSTORABLE
 
 _FORM = "application/x-www-form-urlencoded"
@@ -55,8 +55,9 @@ def build_submission(fields: FormData) -> dict[str, Any]:
     chosen = {path: _read_value(value) for path in _OPTIONS if (value := read_field(fields, path))}
     further = read_field(fields, "options")
     options = nest_options(_read_options(further)) if further else {}
+    others = flatten_options(options)
     for path in chosen.keys() & set(TYPED_OPTIONS):
-        value, other = chosen[path], _find_option(options, path)
+        value, other = chosen[path], others.get(path)
         if other not in (None, value):
             raise Unprocessable.at(
                 point("options"), f"the field says {value} for {path}, and the further options say {other}; leave one"
@@ -74,15 +75,6 @@ def read_field(fields: FormData, name: str) -> str:
 def read_words(fields: FormData) -> dict[str, str]:
     labels, words = fields.getlist("label"), fields.getlist("word")
     return {str(label): str(word) for label, word in zip(labels, words, strict=False)}
-
-
-def _find_option(options: dict[str, Any], path: str) -> Any:
-    """The value at a path; None without one."""
-    *groups, name = path.split(".")
-    for group in groups:
-        below = options.get(group)
-        options = below if isinstance(below, dict) else {}
-    return options.get(name)
 
 
 def _read_value(text: str) -> Any:

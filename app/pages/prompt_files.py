@@ -19,6 +19,7 @@ from app.kinds.evaluation import check_evaluation
 from app.kinds.prediction import check_prediction, find_in_prompt
 from app.lifecycle.enqueueing import enqueueing
 from app.pages.rendering import answer, go_to
+from app.pages.trying import PredictionIdDep
 from app.prompts import service
 from app.prompts.parameters import NameDep
 from app.prompts.schemas import PromptVersionOut
@@ -30,7 +31,6 @@ from app.web.rate_limits import SUBMISSION_LIMIT
 router = APIRouter(prefix="/pages/prompts", dependencies=OWNER_ROUTE, include_in_schema=False)
 
 EvaluationIdDep = Annotated[str, make_id_reader("evaluation", "ev")]
-PredictionIdDep = Annotated[str, make_id_reader("prediction", "pr")]
 FileDep = Annotated[Upload, receive("dataset", *COLUMN_PARTS)]
 TextsDep = Annotated[Upload, receive("texts", "text_column", *DIALECT_PARTS)]
 

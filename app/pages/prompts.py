@@ -9,11 +9,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse
 
 from app.answers.indexes import IndexesDep
-from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, make_id_reader
+from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep
 from app.errors import NotFound
 from app.ids import encode_cursor
-from app.intake.parts import COLUMN_PARTS, DIALECT_PARTS
-from app.intake.receiving import Upload, receive
 from app.pages.comparing import list_version, tabulate_changes
 from app.pages.creation import FILE_TYPES
 from app.pages.fields import FieldsDep, read_field
@@ -34,13 +32,10 @@ from app.web.validation import read_model
 from lens_engine.exports import FORMATS
 from lens_engine.retrieval.pool import PoolRow
 from lens_engine.show.charts import Bar, draw_accuracies
+from lens_engine.show.words import PROMPT_PRICE
 
 router = APIRouter(prefix="/pages/prompts", dependencies=OWNER_ROUTE, include_in_schema=False)
 
-EvaluationIdDep = Annotated[str, make_id_reader("evaluation", "ev")]
-PredictionIdDep = Annotated[str, make_id_reader("prediction", "pr")]
-FileDep = Annotated[Upload, receive("dataset", *COLUMN_PARTS)]
-TextsDep = Annotated[Upload, receive("texts", "text_column", *DIALECT_PARTS)]
 _MOST_VERSIONS = 100
 _MOST_EVALUATIONS = 30
 _MOST_EXAMPLES = 200
@@ -90,7 +85,7 @@ def show_name(request: Request, name: NameDep, owner: OwnerDep, services: Servic
 
 def _list_figures(current: PromptVersionOut) -> list[tuple[str, float, str]]:
     """Name, share and note of each figure; what to use first."""
-    found = [("Prompt", current.accuracy, "text, for this model"), ("Classifier", current.classifier_accuracy, "")]
+    found = [("Prompt", current.accuracy, PROMPT_PRICE), ("Classifier", current.classifier_accuracy, "")]
     if current.recommended is False:
         found.reverse()
     found.append(("Most frequent label", current.largest_class, "always the same answer"))

@@ -1,10 +1,10 @@
 """What a selection was asked for: its task, and the options that differ from a preset."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.presets import PRESETS
+from lens_engine.presets import PRESETS, flatten_options
 from lens_engine.result import SelectionResult
 from lens_engine.show.table import Table
 from lens_engine.task.wording import show_count
@@ -48,8 +48,8 @@ class RunRequest(NamedTuple):
 
 def list_changes(preset: PresetName, config: SelectionConfig) -> dict[str, Any]:
     """The options that differ from a preset, by their paths."""
-    usual = dict(_walk(PRESETS[preset].model_dump(mode="json")))
-    return {path: value for path, value in _walk(config.model_dump(mode="json")) if value != usual[path]}
+    usual, own = (flatten_options(one.model_dump(mode="json")) for one in (PRESETS[preset], config))
+    return {path: value for path, value in own.items() if value != usual[path]}
 
 
 def _list_texts(name: str, given: str | Sequence[str]) -> dict[str, str]:
@@ -57,11 +57,3 @@ def _list_texts(name: str, given: str | Sequence[str]) -> dict[str, str]:
     if isinstance(given, str):
         return {name: given}
     return {f"{name} {number}": text or "none" for number, text in enumerate(given, start=1)}
-
-
-def _walk(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _walk(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", value

@@ -39,6 +39,7 @@ from lens_engine.show.verdict import say_rest
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     HEADLINES,
+    PROMPT_PRICE,
     name_classifier,
     name_contender,
     name_use,
@@ -236,7 +237,5 @@ def _draw_spread(label: str, spread: Spread | None) -> list[Bar]:
 
 def _describe_headline(one: Headline) -> str:
     low, high = one.test.ci95
-    price = {"words": "no model", "prompt": "text, for this model"}.get(
-        one.kind, f"{one.tokens or 0:,.0f} tokens a text"
-    )
+    price = {"words": "no model", "prompt": PROMPT_PRICE}.get(one.kind, f"{one.tokens or 0:,.0f} tokens a text")
     return f"{show_percent(low)}–{show_percent(high)} % · {price}"

@@ -42,6 +42,9 @@ _CLASSIFIERS: dict[CandidateName, str] = {
 
 HEADLINES: dict[HeadlineKind, str] = {"classifier": "Classifier", "words": "Word counting", "prompt": "Prompt"}
 
+PROMPT_PRICE = "text, for this model"
+"""What a prompt takes, beside its figure."""
+
 USE_HEADERS: dict[Use, str] = {"prompt": "as the model\nanswers", "probabilities": "corrected"}
 """How a prompt is read, on two lines."""
 
