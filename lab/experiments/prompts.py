@@ -80,6 +80,7 @@ def measure(problem: Problem, model: LanguageModel, options: Mapping[str, Any]) 
             chosen = Task(result.task.template, problem.task.verbalizer, instruction=result.task.instruction)
             problem = Problem(chosen, problem.examples, problem.test)
         run = {
+            "first_permutations": config.search.first_permutations,
             "template": result.task.template,
             "instruction": result.task.instruction,
             "pairs": result.cost.pairs,

@@ -31,7 +31,7 @@ def test_paper_preset_holds_the_papers_settings() -> None:
 @pytest.mark.parametrize(
     ("name", "permutations", "pairs"),
     [
-        ("quick", 112 + 3 * 16, (112 * 13 + 56 * 12 + 28 * 25 + 14 * 50) + 3 * (16 * 13 + 8 * 12 + 4 * 25 + 4 * 50)),
+        ("quick", 80 + 3 * 16, (80 * 7 + 40 * 6 + 20 * 12 + 10 * 25 + 5 * 50) + 3 * (16 * 7 + 8 * 6 + 4 * 87)),
         ("standard", 1024 + 10 * 64, (16 + 10) * (64 * 13 + 32 * 12 + 16 * 25 + 8 * 50)),
         ("paper", 8 + 10 * 64, (8 + 10 * 64) * 100),
     ],
