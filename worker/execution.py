@@ -36,7 +36,7 @@ from app.lifecycle.endings import Charge, backoff_seconds
 from app.lifecycle.kept_answers import note_payment
 from app.lifecycle.results import Outcome
 from app.lifecycle.spec import SpecUnreadable
-from app.lifecycle.work import has_inline_rows
+from app.lifecycle.work import list_inline_parts
 from app.logs import context
 from app.logs.failures import summarize
 from app.metrics.waits import count_wait
@@ -190,8 +190,8 @@ class Attempt:
             return partial(endings.finish_late, problem=describe_timeout(self._settings, self._claim))
         except (InvalidInput, ModelError, BudgetSpent, MemoryError) as error:
             self._log("failed: %s", summarize(error))
-            inline = self._transact(lambda session: has_inline_rows(session, self._claim.job_id))
-            described = describe_failure(error, self._claim.path, inline=inline)
+            inline = self._transact(lambda session: list_inline_parts(session, self._claim.job_id))
+            described = describe_failure(error, self._claim.path, inline)
             return partial(endings.fail, problem=described)
         return endings.finish_cancelled if outcome is None else partial(endings.finish, outcome=outcome)
 
