@@ -106,9 +106,7 @@ def _is_of_machine(error: BaseException) -> bool:
     return is_of_accelerator or _OF_GPU.search(str(error)) is not None
 
 
-def describe_failure(
-    error: LensError | MemoryError, instance: str, inline: Collection[str] = ()
-) -> dict[str, Any]:
+def describe_failure(error: LensError | MemoryError, instance: str, inline: Collection[str] = ()) -> dict[str, Any]:
     """Describe an error that another attempt would repeat.
 
     Args:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.errors import Unprocessable
-from app.intake.bodies import Body, FormBody, JsonBody, name_columns, parsing_limits
+from app.intake.bodies import Body, FormBody, name_columns, parsing_limits
 from app.intake.limits import check_asking, check_model_name
 from app.intake.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, describe_form
 from app.intake.receiving import KeyDep, Upload, receive
@@ -223,7 +223,6 @@ def present(session: Session, job: Job, queue: QueueOut | None) -> EvaluationOut
 
 VIEW = View(
     kind="evaluation",
-    prefix="ev",
     summary=EvaluationSummary,
     out=EvaluationOut,
     page=EvaluationPage,

@@ -215,7 +215,6 @@ def present(_: Session, job: Job, queue: QueueOut | None) -> PredictionOut:
 
 VIEW = View(
     kind="prediction",
-    prefix="pr",
     summary=PredictionSummary,
     out=PredictionOut,
     page=PredictionPage,

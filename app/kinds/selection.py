@@ -226,7 +226,6 @@ def present(_: Session | None, job: Job, queue: QueueOut | None = None) -> Selec
 
 VIEW = View(
     kind="selection",
-    prefix="sel",
     summary=SelectionSummary,
     out=SelectionOut,
     page=SelectionPage,

@@ -16,6 +16,7 @@ from lens_engine.plan import plan_form_rungs
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.pool import Retrieval
 from lens_engine.retrieval.prompts import PromptRenderer
+from lens_engine.rows.context import SPARE_TOKENS
 from lens_engine.run.state import JudgedForm
 from lens_engine.scoring.base import Prefix
 from lens_engine.search.base import Run
@@ -25,9 +26,6 @@ from lens_engine.search.objective import make_objective
 from lens_engine.search.score import rank_key
 from lens_engine.types import Example, LabelLogProbs, Permutation, StoredLogProbs
 
-_ROOM = 8
-"""Tokens kept free in the context."""
-
 
 @dataclass(frozen=True)
 class FormJudge:
@@ -35,7 +33,8 @@ class FormJudge:
 
     Args:
         permutation: the fixed demonstrations, as indices of the candidates.
-        fixed: what the model said of the validation rows after them; None if it was not asked, or if a form need not lead.
+        fixed: what the model said of the validation rows after them; None if a form need not lead them, or if they
+            were not judged.
     """
 
     run: Run
@@ -125,7 +124,7 @@ class FormJudge:
         fixed = sum(self._count([task.render_demonstration(one) for one in self._fixed]))
         beginning = sum(self._count(task.render_prefix(())))
         longest = max(self._count([task.render_query(one.text) for one in judged])) + max(self._count(task.label_spans))
-        room = self.meter.scorer.max_prompt_tokens - _ROOM - beginning - longest
+        room = self.meter.scorer.max_prompt_tokens - SPARE_TOKENS - beginning - longest
 
         def needs(form: PromptForm) -> int:
             return sum(lengths[: form.nearest]) + fixed * (form.kind != "nearest")
