@@ -8,8 +8,8 @@ from datetime import datetime
 from ulid import ULID
 
 _ID = re.compile(r"[a-z]{2,3}_[0-9a-z]{26}")
-PREFIXES = ("sel", "ev", "pr")
-"""Prefixes of the ids of jobs, one for each kind."""
+PREFIXES = {"selection": "sel", "evaluation": "ev", "prediction": "pr"}
+"""The kinds of jobs, and the prefix of the ids of each."""
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 """Form of the name of a prompt. Ids and numbers have it too."""
 

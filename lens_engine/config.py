@@ -142,6 +142,11 @@ class SearchOptions(Options):
         return forms.split(",") if isinstance(forms, str) else forms
 
     @property
+    def tries_fixed(self) -> bool:
+        """Whether a form must lead the fixed demonstrations."""
+        return "fixed" in self.forms
+
+    @property
     def num_first_permutations(self) -> int:
         return self.first_permutations or self.beam_width
 

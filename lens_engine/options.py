@@ -63,7 +63,7 @@ def _similarity(first: str, second: str) -> float:
 
 
 _MAX_PROBLEMS = 10
-_MAX_CHARACTERS = 60
+_MAX_SHOWN = 60
 """Longest part of a given value that a message repeats (characters)."""
 
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
@@ -162,4 +162,4 @@ def _show(value: object) -> str:
         shown = repr(value) if isinstance(value, str) else json.dumps(value)
     except (TypeError, ValueError, RecursionError):
         shown = f"a value of the type {type(value).__name__}"
-    return shown if len(shown) <= _MAX_CHARACTERS else f"{shown[:_MAX_CHARACTERS]}…"
+    return shown if len(shown) <= _MAX_SHOWN else f"{shown[:_MAX_SHOWN]}…"

@@ -107,12 +107,11 @@ def list_forms(kinds: Collection[FormKind], num_pool_rows: int, num_demonstratio
     """The forms of these kinds that a pool can fill, the plainest first; `fixed` is not among them.
 
     Args:
-        num_demonstrations: number of fixed demonstrations.
+        num_demonstrations: number of fixed demonstrations, which `fixed+nearest` does not find again.
     """
-    most = num_pool_rows - num_demonstrations
-    found = [PromptForm(kind="nearest", nearest=k) for k in NEAREST if "nearest" in kinds and k <= most]
-    both = [PromptForm(kind="fixed+nearest", nearest=k) for k in NEAREST_AFTER_FIXED if "fixed+nearest" in kinds]
-    return (*found, *(form for form in both if form.nearest <= most))
+    tried = (("nearest", NEAREST), ("fixed+nearest", NEAREST_AFTER_FIXED))
+    forms = [PromptForm(kind=kind, nearest=k) for kind, numbers in tried if kind in kinds for k in numbers]
+    return tuple(form for form in forms if count_demonstrations(form, num_demonstrations) <= num_pool_rows)
 
 
 def count_demonstrations(form: PromptForm, num_demonstrations: int) -> int:
@@ -121,8 +120,12 @@ def count_demonstrations(form: PromptForm, num_demonstrations: int) -> int:
 
 
 def plan_form_rungs(num_forms: int, num_rows: int) -> list[Rung]:
-    """The rungs of the halving among forms, the last of which judges one; none for no forms."""
-    return plan_rungs(num_forms, num_rows, _HALVINGS, 1) if num_forms else []
+    """The rungs of the halving among forms, the last of which judges one; none for no forms.
+
+    With four rows, five forms are too many to halve down to one.
+    """
+    rungs = plan_rungs(num_forms, num_rows, _HALVINGS, 1) if num_forms else []
+    return [*rungs[:-1], *(replace(last, permutations=1) for last in rungs[-1:])]
 
 
 def spread_evenly(groups: IndexArray) -> FloatArray:

@@ -5,7 +5,8 @@ attempt. What ends a run, and what becomes of the job:
 
     a result                        succeeded, or cancelled with a partial result
     stopped without a result        cancelled
-    InvalidInput, ModelError        failed at once: another attempt would meet it again
+    InvalidInput, ModelError,       failed at once: another attempt would meet it again
+    MemoryError
     BudgetSpent                     the same, of an evaluation or a prediction: it costs more than LENS_MAX_COST_USD
     WorkerFault                     given up and charged; queued again, or failed (worker-unfit) at the last attempt
     a model that moved              queued again for a worker of the other queue, not charged
@@ -36,7 +37,7 @@ from app.lifecycle.endings import Charge, backoff_seconds
 from app.lifecycle.kept_answers import note_payment
 from app.lifecycle.results import Outcome
 from app.lifecycle.spec import SpecUnreadable
-from app.lifecycle.work import has_inline_rows
+from app.lifecycle.work import list_inline_parts
 from app.logs import context
 from app.logs.failures import summarize
 from app.metrics.waits import count_wait
@@ -89,7 +90,7 @@ def execute_next(settings: Settings) -> bool:
 
 
 def execute_job(job_id: str, settings: Settings) -> bool:
-    """As `execute_next`, of this job, whoever's turn it is. Returns False if it is running already or finished."""
+    """For tests: as `execute_next`, of this job, whoever's turn it is. False if it is running already or finished."""
     return _execute(settings, lambda session: claims.claim_job(session, job_id, settings.lease_seconds))
 
 
@@ -145,6 +146,9 @@ class Attempt:
         context.begin(**self._claim.log_fields)
         self._log("attempt %d begins", self._claim.attempt)
         ended = False
+        charge = Charge.died(
+            self._settings, "it ended by an error that nobody expects, and that is in the operator's log"
+        )
         try:
             self._heartbeat.start()
             count(self._database, count_wait(self._claim.kind, self._claim.waited_seconds), self._claim.owner_id)
@@ -157,13 +161,13 @@ class Attempt:
             self._monitor.tally.outcome = "unfit"
             self._log("given up, because this worker is unfit: %s", fault, level=logging.ERROR)
             self._heartbeat.stop()
-            ended = self._end_soon(partial(endings.requeue, charge=Charge.unfit(self._settings, fault.code)))
+            charge = Charge.unfit(self._settings, fault.code)
+            ended = self._end_soon(partial(endings.requeue, charge=charge))
             raise
         finally:
             self._heartbeat.stop()
             if not ended:
-                reason = "it ended by an error that nobody expects, and that is in the operator's log"
-                self._end_soon(partial(endings.requeue, charge=Charge.died(self._settings, reason)))
+                self._end_soon(partial(endings.requeue, charge=charge))
             self._monitor.tally.write(self._database, self._claim.owner_id)
 
     def _release(self) -> None:
@@ -190,8 +194,8 @@ class Attempt:
             return partial(endings.finish_late, problem=describe_timeout(self._settings, self._claim))
         except (InvalidInput, ModelError, BudgetSpent, MemoryError) as error:
             self._log("failed: %s", summarize(error))
-            inline = self._transact(lambda session: has_inline_rows(session, self._claim.job_id))
-            described = describe_failure(error, self._claim.path, inline=inline)
+            inline = self._transact(lambda session: list_inline_parts(session, self._claim.job_id))
+            described = describe_failure(error, self._claim.path, inline)
             return partial(endings.fail, problem=described)
         return endings.finish_cancelled if outcome is None else partial(endings.finish, outcome=outcome)
 

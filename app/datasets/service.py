@@ -86,9 +86,9 @@ def _read(body: Body, settings: Settings) -> tuple[ParsedDataset, str | None]:
     limits = parsing_limits(settings, skips_unlabelled=True)  # what is stored is not yet selected from
     if isinstance(body, JsonBody):
         given = read_model(DatasetBody, body.value)
-        with invalid_inputs(inline=True):
+        with invalid_inputs():
             return parse_inline(given.examples, limits, columns=name_columns(given.columns)), given.name
-    with invalid_inputs(inline=False):
+    with invalid_inputs():
         parsed = body.parse("dataset", limits, body.columns)
     if parsed is None:
         raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")

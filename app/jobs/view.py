@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.dependencies import Page
 from app.errors import InvalidCursor
-from app.ids import encode_cursor
+from app.ids import PREFIXES, encode_cursor
 from app.jobs import repository
 from app.jobs.presentation import read_columns
 from app.jobs.schemas import JobSummary, QueueOut
@@ -32,7 +32,6 @@ class View:
     """How clients see the jobs of one kind."""
 
     kind: str  #: "selection"; the path is its plural
-    prefix: str  #: of ids
     summary: type[JobSummary]
     out: type[BaseModel]  #: what GET of one answers
     page: type[BaseModel]
@@ -40,6 +39,11 @@ class View:
     keeps: str  #: what a cancelled one keeps, for the documentation
     resumes: str  #: where a resumed one goes on
     has_source: bool = False  #: whether it is about what a selection found
+
+    @property
+    def prefix(self) -> str:
+        """Of ids."""
+        return PREFIXES[self.kind]
 
     def show_page(self, found: JobList) -> BaseModel:
         items = [self.summary.model_validate(read_columns(job, self.summary.model_fields)) for job in found.jobs]

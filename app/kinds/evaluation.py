@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.errors import Unprocessable
-from app.intake.bodies import Body, FormBody, JsonBody, name_columns, parsing_limits
+from app.intake.bodies import Body, FormBody, name_columns, parsing_limits
 from app.intake.limits import check_asking, check_model_name
 from app.intake.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, describe_form
 from app.intake.receiving import KeyDep, Upload, receive
@@ -110,11 +110,11 @@ def check_evaluation(selection_id: str, services: Services, owner_id: str, body:
             subject = service.get_classifier(services, session, owner_id, selection_id)
         else:
             is_fixed = wanted.fixed or wanted.form is not None  # a chat holds fixed demonstrations alone
-            with invalid_inputs(inline=False):
+            with invalid_inputs():
                 subject = PromptSubject.of_result(result, wanted.use, is_fixed=is_fixed)
         equal = find_equal_dataset(session, owner_id, rows) if isinstance(rows, ParsedDataset) else None
     found = _Found(selection, result, subject)
-    changes, model = _check_request(found, wanted, rows, services.settings, is_inline=isinstance(body, JsonBody))
+    changes, model = _check_request(found, wanted, rows, services.settings)
     warnings, places = tuple[str, ...](), None
     dataset_id = rows.id if isinstance(rows, KnownDataset) else equal
     if rows is None:
@@ -171,11 +171,11 @@ def _read(services: Services, owner_id: str, body: Body) -> tuple[EvaluationRequ
     limits = parsing_limits(services.settings)
     if isinstance(body, FormBody):
         wanted = read_model(EvaluationRequest, body.spec, "spec")
-        with invalid_inputs(inline=False):
+        with invalid_inputs():
             return wanted, body.parse("dataset", limits, body.columns)
     given = read_model(EvaluationBody, body.value)
     if given.examples is not None:
-        with invalid_inputs(inline=True):
+        with invalid_inputs():
             return given.spec, parse_inline(given.examples, limits, columns=name_columns(given.columns))
     if given.dataset_id is None:
         return given.spec, None
@@ -183,13 +183,13 @@ def _read(services: Services, owner_id: str, body: Body) -> tuple[EvaluationRequ
 
 
 def _check_request(
-    found: _Found, wanted: EvaluationRequest, rows: Labelled | None, settings: Settings, *, is_inline: bool
+    found: _Found, wanted: EvaluationRequest, rows: Labelled | None, settings: Settings
 ) -> tuple[Changes, str | None]:
     """How it is asked otherwise, and the name of the model; None for a bag of words."""
     own = found.asked.model
     model = None if own is None else check_model_name(wanted.model or own.model, settings)
     changes = Changes(wanted.form, wanted.num_prompts, is_other_model=own is not None and model != own.model)
-    with invalid_inputs(inline=is_inline, columns=rows.columns if isinstance(rows, ParsedDataset) else None):
+    with invalid_inputs(dataset=rows):
         check_changes(found.subject, changes)
         if rows is not None:
             join_labels(found.asked.labels, rows.examples)  # refuses a label that the selection did not have
@@ -223,7 +223,6 @@ def present(session: Session, job: Job, queue: QueueOut | None) -> EvaluationOut
 
 VIEW = View(
     kind="evaluation",
-    prefix="ev",
     summary=EvaluationSummary,
     out=EvaluationOut,
     page=EvaluationPage,

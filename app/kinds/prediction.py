@@ -131,7 +131,7 @@ def check_prediction(find: _Find, services: Services, owner_id: str, body: Body)
 def _read_texts(body: Body, settings: Settings, usual: InputFormat | None) -> ReadTexts:
     """The texts to classify. `usual`: how the file of the selection was written."""
     limits = parsing_limits(settings)
-    with invalid_inputs(inline=isinstance(body, JsonBody)):
+    with invalid_inputs():
         if isinstance(body, JsonBody):
             return read_inline_texts(body.value["texts"], limits)
         texts = body.parse_texts(limits, usual)
@@ -215,7 +215,6 @@ def present(_: Session, job: Job, queue: QueueOut | None) -> PredictionOut:
 
 VIEW = View(
     kind="prediction",
-    prefix="pr",
     summary=PredictionSummary,
     out=PredictionOut,
     page=PredictionPage,

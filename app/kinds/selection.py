@@ -87,7 +87,7 @@ def check_selection(services: Services, owner_id: str, body: Body) -> NewJob:
     if isinstance(body, FormBody):
         spec = _check_spec(read_model(SelectionSpec, body.spec, "spec"), services.settings)
         rows = read_files(body, services.settings, skips_unlabelled=spec.skips_unlabelled)
-        return _complete(spec, *rows, is_inline=False)
+        return _complete(spec, *rows)
     given = read_model(SubmissionBody, body.value)
     spec = _check_spec(given.spec, services.settings)
     limits = parsing_limits(services.settings, skips_unlabelled=spec.skips_unlabelled)
@@ -99,8 +99,7 @@ def check_selection(services: Services, owner_id: str, body: Body) -> NewJob:
             return parse_inline(rows, limits, field=f"{prefix}examples", columns=columns)
         return None if dataset_id is None else find_dataset(services, owner_id, dataset_id, f"{prefix}dataset_id")
 
-    rows = _read_both(partial(read, ""), partial(read, "test_"), is_inline=True)
-    return _complete(spec, *rows, is_inline=given.examples is not None)
+    return _complete(spec, *_read_both(partial(read, ""), partial(read, "test_")))
 
 
 def read_files(form: FormBody, settings: Settings, *, skips_unlabelled: bool) -> tuple[Labelled, Labelled | None]:
@@ -119,7 +118,6 @@ def read_files(form: FormBody, settings: Settings, *, skips_unlabelled: bool) ->
     return _read_both(
         lambda: form.parse("dataset", limits, form.columns),
         lambda dataset: form.parse("test", limits, _columns_of(dataset, form.columns)),
-        is_inline=False,
     )
 
 
@@ -133,13 +131,11 @@ def _columns_of(dataset: Labelled | None, given: Mapping[str, ColumnNames]) -> M
 def _read_both(
     read_dataset: Callable[[], Labelled | None],
     read_test: Callable[[Labelled | None], Labelled | None],
-    *,
-    is_inline: bool,
 ) -> tuple[Labelled, Labelled | None]:
     """Read the dataset and the test rows. A refusal names the faults of both."""
     faults = Faults()
     dataset = test = None
-    with invalid_inputs(inline=is_inline):
+    with invalid_inputs():
         with faults.noting():
             dataset = read_dataset()
         with faults.noting():
@@ -167,7 +163,10 @@ class _CheckedSpec:
 
 
 def _check_spec(spec: SelectionSpec, settings: Settings) -> _CheckedSpec:
-    """Check model, templates, instructions, label words and options. A refusal names all errors at once."""
+    """Check model, templates, instructions, label words and options.
+
+    An unknown model is refused alone: the limits on options are those of the model. Any other refusal names all errors.
+    """
     model = check_model_name(spec.model, settings)
     found: list[InvalidInput] = []
     templates = _collect(found, lambda: read_templates(spec.template)) or ()
@@ -180,7 +179,7 @@ def _check_spec(spec: SelectionSpec, settings: Settings) -> _CheckedSpec:
         is_served, has_prices = model in settings.endpoints, find_prices(model, settings) is not None
         _collect(found, partial(refuse_unpriced, config, is_served=is_served, has_prices=has_prices))
     if found or config is None or task is None:
-        raise as_problem(found, inline=False)
+        raise as_problem(found)
     bounded, warnings = bound_budget(config, model, settings)
     return _CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
 
@@ -193,10 +192,9 @@ def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built |
         return None
 
 
-def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None, *, is_inline: bool) -> NewJob:
+def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> NewJob:
     """Complete the spec, and check that the dataset has the labels and the number of rows that the spec needs."""
-    columns = dataset.columns if isinstance(dataset, ParsedDataset) else None
-    with invalid_inputs(inline=is_inline, columns=columns):
+    with invalid_inputs(dataset=dataset, test=test):
         wordings = spec.task.complete(dataset.examples, join_spellings=spec.config.labels.join_spellings)
         test_rows = None if test is None else test.examples
         split = split_within_budget(
@@ -228,7 +226,6 @@ def present(_: Session | None, job: Job, queue: QueueOut | None = None) -> Selec
 
 VIEW = View(
     kind="selection",
-    prefix="sel",
     summary=SelectionSummary,
     out=SelectionOut,
     page=SelectionPage,

@@ -42,7 +42,7 @@ def _find_old(session: Session, settings: Settings) -> list[str]:
     kept = timedelta(days=settings.keep_days)
     moment = datetime.now(UTC) - kept
     # By the primary key, of each kind by itself: a younger job is not read.
-    created = or_(*(Job.id.between(f"{prefix}_", first_id(prefix, moment)) for prefix in PREFIXES))
+    created = or_(*(Job.id.between(f"{prefix}_", first_id(prefix, moment)) for prefix in PREFIXES.values()))
     ended_at = func.greatest(Job.succeeded_at, Job.failed_at, Job.cancelled_at)
     query = select(Job.id).where(
         created,

@@ -36,8 +36,8 @@ def load_submission(session: Session, selection_id: str) -> Submission:
     )
 
 
-def has_inline_rows(session: Session, job_id: str) -> bool:
-    """Whether the dataset of the job came in a JSON body. False also for a job that was deleted."""
-    owned = select(Job.dataset_id).where(Job.id == job_id)
-    statement = select(Dataset.format == "inline").where(Dataset.id == owned.scalar_subquery())
-    return bool(session.scalar(statement))
+def list_inline_parts(session: Session, job_id: str) -> list[str]:
+    """Those of `dataset` and `test` that came in a JSON body. None of a job that was deleted."""
+    parts = {"dataset": Job.dataset_id, "test": Job.test_dataset_id}
+    owned = select(Dataset.id).join(Job, Job.id == job_id).where(Dataset.format == "inline")
+    return [part for part, dataset_id in parts.items() if session.scalar(owned.where(Dataset.id == dataset_id))]

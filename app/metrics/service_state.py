@@ -13,10 +13,11 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from app.ids import PREFIXES
 from app.lifecycle.turns import may_start, queue_of_job
 from app.metrics import counters
 from app.metrics.counters import CounterKey, read_counters
-from app.metrics.waits import KINDS, show_waits
+from app.metrics.waits import show_waits
 from app.prompts.service import MOST_VERSIONS, WARNED_FROM
 from app.services import Services
 from app.settings import Settings
@@ -103,7 +104,7 @@ def _queue(session: Session, settings: Settings) -> Iterator[Metric]:
         "lens_queue_oldest_seconds", "How long the oldest of them waits (seconds); 0 if none.", labels=labels
     )
     for name in settings.queues:
-        for kind in KINDS:
+        for kind in PREFIXES:
             for family, value in zip((depth, oldest), found.get((name, kind), (0, 0.0)), strict=True):
                 family.add_metric([name, kind], value)
     yield from (depth, oldest)

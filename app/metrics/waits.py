@@ -5,9 +5,9 @@ from itertools import accumulate
 
 from prometheus_client.core import HistogramMetricFamily
 
+from app.ids import PREFIXES
 from app.metrics.counters import CounterKey
 
-KINDS = ("selection", "evaluation", "prediction")
 _BUCKETS = ("1.0", "5.0", "15.0", "60.0", "300.0", "900.0", "3600.0", "14400.0", "86400.0", "+Inf")
 _SECONDS = "wait_seconds"
 
@@ -27,7 +27,7 @@ def show_waits(found: Mapping[CounterKey, float]) -> HistogramMetricFamily:
     family = HistogramMetricFamily(
         "lens_wait_seconds", "Time that jobs waited for a worker when one claimed them, by `kind`.", labels=["kind"]
     )
-    for kind in KINDS:
+    for kind in PREFIXES:
         numbers = accumulate(found.get(CounterKey(f"waits_{kind}", bound), 0.0) for bound in _BUCKETS)
         buckets = list(zip(_BUCKETS, numbers, strict=True))
         family.add_metric([kind], buckets, sum_value=found.get(CounterKey(_SECONDS, kind), 0.0))

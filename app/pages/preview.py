@@ -59,7 +59,7 @@ def leave_out_suspicious(services: Services, owner_id: str, selection_id: str) -
         known = datasets.get(session, owner_id, job.dataset_id)
         rows = load_rows(session, job.dataset_id)
     kept = [{"text": one.text, "label": one.label} for one in rows if one.row not in wrong]
-    with invalid_inputs(inline=False):
+    with invalid_inputs():
         parsed = parse_inline(kept, parsing_limits(services.settings))
     name = None if known.name is None else f"{known.name} without {show_count(len(rows) - len(kept), 'row')}"
     with services.database.session_scope() as session:
@@ -82,7 +82,7 @@ def suggest(
     sampled = [(part, whole) for part, whole in sizes if part < whole]
     about = {"model": model, "pace": pace, "is_counted": count is not None, "sampled": sampled}
     scorer = CountingScorer(model, count, num_layers=0 if model in settings.endpoints else 1)
-    with invalid_inputs(inline=False):  # such as rows of one label
+    with invalid_inputs():  # such as rows of one label
         try:
             found = price_suggestion(suggest_for_rows(*rows), scorer, lambda *_: pace)
         except InvalidVerbalizer as error:  # the labels cannot be their own words, so a person writes others

@@ -23,7 +23,7 @@ def copy_examples(services: Services, owner_id: str, name: str) -> StoredDataset
     if found.pool is None:
         raise NoPool("the prompt has no pool; take the dataset of its selection")
     rows = KnownRows.of(found, found.pool.load()).rows
-    with invalid_inputs(inline=True):
+    with invalid_inputs():
         listed = [{"text": text, "label": label} for _, (text, label) in sorted(rows.items())]
         parsed = parse_inline(listed, parsing_limits(services.settings))
     with services.database.session_scope() as session:

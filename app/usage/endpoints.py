@@ -4,12 +4,11 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, ServicesDep, SessionDep
+from app.ids import PREFIXES
 from app.store.stored_bytes import PARTS
 from app.usage.service import read_usage
 from app.web.openapi import refusals
 from app.web.outgoing import Outgoing
-
-_KINDS = ("selection", "evaluation", "prediction")
 
 router = APIRouter(prefix="/usage", tags=["usage"], dependencies=OWNER_ROUTE)
 
@@ -57,7 +56,7 @@ def get_usage(session: SessionDep, owner: OwnerDep, services: ServicesDep) -> Us
         ),
         jobs=[
             KindUsage(kind=kind, stored=found.jobs.get(kind, 0), under_way=found.under_way.get(kind, 0))
-            for kind in _KINDS
+            for kind in PREFIXES
         ],
         under_way_limit=settings.max_selections,
         names=found.names,

@@ -45,10 +45,7 @@ _SERVER_SHARE = 8
 
 @dataclass(frozen=True)
 class CostEstimate(Shown):
-    """The cost of each phase when every permutation is judged on every row.
-
-    The pairs are an upper bound: repeated children cost nothing.
-    """
+    """The most that each phase costs: no child repeats, and each rung judges as many permutations as it may."""
 
     phases: dict[Phase, Cost]
     seconds: float | None = None  #: None if the pace is unknown

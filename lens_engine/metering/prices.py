@@ -103,8 +103,7 @@ class Prices:
     @property
     def forms(self) -> tuple[PromptForm, ...]:
         """The forms that the options ask for and the pool can fill, the plainest first; `fixed` is not among them."""
-        rows = self.rows
-        num_pool_rows = min(len(rows.candidates) + len(rows.score_set) + len(rows.spare), MOST_POOL_ROWS)
+        num_pool_rows = min(len(self.rows.pool_rows), MOST_POOL_ROWS)
         return list_forms(self.config.search.forms, num_pool_rows, self.config.num_demonstrations)
 
     def choosing_form(self) -> Cost:

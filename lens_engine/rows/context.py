@@ -17,6 +17,10 @@ from lens_engine.task.cutting import TextCutter
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 
+SPARE_TOKENS = 8
+"""Room kept where rows or forms of a prompt are left out, not cut (tokens): for the tokenizer's leading special tokens,
+with a margin, because one prompt that is too long ends the run."""
+
 _SPECIAL_TOKENS = 4  #: room kept for the tokenizer's leading special tokens (tokens)
 _FAR_TOKENS = 256  #: least length of a text that is cut because it is far longer than the rest (tokens)
 _QUERIES = ("score_set", "validation", "confirmation", "test")

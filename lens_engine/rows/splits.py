@@ -58,6 +58,11 @@ class SplitRows:
     trimmed_too_long: int = 0  #: rows whose text was cut because of its length
     most_tokens: int | None = None  #: largest length of a rendered text that is not cut; None if none is cut
 
+    @property
+    def pool_rows(self) -> tuple[Example, ...]:
+        """The labelled rows that no split judges with, from which the pool is drawn."""
+        return (*self.candidates, *self.score_set, *self.spare)
+
 
 def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     """Cut a problem's examples into splits; the same seed gives the same rows.

@@ -21,6 +21,7 @@ from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import RowFigures, gold_losses, measure_figures, measure_quality
 from lens_engine.classifier.suspicion import find_suspicious
 from lens_engine.metering.meter import Meter
+from lens_engine.rows.context import SPARE_TOKENS
 from lens_engine.rows.fit_rows import list_labelled_rows, pick_fit_rows
 from lens_engine.rows.splits import SplitRows
 from lens_engine.scoring.states import require_states_scorer
@@ -32,9 +33,6 @@ from lens_engine.types import POOLINGS, Example, FloatArray, LabelLogProbs
 
 _LAYER_SHARES = (0.53, 0.67)
 """Layers whose states are candidates, as shares of the model's layers."""
-
-_ROOM = 8
-"""Tokens kept free in the context."""
 
 
 class _UnseenRows(NamedTuple):
@@ -132,7 +130,7 @@ class Classifying:
         task, rows, count = self.run.task, self.run.rows, self.meter.lengths.count
         longest = max(sum(map(count, task.render_prefix(prompt))) for prompt in self.prompts)
         span = max(map(count, task.label_spans))
-        room = self.meter.scorer.max_prompt_tokens - span - _ROOM - longest
+        room = self.meter.scorer.max_prompt_tokens - span - SPARE_TOKENS - longest
 
         def keep(examples: tuple[Example, ...]) -> tuple[Example, ...]:
             kept = list[Example]()

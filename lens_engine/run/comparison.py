@@ -127,8 +127,7 @@ class Comparer:
     def _judge_forms(self, comparison: ComparisonState, _: Save) -> ComparisonState:
         """Judge other forms of the prompt, and test the best of them if it leads the support examples for any use."""
         use, known = self.run.config.use, self._prompts(comparison)
-        is_fixed_tried = "fixed" in self.run.config.search.forms
-        fixed = known.own_on_validation(use) if is_fixed_tried else None
+        fixed = known.own_on_validation(use) if self.run.config.search.tries_fixed else None
         judge = FormJudge(self.run, self.meter, known.own(use), fixed)
         before, forms = self.meter.spent, judge.judge()
         comparison = comparison.model_copy(update={"forms": forms}).paying(self.meter.spent - before)

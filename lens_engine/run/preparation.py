@@ -149,7 +149,7 @@ def _make_runs(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -
 
 
 def price_run(runs: Sequence[Run], method: Method[Any]) -> dict[Phase, Cost]:
-    """The cost of each phase when every permutation is judged on every row.
+    """The most that each phase costs; see `CostEstimate`.
 
     Args:
         runs: the run in each wording; `method` is of the first.

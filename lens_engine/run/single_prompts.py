@@ -77,9 +77,9 @@ class SinglePrompts:
 
         Where the options do not try the fixed form, a form needs no lead.
         """
-        fixed, is_fixed_tried = self.pick_fixed(use), "fixed" in self.run.config.search.forms
+        fixed = self.pick_fixed(use)
         forms = [one for one in self._form_contenders(use) if one.tested is not None]
-        return next((one for one in forms if not is_fixed_tried or self._leads(one, fixed)), fixed)
+        return next((one for one in forms if self._may_replace(one, fixed)), fixed)
 
     def pick_fixed(self, use: Use) -> Contender:
         """The best of the prompts of fixed demonstrations."""
@@ -88,8 +88,7 @@ class SinglePrompts:
     def form_leads(self, use: Use) -> bool:
         """Whether a form leads the best fixed prompt that is known by now, or needs no lead."""
         own = self._contender(self.method, self.own(use), self._own_log_probs, use)
-        is_fixed_tried = "fixed" in self.run.config.search.forms
-        return any(not is_fixed_tried or self._leads(one, own) for one in self._form_contenders(use))
+        return any(self._may_replace(one, own) for one in self._form_contenders(use))
 
     def _form_contenders(self, use: Use) -> list[Contender]:
         """The form that was judged on all rows, if there is one."""
@@ -105,9 +104,10 @@ class SinglePrompts:
         log_probs = self._own_log_probs.get(self.own(use))
         return None if log_probs is None else self._judgement(log_probs[: len(self.run.rows.validation)])
 
-    def _leads(self, one: Contender, other: Contender) -> bool:
-        """Whether a prompt is better than another by more than a standard error, paired by row."""
-        return leads(one, other, self._rows.gold, self.run.config.objective)
+    def _may_replace(self, form: Contender, fixed: Contender) -> bool:
+        """Whether a form leads fixed demonstrations, or needs no lead."""
+        config = self.run.config
+        return not config.search.tries_fixed or leads(form, fixed, self._rows.gold, config.objective)
 
     def lead(self) -> Lead | None:
         """The lead of the method's best over its runner-up, for the use of the run."""

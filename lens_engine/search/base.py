@@ -49,8 +49,7 @@ class Run:
 
     @cached_property
     def drawn_pool(self) -> DrawnPool:
-        rows = self.rows
-        return draw_pool((*rows.candidates, *rows.score_set, *rows.spare), self.config.seed)
+        return draw_pool(self.rows.pool_rows, self.config.seed)
 
     @cached_property
     def near_test_rows(self) -> int:

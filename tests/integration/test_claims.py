@@ -12,7 +12,7 @@ from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.lifecycle.endings import Charge
 from app.lifecycle.results import SelectionOutcome
-from app.lifecycle.work import load_submission
+from app.lifecycle.work import list_inline_parts, load_submission
 from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import Job, Report, StoredCheckpoint, StoredClassifier
@@ -21,7 +21,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import PROGRESS, make_result, make_rows, make_submission
+from tests.integration.samples import PROGRESS, make_csv, make_result, make_rows, make_spec, make_submission
 
 DIED = Charge.died(Settings())
 CHECKPOINT = Checkpoint("fingerprint", Phase.FILTER, 1, "float32", {"rows": [1, 2]})
@@ -269,3 +269,18 @@ def test_submission_is_loaded_as_it_was_sent(selections: Selections, database: D
     assert submission.test is None
     assert submission.spec.wordings.task.labels == ("positive", "negative")
     assert submission.spec.config.search.beam_width == 4
+
+
+def test_inline_parts_of_a_selection_are_those_of_a_json_body(selections: Selections, database: Database) -> None:
+    csv = make_csv(make_rows()[:20])
+    file = selections.client.post("/datasets", files={"dataset": csv}).json()["id"]
+    rows = {"examples": make_rows()[20:]}
+    for sent, inline in (
+        ({**rows, "test_dataset_id": file}, ["dataset"]),
+        ({**rows, "test_examples": make_rows()[:20]}, ["dataset", "test"]),
+        ({"dataset_id": file}, []),
+    ):
+        made = selections.client.post("/selections", json={"spec": make_spec(), **sent})
+        assert made.status_code == 202, made.text
+        with database.session_scope() as session:
+            assert list_inline_parts(session, made.json()["id"]) == inline

@@ -200,6 +200,29 @@ def test_rows_over_the_cap_are_refused(
     intake.assert_refused(intake.send_rows(GOOD_ROWS, written_as), Refusal("dataset-too-large", (pointer,), 413))
 
 
+@pytest.mark.parametrize(
+    ("wrong", "dataset", "test", "place"),
+    [
+        ("test_examples", "dataset_id", "test_examples", "/test_examples/0/Label"),
+        ("test_dataset_id", "examples", "test_dataset_id", "/test/rows/0/label"),
+        ("dataset_id", "dataset_id", "test_examples", "/dataset/rows/0/label"),
+        ("examples", "examples", "test_dataset_id", "/examples/0/Label"),
+    ],
+)
+def test_place_of_a_row_is_that_of_its_own_part(
+    client: TestClient, wrong: str, dataset: str, test: str, place: str
+) -> None:
+    def give(part: str) -> object:
+        rows = [{"text": f"{row['text']} of {part}", "label": row["label"]} for row in make_rows()]
+        rows[0]["label"] = "mixed" if part == wrong else rows[0]["label"]
+        if not part.endswith("_id"):
+            return [{"text": row["text"], "Label": row["label"]} for row in rows]
+        return client.post("/datasets", json={"examples": rows}).json()["id"]
+
+    sent = {"spec": make_spec(), dataset: give(dataset), test: give(test)}
+    assert pointers_of(problem_of(client.post("/selections", json=sent), 422, "invalid-dataset")) == [place]
+
+
 def list_deleted_open_files() -> set[str]:
     """Where spooled uploads live: files without a name."""
     return {target for target in list_open_files() if target.endswith("(deleted)")}

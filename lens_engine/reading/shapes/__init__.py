@@ -22,11 +22,11 @@ from pathlib import Path
 from lens_engine.reading.dialect import ANY_DIALECT, Dialect, find_encoding
 from lens_engine.reading.limits import DatasetEmpty, DatasetTooLarge, ParsingLimits, UnsupportedDatasetFormat
 from lens_engine.reading.shapes.delimited import read_delimited
-from lens_engine.reading.shapes.exports import adapt
 from lens_engine.reading.shapes.foreign import refuse_foreign, refuse_foreign_text
 from lens_engine.reading.shapes.json_values import read_json
 from lens_engine.reading.shapes.text_file import NUM_HEAD_CHARACTERS, TextFile
 from lens_engine.reading.shapes.text_lines import read_arff, read_fast_text, read_label_lines, read_rasa
+from lens_engine.reading.shapes.tools import adapt
 from lens_engine.reading.shapes.trusted import read_columnar, read_folder
 from lens_engine.reading.shapes.workbook import is_workbook, read_workbook
 from lens_engine.reading.table import Table

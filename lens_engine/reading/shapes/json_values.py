@@ -11,8 +11,8 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import is_usual, name_positions
 from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding, tell_place
 from lens_engine.reading.limits import DatasetEmpty, row_too_long
-from lens_engine.reading.shapes.exports import TURNS
 from lens_engine.reading.shapes.text_file import TextFile
+from lens_engine.reading.shapes.tools import TURNS
 from lens_engine.reading.strict_json import LooseJson, scan_row
 from lens_engine.reading.table import NAMED_ROWS, NO_CELLS, DatasetFormat, Fault, Row, Table
 from lens_engine.task.text_checks import show_names

@@ -81,7 +81,7 @@ class Lens(Method[LensState]):
             yield state
 
     def choice(self, state: LensState) -> Permutation | None:
-        return None if state.search is None else state.to_candidates(self._finalists(state.search)[0])
+        return None if state.search is None else state.to_candidates(state.search.beam[0])
 
     def fallback(self, state: LensState, reason: StopReason) -> Permutation:
         """If the budget ended before any permutation was judged: the first one that the search would have judged.

@@ -21,7 +21,7 @@ from app.web.authentication import LOCAL_OWNER
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.evaluation.rows import BATCH_ROWS
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import SMALL_OPTIONS, make_classifier, make_result, make_rows, problem_of
+from tests.integration.samples import SMALL_OPTIONS, make_classifier, make_result, make_rows, pointers_of, problem_of
 from tests.integration.worker import doubles
 from tests.integration.worker.test_execution import end_the_wait, run_with
 from worker.execution import Attempt
@@ -153,6 +153,14 @@ def test_evaluation_that_cannot_be_is_refused(
 ) -> None:
     problem_of(client.post(f"/selections/{selection}/evaluations", json=body), status, code)
     assert client.get("/evaluations").json()["items"] == []
+
+
+def test_place_of_a_row_of_a_stored_dataset_is_not_in_the_body(client: TestClient, selection: str) -> None:
+    rows = [{"text": "a", "label": "unheard of"}, {"text": "b", "label": "positive"}]
+    stored = client.post("/datasets", json={"examples": rows}).json()["id"]
+    for body, place in (({"examples": rows}, "/examples"), ({"dataset_id": stored}, "/dataset/rows")):
+        refused = client.post(f"/selections/{selection}/evaluations", json=body)
+        assert pointers_of(problem_of(refused, 422, "invalid-dataset")) == [f"{place}/0/label"]
 
 
 def test_prediction_has_the_columns_of_its_input(client: TestClient, settings: Settings, selection: str) -> None:

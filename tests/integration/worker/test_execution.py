@@ -24,7 +24,7 @@ from lens_engine.types import Phase
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result
 from tests.integration.worker.doubles import LivingScorer
-from worker.execution import Attempt, execute_job
+from worker.execution import Attempt, Ending, execute_job
 from worker.faults import WorkerFault
 
 
@@ -187,6 +187,28 @@ def test_a_fault_of_the_worker_leaves_the_selection_to_another(
     assert run_sql(database, "SELECT crashes FROM jobs WHERE id = :id", id=selection_id) == 1
     assert run_sql(database, "SELECT not_before > now() FROM jobs WHERE id = :id", id=selection_id)
     assert selections.events_of(selection_id, "worker-unfit") == [{"code": code, "attempt": 1}]
+
+
+class Unlucky(Attempt):
+    """Postgres is away for the first last write."""
+
+    is_away = True
+
+    def _end_soon(self, ending: Ending) -> bool:
+        was_away, self.is_away = self.is_away, False
+        return not was_away and super()._end_soon(ending)
+
+
+def test_a_fault_of_the_worker_is_charged_as_one_though_postgres_was_away(
+    selections: Selections, settings: Settings, database: Database
+) -> None:
+    claim = selections.running()
+
+    with pytest.raises(WorkerFault):
+        Unlucky(database, claim, with_double(settings, "without_gpu")).run()
+
+    assert selections.status_of(claim.job_id) == "queued"
+    assert selections.events_of(claim.job_id, "worker-unfit") == [{"code": "model-not-loaded", "attempt": 1}]
 
 
 def test_a_server_that_is_away_costs_no_attempt_and_the_worker_nothing(

@@ -18,12 +18,6 @@ Make = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def problem(make_planted_problem: Make) -> Problem:
-    found: Problem = make_planted_problem()
-    return found
-
-
-@pytest.fixture(scope="module")
 def config(make_config: Make) -> SelectionConfig:
     found: SelectionConfig = make_config(search={"iterations": 1}, comparisons="none", classifier={"kind": "auto"})
     return found

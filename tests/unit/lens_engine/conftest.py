@@ -184,3 +184,8 @@ def make_planted_problem(task: Task) -> Callable[..., Problem]:
         return Problem(task, examples)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def problem(make_planted_problem: Callable[..., Problem]) -> Problem:
+    return make_planted_problem()

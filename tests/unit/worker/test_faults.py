@@ -104,14 +104,22 @@ INSTANCE = "/selections/sel_1"
 @pytest.mark.parametrize(
     ("error", "code", "inline", "pointer"),
     [
-        (ClassTooSmall("too few", field="dataset.label", row=7), "class-too-small", False, "/dataset/rows/7/label"),
-        (ClassTooSmall("too few", field="dataset.label", row=7), "class-too-small", True, "/examples/7/label"),
-        (InvalidVerbalizer("same word", field="verbalizer.a.b"), "invalid-verbalizer", True, "/spec/verbalizer/a.b"),
-        (PromptTooLong("long", field="options.too_long", row=7), "prompt-too-long", False, "/spec/options/too_long"),
+        (ClassTooSmall("too few", field="dataset.label", row=7), "class-too-small", ["test"], "/dataset/rows/7/label"),
+        (ClassTooSmall("too few", field="dataset.label", row=7), "class-too-small", ["dataset"], "/examples/7/label"),
+        (ClassTooSmall("too few", field="test.label", row=7), "class-too-small", ["test"], "/test_examples/7/label"),
+        (
+            InvalidVerbalizer("same word", field="verbalizer.a.b"),
+            "invalid-verbalizer",
+            ["dataset"],
+            "/spec/verbalizer/a.b",
+        ),
+        (PromptTooLong("long", field="options.too_long", row=7), "prompt-too-long", [], "/spec/options/too_long"),
     ],
 )
-def test_invalid_input_has_the_pointer_of_a_refusal(error: LensError, code: str, inline: bool, pointer: str) -> None:
-    problem = describe_failure(error, INSTANCE, inline=inline)
+def test_invalid_input_has_the_pointer_of_a_refusal(
+    error: LensError, code: str, inline: list[str], pointer: str
+) -> None:
+    problem = describe_failure(error, INSTANCE, inline)
 
     assert problem["type"] == f"/docs#{code}"
     assert problem["code"] == code

@@ -1,1 +1,1 @@
-from tests.unit.lens_engine.search.conftest import problem, select  # noqa: F401
+from tests.unit.lens_engine.search.conftest import select  # noqa: F401

@@ -18,12 +18,6 @@ Make = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def problem(make_planted_problem: Make) -> Problem:
-    found: Problem = make_planted_problem()
-    return found
-
-
-@pytest.fixture(scope="module")
 def result(problem: Problem, make_planted_scorer: Make, make_config: Callable[..., SelectionConfig]) -> SelectionResult:
     config = make_config(search={"iterations": 1}, comparisons="none", classifier={"kind": "auto"})
     return select_support_examples(problem, make_planted_scorer(), config)

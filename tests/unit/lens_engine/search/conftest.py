@@ -13,12 +13,6 @@ Make = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def problem(make_planted_problem: Make) -> Problem:
-    found: Problem = make_planted_problem()
-    return found
-
-
-@pytest.fixture(scope="module")
 def select(problem: Problem, make_planted_scorer: Make, make_config: Make) -> Callable[..., SelectionResult]:
     def run(method: str, *, listener: Any = None, checkpoints: Any = None, **options: Any) -> SelectionResult:
         config = make_config(method=method, **options)
