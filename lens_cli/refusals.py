@@ -189,8 +189,6 @@ def _locate(error: InvalidInput) -> tuple[str, ...]:
     details = [f"where: {error.field}"]
     if len(error.problems) > 1:  # the message has the first
         details += [f"{problem.field}: {problem.detail}" for problem in error.problems[1:]]
-    elif error.row is not None:
-        details.append(f"row: {error.row} (data rows are counted from 0)")
     return tuple(details)
 
 

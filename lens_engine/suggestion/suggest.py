@@ -188,7 +188,7 @@ def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetP
         except InvalidInput as error:
             plans.append(PresetPlan(preset, None, refusal=str(error)))
             continue
-        plans.append(PresetPlan(preset, _count_rows(rows), warnings=rows.warnings))
+        plans.append(PresetPlan(preset, _count_rows(rows), warnings=rows.notes))
         if preset == "quick":
             labelled = list_labelled_rows(rows)
             found, largest = estimate_by_words(labelled, rows.task), share_of_largest(labelled, rows.task)

@@ -98,6 +98,12 @@ def test_codes_are_not_proposed_as_label_words(write: Any) -> None:
     assert "say nothing" not in shown(write(GOOD_AND_BAD))
 
 
+def test_rows_are_named_by_their_lines(write: Any) -> None:
+    output = shown(write([*GOOD_AND_BAD, ("", "good"), ("torn", "good"), ("torn", "bad")]))
+    assert "note: 1 row without a text left out (line 122)" in output
+    assert "1 text of the dataset rows has more than one label and was set aside (line 123)" in output
+
+
 def test_label_with_an_equals_sign_is_in_the_command_as_it_is_read(write: Any) -> None:
     path = write([(text, f"x={label}" if label == "good" else label) for text, label in GOOD_AND_BAD])
     words = arguments_of(write_command(suggest(path), Sources(path)))
