@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective
-from lens_engine.result import Lead, PromptContender, SelectionResult, SupportExamples
+from lens_engine.result import HitComparison, Lead, PromptContender, SelectionResult, SupportExamples
 from lens_engine.result.headline import find_chosen, find_first
 from lens_engine.show.words import ALWAYS_THE_LARGEST, name_method, say_largest_class, say_right
 from lens_engine.task.wording import end_sentence, show_share
@@ -64,8 +64,19 @@ def say_rest(result: SelectionResult) -> Iterator[str]:
     words = next((one for one in result.tested if one.name == "bag_of_words"), None)
     if first != "words" and words is not None and words.test is not None:
         yield f"Word counting, without any language model, is right for {say_right(words.test, objective)}."
+    if result.words is not None:
+        yield say_chance(result.words, "the classifier", "word counting")
     for largest in say_largest_class(result.tested_first, objective):
         yield f"{largest[0].upper()}{largest[1:]}."
+
+
+def say_chance(found: HitComparison, own: str, rival: str) -> str:
+    """On how many test texts one of two alone is right, and how sure their difference is."""
+    chance = f"a difference like this is chance in {max(1, round(100 * found.p_value))} of 100 cases"
+    return (
+        f"Of the test texts, {own} alone is right for {found.only_own_right:,} and {rival} alone for "
+        f"{found.only_rival_right:,}: {chance}."
+    )
 
 
 def _say_corrected(result: SelectionResult) -> Iterator[str]:

@@ -27,6 +27,8 @@ FIGURES: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("support_examples", 0, "contenders", 0, "test", "accuracy"), 0.6173, "62 %"),
     (("support_examples", 1, "contenders", 2, "test", "ci95", 1), 0.9671, "–97)"),
     (("support_examples", 0, "comparison", "p_value"), 0.0372, "chance in 4 of 100"),
+    (("words", "p_value"), 0.0611, "chance in 6 of 100"),
+    (("words", "only_own_right"), 31, "the classifier alone is right for 31 and word counting alone for 9"),
     (("support_examples", 0, "judged", "accuracy"), 0.7719, "(77 %)"),
     (("support_examples", 0, "examples", 1, "effects", 2, "effect"), -0.3571, "-0.3571"),
     (("support_examples", 1, "examples", 0, "info_score"), 0.0937, "+0.0937"),
