@@ -19,6 +19,7 @@ from lens_engine.result import (
     TriedWording,
     Verdict,
 )
+from lens_engine.result.headline import kind_of
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.run_warnings import list_warnings
@@ -108,7 +109,7 @@ def build_result(ending: Ending) -> SelectionResult:
 
 def _compare_with_words(ending: Ending, chosen: Candidate | None) -> HitComparison | None:
     """The classifier to use against word counting, on the test rows."""
-    words = next((one for one in ending.state.comparison.candidates if one.name == "bag_of_words"), None)
+    words = next((one for one in ending.state.comparison.candidates if kind_of(one) == "words"), None)
     if chosen is None or words is None or chosen is words or not chosen.tested or not words.tested:
         return None
     gold = ending.prompts.test_rows.gold

@@ -4,7 +4,7 @@ import json
 
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
 from lens_engine.result import Payment, SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen
+from lens_engine.result.headline import find_chosen, kind_of
 from lens_engine.show.figures import list_figures
 from lens_engine.show.tables import list_shown, tabulate_examples
 from lens_engine.show.verdict import say_chance, say_rest
@@ -77,7 +77,7 @@ def describe_suspicious_labels(result: SelectionResult) -> str:
 def describe_classifier(result: SelectionResult) -> str:
     """What the classifier to use is, and what a text costs; nothing for word counting, and without one."""
     chosen = find_chosen(result)
-    if chosen is None or chosen.name == "bag_of_words":
+    if chosen is None or kind_of(chosen) == "words":
         return ""
     reads = {"states": "what {} computes of a text", "states_and_words": "what {} computes of a text, and its words"}
     what = reads.get(chosen.name, "the probabilities that {} gives the labels").format(result.provenance.model)
