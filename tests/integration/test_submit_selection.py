@@ -203,6 +203,16 @@ def test_columns_of_both_files_may_have_other_names(client: TestClient, database
     assert {(row.text, row.label) for row in stored} == {("one", "positive"), ("two", "negative")}
 
 
+@pytest.mark.parametrize("name", COLUMNS)
+def test_wrong_column_name_points_to_the_field_that_has_it(client: TestClient, name: str) -> None:
+    content = make_csv().replace(b"text,label", b"Body,Class", 1)
+    sent = {"spec": json.dumps(make_spec()), **COLUMNS, name: COLUMNS[name].replace("s", "z").replace("y", "ie")}
+    refused = client.post("/selections", files={"dataset": content}, data=sent)
+    assert refused.status_code == 422
+    assert [one["pointer"] for one in refused.json()["errors"]] == [f"/{name}"]
+    assert f"did you mean '{COLUMNS[name]}'?" in refused.json()["detail"]
+
+
 def test_columns_are_told_by_their_names_and_the_spec_has_defaults(client: TestClient, database: Database) -> None:
     rows = [{"Review": f"{row['text']} {number}", "Label": row["label"]} for number in (1, 2) for row in make_rows()]
     content = "".join(f"{one['Review']},{one['Label']}\n" for one in [{"Review": "Review", "Label": "Label"}, *rows])

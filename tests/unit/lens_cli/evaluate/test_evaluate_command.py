@@ -59,7 +59,7 @@ def save_classifier(bench: Workbench) -> Path:
         (("--prompts", "classifier", "--orders", "2"), "leave --orders out", "where: --orders"),
         (("--prompts", "classifier", "--form", "openai-chat"), "only support examples", "where: --form"),
         (("--prompts", "classifier", "--num-prompts", "99"), "the classifier has ", "where: --num-prompts"),
-        (("--text-column", "Note"), "there is no column named 'Note'", "where: dataset.Note"),
+        (("--text-column", "Note"), "there is no column named 'Note'", "where: --text-column"),
         (("--model", "./nothing-here"), "./nothing-here", "where: --model"),
     ],
 )
