@@ -55,7 +55,9 @@ _FAULTS_OF_A_PATH = {
 _SETTING = re.compile(r'set options\.([a-z_.]+) to "?(\w+)"?')
 """What the engine says of an option that the caller should set."""
 
-_OPTION = re.compile(r"(?<=^where: )(?:form|model|num_prompts|endpoints|tokenizer)$|`num_prompts`")
+_OPTION = re.compile(
+    r"(?<=^where: )(?:form|model|num_prompts|endpoints|tokenizer|text_column|label_column)$|`num_prompts`"
+)
 """Fields that the engine names, and that are options of the same name."""
 
 _ENDPOINT = {"where: url": "where: --model", "where: key_variable": "where: --endpoint-key-variable"}
@@ -189,8 +191,6 @@ def _locate(error: InvalidInput) -> tuple[str, ...]:
     details = [f"where: {error.field}"]
     if len(error.problems) > 1:  # the message has the first
         details += [f"{problem.field}: {problem.detail}" for problem in error.problems[1:]]
-    elif error.row is not None:
-        details.append(f"row: {error.row} (data rows are counted from 0)")
     return tuple(details)
 
 

@@ -97,8 +97,13 @@ class Example:
 
     @property
     def place(self) -> str:
-        """The row, and its line if it is known, for a message."""
-        return f"row {self.row}" if self.line is None else f"row {self.row} (line {self.line})"
+        """The line of the file, or else the row, for a message."""
+        return name_place(self.row, self.line)
+
+
+def name_place(row: int, line: int | None) -> str:
+    """The line of a file (from 1), or else the row (from 0), for a message."""
+    return f"row {row}" if line is None else f"line {line}"
 
 
 class Phase(StrEnum):

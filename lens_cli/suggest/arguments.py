@@ -7,10 +7,11 @@ from lens_cli.select.sources import Sources
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.reading.table import LABEL, TEXT, list_columns
 from lens_engine.suggestion.suggestion import Suggestion
+from lens_engine.task.silent_words import find_silent
 
 _MAX_WORDS = 20
 """Largest number of label words in the command. Without them, each label is its own word all the same, also a rare one
-that the selection leaves out."""
+that the selection leaves out. Words that say nothing are not proposed: a person gives others."""
 
 _BUNDLED = ChosenModel(BUNDLED_MODEL)
 
@@ -35,7 +36,7 @@ def write_command(suggestion: Suggestion, sources: Sources, model: ChosenModel =
         columns += ["--encoding", sources.dialect.encoding]
     lines = list[list[str]]()
     has_rare = any(count.is_rare for count in suggestion.labels)
-    if not has_rare and len(words) <= _MAX_WORDS:
+    if not has_rare and len(words) <= _MAX_WORDS and not find_silent(suggestion.problem.task.verbalizer):
         lines += [["--verbalizer", f"{label}={word}"] for label, word in words.items()]
     if suggestion.label_options.rare == "drop":
         lines.append(["--option", "labels.rare=drop"])

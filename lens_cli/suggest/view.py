@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lens_cli.asked_model import ChosenModel
+from lens_cli.select.advice import note_silent_words
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import quote_template, write_command
 from lens_cli.views.notes import show_note
@@ -18,12 +19,19 @@ from lens_engine.show.estimate import describe_presets, tabulate_presets
 from lens_engine.show.sentences import describe_asking
 from lens_engine.suggestion.suggestion import Suggestion
 from lens_engine.task.language import describe_language
+from lens_engine.task.silent_words import find_silent
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_label
 
 _MAX_LABELS = 20
-_SHOWN = ("columns other than", "the labels", "read texts from", "read labels from", "the file is read as a")
-"""Beginnings of warnings of the reader that the view shows itself."""
+_SHOWN = (
+    "columns other than",
+    "the label words",
+    "read texts from",
+    "read labels from",
+    "the file is read as a",
+)
+"""Beginnings of warnings that the view shows itself."""
 
 
 def show_suggestion(suggestion: Suggestion, sources: Sources, console: Console, model: ChosenModel) -> None:
@@ -63,7 +71,8 @@ def _show_columns(suggestion: Suggestion, console: Console, model: str) -> None:
 
 
 def _show_labels(suggestion: Suggestion, console: Console) -> None:
-    words = suggestion.problem.task.verbalizer.words
+    verbalizer = suggestion.problem.task.verbalizer
+    words, silent = verbalizer.words, find_silent(verbalizer)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("label")
     table.add_column("rows", justify="right")
@@ -74,13 +83,15 @@ def _show_labels(suggestion: Suggestion, console: Console) -> None:
         elif count.read_as != count.label:
             word = Text(f"as {show_label(count.read_as)}", style="yellow")
         else:
-            word = Text(words[count.label])
+            word = Text(words[count.label], style="yellow" if count.label in silent else "")
         shown = show_label(count.label)  # with quotes where they show spaces
         table.add_row(Text(shown if shown[1:-1] != count.label.strip() else count.label), f"{count.rows:,}", word)
     _head(console, f"Labels ({len({count.read_as for count in suggestion.labels}):,})")
     console.print(table)
     if len(suggestion.labels) > _MAX_LABELS:
         _say(console, f"and {len(suggestion.labels) - _MAX_LABELS:,} more labels")
+    for note in note_silent_words(verbalizer):
+        show_note(note, console)
 
 
 def _show_templates(suggestion: Suggestion, console: Console) -> None:

@@ -20,9 +20,17 @@ from lens_engine.reading.table import (
     show_columns,
 )
 from lens_engine.rows.problem import digest_examples
-from lens_engine.task.text_checks import BIDI_CONTROLS, MAX_SHOWN, ZERO_WIDTH, find_fault, is_blank, show_names
+from lens_engine.task.text_checks import (
+    BIDI_CONTROLS,
+    MAX_SHOWN,
+    ZERO_WIDTH,
+    find_fault,
+    is_blank,
+    show_names,
+    show_places,
+)
 from lens_engine.task.wording import show_count
-from lens_engine.types import Example
+from lens_engine.types import Example, name_place
 
 _MAX_UNUSED_KEPT = 100
 """Largest number of unused column names kept, and of characters of each, because a file may have any number."""
@@ -85,7 +93,7 @@ class _RowCollector:
         self._several = Counter[tuple[str, ...]]()
         self._unused: dict[str, None] = {}
         self._num_bytes = self._num_rows = self._num_blank = self._num_without_content = 0
-        self._invisible: dict[str, list[int]] = {kind: [] for kind in _INVISIBLE}  #: rows, by kind of characters
+        self._invisible: dict[str, list[str]] = {kind: [] for kind in _INVISIBLE}  #: places, by kind of characters
 
     def add(self, row: Row) -> None:
         """Take one row, or leave it out."""
@@ -135,15 +143,16 @@ class _RowCollector:
         return None
 
     def _leave_out(self, fault: Fault, row: int, line: int | None) -> None:
+        place = name_place(row, line)
         if len(self._problems) < MAX_SHOWN or row < (self._problems[-1].row or 0):
-            subject, field = Example(row, "", "", line).place, self.field
+            subject, field = place, self.field
             if fault.column is not None:
                 subject, field = f"{subject}: `{fault.column}`", f"{field}.{fault.column}"
             problems = [*self._problems, InputProblem(field, f"{subject} {fault.detail}", row)]
             self._problems = sorted(problems, key=lambda one: one.row or 0)[:MAX_SHOWN]
         places = self._places.setdefault(fault.kind, [])
         if len(places) < MAX_SHOWN:
-            places.append(f"row {row}" if line is None else f"line {line}")
+            places.append(place)
         self._left_out[fault.kind] += 1
 
     def _set_aside(self, example: Example) -> None:
@@ -171,7 +180,7 @@ class _RowCollector:
         if not both.isascii():
             for kind, characters in _INVISIBLE.items():
                 if characters.search(both):
-                    self._invisible[kind].append(example.row)
+                    self._invisible[kind].append(example.place)
 
     def _refuse_several(self) -> None:
         refuse_several(self._label, self._labels, self._several, self._num_rows, f"{self.field}.{self._label}")
@@ -219,13 +228,9 @@ class _RowCollector:
             yield f"{show_count(self._num_blank, 'blank row', 'was')} skipped and {are} not counted in row numbers"
         for kind, number in self._left_out.items():
             done = "kept aside" if kind == _NO_LABEL else "left out"
-            more = f" and {number - MAX_SHOWN:,} more" if number > MAX_SHOWN else ""
-            yield f"{show_count(number, 'row')} {kind} {done} ({', '.join(self._places[kind])}{more})"
+            yield f"{show_count(number, 'row')} {kind} {done} ({show_places(self._places[kind], number)})"
         yield from (f"{show_count(number, 'row')} {kind} left out" for kind, number in self._aside.items())
-        for kind, rows in self._invisible.items():
-            if rows:
-                hold, first = "holds" if len(rows) == 1 else "hold", ", ".join(map(str, rows[:MAX_SHOWN]))
-                yield (
-                    f"{show_count(len(rows), 'row')} {hold} {kind} characters, which are invisible; they are kept "
-                    f"(first rows: {first})"
-                )
+        for kind, places in self._invisible.items():
+            if places:
+                hold = f"{show_count(len(places), 'row')} hold{'s' * (len(places) == 1)}"
+                yield f"{hold} {kind} characters, which are invisible; they are kept ({show_places(places)})"

@@ -16,8 +16,9 @@ from lens_engine.reading.column_choice import Named, choose
 from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.limits import DatasetTooLarge, ParsingLimits
 from lens_engine.reading.table import TEXT, ColumnNames, DatasetFormat, Row, Table, WantedColumns, show_columns
-from lens_engine.task.text_checks import MAX_SHOWN, UNSTORABLE, find_fault, is_blank, replace_unstorable
+from lens_engine.task.text_checks import UNSTORABLE, find_fault, is_blank, replace_unstorable, show_places
 from lens_engine.task.wording import show_count, show_label
+from lens_engine.types import name_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +84,14 @@ class _TextCollector:
         self.names = dict[str, int]()  #: places of the columns, in the order in which they were met
         self._encoding = encoding
         self._column = show_columns(wanted)
-        self._changed = list[int]()  #: rows with a change in another column than that of the texts
+        self._changed = list[str]()  #: places of rows with a change in another column than that of the texts
 
     def add(self, row: Row) -> None:
         """Keep a row. One too many is refused, and one whose columns cannot be kept."""
         self.limits.check_rows(len(self.rows) + 1, self.field)
         text, (fault, column) = self._judge(row)
         text = replace_unstorable(text)
-        packed = self._pack(self._mend(row.cells), text)
+        packed = self._pack(self._mend(row), text)
         if fault is not None:
             fault = fault if column is None else f"`{column}` {fault}"
             fault = fault if row.line is None else f"(line {row.line}) {fault}"
@@ -114,22 +115,22 @@ class _TextCollector:
             return str(text or ""), ("is blank; write a text", self._column)
         return text, (find_fault(text, self.limits.max_text_characters), self._column)
 
-    def _mend(self, cells: Mapping[str, object]) -> Mapping[str, object]:
+    def _mend(self, row: Row) -> Mapping[str, object]:
         """The cells as they can be kept."""
+        cells = row.cells
         mended = {name: replace_unstorable(cell) for name, cell in cells.items()}
         others = (name for name in mended if name != self._column)
         if any(mended[name] is not cells[name] and mended[name] != cells[name] for name in others):
-            self._changed.append(len(self.rows))
+            self._changed.append(name_place(len(self.rows), row.line))
         return mended
 
     def describe_changes(self) -> tuple[str, ...]:
         """A sentence about what was changed in columns beside the texts."""
         if not self._changed:
             return ()
-        first = ", ".join(map(str, self._changed[:MAX_SHOWN]))
         return (
             f"{show_count(len(self._changed), 'row')} with NUL or half a surrogate pair in another column than "
-            f"{show_label(self._column)}; U+FFFD stands in its place (first rows: {first})",
+            f"{show_label(self._column)}; U+FFFD stands in its place ({show_places(self._changed)})",
         )
 
     def _pack(self, cells: Mapping[str, object], text: str) -> bytes:

@@ -13,6 +13,7 @@ evaluation         the result of an evaluation
 from lens_engine.result.parts import (
     BestAnswer,
     Comparison,
+    HitComparison,
     LabelBias,
     LabelEffect,
     Lead,
@@ -31,6 +32,7 @@ from lens_engine.result.selection_result import SelectionResult
 __all__ = [
     "BestAnswer",
     "Comparison",
+    "HitComparison",
     "LabelBias",
     "LabelEffect",
     "Lead",

@@ -4,8 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from lens_engine.classifier.candidates import TestedClassifier
+from lens_engine.classifier.candidates import Candidate, TestedClassifier
 from lens_engine.classifier.quality import Accuracy
+from lens_engine.result.parts import BestAnswer
 from lens_engine.result.selection_result import SelectionResult
 from lens_engine.types import Record
 
@@ -36,7 +37,8 @@ def find_first(result: SelectionResult) -> HeadlineKind:
     return "words" if kind_of(chosen) == "words" and chosen.test.accuracy >= prompt.accuracy else "prompt"
 
 
-def kind_of(classifier: TestedClassifier) -> HeadlineKind:
+def kind_of(classifier: TestedClassifier | BestAnswer | Candidate) -> HeadlineKind:
+    """Word counting, or a classifier that reads the model."""
     return "words" if classifier.name == "bag_of_words" else "classifier"
 
 
@@ -45,7 +47,7 @@ def list_headlines(result: SelectionResult) -> tuple[Headline, ...]:
     found = [
         Headline(kind=kind_of(one), test=_plain(one.test), tokens=one.tokens_per_input)
         for one in result.tested
-        if one.test is not None and (one.is_chosen or one.name == "bag_of_words")
+        if one.test is not None and (one.is_chosen or kind_of(one) == "words")
     ]
     if result.test is not None:
         found.append(Headline(kind="prompt", test=_plain(result.test)))

@@ -92,12 +92,17 @@ class PromptContender(Record):
     test: Quality | None = Field(description="Quality on the test rows; null if it was not tested.")
 
 
-class Comparison(Record):
-    """Paired comparison of the method with random-and-validation on the test rows: exact McNemar test, and macro-F1."""
+class HitComparison(Record):
+    """Two answers to each test row: on how many rows one alone is right, and the exact McNemar test."""
 
-    only_own_right: int = Field(description="Number of test rows that only the prompt of the method has right.")
-    only_rival_right: int = Field(description="Number of test rows that only random-and-validation has right.")
+    only_own_right: int = Field(description="Number of test rows that only the first of the two has right.")
+    only_rival_right: int = Field(description="Number of test rows that only the rival has right.")
     p_value: float = Field(description="p-value, two-sided.")
+
+
+class Comparison(HitComparison):
+    """Paired comparison of the method with its rival, random-and-validation, on the test rows: hits, and macro-F1."""
+
     permutations: int = Field(
         description="Number of random permutations. They take at least as many pairs and as many tokens as the method, "
         "all of its steps included."

@@ -12,6 +12,7 @@ from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Objective, Use
 from lens_engine.result.parts import (
+    HitComparison,
     Lead,
     Spread,
     SupportExample,
@@ -68,6 +69,11 @@ class SelectionResult(Shown, Record):
         (),
         description="Rows whose label the classifier to use contradicts with confidence, by cross-validation; the most "
         "suspicious first, at most 200. Rows on which it was not cross-validated are not judged.",
+    )
+    words: HitComparison | None = Field(
+        None,
+        description="The classifier to use against word counting, its rival, on the test rows; null if it is word "
+        "counting, or one of the two was not tested.",
     )
     verdict: Verdict = Field(description="What to use first: the classifier, the prompt, or word counting.")
     random: Spread | None = Field(

@@ -83,8 +83,7 @@ def find_unknown_labels(labels: Sequence[str], rows: CleanProblem) -> list[Inval
 def _without_word(label: str, name: str, upload: CleanRows) -> InvalidInput:
     number, first = upload.uploaded[label], upload.first[label]
     noun = "row" if name == "dataset" else "test row"
-    line = "" if first.line is None else f", line {first.line}"
-    place = f"{'first ' if number > 1 else ''}row {first.row}{line}"
+    place = f"{'the first: ' if number > 1 else ''}{first.place}"
     if label.strip():
         message = f"the label {show_label(label)} ({place}), which has no label word; add the label to the verbalizer"
     else:

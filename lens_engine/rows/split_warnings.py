@@ -6,6 +6,7 @@ from lens_engine.config import SelectionConfig
 from lens_engine.rows.cleaning import CleanProblem, CleanRows
 from lens_engine.rows.label_rows import ServedTask
 from lens_engine.rows.split_sizes import SplitSizes
+from lens_engine.task.text_checks import show_places
 from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example
 
@@ -26,7 +27,7 @@ def warn_of_splits(rows: CleanProblem, served: ServedTask, config: SelectionConf
     """Warnings about what was joined or left out, about dropped labels, and about the sizes of the splits.
 
     Args:
-        lines: whether a row is named with its line in the file.
+        lines: whether a row is named by its line in the file.
     """
     for name, upload in rows.uploads.items():
         if upload.respelled:
@@ -133,8 +134,4 @@ def _was(rows: Sequence[Example], done: str, *, lines: bool) -> str:
 
 
 def _first(rows: Sequence[Example], *, lines: bool) -> str:
-    """The first few row numbers, with their lines in the file if `lines`."""
-    shown = ", ".join(
-        example.place.removeprefix("row ") if lines else str(example.row) for example in rows[:_MAX_LISTED]
-    )
-    return f"{'row' if len(rows) == 1 else 'first rows'}: {shown}{', …' if len(rows) > _MAX_LISTED else ''}"
+    return show_places([one.place if lines else f"row {one.row}" for one in rows])

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from lens_engine.classifier.candidates import Candidate, TestedClassifier, choose_candidate
-from lens_engine.classifier.quality import RowFigures
+from lens_engine.classifier.quality import RowFigures, compare_hits
 from lens_engine.config import Objective, Use
 from lens_engine.result import (
+    HitComparison,
     Payment,
     Provenance,
     SelectionResult,
@@ -16,6 +19,7 @@ from lens_engine.result import (
     TriedWording,
     Verdict,
 )
+from lens_engine.result.headline import kind_of
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.run_warnings import list_warnings
@@ -83,6 +87,7 @@ def build_result(ending: Ending) -> SelectionResult:
             for one in sorted(comparison.candidates, key=lambda one: one.price)
         ),
         suspicious_labels=() if chosen is None else chosen.suspicious_labels,
+        words=_compare_with_words(ending, chosen),
         verdict=Verdict(sentence=""),
         random=summarise(accuracies, len(run.rows.validation)) if accuracies else None,
         test_answers=_test_answers(ending, uses, chosen),
@@ -100,6 +105,16 @@ def build_result(ending: Ending) -> SelectionResult:
     )
     sentence = say_verdict(result, is_empty_handed=ending.is_empty_handed)
     return result.model_copy(update={"verdict": Verdict(sentence=sentence)}).with_digest()
+
+
+def _compare_with_words(ending: Ending, chosen: Candidate | None) -> HitComparison | None:
+    """The classifier to use against word counting, on the test rows."""
+    words = next((one for one in ending.state.comparison.candidates if kind_of(one) == "words"), None)
+    if chosen is None or words is None or chosen is words or not chosen.tested or not words.tested:
+        return None
+    gold = ending.prompts.test_rows.gold
+    own, rival, p_value = compare_hits(np.array(chosen.tested) == gold, np.array(words.tested) == gold)
+    return HitComparison(only_own_right=own, only_rival_right=rival, p_value=p_value)
 
 
 def _show_form(one: JudgedForm) -> TriedForm:

@@ -4,6 +4,7 @@ import numpy as np
 
 from lens_engine.classifier.quality import Quality
 from lens_engine.result import Lead
+from lens_engine.result.headline import kind_of
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.single_prompts import SinglePrompts
@@ -67,7 +68,7 @@ def list_warnings(
 def _warn_of_fewer_rows(run: Run, comparison: ComparisonState) -> list[str]:
     """That word counting was not fitted on every labelled row, if it was not."""
     available = len(list_labelled_rows(run.rows))
-    fitted = [one.classifier.fit_rows for one in comparison.candidates if one.name == "bag_of_words"]
+    fitted = [one.classifier.fit_rows for one in comparison.candidates if kind_of(one) == "words"]
     return [
         f"word counting was fitted on {number:,} of {available:,} labelled rows, because there are many labels"
         for number in fitted

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from lens_engine.classifier.candidates import Candidate
 from lens_engine.config import Objective, Use
 from lens_engine.result import BestAnswer, LabelBias, LabelEffect, PromptContender, SupportExample, SupportExamples
+from lens_engine.result.headline import kind_of
 from lens_engine.run.single_prompts import Contender, SinglePrompts
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.search.base import Run
@@ -99,7 +100,7 @@ def _list_ahead(
     """The classifier to use and the bag of words, as far as they are ahead of a prompt; nothing without the first."""
     if classifier is None or not _is_behind(prompt, classifier, objective):
         return []
-    words = [one for one in candidates if one.name == "bag_of_words" and one is not classifier]
+    words = [one for one in candidates if kind_of(one) == "words" and one is not classifier]
     return [classifier, *(one for one in words if _is_behind(prompt, one, objective))]
 
 

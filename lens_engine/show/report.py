@@ -179,9 +179,9 @@ class ResultView:
         tables = tuple(one.tabulate_bins(bins) for one, bins in found)
         told = [f"The {one.title}: {one.calibration}." for one, _ in found if one.calibration]
         text = tuple(told) if found else (_NO_PROBABILITIES if self.answered else _UNTESTED,)
-        shares = [tabulate_answered(self.result)]
+        shares = [tabulate_answered(self.result)]  # of the classifier, by which a person chooses the threshold
         for one in self.answered:
-            if one.quality is not None:
+            if one.quality is not None and one.name != "classifier":
                 shares.append(tabulate_shares(one.title, one.quality, f"{one.quality.n:,} test texts"))
         shown = tuple(filter(None, shares))
         title = "Can the percentages be trusted?"

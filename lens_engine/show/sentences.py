@@ -4,10 +4,10 @@ import json
 
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
 from lens_engine.result import Payment, SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen
+from lens_engine.result.headline import find_chosen, kind_of
 from lens_engine.show.figures import list_figures
 from lens_engine.show.tables import list_shown, tabulate_examples
-from lens_engine.show.verdict import say_rest
+from lens_engine.show.verdict import say_chance, say_rest
 from lens_engine.show.words import name_choice, say_right
 from lens_engine.task.chat import join_system
 from lens_engine.task.record import TaskRecord
@@ -62,10 +62,7 @@ def describe_ranking_rows(result: SelectionResult) -> str:
     )
     if found is None or result.answer.method == "random_and_validation" or result.test is None:
         return text
-    own, rival = found.only_own_right, found.only_rival_right
-    against = f"Of the test texts, it alone is right for {own:,} and the best random examples alone for {rival:,}"
-    chance = f"a difference like this is chance in {max(1, round(100 * found.p_value))} of 100 cases"
-    return f"{text} {against}: {chance}."
+    return f"{text} {say_chance(found, 'it', 'the best random examples')}"
 
 
 def describe_suspicious_labels(result: SelectionResult) -> str:
@@ -80,7 +77,7 @@ def describe_suspicious_labels(result: SelectionResult) -> str:
 def describe_classifier(result: SelectionResult) -> str:
     """What the classifier to use is, and what a text costs; nothing for word counting, and without one."""
     chosen = find_chosen(result)
-    if chosen is None or chosen.name == "bag_of_words":
+    if chosen is None or kind_of(chosen) == "words":
         return ""
     reads = {"states": "what {} computes of a text", "states_and_words": "what {} computes of a text, and its words"}
     what = reads.get(chosen.name, "the probabilities that {} gives the labels").format(result.provenance.model)

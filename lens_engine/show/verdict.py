@@ -4,13 +4,15 @@ from collections.abc import Iterable, Iterator
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective
-from lens_engine.result import Lead, PromptContender, SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen, find_first
+from lens_engine.result import HitComparison, Lead, PromptContender, SelectionResult, SupportExamples
+from lens_engine.result.headline import find_chosen, find_first, kind_of
 from lens_engine.show.words import ALWAYS_THE_LARGEST, name_method, say_largest_class, say_right
 from lens_engine.task.wording import end_sentence, show_share
 from lens_engine.types import StopReason
 
 _TEXTS = " test texts"
+_MOST_NEAR = 0.01
+"""Share of the test texts that may be nearly equal to others before a sentence beside the figures says so."""
 _NO_CLASSIFIER = "No classifier was made: the options ask for none, or the rows are too few for one."
 _NO_CLASSIFIER_YET = "No classifier was made: a run that ends by itself makes one."
 
@@ -59,13 +61,30 @@ def say_rest(result: SelectionResult) -> Iterator[str]:
     if answer.test is not None:
         yield say_prompt(answer, objective, is_first=first == "prompt")
         yield from _say_corrected(result)
-    if first == "prompt" and chosen is not None and chosen.test is not None and chosen.name != "bag_of_words":
+    if first == "prompt" and chosen is not None and chosen.test is not None and kind_of(chosen) != "words":
         yield f"The classifier is right for {say_right(chosen.test, objective)}."
-    words = next((one for one in result.tested if one.name == "bag_of_words"), None)
+    words = next((one for one in result.tested if kind_of(one) == "words"), None)
     if first != "words" and words is not None and words.test is not None:
         yield f"Word counting, without any language model, is right for {say_right(words.test, objective)}."
+    if result.words is not None:
+        yield say_chance(result.words, "the classifier", "word counting")
     for largest in say_largest_class(result.tested_first, objective):
         yield f"{largest[0].upper()}{largest[1:]}."
+    near, tested = result.splits.near_test_rows, result.splits.test
+    if near > _MOST_NEAR * tested:
+        yield (
+            f"{near:,} of the {tested:,} test texts {'is' if near == 1 else 'are'} nearly equal to texts that the run "
+            "learned from, so these figures may be too high."
+        )
+
+
+def say_chance(found: HitComparison, own: str, rival: str) -> str:
+    """On how many test texts one of two alone is right, and how sure their difference is."""
+    chance = f"a difference like this is chance in {max(1, round(100 * found.p_value))} of 100 cases"
+    return (
+        f"Of the test texts, {own} alone is right for {found.only_own_right:,} and {rival} alone for "
+        f"{found.only_rival_right:,}: {chance}."
+    )
 
 
 def _say_corrected(result: SelectionResult) -> Iterator[str]:
@@ -97,7 +116,7 @@ def say_prompt(answer: SupportExamples, objective: Objective = "accuracy", *, is
     rivals = end_sentence("; ".join(others)) if others else ""
     right = f"right for {say_right(answer.test, objective, _TEXTS)}"
     if answer.recommended is False:
-        where = "" if answer.best is None or answer.best.name == "bag_of_words" else " where the classifier can be used"
+        where = "" if answer.best is None or kind_of(answer.best) == "words" else " where the classifier can be used"
         return f"Do not use the prompt{where}: it is {right}. {rivals}".strip()
     return rivals if is_first else f"The prompt is {right}. {rivals}".strip()
 
@@ -107,7 +126,7 @@ def say_best(answer: SupportExamples) -> str:
     best = answer.best
     if answer.recommended is not False or best is None or best.test is None:
         return ""
-    name = "Word counting" if best.name == "bag_of_words" else "The classifier"
+    name = "Word counting" if kind_of(best) == "words" else "The classifier"
     return f"{name} is right for {say_right(best.test)}."
 
 

@@ -6,7 +6,7 @@ from lens_engine.classifier.candidates import CandidateName, TestedClassifier
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective, Use
 from lens_engine.result import PromptContender, SupportExamples
-from lens_engine.result.headline import HeadlineKind
+from lens_engine.result.headline import HeadlineKind, kind_of
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.show.table import NOTHING
 from lens_engine.task.wording import show_percent, show_share
@@ -122,7 +122,7 @@ def name_use(use: Use) -> str:
 def name_classifier(one: TestedClassifier) -> str:
     """A candidate for the classifier in a table."""
     name = _CLASSIFIERS[one.name]
-    if one.name == "bag_of_words":
+    if kind_of(one) == "words":
         return name
     if one.layer is not None:
         return f"{name}, {'after' if one.demonstrations else 'no'} examples, layer {one.layer}"

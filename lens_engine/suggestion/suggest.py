@@ -27,7 +27,7 @@ from lens_engine.task.instructions import suggest_instructions
 from lens_engine.task.language import find_language
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.request import TaskRequest
-from lens_engine.task.silent_words import warn_of_silent
+from lens_engine.task.silent_words import find_silent, warn_of_silent
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 
@@ -84,7 +84,8 @@ def suggest_for_rows(
     rare = _find_rare(problem)
     labels = LabelOptions(rare="drop") if rare else LabelOptions()
     words = problem.task.verbalizer
-    instructions = suggest_instructions(word for label, word in words.words.items() if label not in rare)
+    kept = (word for label, word in words.words.items() if label not in rare)
+    instructions = suggest_instructions(kept, names_them=not find_silent(words))
     templates = (DEFAULT_TEMPLATE, *OTHER_TEMPLATES)
     if with_choice:
         wordings = combine_wordings(words, read_templates(templates), read_instructions(("", *instructions)))
@@ -187,7 +188,7 @@ def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetP
         except InvalidInput as error:
             plans.append(PresetPlan(preset, None, refusal=str(error)))
             continue
-        plans.append(PresetPlan(preset, _count_rows(rows), warnings=rows.warnings))
+        plans.append(PresetPlan(preset, _count_rows(rows), warnings=rows.notes))
         if preset == "quick":
             labelled = list_labelled_rows(rows)
             found, largest = estimate_by_words(labelled, rows.task), share_of_largest(labelled, rows.task)

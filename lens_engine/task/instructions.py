@@ -31,13 +31,16 @@ def read_instruction(text: str) -> str:
     raise InvalidInstruction(f"the instruction {fault}", field="instruction")
 
 
-def suggest_instructions(words: Iterable[str]) -> tuple[str, ...]:
+def suggest_instructions(words: Iterable[str], *, names_them: bool = True) -> tuple[str, ...]:
     """Three instructions for a task with these label words: one names them, one asks, one describes the job.
 
     More than 20 label words are not listed.
+
+    Args:
+        names_them: whether the label words may be listed; codes that a person replaces by words are not.
     """
     found = list(words)
-    if len(found) > _MOST_LISTED:
+    if len(found) > _MOST_LISTED or not names_them:
         return (
             f"Each text has one of {len(found)} labels.",
             f"Which of {len(found)} labels fits each text?",

@@ -7,14 +7,14 @@ from lens_engine.task.wording import show_label
 
 _SILENT = re.compile(
     r"(?:(?:label|class|category|cat|cluster|group|topic|tag|klasse|kategorie|classe|categorie|clase|categoria|etiqueta|"
-    r"etichetta|id)[ _.:#-]*)?[+-]?\d+(?:[.,]\d+)?|[a-z]",
+    r"etichetta|id|[a-z]{1,2})[ _.:#-]*)?[+-]?\d+(?:[.,]\d+)?|[a-z]",
     re.IGNORECASE,
 )
 _MOST_NAMED = 10
 
 
 def find_silent(verbalizer: Verbalizer) -> list[str]:
-    """The labels whose words say nothing of what they stand for: `0`, `A`, `LABEL_3`."""
+    """The labels whose words say nothing of what they stand for: `0`, `A`, `B2`, `LABEL_3`."""
     return [label for label, word in verbalizer.words.items() if _SILENT.fullmatch(word.strip())]
 
 

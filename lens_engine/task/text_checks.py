@@ -54,6 +54,16 @@ def replace_unstorable(cell: Any) -> Any:
     return cell
 
 
+def show_places(places: Sequence[str], number: int = 0) -> str:
+    """The first of lines or rows, and how many more there are.
+
+    Args:
+        number: of all, if it is larger.
+    """
+    more = max(number, len(places)) - MAX_SHOWN
+    return ", ".join(places[:MAX_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
 def show_names(names: Sequence[str]) -> str:
     """The first names, and the number of further names."""
     shown = ", ".join(show_label(name) for name in names[:MAX_SHOWN])

@@ -153,8 +153,7 @@ def test_warnings_of_both_files_are_shown_from_the_first_answer_on(client: TestC
         "dataset: columns other than text and label are not used: 'note'",
         "test: 2 blank rows were skipped and are not counted in row numbers",
         "20 texts are in the test rows too and were left out of the dataset "
-        "(first rows: 0 (line 1), 1 (line 2), 2 (line 3), 3 (line 4), 4 (line 5), 5 (line 6), 6 (line 7), 7 (line 8), "
-        "8 (line 9), 9 (line 10), …)",
+        "(line 1, line 2, line 3, line 4, line 5, line 6, line 7, line 8, line 9, line 10 and 10 more)",
         *FEW_ROWS,
     ]
     sent = client.post("/selections", files=parts, data={"spec": json.dumps(make_spec())}).json()
@@ -162,7 +161,7 @@ def test_warnings_of_both_files_are_shown_from_the_first_answer_on(client: TestC
     assert client.get(f"/selections/{sent['id']}").json()["warnings"] == expected
 
     reuse = {"spec": make_spec(), "dataset_id": sent["dataset_id"], "test_dataset_id": sent["test_dataset_id"]}
-    without_lines = [re.sub(r" \(line \d+\)", "", warning) for warning in expected]
+    without_lines = [re.sub(r"line (\d+)", lambda found: f"row {int(found[1]) - 1}", one) for one in expected]
     assert client.post("/selections", json=reuse).json()["warnings"] == without_lines
 
 
@@ -180,8 +179,8 @@ def test_repeated_and_torn_texts_are_warned_of_at_submission(client: TestClient)
     repeated, torn = make_rows()[0], {**make_rows()[1], "label": "negative"}
     sent = client.post("/selections", json={"spec": make_spec(), "examples": [*make_rows(), repeated, torn]}).json()
     assert sent["warnings"] == [
-        "1 dataset row has the text of an earlier row and was left out (row: 60)",
-        "1 text of the dataset rows has more than one label and was set aside (row: 1)",
+        "1 dataset row has the text of an earlier row and was left out (row 60)",
+        "1 text of the dataset rows has more than one label and was set aside (row 1)",
         *FEW_ROWS,
     ]
 
@@ -202,6 +201,16 @@ def test_columns_of_both_files_may_have_other_names(client: TestClient, database
     with database.session_scope() as session:
         stored = session.scalars(select(Example).where(Example.dataset_id == response.json()["test_dataset_id"])).all()
     assert {(row.text, row.label) for row in stored} == {("one", "positive"), ("two", "negative")}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_wrong_column_name_points_to_the_field_that_has_it(client: TestClient, name: str) -> None:
+    content = make_csv().replace(b"text,label", b"Body,Class", 1)
+    sent = {"spec": json.dumps(make_spec()), **COLUMNS, name: COLUMNS[name].replace("s", "z").replace("y", "ie")}
+    refused = client.post("/selections", files={"dataset": content}, data=sent)
+    assert refused.status_code == 422
+    assert [one["pointer"] for one in refused.json()["errors"]] == [f"/{name}"]
+    assert f"did you mean '{COLUMNS[name]}'?" in refused.json()["detail"]
 
 
 def test_columns_are_told_by_their_names_and_the_spec_has_defaults(client: TestClient, database: Database) -> None:

@@ -99,17 +99,17 @@ def test_select_lists_the_faults_of_both_files(reviews: Path) -> None:
     done = lens("select", str(reviews), *TASK, "--test", str(test))
     assert done.returncode == 2
     assert done.stderr.splitlines()[0].startswith(
-        "error: 20 faults; the first: 20 rows cannot be used; the first: row 80 (line 82): `label` holds a NUL"
+        "error: 20 faults; the first: 20 rows cannot be used; the first: line 82: `label` holds a NUL"
     )
     assert done.stderr.splitlines()[1] == "  where: dataset.label"
-    assert "  test.text: row 80 (line 82): `text` holds a NUL" in done.stderr
+    assert "  test.text: line 82: `text` holds a NUL" in done.stderr
 
 
 def test_select_tells_faults_of_labels_beside_bad_rows(reviews: Path) -> None:
     reviews.write_text(reviews.read_text() + "\nloud,mixed" + "\na last one,\0" * 20)
     done = lens("select", str(reviews), *TASK)
-    assert "row 81 (line 83): `label` holds a NUL" in done.stderr
-    assert "1 row has the label 'mixed' (row 80, line 82), which has no label word" in done.stderr
+    assert "line 83: `label` holds a NUL" in done.stderr
+    assert "1 row has the label 'mixed' (line 82), which has no label word" in done.stderr
 
 
 def test_select_tells_faults_of_template_and_options_together(reviews: Path) -> None:

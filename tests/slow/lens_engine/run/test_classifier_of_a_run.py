@@ -21,6 +21,7 @@ from lens_engine.run import preparation
 from lens_engine.run.checkpoint import Checkpoint, MemoryCheckpointStore
 from lens_engine.scoring.base import Prefix
 from lens_engine.show.sentences import describe_choice
+from lens_engine.show.verdict import say_chance
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import States
 
@@ -143,6 +144,12 @@ def test_classifier_that_the_sentences_name_is_the_one_that_is_saved(
     right = sum(one.label == label for one, label in zip(test, predicted, strict=True))
     assert [one.name for one in result.tested if one.is_chosen] == [name]
     assert f"{told} right for {right} of {len(test)}" in describe_choice(result)
+    if name == "states_and_words":
+        (words,) = (one.test for one in result.tested if one.name == "bag_of_words" and one.test)
+        assert result.words is not None
+        ahead = result.words.only_own_right - result.words.only_rival_right
+        assert ahead == right - round(words.accuracy * len(test)) > 0
+        assert say_chance(result.words, "the classifier", "word counting") in describe_choice(result)
 
 
 def test_prompt_that_the_classifier_leaves_behind_is_not_recommended(whole: SelectionResult) -> None:

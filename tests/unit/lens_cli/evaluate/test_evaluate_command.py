@@ -59,7 +59,7 @@ def save_classifier(bench: Workbench) -> Path:
         (("--prompts", "classifier", "--orders", "2"), "leave --orders out", "where: --orders"),
         (("--prompts", "classifier", "--form", "openai-chat"), "only support examples", "where: --form"),
         (("--prompts", "classifier", "--num-prompts", "99"), "the classifier has ", "where: --num-prompts"),
-        (("--text-column", "Note"), "there is no column named 'Note'", "where: dataset.Note"),
+        (("--text-column", "Note"), "there is no column named 'Note'", "where: --text-column"),
         (("--model", "./nothing-here"), "./nothing-here", "where: --model"),
     ],
 )
@@ -87,7 +87,7 @@ def test_result_without_a_classifier_is_refused(bench: Workbench) -> None:
 
 def test_unknown_label_is_refused_with_its_row(bench: Workbench) -> None:
     refusal = refusal_of(evaluate(bench.save(select()), bench.write([*ROW, ("Foggy", "mixed")])))
-    assert "row 2 (line 4) has the label 'mixed', which the selection did not have" in str(refusal)
+    assert "line 4 has the label 'mixed', which the selection did not have" in str(refusal)
 
 
 def test_output_is_checked_before_the_run(bench: Workbench) -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from lens_cli.application import create_application
 from lens_cli.asked_model import ChosenModel
 from lens_cli.refusals import Refusal
+from lens_cli.select.advice import note_silent_words
 from lens_cli.select.options import TaskOptions
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import quote_template, write_command
@@ -83,12 +84,24 @@ def test_suggestion_has_instructions_with_the_label_words(write: Any) -> None:
     assert all(" ".join(quote_template(one).split()) in output for one in found)
 
 
-def test_words_that_say_nothing_are_noted(write: Any) -> None:
-    path = write([(text, "LABEL_1" if label == "good" else "LABEL_0") for text, label in GOOD_AND_BAD])
-    assert "note: the label words 'LABEL 0', 'LABEL 1' say nothing of what they stand for" in " ".join(
-        shown(path).split()
-    )
+def test_codes_are_not_proposed_as_label_words(write: Any) -> None:
+    codes = {"good": "1", "bad": "cat_17"}
+    path = write([(text, codes[label]) for text, label in GOOD_AND_BAD])
+    (note,) = note_silent_words(suggest(path).problem.task.verbalizer)
+    output = shown(path)
+    assert output.count("say nothing") == 1
+    assert f"note: {note}\n" in output
+    assert note.endswith("give each label a word: --verbalizer '1=…' --verbalizer 'cat_17=…'")
+    command = output[output.index("Command") :]
+    assert "lens select" in command
+    assert not any(code in command for code in ("--verbalizer", "cat_17", "cat 17"))  # no instruction names them either
     assert "say nothing" not in shown(write(GOOD_AND_BAD))
+
+
+def test_rows_are_named_by_their_lines(write: Any) -> None:
+    output = shown(write([*GOOD_AND_BAD, ("", "good"), ("torn", "good"), ("torn", "bad")]))
+    assert "note: 1 row without a text left out (line 122)" in output
+    assert "1 text of the dataset rows has more than one label and was set aside (line 123)" in output
 
 
 def test_label_with_an_equals_sign_is_in_the_command_as_it_is_read(write: Any) -> None:

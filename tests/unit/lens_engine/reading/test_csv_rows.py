@@ -1,9 +1,10 @@
 import csv
+from pathlib import Path
 
 import pytest
 from dataset_uploads import Uploads
 
-from lens_engine.reading import DatasetTooLarge, Dialect, InvalidDataset, ParsingLimits, parse_dataset
+from lens_engine.reading import DatasetTooLarge, Dialect, InvalidDataset, Named, ParsingLimits, parse_dataset
 
 
 def test_mixed_line_ends_are_taken(uploads: Uploads) -> None:
@@ -24,8 +25,27 @@ def test_all_missing_columns_are_in_one_refusal(uploads: Uploads) -> None:
 
     assert str(refusal) == (
         "there are no columns named 'text' and 'label'; columns found: 'ID', 'Texts', 'Labels', 'channel'; "
-        "name one of the columns found (text_column, label_column)"
+        "did you mean 'Texts' and 'Labels'? name one of the columns found (text_column, label_column)"
     )
+
+
+@pytest.mark.parametrize(
+    ("columns", "meant", "field"),
+    [
+        (("bodi", "kind"), "body", "text_column"),
+        (("x", "kind"), "body", "text_column"),
+        (("body", "knd"), "kind", "label_column"),
+        (("body", "x"), "kind", "label_column"),
+    ],
+)
+def test_wrong_column_name_is_refused_with_the_one_that_is_meant(
+    columns: tuple[str, str], meant: str, field: str, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.csv").write_text("id,body,kind\n1,a long text,x\n2,another one,y\n")
+    with pytest.raises(InvalidDataset, match=f"did you mean '{meant}'") as refusal:
+        parse_dataset(tmp_path / "rows.csv", ParsingLimits(), columns=Named(*columns))
+    assert refusal.value.field == field
+    assert refusal.value.columns == ("id", "body", "kind")
 
 
 def test_blank_rows_are_skipped_counted_and_not_numbered(uploads: Uploads) -> None:
@@ -44,13 +64,13 @@ def test_endless_blank_lines_are_refused(uploads: Uploads) -> None:
 @pytest.mark.parametrize(
     ("header", "field", "words"),
     [
-        (b"texts,label", "dataset.text", "'texts', 'label'"),
-        (b"text,class", "dataset.label", "'text', 'class'"),
+        (b"texts,label", "text_column", "'texts', 'label'"),
+        (b"text,class", "label_column", "'text', 'class'"),
         (b"text,label,text", "dataset.text", "more than once"),
         (b"text,label,id,id", "dataset", "'id' is there more than once"),
-        (b"a,b,c,d,e,f,g,h,i,j,k,l", "dataset.text", "'j' and 2 more"),
-        (b"%b,label" % (b"x" * 60), "dataset.text", f"'{'x' * 40}…'"),
-        (b"te\x00xt,label", "dataset.text", "'te\\x00xt'"),
+        (b"a,b,c,d,e,f,g,h,i,j,k,l", "text_column", "'j' and 2 more"),
+        (b"%b,label" % (b"x" * 60), "text_column", f"'{'x' * 40}…'"),
+        (b"te\x00xt,label", "text_column", "'te\\x00xt'"),
         (b",".join([b"c"] * 1_001), "dataset", "more than 1,000 columns"),
     ],
 )
@@ -87,7 +107,7 @@ def test_row_that_is_no_table_row_is_refused_with_row_and_line(
     refusal = uploads.refuse(content)
 
     assert (refusal.row, refusal.field) == (row, "dataset")
-    assert f"row {row} (line {line}) " in str(refusal)
+    assert f"line {line} " in str(refusal)
     assert words in str(refusal)
 
 
@@ -100,7 +120,7 @@ def test_row_that_is_not_utf8_is_refused_with_row_line_and_column(
     refusal = uploads.refuse("\ufefftext,label\n«éé»,x\n".encode() + row)
 
     assert (refusal.row, refusal.field) == (1, f"dataset.{column}" if column else "dataset")
-    assert str(refusal).startswith("row 1 (line 3)")
+    assert str(refusal).startswith("line 3")
     assert column is None or f"`{column}` holds bytes that are not UTF-8 at '" in str(refusal)
 
 

@@ -159,7 +159,7 @@ def test_a_tenth_of_the_rows_may_lack_text_or_label(uploads: Uploads) -> None:
     assert [one.row for one in dataset.examples] == [*range(9), *range(10, 19)]
     assert dataset.warnings == ("1 row without a label kept aside (line 11)", "1 row without a text left out (line 21)")
     refusal = uploads.refuse_rows([*rows, *gaps, gaps[0]], "csv")
-    assert str(refusal).startswith("3 rows cannot be used; the first: row 18 (line 20): `label` is empty")
+    assert str(refusal).startswith("3 rows cannot be used; the first: line 20: `label` is empty")
 
 
 def test_rows_left_out_are_named_up_to_ten(uploads: Uploads) -> None:

@@ -95,7 +95,7 @@ def test_bad_line_is_refused_with_row_and_line(uploads: Uploads, line: bytes, co
     refusal = uploads.refuse(GOOD + b"\n" + line + b"\n")
 
     assert (refusal.row, refusal.field) == (2, f"dataset.{column}" if column else "dataset")
-    assert str(refusal).startswith("row 2 (line 4)")
+    assert str(refusal).startswith("line 4")
     assert words in str(refusal)
 
 
@@ -126,6 +126,6 @@ def test_all_missing_keys_of_a_line_are_in_one_refusal(uploads: Uploads) -> None
     refusal = uploads.refuse(b'{"Texts": "a", "Labels": "x"}\n')
 
     assert str(refusal) == (
-        "row 0 (line 1) has no keys 'text', 'label'; keys found: 'Texts', 'Labels'; rename them, or name the keys to "
+        "line 1 has no keys 'text', 'label'; keys found: 'Texts', 'Labels'; rename them, or name the keys to "
         "read (text_column, label_column)"
     )

@@ -89,8 +89,8 @@ def test_spellings_are_kept_apart_where_the_option_says_so(make_config: MakeConf
 @pytest.mark.parametrize(
     ("label", "message"),
     [
-        ("tea", "the label 'tea' (first row 4, line 6), which has no label word; add the label to the verbalizer"),
-        (" \t", "no label (first row 4, line 6); give each row a label, or leave the row out"),
+        ("tea", "the label 'tea' (the first: line 6), which has no label word; add the label to the verbalizer"),
+        (" \t", "no label (the first: line 6); give each row a label, or leave the row out"),
     ],
 )
 def test_label_without_a_word_is_refused_with_its_rows(
@@ -111,4 +111,4 @@ def test_unknown_labels_of_both_uploads_are_in_one_refusal(desk: Task, make_conf
 
     found = refusal.value.problems
     assert [(one.field, one.row) for one in found] == [("dataset.label", 4), ("dataset.label", 5), ("test.label", 7)]
-    assert "1 test row has the label 'tea' (row 7, line 9)" in found[2].detail
+    assert "1 test row has the label 'tea' (line 9)" in found[2].detail

@@ -176,9 +176,9 @@ def test_duplicate_keeps_its_first_row(task: Task, make_examples: MakeExamples, 
 
     assert rows.duplicates_dropped == 2
     assert not {500, 502} & {e.row for part in parts_of(rows).values() for e in part}
-    told = "2 dataset rows have the text of an earlier row and were left out (first rows: "
-    assert rows.warnings == (f"{told}500, 502)",)
-    assert rows.notes == (f"{told}500 (line 502), 502 (line 504))",)
+    told = "2 dataset rows have the text of an earlier row and were left out ("
+    assert rows.warnings == (f"{told}row 500, row 502)",)
+    assert rows.notes == (f"{told}line 502, line 504)",)
 
 
 def test_texts_that_are_slow_to_normalise_are_compared_as_they_stand(
@@ -224,7 +224,7 @@ def test_leaked_rows_are_dropped_and_said(task: Task, make_examples: MakeExample
     rows = split_examples(Problem(task, examples, test), make_config())
 
     assert rows.leaked_from_test == 1
-    assert "1 text is in the test rows too and was left out of the dataset (row: 7)" in rows.warnings
+    assert "1 text is in the test rows too and was left out of the dataset (row 7)" in rows.warnings
     train = {e.text for name, part in parts_of(rows).items() if name != "test" for e in part}
     assert examples[7].text not in train
     assert examples[7].text in {e.text for e in rows.test}
@@ -253,7 +253,7 @@ def test_conflict_within_the_test_rows_is_set_aside_and_named(
     rows = split_examples(Problem(task, make_examples({"negative": 60, "positive": 60}), test), make_config())
 
     assert rows.conflicting_texts == 1
-    assert "1 text of the test rows has more than one label and was set aside (row: 500)" in rows.warnings
+    assert "1 text of the test rows has more than one label and was set aside (row 500)" in rows.warnings
 
 
 @pytest.mark.parametrize(
@@ -389,9 +389,7 @@ def test_lines_of_rows_change_neither_the_splits_nor_the_warnings_of_the_result(
     assert replace(one, notes=()) == replace(other, notes=())
     assert (one.conflicting_texts, one.duplicates_dropped) == (1, 0)
     assert "torn" not in {e.text for part in parts_of(one).values() for e in part}
-    assert other.notes == (
-        "1 text of the dataset rows has more than one label and was set aside (row: 500 (line 502))",
-    )
+    assert other.notes == ("1 text of the dataset rows has more than one label and was set aside (line 502)",)
 
 
 def test_digest_is_of_texts_and_labels_in_order() -> None:
@@ -439,6 +437,6 @@ def test_rows_far_longer_than_the_rest_are_said_with_their_share_of_the_cost(
     assert warning == (
         "2 rows have a text that is far longer than the rest: up to 5,003 characters, where half of all texts have at "
         f"most {sorted(len(one.text) for one in examples)[60]}; that is {share:.0%} of all characters, and would be as "
-        'much of the cost (first rows: 7, 11); they are cut; to leave them out, set options.too_long to "skip_example"'
+        'much of the cost (row 7, row 11); they are cut; to leave them out, set options.too_long to "skip_example"'
     )
-    assert any("(first rows: 7 (line 9), 11 (line 13))" in note for note in split.notes)
+    assert any("(line 9, line 13)" in note for note in split.notes)

@@ -9,6 +9,7 @@ import pytest
 from lens_engine.classifier.quality import Quality
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
+from lens_engine.show.sentences import describe_choice
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,11 @@ def test_probabilities_of_the_answers_give_the_calibration_error(result: Selecti
         check(answer.test, told.gold, answers, shares)
     assert result.classifier is not None
     check(result.classifier.test, told.gold, told.classifier, told.classifier_probabilities)
+
+
+def test_word_counting_is_not_compared_with_itself(result: SelectionResult) -> None:
+    assert result.words is None
+    assert "word counting alone" not in describe_choice(result)
 
 
 def test_method_without_info_scores_tells_no_effects(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lens_engine.classifier.quality import AnsweredShare
 from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_html, write_markdown
 from lens_engine.show.report import ResultView, Texts
@@ -27,6 +28,8 @@ FIGURES: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("support_examples", 0, "contenders", 0, "test", "accuracy"), 0.6173, "62 %"),
     (("support_examples", 1, "contenders", 2, "test", "ci95", 1), 0.9671, "–97)"),
     (("support_examples", 0, "comparison", "p_value"), 0.0372, "chance in 4 of 100"),
+    (("words", "p_value"), 0.0611, "chance in 6 of 100"),
+    (("words", "only_own_right"), 31, "the classifier alone is right for 31 and word counting alone for 9"),
     (("support_examples", 0, "judged", "accuracy"), 0.7719, "(77 %)"),
     (("support_examples", 0, "examples", 1, "effects", 2, "effect"), -0.3571, "-0.3571"),
     (("support_examples", 1, "examples", 0, "info_score"), 0.0937, "+0.0937"),
@@ -161,3 +164,30 @@ def test_notebook_shows_the_first_sections() -> None:
     assert shown.count("<h3") == 4
     assert shown.count("<svg") == 2  # the accuracies, narrow and wide
     assert "<body" not in shown
+
+
+@pytest.mark.parametrize(("near", "is_said"), [(2, False), (3, True)])
+def test_near_repeats_stand_beside_the_figures(near: int, is_said: bool) -> None:
+    result = make_reported()
+    splits = result.splits.model_copy(update={"near_test_rows": near})
+    (text,) = (one.text for one in ResultView(result.model_copy(update={"splits": splits})).sections[:1])
+    assert (f"{near} of the 200 test texts are nearly equal to texts" in " ".join(text)) == is_said
+
+
+def test_each_way_to_answer_has_one_table_of_thresholds() -> None:
+    curve = tuple(AnsweredShare(threshold=0.9 - one, share=one, accuracy=1 - one / 5) for one in (0.5, 0.8))
+    result = make_reported()
+    content = json.loads(result.model_dump_json())
+    shares = [one.model_dump() for one in curve]
+    for one in content["tested"]:
+        one["cross_validated"]["shares_answered"] = shares
+        one["test"] = one["test"] and one["test"] | {"shares_answered": shares}
+    for one in content["support_examples"]:
+        for use in ("without_biases", "with_biases"):
+            one[use] = one[use] and one[use] | {"shares_answered": shares}
+    tables = ResultView(SelectionResult.model_validate(content)).calibration.tables
+    assert [one.title.partition(": ")[2] for one in tables] == [
+        "classifier, on 200 rows by cross-validation",
+        "prompt, as the model answers, on 200 test texts",
+        "prompt, corrected, on 200 test texts",
+    ]

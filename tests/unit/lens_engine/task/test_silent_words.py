@@ -5,7 +5,7 @@ from lens_engine.task.verbalizer import Verbalizer
 
 
 @pytest.mark.parametrize(
-    "label", ["0", "-1", "12", "1.0", "A", "b", "LABEL_3", "class 2", "Class-7", "cat_17", "cluster#4"]
+    "label", ["0", "-1", "12", "1.0", "A", "b", "LABEL_3", "class 2", "Class-7", "cat_17", "cluster#4", "B2", "c-04"]
 )
 def test_words_that_say_nothing_are_found(label: str) -> None:
     assert find_silent(Verbalizer.of_labels([label, "refund"])) == [label]
