@@ -15,8 +15,9 @@ from app.lifecycle.claims import renew_lease
 from app.store.database import Database
 from app.store.tables import Job
 from lens_engine.task.wording import show_share
+from lens_engine.types import StopReason
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_csv
+from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_answer, make_csv, make_result
 from tests.unit.lens_engine.show.reported import make_reported
 
 FRAGMENT = {"HX-Request": "true"}
@@ -254,3 +255,25 @@ def test_name_that_changed_meanwhile_is_not_rolled_back(client: TestClient, sele
     answer = client.post("/pages/prompts/films/back", data={"current": "1", "version": "1"}, headers=FRAGMENT)
     assert (answer.status_code, answer.headers["hx-retarget"]) == (412, "#problem")
     assert client.get("/prompts/films").json()["version"] == 2
+
+
+def test_prompt_that_no_search_chose_goes_live_only_after_a_warning(client: TestClient, selections: Selections) -> None:
+    answers = (make_answer("prompt", "random", 3, 0), make_answer("probabilities", "random", 3, 0))
+    found = make_result(StopReason.BUDGET).model_copy(update={"support_examples": answers})
+    selection_id = selections.succeeded(found.with_digest())
+    address, form = f"/pages/selections/{selection_id}", {"name": "Films"}
+    says = "The examples of this prompt are random: no search chose them."
+    shown = client.get(address, headers=FRAGMENT).text
+    assert says in shown
+    assert "examples of Lens" not in shown
+
+    asked = client.post(f"{address}/names", data=form, headers=FRAGMENT).text
+
+    assert says in asked
+    assert "Put films into production" in asked
+    assert client.get("/prompts/films").status_code == 404
+    live = client.post(f"{address}/names", data={**form, "sure": "yes"}, headers=FRAGMENT)
+    assert live.headers["hx-redirect"].endswith("/pages/prompts/films")
+    again = client.post(f"{address}/names", data=form, headers=FRAGMENT).text
+    assert says in again
+    assert "Replace version 1 of films" in again
