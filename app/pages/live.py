@@ -18,6 +18,9 @@ from lens_engine.show.words import PHASES
 from lens_engine.task.wording import show_count
 from lens_engine.types import Phase
 
+WAITS = "It waits for a worker …"
+_LOADING = "Loading the model …"
+
 _AFRESH = ("retried", "checkpoint-damaged", "checkpoint-foreign")
 """Events after which a run begins at its start."""
 
@@ -78,6 +81,21 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> R
     )
 
 
+def say_waiting(job: Job, doing: str) -> str:
+    """How a prediction or an evaluation goes that has not ended.
+
+    Args:
+        doing: what it does once its model is loaded.
+    """
+    if job.status == Status.QUEUED:
+        return WAITS
+    return _LOADING if _is_loading(job) else doing
+
+
+def _is_loading(job: Job) -> bool:
+    return job.status == Status.RUNNING and job.progress is None
+
+
 def _goes_on(job: Job, steps: Sequence[Mapping[str, Any]]) -> bool:
     """Whether an attempt before this one, or before the wait, got somewhere."""
     newest = job.attempt + (job.status == Status.QUEUED)
@@ -104,8 +122,8 @@ def _say_status(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, b
             return "The worker is silent. Another worker goes on from the last checkpoint within a minute or two.", True
         if status is Status.CANCELLING:
             return "It is asked to stop. It keeps the best examples that it has found.", False
-        if job.progress is None:
-            return "Loading the model …", False
+        if _is_loading(job):
+            return _LOADING, False
         begins = "goes on from what the one before had kept" if goes_on else "begins from the start"
         again = "" if job.attempt == 1 else f" Attempt {job.attempt} {begins}."
         return f"Searching.{again}", False

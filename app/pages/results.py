@@ -103,7 +103,7 @@ def promote(
 
     Over another version only after a look at what changes; a prompt that no search chose only after a warning.
     """
-    name = _NO_NAME.sub("-", read_field(fields, "name").strip().lower()).strip("-.")
+    name = _write_name(read_field(fields, "name"))
     if not NAME.fullmatch(name):
         raise BadRequest("a prompt needs a name of letters, digits, dots and dashes, such as ticket-router")
     with services.database.session_scope() as session:
@@ -129,6 +129,18 @@ def promote(
     body = read_model(PromptBody, {"selection_id": selection_id, "note": note or None})
     Change(services, owner, name, condition, request.state.key_name).put(body)
     return go_to(request, f"/pages/prompts/{name}")
+
+
+@router.get("/name")
+def show_prompt_name(request: Request, name: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
+    """The name that a prompt would have, where it is not the one that was typed."""
+    written = _write_name(name)
+    is_other = written != name and NAME.fullmatch(written) is not None
+    return answer(request, "named.html", name=written if is_other else "")
+
+
+def _write_name(typed: str) -> str:
+    return _NO_NAME.sub("-", typed.strip().lower()).strip("-.")
 
 
 def _get(services: Services, owner: str, selection_id: str) -> Job:

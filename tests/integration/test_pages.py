@@ -277,3 +277,13 @@ def test_prompt_that_no_search_chose_goes_live_only_after_a_warning(client: Test
     again = client.post(f"{address}/names", data=form, headers=FRAGMENT).text
     assert says in again
     assert "Replace version 1 of films" in again
+
+
+def test_page_says_that_the_model_of_a_prediction_is_loaded(client: TestClient, selections: Selections) -> None:
+    _, job_id = selections.asked("prediction")
+    paths = (f"/pages/answers/{job_id}", f"/pages/prompts/films/predictions/{job_id}")
+    assert all("It waits for a worker …" in client.get(path, headers=FRAGMENT).text for path in paths)
+
+    selections.claim(job_id)
+
+    assert all("Loading the model …" in client.get(path, headers=FRAGMENT).text for path in paths)

@@ -8,7 +8,7 @@ import pytest
 
 from app.jobs.schemas import QueueOut
 from app.lifecycle.spec import StoredSpec
-from app.pages.live import describe_run
+from app.pages.live import describe_run, say_waiting
 from app.store.tables import Event, Job
 from lens_engine.config import SelectionConfig
 from lens_engine.task.combinations import Wordings
@@ -85,6 +85,13 @@ def test_run_says_its_state(values: dict[str, Any], says: str, is_trouble: bool)
     found = describe_run(job, None, [])
     assert found.sentence.startswith(says)
     assert found.is_trouble == is_trouble
+
+
+def test_prediction_says_that_its_model_is_loaded() -> None:
+    progress = asdict(replace(PROGRESS, phase=Phase.CLASSIFY))
+    jobs = [make_job("queued"), make_job("running"), make_job("running", progress=progress)]
+    said = [say_waiting(job, "Asking …") for job in jobs]
+    assert said == ["It waits for a worker …", "Loading the model …", "Asking …"]
 
 
 @pytest.mark.parametrize(
