@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from app.web.problem_page import mark_code
-from lens_engine.show.documents import make_environment
+from lens_engine.show.documents import join_percent, make_environment
 from lens_engine.task.wording import (
     describe_seconds,
     end_sentence,
@@ -41,9 +41,9 @@ def _environment() -> Environment:
         "is_harmless": is_harmless,
         "shorten": shorten,
         "stem": _write_stem,
-        "share": show_share,
-        "right": show_right,
-        "percent": lambda share: f"{show_percent(share)} %",
+        "share": lambda share, n: join_percent(show_share(share, n)),
+        "right": lambda share, n: join_percent(show_right(share, n)),
+        "percent": lambda share: join_percent(f"{show_percent(share)} %"),
         "sentence": end_sentence,
         "code": lambda text: Markup(mark_code(text)),
     }

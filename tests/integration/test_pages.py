@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from app.lifecycle.claims import renew_lease
 from app.store.database import Database
 from app.store.tables import Job
+from lens_engine.show.documents import join_percent
 from lens_engine.task.wording import show_share
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections, run_sql
@@ -118,7 +119,7 @@ def test_progress_is_said_every_ten_percent(client: TestClient, selections: Sele
     with selections.database.session_scope() as session:
         renew_lease(session, claim, 60, PROGRESS)  # 29 % of the pairs
     shown = client.get(f"/pages/selections/{claim.job_id}/live", headers=FRAGMENT).text
-    assert '<p role="status" class="unseen">20 % done</p>' in shown
+    assert '<p role="status" class="unseen">20&nbsp;% done</p>' in shown
 
 
 def test_frame_shows_its_address_as_text(client: TestClient) -> None:
@@ -175,17 +176,17 @@ def test_page_and_report_show_the_figures_of_the_result(client: TestClient, sele
     addresses = (f"/pages/selections/{selection_id}", f"/selections/{selection_id}/report")
     figure = "{support_examples,0,contenders,0,test,accuracy}"
     read = "SELECT result #>> CAST(:path AS text[]) FROM reports WHERE job_id = :id"
-    before = show_share(float(run_sql(selections.database, read, path=figure, id=selection_id)), 200)
+    before = join_percent(show_share(float(run_sql(selections.database, read, path=figure, id=selection_id)), 200))
     for address in addresses:
         shown = client.get(address, headers=FRAGMENT).text
         assert before in shown
-        assert "12 % (" not in shown
+        assert "12\xa0% (" not in shown
 
     change = "UPDATE reports SET result = jsonb_set(result, CAST(:path AS text[]), '0.1234') WHERE job_id = :id"
     run_sql(selections.database, change, path=figure, id=selection_id)
 
     for address in addresses:
-        assert "12 % (" in client.get(address, headers=FRAGMENT).text
+        assert "12\xa0% (" in client.get(address, headers=FRAGMENT).text
 
 
 def test_cancelled_selection_without_a_result_offers_none(client: TestClient, selections: Selections) -> None:
