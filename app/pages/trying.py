@@ -85,6 +85,6 @@ def show_answer(
         job = jobs.get(session, owner, "prediction", prediction_id)
         found = read_predictions(session, prediction_id, 0, 1) if Status(job.status) in TERMINAL else []
         error = (job.error or {}).get("detail")
-        shown = {"status": Status(job.status), "said": say_waiting(job, "Asking …")}
+        shown: dict[str, Any] = {"status": Status(job.status), "said": say_waiting(job, "Asking …")}
     one = found[0] if found else None
     return answer(request, "answer.html", job_id=prediction_id, **shown, found=one, error=error, by=by[:40])
