@@ -39,6 +39,10 @@ class ProgressOut(Outgoing):
     largest_class: float | None = Field(
         None, description="Share of the largest class among the validation rows: the accuracy of always answering it."
     )
+    cut_off: Phase | None = Field(
+        None,
+        description="Phase in which a limit or a stop ended the search; those between it and `evaluate` did not run.",
+    )
 
 
 class QueueOut(Outgoing):

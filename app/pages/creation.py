@@ -1,6 +1,7 @@
 """Pages of a new selection: drop a file, see what is in it and what a run would take, submit."""
 
 from collections.abc import AsyncIterator, MutableMapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -123,16 +124,20 @@ async def show_suggestion(
     test: DatasetParameter = None,
     model: Annotated[str | None, Query(max_length=100)] = None,
     of: SelectionParameter = None,
+    preset: Annotated[str | None, Query(max_length=20)] = None,
+    seconds: Annotated[str, Query(alias="budget.max_seconds", max_length=40)] = "",
 ) -> HTMLResponse:
     """The form of a selection, filled in as `lens suggest` would, or as another was, and what each preset takes."""
     asked = await run_in_threadpool(_read_asked, services, owner, of)
+    asked["preset"] = preset or asked["preset"]
     wanted = (dataset, test, model or asked["model"] or services.settings.default_model)
     known: MutableMapping[Any, dict[str, Any]] = request.app.state.suggestions
     if (found := known.get((owner, *wanted))) is None:
         await run_in_threadpool(count_submission, request)
         found = known[owner, *wanted] = await do_large(request, suggest, *wanted)
     name = await run_in_threadpool(_read_name, services, owner, dataset)
-    shown = {"found": found, "models": list(services.settings.offered_models), "name": name}
+    limit = _read_seconds(seconds or str(asked["named"].get("budget.max_seconds", "")))
+    shown = {"found": found, "models": list(services.settings.offered_models), "name": name, "limit": limit}
     return answer(request, "suggestion.html", None, **shown, dataset=dataset, test=test, key=uuid4().hex, asked=asked)
 
 
@@ -147,6 +152,13 @@ def _read_asked(services: Services, owner: str, selection_id: str | None) -> dic
     with services.database.session_scope() as session:
         job = jobs.get(session, owner, "selection", selection_id)
         return {"name": job.name, **list_fields(StoredSpec.model_validate(job.spec))}
+
+
+def _read_seconds(written: str) -> float | None:
+    """A length of time; None for what is none, which only a submission refuses."""
+    with suppress(ValueError):
+        return found if (found := float(written)) > 0 else None
+    return None
 
 
 def _read_name(services: Services, owner: str, dataset: str) -> str | None:

@@ -18,6 +18,9 @@ from lens_engine.show.words import PHASES
 from lens_engine.task.wording import show_count
 from lens_engine.types import Phase
 
+WAITS = "It waits for a worker …"
+_LOADING = "Loading the model …"
+
 _AFRESH = ("retried", "checkpoint-damaged", "checkpoint-foreign")
 """Events after which a run begins at its start."""
 
@@ -45,7 +48,7 @@ class Run:
     sentence: str
     is_trouble: bool  #: the sentence names something that may need a person
     progress: ProgressOut | None
-    phases: tuple[tuple[str, str], ...]  #: name and state: done, now or to come
+    phases: tuple[tuple[str, str], ...]  #: name and state: done, now, to come, or that it did not run to its end
     rounds: tuple[str, ...]  #: survivors of each round of filtering
     elapsed: float  #: seconds since the attempt began; 0 before
     curve: Markup | None
@@ -78,6 +81,21 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> R
     )
 
 
+def say_waiting(job: Job, doing: str) -> str:
+    """How a prediction or an evaluation goes that has not ended.
+
+    Args:
+        doing: what it does once its model is loaded.
+    """
+    if job.status == Status.QUEUED:
+        return WAITS
+    return _LOADING if _is_loading(job) else doing
+
+
+def _is_loading(job: Job) -> bool:
+    return job.status == Status.RUNNING and job.progress is None
+
+
 def _goes_on(job: Job, steps: Sequence[Mapping[str, Any]]) -> bool:
     """Whether an attempt before this one, or before the wait, got somewhere."""
     newest = job.attempt + (job.status == Status.QUEUED)
@@ -104,8 +122,8 @@ def _say_status(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, b
             return "The worker is silent. Another worker goes on from the last checkpoint within a minute or two.", True
         if status is Status.CANCELLING:
             return "It is asked to stop. It keeps the best examples that it has found.", False
-        if job.progress is None:
-            return "Loading the model …", False
+        if _is_loading(job):
+            return _LOADING, False
         begins = "goes on from what the one before had kept" if goes_on else "begins from the start"
         again = "" if job.attempt == 1 else f" Attempt {job.attempt} {begins}."
         return f"Searching.{again}", False
@@ -142,14 +160,27 @@ def _list_phases(job: Job, progress: ProgressOut | None) -> Iterator[tuple[str, 
     spec = StoredSpec.model_validate(job.spec)
     usual = set(PHASES) if spec.config.method == "lens" else {Phase.SEARCH, Phase.EVALUATE}
     planned = usual | {Phase.WORDING} if spec.has_choice else usual - {Phase.WORDING}
-    phases = {one.value: words.task for one, words in PHASES.items() if one in planned}
+    phases = {one: words.task for one, words in PHASES.items() if one in planned}
     order = list(phases)
     reached = order.index(progress.phase) if progress is not None and progress.phase in order else -1
-    for place, name in enumerate(phases.values()):
-        if progress is not None and place == reached and job.status != Status.SUCCEEDED:
+    for place, (phase, name) in enumerate(phases.items()):
+        if progress is None or place > reached:
+            yield name, "done" if job.status == Status.SUCCEEDED else "to come"
+        elif place == reached and job.status in (Status.RUNNING, Status.CANCELLING):
             yield name, f"now, step {progress.step} of {progress.steps}"
+        elif place == reached and job.status != Status.SUCCEEDED:
+            yield name, "stopped here"
         else:
-            yield name, "done" if place < reached or job.status == Status.SUCCEEDED else "to come"
+            yield name, _say_past(phase, order, progress)
+
+
+def _say_past(phase: Phase, order: Sequence[Phase], progress: ProgressOut) -> str:
+    """What became of a phase before the one that is reached."""
+    if progress.cut_off in order and phase != Phase.EVALUATE:
+        cut, own = order.index(progress.cut_off), order.index(phase)
+        if own >= cut:
+            return "stopped early" if own == cut else "did not run"
+    return "did not run" if phase == Phase.FILTER and progress.survivors is None else "done"
 
 
 def _list_rounds(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -12,7 +12,6 @@ from app.intake.bodies import Body, FormBody, parsing_limits
 from app.intake.limits import check_model_name
 from app.intake.refusals import invalid_inputs
 from app.kinds.selection import read_files
-from app.pages.rendering import describe_duration
 from app.selections import service as selections
 from app.services import Services
 from app.store.datasets import load_rows, load_sample
@@ -137,18 +136,17 @@ _SLOW, _FAST = 400.0, 2500.0
 
 
 def _show_plan(plan: PresetPlan, *, is_local: bool) -> dict[str, Any]:
-    cost, span = plan.cost, None
+    cost, lasts = plan.cost, None
     if plan.seconds:
-        span = f"about {describe_duration(plan.seconds)}"
+        lasts = (plan.seconds, plan.seconds)
     elif cost is not None and is_local:
-        least, most = (max(1, round(cost.tokens / pace / 60)) for pace in (_FAST, _SLOW))
-        span = f"{least} to {show_count(most, 'minute')}"
+        lasts = (cost.tokens / _FAST, cost.tokens / _SLOW)
     return {
         "preset": plan.preset,
         "refusal": plan.refusal,
         "splits": plan.splits,
         "pairs": cost and cost.pairs,
         "tokens": cost and cost.tokens,
-        "span": span,
+        "lasts": lasts,
         "usd": plan.bill and plan.bill.usd and describe_usd(plan.bill.usd),
     }

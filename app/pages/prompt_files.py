@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, NamedTuple
 from uuid import uuid4
 
 from fastapi import APIRouter, Request
@@ -18,6 +18,7 @@ from app.jobs import service as jobs
 from app.kinds.evaluation import check_evaluation
 from app.kinds.prediction import check_prediction, find_in_prompt
 from app.lifecycle.enqueueing import enqueueing
+from app.pages.live import WAITS, say_waiting
 from app.pages.rendering import answer, go_to
 from app.pages.trying import PredictionIdDep
 from app.prompts import service
@@ -61,7 +62,7 @@ def _begin(request: Request, current: PromptVersionOut, file: Upload, kind: str,
     spec = json.dumps({"prompts": "classifier" if by_classifier else "support_examples"}).encode()
     asked = replace(file, body=replace(file.body, raw_spec=spec))
     accepted = asked.do(partial(submit, key=uuid4().hex, check=check))
-    shown = _show_job(request, current.name, kind, accepted.answer["id"], "queued")
+    shown = _show_job(request, current.name, kind, accepted.answer["id"], _Standing("queued", WAITS))
     shown.background = enqueueing(request.app.state.services, accepted.job_id)
     return shown
 
@@ -71,10 +72,10 @@ def show_evaluation(
     request: Request, name: NameDep, evaluation_id: EvaluationIdDep, owner: OwnerDep, services: ServicesDep
 ) -> HTMLResponse:
     """How an evaluation goes; the page of the prompt anew when it has ended."""
-    status, error = _read_status(services, owner, "evaluation", evaluation_id)
-    if status == Status.SUCCEEDED:
+    found = _read_standing(services, owner, "evaluation", evaluation_id)
+    if found.status == Status.SUCCEEDED:
         return go_to(request, f"/pages/prompts/{name}")
-    return _show_job(request, name, "evaluation", evaluation_id, status, error)
+    return _show_job(request, name, "evaluation", evaluation_id, found)
 
 
 @router.get("/{name}/predictions/{prediction_id}")
@@ -82,17 +83,23 @@ def show_prediction(
     request: Request, name: NameDep, prediction_id: PredictionIdDep, owner: OwnerDep, services: ServicesDep
 ) -> HTMLResponse:
     """How a prediction goes; its file when it has ended."""
-    status, error = _read_status(services, owner, "prediction", prediction_id)
-    return _show_job(request, name, "prediction", prediction_id, status, error)
+    found = _read_standing(services, owner, "prediction", prediction_id)
+    return _show_job(request, name, "prediction", prediction_id, found)
 
 
-def _read_status(services: Services, owner: str, kind: str, job_id: str) -> tuple[str, str | None]:
+class _Standing(NamedTuple):
+    """How a job goes."""
+
+    status: str
+    said: str
+    error: str | None = None
+
+
+def _read_standing(services: Services, owner: str, kind: str, job_id: str) -> _Standing:
     with services.database.session_scope() as session:
         job = jobs.get(session, owner, kind, job_id)
-        return job.status, (job.error or {}).get("detail")
+        return _Standing(job.status, say_waiting(job, "The texts are read …"), (job.error or {}).get("detail"))
 
 
-def _show_job(
-    request: Request, name: str, kind: str, job_id: str, status: str, error: str | None = None
-) -> HTMLResponse:
-    return answer(request, "job.html", job_id=job_id, kind=kind, name=name, status=status, error=error)
+def _show_job(request: Request, name: str, kind: str, job_id: str, found: _Standing) -> HTMLResponse:
+    return answer(request, "job.html", job_id=job_id, kind=kind, name=name, **found._asdict())

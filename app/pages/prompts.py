@@ -114,6 +114,7 @@ def show_changes(
         "changes.html",
         current=current,
         changes=tabulate_changes(list_version(current), list_version(then)),
+        warning="",
         action=f"{root_of(request)}/pages/prompts/{name}/back",
         fields={"current": current.version, "version": version},
         does=f"Go back to version {version}",

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from app.web.problem_page import mark_code
-from lens_engine.show.documents import make_environment
+from lens_engine.show.documents import join_percent, make_environment
 from lens_engine.task.wording import (
     describe_seconds,
     end_sentence,
@@ -22,6 +22,9 @@ from lens_engine.task.wording import (
     show_right,
     show_share,
 )
+
+_HARMLESS = re.compile(r"read |the file is read as |columns other than |the columns are separated by |[\d,]+ blank row")
+"""Beginnings of the notes of `lens_engine.reading` by which no text is lost."""
 
 _TABLE, _NO_STEM = re.compile(r"\.(csv|tsv|jsonl?|txt)$", re.IGNORECASE), re.compile(r"[^\w.-]+")
 
@@ -34,11 +37,13 @@ def _environment() -> Environment:
         "moment": lambda moment: _write_time(moment, "%Y-%m-%d %H:%M:%S"),
         "seconds": describe_seconds,
         "duration": describe_duration,
+        "span": describe_span,
+        "is_harmless": is_harmless,
         "shorten": shorten,
         "stem": _write_stem,
-        "share": show_share,
-        "right": show_right,
-        "percent": lambda share: f"{show_percent(share)} %",
+        "share": lambda share, n: join_percent(show_share(share, n)),
+        "right": lambda share, n: join_percent(show_right(share, n)),
+        "percent": lambda share: join_percent(f"{show_percent(share)} %"),
         "sentence": end_sentence,
         "code": lambda text: Markup(mark_code(text)),
     }
@@ -71,10 +76,34 @@ def _write_stem(name: str | None) -> str:
     return _NO_STEM.sub("-", _TABLE.sub("", name or "")).strip("-.")
 
 
+def is_harmless(note: str) -> bool:
+    """Whether a note on a file says only what was taken, so that nobody needs to look at it."""
+    return _HARMLESS.match(note) is not None
+
+
 def describe_duration(seconds: float) -> str:
     """A length of time in whole minutes or hours."""
-    minutes = max(1, round(seconds / 60))
+    minutes = _minutes(seconds)
     return show_count(minutes, "minute") if minutes < 120 else show_count(round(minutes / 60), "hour")
+
+
+def describe_span(lasts: tuple[float, float], limit: float | None) -> str:
+    """How long a run takes, or what is left of that where it stops after a limit.
+
+    Args:
+        lasts: least and most (seconds).
+        limit: seconds; None without one.
+    """
+    least, most = lasts
+    if limit is not None and limit <= least:
+        return f"at most {describe_duration(limit)}"
+    most = most if limit is None else min(most, limit)
+    first, last = _minutes(least), _minutes(most)
+    return f"about {describe_duration(most)}" if first == last else f"{first} to {show_count(last, 'minute')}"
+
+
+def _minutes(seconds: float) -> int:
+    return max(1, round(seconds / 60))
 
 
 def _write_time(moment: datetime, form: str = "%Y-%m-%d %H:%M") -> Markup:

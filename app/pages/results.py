@@ -36,6 +36,7 @@ from app.web.validation import read_model
 from lens_engine.exports import FORMATS
 from lens_engine.result.headline import find_chosen, find_first
 from lens_engine.show.report import ResultView
+from lens_engine.show.sentences import warn_of_random
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import name_form, show_accuracy
 
@@ -54,7 +55,8 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
     view = _find_view(services, job)
     by_prompt = view is None or view.result.classifier is None or find_first(view.result) == "prompt"
     by = "support_examples" if by_prompt else "classifier"
-    return {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "by": by}
+    warning = "" if view is None else warn_of_random(view.result)
+    return {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "by": by, "warning": warning}
 
 
 def _find_view(services: Services, job: Job) -> ResultView | None:
@@ -97,31 +99,48 @@ async def run_without_suspicious(request: Request, selection_id: SelectionIdDep)
 def promote(
     request: Request, selection_id: SelectionIdDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
 ) -> HTMLResponse:
-    """Put what a selection found into production; over another version only after a look at what changes."""
-    name = _NO_NAME.sub("-", read_field(fields, "name").strip().lower()).strip("-.")
+    """Put what a selection found into production.
+
+    Over another version only after a look at what changes; a prompt that no search chose only after a warning.
+    """
+    name = _write_name(read_field(fields, "name"))
     if not NAME.fullmatch(name):
         raise BadRequest("a prompt needs a name of letters, digits, dots and dashes, such as ticket-router")
     with services.database.session_scope() as session:
         current = find_current(session, owner, name)
     note, version = read_field(fields, "note"), read_field(fields, "version")
-    if current is not None and not version:
-        shown = present(current)
-        changes = tabulate_changes(
-            list_version(shown), _list_new(_find_view(services, _get(services, owner, selection_id)))
-        )
-        return answer(
-            request,
-            "changes.html",
-            current=shown,
-            changes=changes,
-            action=f"{root_of(request)}/pages/selections/{selection_id}/names",
-            fields={"name": name, "note": note, "version": shown.version},
-            does=f"Replace version {shown.version} of {name}",
-        )
+    if not version and not read_field(fields, "sure"):
+        view = _find_view(services, _get(services, owner, selection_id))
+        warning = "" if view is None else warn_of_random(view.result)
+        if current is not None or warning:
+            shown = None if current is None else present(current)
+            version_field = {"sure": "yes"} if shown is None else {"version": shown.version}
+            return answer(
+                request,
+                "changes.html",
+                current=shown,
+                changes=None if shown is None else tabulate_changes(list_version(shown), _list_new(view)),
+                warning=warning,
+                action=f"{root_of(request)}/pages/selections/{selection_id}/names",
+                fields={"name": name, "note": note, **version_field},
+                does=f"Put {name} into production" if shown is None else f"Replace version {shown.version} of {name}",
+            )
     condition = Condition(f'"{version}"', None) if version else Condition(None, "*")
     body = read_model(PromptBody, {"selection_id": selection_id, "note": note or None})
     Change(services, owner, name, condition, request.state.key_name).put(body)
     return go_to(request, f"/pages/prompts/{name}")
+
+
+@router.get("/name")
+def show_prompt_name(request: Request, name: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
+    """The name that a prompt would have, where it is not the one that was typed."""
+    written = _write_name(name)
+    is_other = written != name and NAME.fullmatch(written) is not None
+    return answer(request, "named.html", name=written if is_other else "")
+
+
+def _write_name(typed: str) -> str:
+    return _NO_NAME.sub("-", typed.strip().lower()).strip("-.")
 
 
 def _get(services: Services, owner: str, selection_id: str) -> Job:

@@ -20,6 +20,7 @@ from app.jobs import service as jobs
 from app.kinds.prediction import check_prediction, find_in_prompt, find_in_selection
 from app.lifecycle.enqueueing import enqueueing
 from app.pages.fields import FieldsDep, read_field
+from app.pages.live import WAITS, say_waiting
 from app.pages.rendering import answer
 from app.prompts.finding import PromptFinder
 from app.prompts.parameters import NameDep
@@ -70,7 +71,7 @@ async def _try(
     body = JsonBody({"texts": [text], "spec": {"prompts": by}, "name": "tried on a page"})
     check = partial(check_prediction, find)
     accepted = await run_in_threadpool(submit, services, request.state.owner_id, body, key=uuid4().hex, check=check)
-    shown = answer(request, "answer.html", job_id=accepted.answer["id"], status=Status.QUEUED, by=_BY[by])
+    shown = answer(request, "answer.html", job_id=accepted.answer["id"], status=Status.QUEUED, said=WAITS, by=_BY[by])
     shown.background = enqueueing(services, accepted.job_id)
     return shown
 
@@ -84,6 +85,6 @@ def show_answer(
         job = jobs.get(session, owner, "prediction", prediction_id)
         found = read_predictions(session, prediction_id, 0, 1) if Status(job.status) in TERMINAL else []
         error = (job.error or {}).get("detail")
-        status = Status(job.status)
+        shown: dict[str, Any] = {"status": Status(job.status), "said": say_waiting(job, "Asking …")}
     one = found[0] if found else None
-    return answer(request, "answer.html", job_id=prediction_id, status=status, found=one, error=error, by=by[:40])
+    return answer(request, "answer.html", job_id=prediction_id, **shown, found=one, error=error, by=by[:40])

@@ -27,6 +27,7 @@ class Progress:
     survivors: int | None = None  #: candidates that the rounds of filtering so far have kept
     best_random_accuracy: float | None = None  #: of random-and-validation so far, on the validation rows
     largest_class: float | None = None  #: share of the largest class among the validation rows
+    cut_off: Phase | None = None  #: phase in which a limit or a stop ended the search
 
     @property
     def best_accuracy(self) -> str:
@@ -55,6 +56,7 @@ class Standing:
     survivors: int | None = None
     best_random_accuracy: float | None = None
     largest_class: float | None = None  #: share of the largest class among the validation rows
+    cut_off: Phase | None = None  #: phase in which a limit or a stop ended the search
 
     def describe(self, spent: Cost, planned: Cost, pace: float | None, seconds_left: float | None) -> Progress:
         """The progress of a run with this cost; the plan may be exceeded."""

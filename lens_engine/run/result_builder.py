@@ -54,7 +54,7 @@ class Ending:
     @property
     def prompts(self) -> SinglePrompts:
         run = self.prepared.run
-        method = name_method(run.config)
+        method = "random" if self.is_empty_handed else name_method(run.config)
         return SinglePrompts(run, self.findings, self.state.comparison, self.chosen_by_method, method)
 
     @property

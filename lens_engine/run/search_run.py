@@ -86,7 +86,7 @@ class SearchRun:
             for found in self.method.steps(self.state.method, self.meter):
                 self._advance(replace(self.state, method=found))
         except Stopped as stopped:
-            reason = stopped.reason
+            reason, self.meter.standing.cut_off = stopped.reason, self.meter.standing.phase
         chosen = self.method.choice(self.state.method)
         if chosen is None:
             chosen = self._fall_back(reason)
@@ -94,7 +94,8 @@ class SearchRun:
             self._save_within()
         spent = self._spent(self.state)
         comparison = spent.comparison.paying(spent.spent - spent.worded)
-        self.state = replace(spent, chosen=chosen, ended=reason, comparison=comparison)
+        cut_off = self.meter.standing.cut_off
+        self.state = replace(spent, chosen=chosen, ended=reason, cut_off=cut_off, comparison=comparison)
         self.meter.journal.clear()
         return reason
 
@@ -174,6 +175,7 @@ class SearchRun:
             self.meter.journal = Journal(self._save_within, checkpoint.arrays)
             self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache)
             self.meter.limits.money.resume(self.state.paid)
+            self.meter.standing.cut_off = self.state.cut_off
             self._show_best()
         except UNREADABLE as error:
             raise CheckpointForeign("the checkpoint has a form that Lens cannot read; start the run afresh") from error

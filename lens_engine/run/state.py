@@ -93,6 +93,7 @@ class RunState(Generic[S]):
     paid: Paid = Paid()
     wordings: tuple[JudgedWording, ...] = ()  #: the chosen one first; none before the choice, or without one
     worded: Cost = Cost()  #: what the choice among them cost
+    cut_off: Phase | None = None  #: phase in which a limit ended the method
 
     def to_checkpoint(self, method: Method[S], fingerprint: str, dtype: str, phase: Phase, step: int) -> Checkpoint:
         packed = method.pack(self.method)
@@ -102,6 +103,7 @@ class RunState(Generic[S]):
             "worded": [self.worded.pairs, self.worded.tokens],
             "chosen": None if self.chosen is None else list(self.chosen),
             "ended": self.ended,
+            "cut_off": self.cut_off,
             "evaluation": self.comparison.model_dump(mode="json"),
             "spent": [self.spent.pairs, self.spent.tokens, self.seconds],
             "pairs_from_cache": self.pairs_from_cache,
@@ -119,6 +121,7 @@ class RunState(Generic[S]):
             worded=Cost(*values["worded"]),
             chosen=None if values["chosen"] is None else tuple(values["chosen"]),
             ended=None if values["ended"] is None else StopReason(values["ended"]),
+            cut_off=None if values["cut_off"] is None else Phase(values["cut_off"]),
             comparison=ComparisonState.model_validate(values["evaluation"]),
             spent=Cost(pairs, tokens),
             seconds=seconds,

@@ -1,5 +1,6 @@
 """HTML and Markdown: of a result as a document that needs no other file, and what a notebook shows."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from lens_engine.show.table import Matrix, Section, Table
 if TYPE_CHECKING:
     from jinja2 import BaseLoader, Environment
 
+_PERCENT = re.compile(r"(?<=\d) %")
 _FOLDER = Path(__file__).parent
 
 STYLESHEET = _FOLDER / "lens.css"
@@ -26,13 +28,20 @@ def make_environment(*loaders: "BaseLoader") -> "Environment":
     """
     from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined  # slow; most runs write no HTML
 
-    return Environment(
+    environment = Environment(
         loader=ChoiceLoader([*loaders, FileSystemLoader(_FOLDER / "templates")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["unbroken"] = join_percent
+    return environment
+
+
+def join_percent(text: str) -> str:
+    """Words of Lens in which no line ends between a number and its per cent sign. Texts of users stay as they are."""
+    return _PERCENT.sub("\N{NO-BREAK SPACE}%", text)
 
 
 def write_html(view: ResultView) -> str:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from selenium.webdriver import Keys
 
 from tests.browser.page import Page
 from tests.e2e.stack import OPTIONS, Stack
@@ -94,6 +95,29 @@ def test_name_goes_forward_and_back(tab: Page, lens: Stack, stage: Selections) -
     tab.see("Version 3 is live")
     tab.see("back to version 1")
     assert lens.client.get("/prompts/films").json()["selection_id"] == first
+
+
+def test_prompt_name_is_shown_as_it_will_be(tab: Page, stage: Selections) -> None:
+    tab.open(f"/pages/selections/{stage.succeeded()}")
+    tab.fill_in("Name of the prompt", "Support Desk")
+    tab.see("It will be called support-desk.")
+    tab.fill_in("Name of the prompt", "support-desk")
+    tab.see_no_more("It will be called")
+
+
+def test_file_that_is_read_has_the_focus_and_a_limit_bounds_the_time(tab: Page) -> None:
+    tab.open("/pages/new")
+    tab.drop_file("Labelled texts", TRAIN)
+    tab.wait(lambda: tab.focused.text == "Your file: train.csv", "what was read has the focus")
+    rows = tab.focused.get_attribute("aria-describedby")
+    assert tab.find(f"//*[@id='{rows}']").text == "480 rows, 4 labels."
+
+    tab.find("//label[contains(., 'Standard')]").click()
+    tab.unfold("Model and options")
+    tab.fill_in("Stop after seconds", "60")
+    tab.press(Keys.TAB)
+    tab.see("at most 1 minute")
+    assert tab.run("return document.querySelector('[name=preset]:checked').value") == "standard"
 
 
 def test_two_selections_are_seen_side_by_side(tab: Page, stage: Selections) -> None:

@@ -14,9 +14,11 @@ from starlette.testclient import TestClient
 from app.lifecycle.claims import renew_lease
 from app.store.database import Database
 from app.store.tables import Job
+from lens_engine.show.documents import join_percent
 from lens_engine.task.wording import show_share
+from lens_engine.types import StopReason
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_csv
+from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_answer, make_csv, make_result
 from tests.unit.lens_engine.show.reported import make_reported
 
 FRAGMENT = {"HX-Request": "true"}
@@ -117,7 +119,7 @@ def test_progress_is_said_every_ten_percent(client: TestClient, selections: Sele
     with selections.database.session_scope() as session:
         renew_lease(session, claim, 60, PROGRESS)  # 29 % of the pairs
     shown = client.get(f"/pages/selections/{claim.job_id}/live", headers=FRAGMENT).text
-    assert '<p role="status" class="unseen">20 % done</p>' in shown
+    assert '<p role="status" class="unseen">20&nbsp;% done</p>' in shown
 
 
 def test_frame_shows_its_address_as_text(client: TestClient) -> None:
@@ -174,17 +176,17 @@ def test_page_and_report_show_the_figures_of_the_result(client: TestClient, sele
     addresses = (f"/pages/selections/{selection_id}", f"/selections/{selection_id}/report")
     figure = "{support_examples,0,contenders,0,test,accuracy}"
     read = "SELECT result #>> CAST(:path AS text[]) FROM reports WHERE job_id = :id"
-    before = show_share(float(run_sql(selections.database, read, path=figure, id=selection_id)), 200)
+    before = join_percent(show_share(float(run_sql(selections.database, read, path=figure, id=selection_id)), 200))
     for address in addresses:
         shown = client.get(address, headers=FRAGMENT).text
         assert before in shown
-        assert "12 % (" not in shown
+        assert "12\xa0% (" not in shown
 
     change = "UPDATE reports SET result = jsonb_set(result, CAST(:path AS text[]), '0.1234') WHERE job_id = :id"
     run_sql(selections.database, change, path=figure, id=selection_id)
 
     for address in addresses:
-        assert "12 % (" in client.get(address, headers=FRAGMENT).text
+        assert "12\xa0% (" in client.get(address, headers=FRAGMENT).text
 
 
 def test_cancelled_selection_without_a_result_offers_none(client: TestClient, selections: Selections) -> None:
@@ -254,3 +256,35 @@ def test_name_that_changed_meanwhile_is_not_rolled_back(client: TestClient, sele
     answer = client.post("/pages/prompts/films/back", data={"current": "1", "version": "1"}, headers=FRAGMENT)
     assert (answer.status_code, answer.headers["hx-retarget"]) == (412, "#problem")
     assert client.get("/prompts/films").json()["version"] == 2
+
+
+def test_prompt_that_no_search_chose_goes_live_only_after_a_warning(client: TestClient, selections: Selections) -> None:
+    answers = (make_answer("prompt", "random", 3, 0), make_answer("probabilities", "random", 3, 0))
+    found = make_result(StopReason.BUDGET).model_copy(update={"support_examples": answers})
+    selection_id = selections.succeeded(found.with_digest())
+    address, form = f"/pages/selections/{selection_id}", {"name": "Films"}
+    says = "The examples of this prompt are random: no search chose them."
+    shown = client.get(address, headers=FRAGMENT).text
+    assert says in shown
+    assert "examples of Lens" not in shown
+
+    asked = client.post(f"{address}/names", data=form, headers=FRAGMENT).text
+
+    assert says in asked
+    assert "Put films into production" in asked
+    assert client.get("/prompts/films").status_code == 404
+    live = client.post(f"{address}/names", data={**form, "sure": "yes"}, headers=FRAGMENT)
+    assert live.headers["hx-redirect"].endswith("/pages/prompts/films")
+    again = client.post(f"{address}/names", data=form, headers=FRAGMENT).text
+    assert says in again
+    assert "Replace version 1 of films" in again
+
+
+def test_page_says_that_the_model_of_a_prediction_is_loaded(client: TestClient, selections: Selections) -> None:
+    _, job_id = selections.asked("prediction")
+    paths = (f"/pages/answers/{job_id}", f"/pages/prompts/films/predictions/{job_id}")
+    assert all("It waits for a worker …" in client.get(path, headers=FRAGMENT).text for path in paths)
+
+    selections.claim(job_id)
+
+    assert all("Loading the model …" in client.get(path, headers=FRAGMENT).text for path in paths)

@@ -8,7 +8,7 @@ import pytest
 
 from app.jobs.schemas import QueueOut
 from app.lifecycle.spec import StoredSpec
-from app.pages.live import describe_run
+from app.pages.live import describe_run, say_waiting
 from app.store.tables import Event, Job
 from lens_engine.config import SelectionConfig
 from lens_engine.task.combinations import Wordings
@@ -87,6 +87,13 @@ def test_run_says_its_state(values: dict[str, Any], says: str, is_trouble: bool)
     assert found.is_trouble == is_trouble
 
 
+def test_prediction_says_that_its_model_is_loaded() -> None:
+    progress = asdict(replace(PROGRESS, phase=Phase.CLASSIFY))
+    jobs = [make_job("queued"), make_job("running"), make_job("running", progress=progress)]
+    said = [say_waiting(job, "Asking …") for job in jobs]
+    assert said == ["It waits for a worker …", "Loading the model …", "Asking …"]
+
+
 @pytest.mark.parametrize(
     ("crashes", "events", "queued", "running"),
     [
@@ -135,12 +142,31 @@ def test_run_with_a_choice_of_wordings_begins_with_it(name: str, method: str) ->
 
 
 def test_phases_are_done_now_or_to_come() -> None:
-    going = make_job("running", attempt=1, progress=asdict(PROGRESS), lease_until=AHEAD)
-    phases = describe_run(going, None, []).phases
-    assert [state for _, state in phases] == ["done", "done", "now, step 2 of 4", "to come"]
-    assert phases[2][1].endswith("step 2 of 4")
+    assert list_states() == ["done", "done", "now, step 2 of 4", "to come"]
     assert {state for _, state in describe_run(make_job("queued"), WORKERS, []).phases} == {"to come"}
     assert {state for _, state in describe_run(make_job("succeeded"), None, []).phases} == {"done"}
+
+
+def list_states(status: str = "running", **changes: Any) -> list[str]:
+    progress = asdict(replace(PROGRESS, **({"survivors": 100} | changes)))
+    job = make_job(status, attempt=1, progress=progress, lease_until=AHEAD)
+    return [state for _, state in describe_run(job, None if status != "queued" else WORKERS, []).phases]
+
+
+@pytest.mark.parametrize(
+    ("status", "changes", "states"),
+    [
+        ("running", {"cut_off": Phase.FILTER}, ["stopped early", "did not run", "did not run", "now, step 2 of 4"]),
+        ("cancelling", {"cut_off": Phase.SEARCH}, ["done", "done", "stopped early", "now, step 2 of 4"]),
+        ("succeeded", {"cut_off": Phase.INITIALISE}, ["done", "stopped early", "did not run", "done"]),
+        ("running", {"survivors": None}, ["did not run", "done", "done", "now, step 2 of 4"]),
+        ("failed", {"phase": Phase.INITIALISE}, ["done", "stopped here", "to come", "to come"]),
+        ("queued", {"phase": Phase.SEARCH}, ["done", "done", "stopped here", "to come"]),
+    ],
+    ids=["limit-while-sorting-out", "stop-in-the-search", "limit-in-the-first-sets", "no-rounds", "failed", "crashed"],
+)
+def test_phase_that_did_not_run_says_so(status: str, changes: dict[str, Any], states: list[str]) -> None:
+    assert list_states(status, **({"phase": Phase.EVALUATE} | changes)) == states
 
 
 def test_rounds_and_search_are_drawn_from_the_steps() -> None:

@@ -16,7 +16,7 @@ from lens_engine.scoring.interruption import look_up
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import TableScorer
-from lens_engine.types import Example, LabelLogProbs, StopReason
+from lens_engine.types import Example, LabelLogProbs, Phase, StopReason
 
 Make = Callable[..., Any]
 
@@ -88,7 +88,10 @@ def test_run_without_a_choice_ends_at_its_limit_with_word_counting(
     assert "the budget ended before any examples were chosen: those of the prompt are random" in result.warnings
     assert not any("InfoScore" in warning for warning in result.warnings)
     assert result.support_examples[0].recommended is None
+    assert result.answer.method == result.answer.contenders[0].method == "random"
+    assert "examples of Lens" not in result.summary()
     assert len(listener.seen) > 2
+    assert [one.cut_off for one in (listener.seen[0], listener.seen[-1])] == [None, Phase.FILTER]
     assert time.monotonic() - began < 60
     check_shown(result)
 

@@ -40,6 +40,7 @@ def assert_same(one: RunState[LensState], other: RunState[LensState]) -> None:
     assert one.method.filtering.contributions.tobytes() == other.method.filtering.contributions.tobytes()
     assert one.method.search == other.method.search
     assert (one.chosen, one.ended, one.comparison) == (other.chosen, other.ended, other.comparison)
+    assert one.cut_off == other.cut_off
     assert (one.spent, one.seconds, one.paid) == (other.spent, other.seconds, other.paid)
 
 
@@ -90,6 +91,7 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
         Cost(123, 456),
         seconds=1.1,
         paid=Paid(0.1 + 0.2, 3, 4, 1),
+        cut_off=Phase.SEARCH,
     )
 
     again = round_trip(lens, state)

@@ -61,10 +61,21 @@ def change(result: SelectionResult, path: tuple[str | int, ...], value: Any) -> 
 def test_changed_figure_of_a_result_changes_its_report(
     write: Callable[[ResultView], str], path: tuple[str | int, ...], value: Any, shown: str
 ) -> None:
-    before, after = (write(ResultView(one)) for one in (make_reported(), change(make_reported(), path, value)))
+    results = (make_reported(), change(make_reported(), path, value))
+    before, after = (write(ResultView(one)).replace("\xa0", " ") for one in results)
     assert before != after
     if not shown.startswith("answered"):
         assert after.count(shown) > before.count(shown)
+
+
+def test_no_line_of_html_ends_before_per_cent_and_a_prompt_stays_as_it_is() -> None:
+    answer = make_reported().answer.model_copy(update={"prompt": "50 % off?"})
+    page = write_html(ResultView(make_reported(support_examples=(answer, make_reported().support_examples[1]))))
+
+    assert ">50 % off?</pre>" in page
+    prose = re.sub(r"<(svg|pre|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    assert re.findall(r".{20}\d %", prose) == []
+    assert "\xa0%" in prose
 
 
 def test_confusion_counts_the_rows_of_each_cell() -> None:

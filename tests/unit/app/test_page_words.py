@@ -1,0 +1,43 @@
+"""Words of the pages: how long a preset takes, and what is harmless in a file."""
+
+from pathlib import Path
+
+import pytest
+
+from app.pages.rendering import describe_span, is_harmless
+from lens_engine.reading import ParsingLimits, parse_dataset
+
+GUESS, KNOWN = (120.0, 720.0), (1500.0, 1500.0)
+
+
+@pytest.mark.parametrize(
+    ("lasts", "limit", "says"),
+    [
+        (GUESS, None, "2 to 12 minutes"),
+        (GUESS, 300.0, "2 to 5 minutes"),
+        (GUESS, 3600.0, "2 to 12 minutes"),
+        (GUESS, 60.0, "at most 1 minute"),
+        (GUESS, 125.0, "about 2 minutes"),
+        (KNOWN, None, "about 25 minutes"),
+        (KNOWN, 600.0, "at most 10 minutes"),
+        (KNOWN, 3600.0, "about 25 minutes"),
+    ],
+)
+def test_preset_takes_no_longer_than_its_limit(lasts: tuple[float, float], limit: float | None, says: str) -> None:
+    assert describe_span(lasts, limit) == says
+
+
+def test_only_notes_that_a_person_should_look_at_are_marked(tmp_path: Path) -> None:
+    path = tmp_path / "tickets.csv"
+    rows = [f"{n};the parcel number {n} is late;{'delivery' if n % 2 else 'billing'}" for n in range(40)]
+    odd = ["", "40;;delivery", "41;a parcel\u200b;delivery"]
+    path.write_text("\n".join(["id;message;topic", *rows, *odd]), "utf-8")
+
+    notes = parse_dataset(path, ParsingLimits()).warnings
+
+    harmless = [note for note in notes if is_harmless(note)]
+    assert [note.split()[0] for note in harmless] == ["read", "the", "columns", "1"]
+    assert [note for note in notes if note not in harmless] == [
+        "1 row without a text left out (line 43)",
+        "1 row holds zero-width characters, which are invisible; they are kept (first rows: 41)",
+    ]
