@@ -28,7 +28,7 @@ DEMO_SPEC: dict[str, Any] = {
         "classifier": {"fit_rows": 220},
     },
 }
-"""Some 290,000 tokens: six minutes on two cores that score 780 tokens a second."""
+"""Some 260,000 tokens: six minutes on two cores that score 780 tokens a second."""
 
 NEW_INPUTS = (
     "My thermostat says it is 84 degrees in the living room, it is clearly not. Already restarted it twice",

@@ -80,10 +80,10 @@ def say_rest(result: SelectionResult) -> Iterator[str]:
 
 def say_chance(found: HitComparison, own: str, rival: str) -> str:
     """On how many test texts one of two alone is right, and how sure their difference is."""
-    chance = f"a difference like this is chance in {max(1, round(100 * found.p_value))} of 100 cases"
+    cases = round(100 * found.p_value) or "less than 1"
     return (
         f"Of the test texts, {own} alone is right for {found.only_own_right:,} and {rival} alone for "
-        f"{found.only_rival_right:,}: {chance}."
+        f"{found.only_rival_right:,}: a difference like this is chance in {cases} of 100 cases."
     )
 
 

@@ -63,7 +63,7 @@ def test_result_shows_choice_ranking_rows_cost_digest_and_warnings() -> None:
         "digest feed",
         "note: 2 duplicates were dropped",
         "The prompt was right for 91 of 100 (91 %) of the rows that decided",
-        "a difference like this is chance in 1 of 100 cases",
+        "a difference like this is chance in less than 1 of 100 cases",
     ):
         assert sentence in text
     assert "Do not use" not in text
