@@ -23,8 +23,11 @@ from lens_engine.task.wording import (
     show_share,
 )
 
-_HARMLESS = re.compile(r"read |the file is read as |columns other than |the columns are separated by |[\d,]+ blank row")
-"""Beginnings of the notes of `lens_engine.reading` by which no text is lost."""
+_HARMLESS = re.compile(
+    r"read (?!.*\((?!a usual name))|the file is read as |columns other than |the columns are separated by |"
+    r"[\d,]+ blank row"
+)
+"""Beginnings of the notes of `lens_engine.reading` by which no text is lost and no column is guessed by its values."""
 
 _TABLE, _NO_STEM = re.compile(r"\.(csv|tsv|jsonl?|txt)$", re.IGNORECASE), re.compile(r"[^\w.-]+")
 
@@ -96,7 +99,7 @@ def describe_span(lasts: tuple[float, float], limit: float | None) -> str:
     """
     least, most = lasts
     if limit is not None and limit <= least:
-        return f"at most {describe_duration(limit)}"
+        return f"about {describe_duration(limit)}"
     most = most if limit is None else min(most, limit)
     first, last = _minutes(least), _minutes(most)
     return f"about {describe_duration(most)}" if first == last else f"{first} to {show_count(last, 'minute')}"

@@ -69,7 +69,7 @@ def match_header(table: Table, wanted: WantedColumns, field: str) -> None:
     missing = [name for name in wanted.names if find_column(name, names) is None]
     if missing and table.has_header:
         there_is = "there is no column" if len(missing) == 1 else "there are no columns"
-        meant = [found for name in missing if (found := _find_meant(name, wanted, table)) is not None]
+        meant = dict.fromkeys(found for name in missing if (found := _find_meant(name, wanted, table)) is not None)
         advice = f"did you mean {' and '.join(map(show_label, meant))}? " if meant else ""
         advice += f"name one of the columns found ({wanted.parameters})"
         delimiters = [one for one in DELIMITERS if len(names) == 1 and one in names[0]]

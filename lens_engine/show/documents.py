@@ -40,7 +40,7 @@ def make_environment(*loaders: "BaseLoader") -> "Environment":
 
 
 def join_percent(text: str) -> str:
-    """Words of Lens in which no line ends between a number and its per cent sign. Texts of users stay as they are."""
+    """Sentences of Lens, and what they quote, in which no line ends between a number and its per cent sign."""
     return _PERCENT.sub("\N{NO-BREAK SPACE}%", text)
 
 

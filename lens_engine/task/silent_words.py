@@ -7,7 +7,7 @@ from lens_engine.task.wording import show_label
 
 _SILENT = re.compile(
     r"(?:(?:label|class|category|cat|cluster|group|topic|tag|klasse|kategorie|classe|categorie|clase|categoria|etiqueta|"
-    r"etichetta|id|[a-z]{1,2})[ _.:#-]*)?[+-]?\d+(?:[.,]\d+)?|[a-z]",
+    r"etichetta|id|[a-z])[ _.:#-]*)?[+-]?\d+(?:[.,]\d+)?|[a-z]",
     re.IGNORECASE,
 )
 _MOST_NAMED = 10

@@ -116,7 +116,7 @@ def test_file_that_is_read_has_the_focus_and_a_limit_bounds_the_time(tab: Page) 
     tab.unfold("Model and options")
     tab.fill_in("Stop after seconds", "60")
     tab.press(Keys.TAB)
-    tab.see("at most 1 minute")
+    tab.see("about 1 minute")
     assert tab.run("return document.querySelector('[name=preset]:checked').value") == "standard"
 
 

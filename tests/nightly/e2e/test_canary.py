@@ -168,7 +168,7 @@ def provoke_refusals(client: httpx.Client, done: str) -> list[Any]:
 
 
 def provoke_failures(client: httpx.Client, lens: Stack, done: str) -> list[Any]:
-    """The bodies of two answers 500: Postgres refuses a row, and pydantic refuses what is stored."""
+    """The bodies of an answer 500, for Postgres refuses a row, and of 409, for what is stored cannot be read."""
     with refusing_rows(lens, "examples"):
         headers = {"Idempotency-Key": f"{CANARY}-500"}
         fresh = submission("held")  # rows that were not stored before
@@ -177,7 +177,7 @@ def provoke_failures(client: httpx.Client, lens: Stack, done: str) -> list[Any]:
     damage = "UPDATE classifiers SET classifier = to_jsonb(CAST(:word AS text)) WHERE job_id = :id RETURNING 1"
     assert lens.scalar(damage, word=CANARY, id=done) == 1
     by_pydantic = client.get(f"/selections/{done}/classifier")
-    assert (by_postgres.status_code, by_pydantic.status_code) == (500, 500)
+    assert (by_postgres.status_code, by_pydantic.status_code) == (500, 409)
     return [by_postgres.json(), by_pydantic.json()]
 
 

@@ -16,10 +16,10 @@ GUESS, KNOWN = (120.0, 720.0), (1500.0, 1500.0)
         (GUESS, None, "2 to 12 minutes"),
         (GUESS, 300.0, "2 to 5 minutes"),
         (GUESS, 3600.0, "2 to 12 minutes"),
-        (GUESS, 60.0, "at most 1 minute"),
+        (GUESS, 60.0, "about 1 minute"),
         (GUESS, 125.0, "about 2 minutes"),
         (KNOWN, None, "about 25 minutes"),
-        (KNOWN, 600.0, "at most 10 minutes"),
+        (KNOWN, 600.0, "about 10 minutes"),
         (KNOWN, 3600.0, "about 25 minutes"),
     ],
 )
@@ -41,3 +41,10 @@ def test_only_notes_that_a_person_should_look_at_are_marked(tmp_path: Path) -> N
         "1 row without a text left out (line 43)",
         "1 row holds zero-width characters, which are invisible; they are kept (line 44)",
     ]
+
+
+def test_guess_of_a_column_is_marked() -> None:
+    assert not is_harmless(
+        "read texts from 'b' (the longest values), labels from 'c' (few distinct values: 2 in 30 rows)"
+    )
+    assert is_harmless("read texts from 'text' (a usual name), labels from 'topic' (a usual name)")

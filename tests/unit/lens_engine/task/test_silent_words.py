@@ -12,7 +12,7 @@ def test_words_that_say_nothing_are_found(label: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "label", ["yes", "no", "5 stars", "refund", "3d printing", "type 2 diabetes", "好", "ok", "b2b"]
+    "label", ["yes", "no", "5 stars", "refund", "3d printing", "type 2 diabetes", "好", "ok", "b2b", "MP3", "CO2"]
 )
 def test_words_that_say_something_are_not(label: str) -> None:
     assert find_silent(Verbalizer.of_labels([label, "other"])) == []
