@@ -55,7 +55,7 @@ from worker.faults import (
 )
 from worker.heartbeat import Heartbeat, Rhythm
 from worker.horse import REPORT
-from worker.job_context import JobContext, commit_with_patience, reserve_seconds
+from worker.job_context import JobContext, commit_with_patience, longest_pause, reserve_seconds
 from worker.progress import RunMonitor
 from worker.releases import note_release
 from worker.selecting import run_selection
@@ -225,7 +225,7 @@ class Attempt:
         return held
 
     def _transact(self, write: Callable[[Session], T]) -> T:
-        return commit_with_patience(self._database, write, _PATIENCE_SECONDS)
+        return commit_with_patience(self._database, write, _PATIENCE_SECONDS, longest_pause(self._settings))
 
     def _end_soon(self, ending: Ending) -> bool:
         """A last write that must not hold up the exit."""

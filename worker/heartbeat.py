@@ -15,7 +15,7 @@ from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.logs import context
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
-from worker.job_context import log_postponed
+from worker.job_context import log_postponed, longest_pause
 from worker.progress import Pending, RunMonitor
 
 UNWRITTEN = "checkpoint-unwritten"
@@ -55,7 +55,7 @@ class Rhythm:
             look=min(1.0, renew),
             progress=min(3.0, renew),
             checkpoint=min(5.0, renew),
-            longest_pause=min(5.0, renew),  # after an outage, the sweep waits for one lease
+            longest_pause=longest_pause(settings),
             max_checkpoint_bytes=settings.max_checkpoint_mib * 2**20,
         )
 

@@ -67,11 +67,21 @@ class JobContext:
             return load_model(self.settings, model, dtype, is_search=is_search)
 
 
-def commit_with_patience(database: Database, write: Callable[[Session], T], patience_seconds: float) -> T:
+def longest_pause(settings: Settings) -> float:
+    """Time between two attempts to reach Postgres (seconds). After an outage, the sweep waits for one lease."""
+    return min(_LONGEST_PAUSE_SECONDS, settings.lease_renew_seconds)
+
+
+def commit_with_patience(
+    database: Database,
+    write: Callable[[Session], T],
+    patience_seconds: float,
+    longest_pause_seconds: float = _LONGEST_PAUSE_SECONDS,
+) -> T:
     """Run `write` in its own transaction and repeat it while Postgres is away or refuses it for a while.
 
     A commit may succeed although its confirmation is lost. `write` must therefore be fenced, so that
-    the repetition changes nothing.
+    the repetition changes nothing. Who holds a lease passes `longest_pause`, because nothing renews it meanwhile.
 
     Raises:
         OperationalError, InterfaceError, TimeoutError: Postgres did not accept it for `patience_seconds`, or never
@@ -88,7 +98,7 @@ def commit_with_patience(database: Database, write: Callable[[Session], T], pati
                 raise
             log_postponed(error, f"next attempt in {pause:.1f} s")
         time.sleep(pause)
-        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+        pause = min(pause * 2, longest_pause_seconds)
 
 
 def log_postponed(error: Exception, consequence: str) -> None:

@@ -59,20 +59,23 @@ class Settling:
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lease = settings.lease_seconds
-        self._ended_at = self._silent_until = -math.inf
+        self._answered_at = self._silent_until = -math.inf
 
-    def begin_sweep(self) -> bool:
-        """Note that Postgres takes a write. Returns whether it has done so at every sweep of a lease's time.
+    def note_answer(self) -> bool:
+        """Note that Postgres takes writes now. Returns whether it has done so for a lease's time without a silence.
 
-        A holder renews when half of its lease is left, so a shorter silence between two sweeps cost nobody a lease.
+        A holder renews when half of its lease is left, so a shorter silence cost nobody a lease.
         Nobody knows what was before this process started, so a start counts as a silence.
         """
-        if self._clock() - self._ended_at > self._lease / 2:
-            self.note_silence()
-        return self._clock() - self._silent_until >= self._lease
+        now = self._clock()
+        if now - self._answered_at > self._lease / 2:
+            self._silent_until = now
+        self._answered_at = now
+        return now - self._silent_until >= self._lease
 
     def end_sweep(self) -> None:
-        self._ended_at = self._clock()
+        """Begin to wait for the next answer. Redis may have held the sweep up."""
+        self._answered_at = self._clock()
 
     def note_silence(self) -> None:
         self._silent_until = self._clock()
@@ -99,10 +102,10 @@ def _sweep(database: Database, queue: JobQueue, settings: Settings, settling: Se
     with database.session_scope() as session:
         if is_first := _lock(session):
             _forget_old_keys(session)  # a write: a server that only reads lets nobody renew a lease
-        has_settled = settling is None or settling.begin_sweep()
+        has_settled = settling is None or settling.note_answer()
     if not is_first:
         return SweepReport(skipped=True)
-    statuses = _rescue_all(database, settings) if has_settled else Counter[Status]()
+    statuses = _rescue_all(database, settings, settling) if has_settled else Counter[Status]()
     report = SweepReport(
         rescued=statuses[Status.QUEUED],
         failed=statuses[Status.FAILED],
@@ -124,14 +127,15 @@ def _lock(session: Session) -> bool:
     return bool(session.scalar(select(func.pg_try_advisory_xact_lock(_LOCK_KEY))))
 
 
-def _rescue_all(database: Database, settings: Settings) -> Counter[Status]:
+def _rescue_all(database: Database, settings: Settings, settling: Settling | None) -> Counter[Status]:
     """Take over the expired leases, a page in each transaction. Stops when another process begins to sweep."""
     rescued = Counter[Status]()
     last = ""
     while True:
         with database.session_scope() as session:
             page = _find_dead(session, after=last) if _lock(session) else []
-            rescued.update(status for id_ in page if (status := _try_rescue(session, id_, settings)) is not None)
+            statuses = (_try_rescue(session, id_, settings, settling) for id_ in page)
+            rescued.update(status for status in statuses if status is not None)
         if len(page) < _PAGE_ROWS:
             return rescued
         last = page[-1]
@@ -143,11 +147,11 @@ def _find_dead(session: Session, after: str) -> list[str]:
     return list(session.scalars(query.order_by(Job.id).limit(_PAGE_ROWS)))
 
 
-def _try_rescue(session: Session, job_id: str, settings: Settings) -> Status | None:
-    """Rescue one job. Returns None if its holder is alive or writing, or if the row is broken."""
+def _try_rescue(session: Session, job_id: str, settings: Settings, settling: Settling | None) -> Status | None:
+    """Rescue one job. Returns None if its holder may be alive, or is writing, or if the row is broken."""
     try:
         with session.begin_nested():
-            return _rescue(session, job_id, settings)
+            return _rescue(session, job_id, settings, settling)
     except Exception as error:
         if isinstance(error, DBAPIError) and _is_outage(error):
             raise
@@ -162,10 +166,12 @@ def _try_rescue(session: Session, job_id: str, settings: Settings) -> Status | N
         return None
 
 
-def _rescue(session: Session, job_id: str, settings: Settings) -> Status | None:
+def _rescue(session: Session, job_id: str, settings: Settings, settling: Settling | None) -> Status | None:
     query = select(Job).where(Job.id == job_id, _is_dead())
     job = session.scalar(query.with_for_update(skip_locked=True))
-    return None if job is None else requeue_dead(session, job, Charge.died(settings))
+    if job is None or (settling is not None and not settling.note_answer()):  # it may have hung since the sweep began
+        return None
+    return requeue_dead(session, job, Charge.died(settings))
 
 
 def _enqueue(database: Database, queue: JobQueue, settings: Settings) -> int:

@@ -3,10 +3,11 @@
 import json
 import zlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from redis import Redis
-from sqlalchemy import func, select, text, update
+from sqlalchemy import event, func, select, text, update
 from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 
@@ -391,5 +392,22 @@ def test_leases_are_spared_after_postgres_took_no_writes(
     claim = selections.running(lease_seconds=-1)
     with read_only(settings), pytest.raises(OperationalError):
         sweep(settling=settling)
+    assert sweep(settling=settling) == SweepReport()
+    assert selections.status_of(claim.job_id) == "running"
+
+
+def test_leases_are_spared_after_a_hang_in_the_middle_of_a_sweep(
+    selections: Selections, sweep: Sweep, database: Database, settings: Settings
+) -> None:
+    now = [0.0]
+    settling = Settling(settings, lambda: now[0])
+    for now[0] in range(0, 61, 15):
+        sweep(settling=settling)
+    claim = selections.running(lease_seconds=-1)
+
+    @event.listens_for(database.engine, "before_cursor_execute")
+    def hang(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        now[0] += 61 if "FOR UPDATE SKIP LOCKED" in statement else 0
+
     assert sweep(settling=settling) == SweepReport()
     assert selections.status_of(claim.job_id) == "running"

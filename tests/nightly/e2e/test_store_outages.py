@@ -60,6 +60,23 @@ def test_an_outage_longer_than_a_lease_costs_no_attempt(lens: Stack, servers: Em
     lens.check_invariants()
 
 
+def test_a_run_that_ends_in_an_outage_costs_no_attempt(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    worker = lens.start_worker()
+    selection_id = lens.submit()
+    lens.wait_for_checkpoint(selection_id)
+
+    with absent(lens.settings):
+        lens.let_go()
+        time.sleep(2.3 * lens.settings.lease_seconds)  # pauses that doubled would be longer than a lease by now
+    selection = lens.wait_until_done(selection_id)
+
+    assert worker.exit_status is None
+    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    assert (selection["attempt"], lens.crashes(selection_id)) == (1, 0)
+    lens.check_invariants()
+
+
 def test_a_restart_of_redis_costs_the_run_nothing(lens: Stack, restart_redis: Callable[[], None]) -> None:
     lens.hold_from(IN_THE_SEARCH)
     worker = lens.start_worker()
