@@ -73,8 +73,8 @@ class Settling:
         self._answered_at = now
         return now - self._silent_until >= self._lease
 
-    def end_sweep(self) -> None:
-        """Begin to wait for the next answer. Redis may have held the sweep up."""
+    def pause(self) -> None:
+        """Forget the time since the last answer: Postgres was not asked."""
         self._answered_at = self._clock()
 
     def note_silence(self) -> None:
@@ -94,7 +94,7 @@ def sweep(database: Database, queue: JobQueue, settings: Settings, settling: Set
             settling.note_silence()
         raise
     if settling is not None:
-        settling.end_sweep()
+        settling.note_answer()
     return report
 
 
@@ -102,15 +102,16 @@ def _sweep(database: Database, queue: JobQueue, settings: Settings, settling: Se
     with database.session_scope() as session:
         if is_first := _lock(session):
             _forget_old_keys(session)  # a write: a server that only reads lets nobody renew a lease
-        has_settled = settling is None or settling.note_answer()
+        if settling is not None:
+            settling.note_answer()
     if not is_first:
         return SweepReport(skipped=True)
-    statuses = _rescue_all(database, settings, settling) if has_settled else Counter[Status]()
+    statuses = _rescue_all(database, settings, settling)
     report = SweepReport(
         rescued=statuses[Status.QUEUED],
         failed=statuses[Status.FAILED],
         cancelled=statuses[Status.CANCELLED],
-        enqueued=_enqueue(database, queue, settings),
+        enqueued=_enqueue(database, queue, settings, settling),
     )
     forget_old(database, settings)
     if report != SweepReport():
@@ -169,20 +170,25 @@ def _try_rescue(session: Session, job_id: str, settings: Settings, settling: Set
 def _rescue(session: Session, job_id: str, settings: Settings, settling: Settling | None) -> Status | None:
     query = select(Job).where(Job.id == job_id, _is_dead())
     job = session.scalar(query.with_for_update(skip_locked=True))
-    if job is None or (settling is not None and not settling.note_answer()):  # it may have hung since the sweep began
+    if job is None or (settling is not None and not settling.note_answer()):
         return None
     return requeue_dead(session, job, Charge.died(settings))
 
 
-def _enqueue(database: Database, queue: JobQueue, settings: Settings) -> int:
+def _enqueue(database: Database, queue: JobQueue, settings: Settings, settling: Settling | None) -> int:
     """Wake workers for what waits. Returns the number of enqueued jobs."""
     with database.session_scope() as session:
         waiting = turns.count_waiting(session, settings)
+    if settling is not None:
+        settling.note_answer()
     try:
         return queue.wake(waiting)
     except RedisError as error:
         _log.warning("Redis does not answer; the next sweep will enqueue (%s)", type(error).__name__)
         return 0
+    finally:
+        if settling is not None:
+            settling.pause()  # Redis may have taken its time
 
 
 def _forget_old_keys(session: Session) -> None:

@@ -37,7 +37,7 @@ def load_submission(session: Session, selection_id: str) -> Submission:
 
 
 def list_inline_parts(session: Session, job_id: str) -> list[str]:
-    """Those of `dataset` and `test` that came in a JSON body. None of a job that was deleted."""
+    """Those of `dataset` and `test` that came in the JSON body of a job. None of a job that was deleted."""
     parts = {"dataset": Job.dataset_id, "test": Job.test_dataset_id}
-    owned = select(Dataset.id).join(Job, Job.id == job_id).where(Dataset.format == "inline")
+    owned = select(Dataset.id).join(Job, Job.id == job_id).where(Dataset.format == "inline", ~Dataset.is_kept)
     return [part for part, dataset_id in parts.items() if session.scalar(owned.where(Dataset.id == dataset_id))]

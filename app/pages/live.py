@@ -89,7 +89,7 @@ def say_waiting(job: Job, doing: str) -> str:
     """
     if job.status == Status.QUEUED:
         return WAITS
-    return _LOADING if _is_loading(job) else doing
+    return _LOADING if _is_loading(job) and job.spec.get("model") is not None else doing
 
 
 def _is_loading(job: Job) -> bool:
@@ -163,12 +163,14 @@ def _list_phases(job: Job, progress: ProgressOut | None) -> Iterator[tuple[str, 
     phases = {one: words.task for one, words in PHASES.items() if one in planned}
     order = list(phases)
     reached = order.index(progress.phase) if progress is not None and progress.phase in order else -1
+    is_done = job.status == Status.SUCCEEDED
+    was_ended = is_done and bool(job.partial) and -1 < reached < len(order) - 1  # at the service's time limit
     for place, (phase, name) in enumerate(phases.items()):
         if progress is None or place > reached:
-            yield name, "done" if job.status == Status.SUCCEEDED else "to come"
+            yield name, "did not run" if was_ended else "done" if is_done else "to come"
         elif place == reached and job.status in (Status.RUNNING, Status.CANCELLING):
             yield name, f"now, step {progress.step} of {progress.steps}"
-        elif place == reached and job.status != Status.SUCCEEDED:
+        elif place == reached and (was_ended or not is_done):
             yield name, "stopped here"
         else:
             yield name, _say_past(phase, order, progress)

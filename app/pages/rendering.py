@@ -24,8 +24,8 @@ from lens_engine.task.wording import (
 )
 
 _HARMLESS = re.compile(
-    r"read (?!.*\((?!a usual name))|the file is read as |columns other than |the columns are separated by |"
-    r"[\d,]+ blank row"
+    r"(read|the file is read as) (?!.*\((?!a usual name|as such files have it))|columns other than |"
+    r"the columns are separated by |[\d,]+ blank row"
 )
 """Beginnings of the notes of `lens_engine.reading` by which no text is lost and no column is guessed by its values."""
 

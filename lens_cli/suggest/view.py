@@ -90,7 +90,7 @@ def _show_labels(suggestion: Suggestion, console: Console) -> None:
     console.print(table)
     if len(suggestion.labels) > _MAX_LABELS:
         _say(console, f"and {len(suggestion.labels) - _MAX_LABELS:,} more labels")
-    for note in note_silent_words(verbalizer):
+    for note in note_silent_words(verbalizer.without({count.read_as for count in suggestion.labels if count.is_rare})):
         show_note(note, console)
 
 

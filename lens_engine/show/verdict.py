@@ -71,7 +71,7 @@ def say_rest(result: SelectionResult) -> Iterator[str]:
     for largest in say_largest_class(result.tested_first, objective):
         yield f"{largest[0].upper()}{largest[1:]}."
     near, tested = result.splits.near_test_rows, result.splits.test
-    if near > _MOST_NEAR * tested:
+    if result.tested_first is not None and near > _MOST_NEAR * tested:
         yield (
             f"{near:,} of the {tested:,} test texts {'is' if near == 1 else 'are'} nearly equal to texts that the run "
             "learned from, so these figures may be too high."

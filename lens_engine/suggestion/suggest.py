@@ -84,8 +84,8 @@ def suggest_for_rows(
     rare = _find_rare(problem)
     labels = LabelOptions(rare="drop") if rare else LabelOptions()
     words = problem.task.verbalizer
-    kept = (word for label, word in words.words.items() if label not in rare)
-    instructions = suggest_instructions(kept, names_them=not find_silent(words))
+    kept = words.without(rare)
+    instructions = suggest_instructions(kept.words.values(), names_them=not find_silent(kept))
     templates = (DEFAULT_TEMPLATE, *OTHER_TEMPLATES)
     if with_choice:
         wordings = combine_wordings(words, read_templates(templates), read_instructions(("", *instructions)))
@@ -104,7 +104,7 @@ def suggest_for_rows(
         words_rows=of_words.rows,
         largest_class=of_words.largest_class,
         language=language,
-        warnings=tuple(warn_of_silent(words)),
+        warnings=tuple(warn_of_silent(kept)),
     )
 
 

@@ -1,6 +1,6 @@
 """The verbalizer: a label word for each label."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from lens_engine.errors import InvalidVerbalizer
@@ -65,6 +65,10 @@ class Verbalizer:
                     field="verbalizer",
                 )
         return cls(words)
+
+    def without(self, labels: Collection[str]) -> "Verbalizer":
+        """The words of the other labels."""
+        return Verbalizer({label: word for label, word in self.words.items() if label not in labels})
 
     @property
     def labels(self) -> tuple[str, ...]:

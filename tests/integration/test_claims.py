@@ -275,10 +275,12 @@ def test_inline_parts_of_a_selection_are_those_of_a_json_body(selections: Select
     csv = make_csv(make_rows()[:20])
     file = selections.client.post("/datasets", files={"dataset": csv}).json()["id"]
     rows = {"examples": make_rows()[20:]}
+    stored = selections.client.post("/datasets", json={"examples": make_rows()[10:]}).json()["id"]
     for sent, inline in (
         ({**rows, "test_dataset_id": file}, ["dataset"]),
         ({**rows, "test_examples": make_rows()[:20]}, ["dataset", "test"]),
         ({"dataset_id": file}, []),
+        ({"dataset_id": stored}, []),
     ):
         made = selections.client.post("/selections", json={"spec": make_spec(), **sent})
         assert made.status_code == 202, made.text

@@ -396,18 +396,26 @@ def test_leases_are_spared_after_postgres_took_no_writes(
     assert selections.status_of(claim.job_id) == "running"
 
 
+@pytest.mark.parametrize("in_statement", ["FOR UPDATE SKIP LOCKED", "DELETE FROM checkpoints"], ids=["rescue", "last"])
 def test_leases_are_spared_after_a_hang_in_the_middle_of_a_sweep(
-    selections: Selections, sweep: Sweep, database: Database, settings: Settings
+    selections: Selections, sweep: Sweep, database: Database, settings: Settings, in_statement: str
 ) -> None:
     now = [0.0]
     settling = Settling(settings, lambda: now[0])
     for now[0] in range(0, 61, 15):
         sweep(settling=settling)
-    claim = selections.running(lease_seconds=-1)
+    is_last = in_statement.startswith("DELETE")
+    claim = selections.running(lease_seconds=60 if is_last else -1)
 
-    @event.listens_for(database.engine, "before_cursor_execute")
     def hang(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        now[0] += 61 if "FOR UPDATE SKIP LOCKED" in statement else 0
+        now[0] += 61 if in_statement in statement else 0
 
+    event.listen(database.engine, "before_cursor_execute", hang)
+    try:
+        assert sweep(settling=settling) == SweepReport()
+    finally:
+        event.remove(database.engine, "before_cursor_execute", hang)
+    age(database, "lease_until", 1)
+    assert now[0] > 120, "it hung"
     assert sweep(settling=settling) == SweepReport()
     assert selections.status_of(claim.job_id) == "running"

@@ -22,7 +22,7 @@ WORKERS = QueueOut(position=None, owners=1, workers=2)
 
 def make_job(status: str, **values: Any) -> Job:
     usual: dict[str, Any] = {"attempt": 0, "crashes": 0, "progress": None, "lease_until": None, "error": None}
-    return Job(kind="selection", spec=make_spec(), status=status, **(usual | values))
+    return Job(kind="selection", status=status, **({"spec": make_spec()} | usual | values))
 
 
 def make_spec(method: Any = "lens", **changes: Any) -> dict[str, Any]:
@@ -92,6 +92,7 @@ def test_prediction_says_that_its_model_is_loaded() -> None:
     jobs = [make_job("queued"), make_job("running"), make_job("running", progress=progress)]
     said = [say_waiting(job, "Asking …") for job in jobs]
     assert said == ["It waits for a worker …", "Loading the model …", "Asking …"]
+    assert say_waiting(make_job("running", spec={"model": None}), "Asking …") == "Asking …"  # word counting
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_phases_are_done_now_or_to_come() -> None:
 
 def list_states(status: str = "running", **changes: Any) -> list[str]:
     progress = asdict(replace(PROGRESS, **({"survivors": 100} | changes)))
-    job = make_job(status, attempt=1, progress=progress, lease_until=AHEAD)
+    job = make_job(status, attempt=1, progress=progress, lease_until=AHEAD, partial=status == "succeeded")
     return [state for _, state in describe_run(job, None if status != "queued" else WORKERS, []).phases]
 
 
@@ -162,8 +163,9 @@ def list_states(status: str = "running", **changes: Any) -> list[str]:
         ("running", {"survivors": None}, ["did not run", "done", "done", "now, step 2 of 4"]),
         ("failed", {"phase": Phase.INITIALISE}, ["done", "stopped here", "to come", "to come"]),
         ("queued", {"phase": Phase.SEARCH}, ["done", "done", "stopped here", "to come"]),
+        ("succeeded", {"phase": Phase.INITIALISE}, ["done", "stopped here", "did not run", "did not run"]),
     ],
-    ids=["limit-while-sorting-out", "stop-in-the-search", "limit-in-the-first-sets", "no-rounds", "failed", "crashed"],
+    ids=["limit-while-sorting-out", "stop-in-search", "limit-in-first-sets", "no-rounds", "failed", "crashed", "late"],
 )
 def test_phase_that_did_not_run_says_so(status: str, changes: dict[str, Any], states: list[str]) -> None:
     assert list_states(status, **({"phase": Phase.EVALUATE} | changes)) == states

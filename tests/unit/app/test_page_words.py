@@ -48,3 +48,6 @@ def test_guess_of_a_column_is_marked() -> None:
         "read texts from 'b' (the longest values), labels from 'c' (few distinct values: 2 in 30 rows)"
     )
     assert is_harmless("read texts from 'text' (a usual name), labels from 'topic' (a usual name)")
+    of_kind = "the file is read as an ARFF file: texts from 'b' ({}), labels from 'c' (as such files have it)"
+    assert not is_harmless(of_kind.format("the longest values, 25 characters on average"))
+    assert is_harmless(of_kind.format("a usual name"))

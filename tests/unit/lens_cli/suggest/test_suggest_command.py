@@ -84,6 +84,13 @@ def test_suggestion_has_instructions_with_the_label_words(write: Any) -> None:
     assert all(" ".join(quote_template(one).split()) in output for one in found)
 
 
+def test_rare_code_needs_no_label_word(write: Any) -> None:
+    path = write([*GOOD_AND_BAD, ("film", "7")])
+    assert suggest(path).instructions == suggest_instructions(["bad", "good"])
+    assert suggest(path).warnings == ()
+    assert "say nothing" not in shown(path)
+
+
 def test_codes_are_not_proposed_as_label_words(write: Any) -> None:
     codes = {"good": "1", "bad": "cat_17"}
     path = write([(text, codes[label]) for text, label in GOOD_AND_BAD])

@@ -11,6 +11,7 @@ from lens_engine.classifier.quality import AnsweredShare
 from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_html, write_markdown
 from lens_engine.show.report import ResultView, Texts
+from lens_engine.show.verdict import say_rest
 from tests.unit.lens_cli.results import make_result
 from tests.unit.lens_engine.show.reported import LABELS, make_reported
 
@@ -181,8 +182,18 @@ def test_notebook_shows_the_first_sections() -> None:
 def test_near_repeats_stand_beside_the_figures(near: int, is_said: bool) -> None:
     result = make_reported()
     splits = result.splits.model_copy(update={"near_test_rows": near})
-    (text,) = (one.text for one in ResultView(result.model_copy(update={"splits": splits})).sections[:1])
+    result = result.model_copy(update={"splits": splits})
+    (text,) = (one.text for one in ResultView(result).sections[:1])
     assert (f"{near} of the 200 test texts are nearly equal to texts" in " ".join(text)) == is_said
+    assert not any("nearly equal" in one for one in say_rest(leave_tests_out(result))), "there is no figure"
+
+
+def leave_tests_out(result: SelectionResult) -> SelectionResult:
+    content = json.loads(result.model_dump_json()) | {"tested": [], "words": None}
+    for answer in content["support_examples"]:
+        for one in answer["contenders"]:
+            one["test"] = None
+    return SelectionResult.model_validate(content)
 
 
 def test_each_way_to_answer_has_one_table_of_thresholds() -> None:
