@@ -39,13 +39,12 @@ _MARKS = {
     "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # first: it begins with the mark of UTF-16
     "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }
-_LATIN = {
+_LATIN = {  # encodings of spreadsheets in Europe, with the languages that are written in them
     WINDOWS_1252: "ca da de en es eu fi fr ga gl is it nb nl nn no pt sv",
     "cp1250": "bs cs hr hu pl ro sk sl",
     "cp1254": "az tr",
     "cp1257": "et lt lv",
 }
-"""The encodings of spreadsheets in Europe, with the languages that are written in them."""
 _KANA, _RUSSIAN = "".join(map(chr, range(0x3041, 0x30FF))), "оеаинтсрвл"
 _OTHERS: dict[str, tuple[str, str | tuple[str, range], float]] = {
     "windows-1251": ("Russian or another Slavic language", _RUSSIAN, 0.6),
@@ -148,11 +147,13 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
     """
     if given.encoding is not None:
         return FoundDialect(given.encoding)
-    file.seek(0)
-    head = file.read(_CHUNK_BYTES)
+    head = next(_read_chunks(file), b"")
     for encoding, marks in _MARKS.items():
         if head.startswith(marks):
             return FoundDialect(encoding, notes=(f"the file is read as {encoding.upper()}, as its first bytes say",))
+    wide = "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
+    if 3 * head.count(0) > len(head) and "\0" not in head.decode(wide, "ignore") and _is_of(file, wide):
+        return FoundDialect(wide, notes=(f"the file is read as {wide.upper()}",))  # Latin letters without a mark
     if _is_of(file, UTF8) or _is_mostly_good(file, UTF8):
         return FoundDialect(UTF8)
     if 100 * (len(head) - len(head.translate(None, _CONTROLS))) > len(head):

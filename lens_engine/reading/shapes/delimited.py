@@ -46,11 +46,15 @@ class _Layout:
     delimiter: str
     quoting: Quoting
     names: tuple[str, ...]
+    begin: int  #: line (from 1) of the first record of the table
     is_header: bool  #: whether the first record is the header
     rest: int | None  #: place of the column that takes the rest of a row with delimiters in its text
     is_table: bool  #: whether its columns are certainly not the parts of sentences
+    is_padded: bool  #: whether spaces round the delimiters are no part of the values
 
     def describe(self) -> Iterator[str]:
+        if self.begin > 1:
+            yield f"the table begins in line {self.begin:,}"
         if not self.is_header:
             yield f"the first line is a row, so the columns are called {show_names(self.names)}"
         if self.rest is not None:
@@ -61,10 +65,10 @@ class _Layout:
         """The fields of a record, without empty ones beyond the last column, and the rest in its column."""
         width = len(self.names)
         fields = _trim(fields, width)
-        if len(fields) <= width or self.rest is None:
-            return fields
-        end = len(fields) - (width - self.rest - 1)
-        return [*fields[: self.rest], self.delimiter.join(fields[self.rest : end]), *fields[end:]]
+        if len(fields) > width and self.rest is not None:
+            end = len(fields) - (width - self.rest - 1)
+            fields = [*fields[: self.rest], self.delimiter.join(fields[self.rest : end]), *fields[end:]]
+        return [field.strip(" ") for field in fields] if self.is_padded else fields
 
 
 def _trim(fields: list[str], width: int) -> list[str]:
@@ -78,6 +82,7 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     records = list(islice(filled, _MOST_RECORDS))
     if not records:
         raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=file.field)
+    records = records[_count_titles(records, file.known) :]
     first, *others = records
     if first.fault is not None:
         raise InvalidDataset(f"the header (line {first.line}) {first.fault.detail}", field=file.field)
@@ -87,6 +92,9 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     if rows and len(wide) >= _NEARLY_ALL * len(rows) and all(row[0].isdigit() for row in wide):
         names = ["", *names]  # R writes the numbers of rows without a name
     fitting = [row for row in rows if len(row) == len(names)]
+    is_padded = _are_padded([names, *fitting])
+    if is_padded:
+        names, *fitting = [[field.strip(" ") for field in row] for row in (names, *fitting)]
     is_header = has_header(names, fitting, file.known)
     rest = _find_rest(len(names), rows if is_header else [names, *rows])
     broken = next(filter(None, map(UNDECODED.search, names)), None)
@@ -101,7 +109,24 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     is_table = len(names) == 1 or (is_header and any(map(is_usual, names)))
     is_table = is_table or (num_fitting >= _LEAST_FIT * len(rows) and has_labels)
     shown = tuple(names) if is_header else name_positions(len(names))
-    return _Layout(delimiter, quoting, shown, is_header, rest, is_table)
+    return _Layout(delimiter, quoting, shown, first.line, is_header, rest, is_table, is_padded)
+
+
+def _count_titles(records: Sequence[Record], known: tuple[str, ...]) -> int:
+    """The number of lines above a header: of each, the first field alone is filled, and no name of a column."""
+    filled = [[bool(field.strip()) for field in record.fields] for record in records]
+    if 2 * sum(sum(one) > 1 for one in filled) <= len(records) or is_usual(records[0].fields[0]):
+        return 0
+    start = next(number for number, one in enumerate(filled) if any(one[1:]))
+    names, *rows = (record.fields for record in records[start:])
+    return start * has_header(names, [row for row in rows if len(row) == len(names)], known)
+
+
+def _are_padded(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a space follows, or comes before, nearly every delimiter."""
+    after = sum(all(one[:1] == " " for one in row[1:]) for row in rows)
+    before = sum(all(one[-1:] == " " for one in row[:-1]) for row in rows)
+    return len(rows[0]) > 1 and max(after, before) >= _NEARLY_ALL * len(rows)
 
 
 def _are_labels(counts: Counter[str]) -> bool:
@@ -132,6 +157,8 @@ def _leave(place: int, width: int, row: Sequence[str]) -> Sequence[str]:
 def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
     names, is_started = layout.names, not layout.is_header
     for record in read_table(file, layout.delimiter, layout.quoting):
+        if record.line < layout.begin:
+            continue
         if record.is_blank:
             cells = dict(zip(names, record.fields, strict=False))
             yield Row(cells, record.line, empty="fields" if record.fields and is_started else "line")
@@ -140,7 +167,8 @@ def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
         elif record.fault is not None:
             yield Row(NO_CELLS, record.line, record.fault)
         else:
-            fields = record.fields if len(record.fields) == len(names) else layout.fit_fields(record.fields)
+            is_fit = len(record.fields) == len(names) and not layout.is_padded
+            fields = record.fields if is_fit else layout.fit_fields(record.fields)
             if len(fields) == len(names):
                 yield Row(dict(zip(names, fields, strict=True)), record.line)
             else:

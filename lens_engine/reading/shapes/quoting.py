@@ -41,7 +41,8 @@ def find_quoting(file: TextFile, delimiter: str) -> tuple[Quoting, tuple[str, ..
 
     Of a file with more rows than allowed, the rest is not counted.
     """
-    usual = _Reading(file, delimiter, Quoting())
+    spaced = re.compile(f'{re.escape(delimiter)} +"')
+    usual = _Reading(file, delimiter, Quoting(skips_spaces=_is_in_nearly_all(spaced, file)))
     if _has_single_quotes(file, delimiter):
         single = _Reading(file, delimiter, Quoting("'", has_escapes=True))
         if single.lost <= usual.lost + (1 - _NEARLY_ALL) * single.num_lines:
@@ -67,8 +68,12 @@ def _has_single_quotes(file: TextFile, delimiter: str) -> bool:
     """Whether nearly every line after the first has a field in single quotes."""
     edge = re.escape(delimiter)
     enclosed = re.compile(rf"(?:^|{edge})'[^'\r\n]*+(?:'(?!{edge}|[\r\n]|$)[^'\r\n]*+)*+'(?:{edge}|[\r\n]|$)")
+    return _is_in_nearly_all(enclosed, file)
+
+
+def _is_in_nearly_all(pattern: re.Pattern[str], file: TextFile) -> bool:
     lines = [line for line in file.head_lines[1:] if not line.isspace()]
-    return len(lines) > 1 and sum(map(bool, map(enclosed.search, lines))) >= _NEARLY_ALL * len(lines)
+    return len(lines) > 1 and sum(map(bool, map(pattern.search, lines))) >= _NEARLY_ALL * len(lines)
 
 
 class _Reading:

@@ -98,6 +98,7 @@ class Quoting(NamedTuple):
 
     character: QuoteCharacter = '"'  #: that encloses fields; "" if none does, so that quotes are letters
     has_escapes: bool = False  #: whether a backslash before it makes it a letter
+    skips_spaces: bool = False  #: whether a field begins after the spaces that follow a delimiter
 
     def mend(self, line: str) -> str:
         """The line with quotes that are letters after a backslash written twice."""
@@ -121,7 +122,10 @@ def read_records(lines: Iterable[str], delimiter: str, quoting: Quoting, longest
     """The records of lines, each of at most `longest` characters. A quote that breaks one costs one line."""
     style: Literal[0, 3] = csv.QUOTE_MINIMAL if quoting.character else csv.QUOTE_NONE
     quote = quoting.character or None
-    dialect = csv.reader([], strict=True, delimiter=delimiter, quotechar=quote, quoting=style).dialect
+    spaces = quoting.skips_spaces
+    dialect = csv.reader(
+        [], strict=True, delimiter=delimiter, quotechar=quote, quoting=style, skipinitialspace=spaces
+    ).dialect
     fresh = map(quoting.mend, lines) if quoting.has_escapes else iter(lines)
     waiting, taken, first = deque[str](), list[str](), 1
     take = partial(_take_lines, fresh, waiting, taken, longest)

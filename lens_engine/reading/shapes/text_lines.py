@@ -11,7 +11,7 @@ from lens_engine.reading.shapes.text_file import Quoting, TextFile, read_records
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 
 _LABEL = "__label__"
-_LABEL_LINE = re.compile(r"([A-Z][A-Z0-9_/&-]*(?::[\w-]+)?|\d{1,3}|\w+:\w+|[a-z][\w-]*):?\s+(\S.*)")
+_LABEL_LINE = re.compile(r"([A-Z][A-Z0-9_/&-]*(?::[\w-]+)?|\d{1,3}|\w+:\w+|[a-z][\w-]*)(:?)\s+(\S.*)")
 _FEWEST_LINES = 10
 _LINES_A_LABEL = 4  #: lines for each distinct first word, on average, from which on first words are labels
 _LEAST_CAPITALS = 0.5
@@ -55,15 +55,16 @@ def read_label_lines(file: TextFile) -> Table | None:
     labels = Counter(match[1] for match in found)
     if len(lines) < _FEWEST_LINES or len(found) < len(lines) or min(labels.values()) < 2 or len(labels) < 2:
         return None
-    is_plain = all(label.isalpha() and not label.isupper() for label in labels)
-    capitals = sum(match[2][0].isupper() for match in found)
+    has_colons = all(match[2] for match in found)
+    is_plain = not has_colons and all(label.isalpha() and not label.isupper() for label in labels)
+    capitals = sum(match[3][0].isupper() for match in found)
     if len(lines) < _LINES_A_LABEL * len(labels) or (is_plain and capitals < _LEAST_CAPITALS * len(found)):
         return None  # sentences, many of which begin with the same words
 
     def read() -> Iterator[Row]:
         for number, line in file.numbered_lines():
             match = _LABEL_LINE.fullmatch(line)
-            yield Row({"text": match[2], "label": match[1]} if match else {"text": line}, number)
+            yield Row({"text": match[3], "label": match[1]} if match else {"text": line}, number)
 
     return _make_table(read, "lines that begin with their labels", file)
 

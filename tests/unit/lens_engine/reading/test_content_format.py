@@ -53,7 +53,7 @@ def test_file_name_decides_nothing(tmp_path: Path, name: str, written_as: str) -
         (b"\xff\xd8\xff\xe0\x00\x10JFIF", "a picture (JPEG)"),
         (b"{\\rtf1\\ansi text", "RTF"),
         (random.Random(4).randbytes(5000), "the file is not text"),
-        (TABLE.decode().replace("a", "é").encode("utf-16-le"), "name the encoding of a text (encoding), e.g. utf-16"),
+        (TABLE.decode().replace("a", "é").encode("utf-32-le"), "name the encoding of a text (encoding), e.g. utf-16"),
     ],
 )
 def test_other_format_is_refused_as_unsupported(uploads: Uploads, content: bytes, words: str) -> None:

@@ -29,6 +29,8 @@ def write(delimiter: str, rows: list[tuple[str, str]] = ROWS) -> str:
         ("windows-1252", "the file is not UTF-8 and is read as Windows-1252"),
         ("utf-16", "the file is read as UTF-16"),
         ("utf-32", "the file is read as UTF-32"),
+        ("utf-16-le", "the file is read as UTF-16-LE"),
+        ("utf-16-be", "the file is read as UTF-16-BE"),
     ],
 )
 @pytest.mark.parametrize(("delimiter", "name"), [(",", None), (";", "semicolons"), ("\t", "tabs"), ("|", "pipes")])

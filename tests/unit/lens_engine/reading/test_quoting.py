@@ -190,3 +190,42 @@ def test_rows_beyond_the_limit_are_not_counted(beginning: str) -> None:
     with io.BufferedReader(content) as file:
         find_quoting(TextFile(file, FoundDialect("utf-8"), limits, "dataset"), ",")
         assert content.tell() < 100_000
+
+
+@pytest.mark.parametrize(
+    ("form", "more"),
+    [
+        ("{1}, {0}", ""),
+        (" {1} | {0} ", ""),
+        ("{1} |{0}", ""),
+        ('"{1}", "{0}, or ""so"""', ', or "so"'),
+        ('{1}, "{0}, so"', ", so"),
+    ],
+)
+def test_spaces_round_delimiters_are_no_part_of_a_value(tmp_path: Path, form: str, more: str) -> None:
+    lines = [
+        form.replace(', or ""so""', "").replace(", so", "").format("text", "label"),
+        *(form.format(*row) for row in ROWS),
+    ]
+    (tmp_path / "rows").write_text("\n".join(lines))
+    found = parse_dataset(tmp_path / "rows", ParsingLimits())
+    assert [(one.text, one.label) for one in found.examples] == [(text + more, label) for text, label in ROWS]
+
+
+@pytest.mark.parametrize("above", ["Messages of May,,", "Messages of May", "Messages of May,,\nby hand,,\n,,"])
+def test_lines_above_a_table_are_no_header(tmp_path: Path, above: str) -> None:
+    rows = [f"{number},{text},{label}" for number, (text, label) in enumerate(ROWS)]
+    (tmp_path / "rows").write_text("\n".join([above, "number,text,label", *rows]))
+    found = parse_dataset(tmp_path / "rows", ParsingLimits())
+    assert [(one.text, one.label) for one in found.examples] == ROWS
+    begin = 2 + above.count("\n")
+    assert found.examples[0].line == begin + 1
+    assert f"the table begins in line {begin}" in found.warnings
+
+
+def test_first_row_without_a_label_is_no_title(tmp_path: Path) -> None:
+    rows = ["a message of nobody,", *(f"{text},{label}" for text, label in ROWS)]
+    (tmp_path / "rows").write_text("\n".join(rows))
+    found = parse_dataset(tmp_path / "rows", ParsingLimits(), columns=Named("column 1", "column 2"))
+    assert [one.text for one in found.unlabelled] == ["a message of nobody"]
+    assert len(found.examples) == len(ROWS)

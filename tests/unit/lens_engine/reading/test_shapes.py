@@ -74,11 +74,19 @@ def test_cut_file_of_every_shape_is_refused_or_read(tmp_path: Path, written: str
 
 @pytest.mark.parametrize(
     ("value", "label"),
-    [(True, "true"), (1.0, "1"), (7, "7"), (["x"], "x"), ("['x']", "x"), ('["x"]', "x"), ("[x]", "[x]")],
+    [
+        *[(True, "true"), (1.0, "1"), (7, "7"), (["x"], "x"), ("['x']", "x"), ('["x"]', "x"), ("[x]", "[x]")],
+        *[('{"choices": ["x"]}', "x"), ({"choices": ["x"]}, "x"), ('{"x": 1}', '{"x": 1}')],
+    ],
 )
 def test_value_of_a_label_is_read_as_one(tmp_path: Path, value: object, label: str) -> None:
     found = read(tmp_path, lines([{"text": f"text {number}", "label": value} for number in range(3)]))
     assert {one.label for one in found.examples} == {label}
+
+
+def test_word_before_a_colon_is_a_label_before_small_letters_too(tmp_path: Path) -> None:
+    found = read(tmp_path, "".join(f"{label}: {text.lower()}\n" for text, label in ROWS).encode())
+    assert [(one.text, one.label) for one in found.examples] == [(text.lower(), label) for text, label in ROWS]
 
 
 def unlabelled(values: list[object], **more: Any) -> bytes:
