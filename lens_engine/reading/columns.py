@@ -31,13 +31,18 @@ TEXT_NAMES: list[str] = _words("""
     texto mensaje comentario reseña frase contenido pregunta testo messaggio commento recensione domanda
     mensagem comentário avaliação conteúdo pergunta
 """)
-LABEL_NAMES: list[str] = _words("""
+LABEL_NAMES: list[str] = [
+    *_words("""
     label labels class category categories topic intent sentiment emotion polarity target kind type tag gold gold_label
-    annotation airline_sentiment stars rating overall answer output completion accept score y
+    annotation airline_sentiment stars rating overall answer output completion accept score queue team
+    department act y
     étiquette classe catégorie thème intention etikett klasse kategorie thema absicht stimmung typ
     etiqueta clase categoría tema intención sentimiento tipo etichetta categoria argomento intento sentimento
     rótulo intenção
-""")
+"""),
+    "issue type",
+    "ticket type",
+]
 _PARTS = {
     TEXT: ("_text", "text_"),
     LABEL: ("is_", "label_", "_label", "_class", "_category", "_intent", "_sentiment"),
@@ -72,7 +77,7 @@ def match_header(table: Table, wanted: WantedColumns, field: str) -> None:
         meant = dict.fromkeys(found for name in missing if (found := _find_meant(name, wanted, table)) is not None)
         advice = f"did you mean {' and '.join(map(show_label, meant))}? " if meant else ""
         advice += f"name one of the columns found ({wanted.parameters})"
-        delimiters = [one for one in DELIMITERS if len(names) == 1 and one in names[0]]
+        delimiters = [one for one in (*DELIMITERS, "^", "~") if len(names) == 1 and one in names[0]]
         if len(names) == 1 and wanted.label is not None:
             advice = "the file has one column; send a table with a column of texts and one of labels"
         if delimiters and wanted.label is not None:

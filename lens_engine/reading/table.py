@@ -21,7 +21,8 @@ NO_CELLS: Mapping[str, object] = MappingProxyType({})
 NAMED_ROWS = 20  #: number of rows that are looked at to tell what a file of objects is
 MISSING = object()  #: the value of a column that the row does not have
 _LONGEST_LIST = 2_000
-_CHOICES = "choices"  #: key of the labels that Label Studio writes
+_ANSWERS = {"choices", "label", "labels", "category", "class", "intent", "answer"}
+"""Keys of the labels that Label Studio writes, and models that answer in JSON."""
 _FLAGS = dict.fromkeys(("1", "true", "yes", "x"), True) | dict.fromkeys(("", "0", "false", "no", "none"), False)
 _KINDS = ((bool, "true or false"), (int | float, "a number"), (list, "a list"), (dict, "an object"))
 
@@ -182,8 +183,8 @@ def show_value(value: object) -> object:
     """A value of a label as a string: whole numbers in digits, true and false, the only value of a list."""
     if isinstance(value, str):
         return _read_list(value) if value[:1] in ("[", "{") and value.endswith(("]", "}")) else value
-    if isinstance(value, dict) and value.keys() == {_CHOICES}:
-        return show_value(value[_CHOICES])
+    if isinstance(value, dict) and len(value) == 1 and value.keys() <= _ANSWERS:
+        return show_value(*value.values())
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
@@ -201,12 +202,13 @@ def show_value(value: object) -> object:
 
 @lru_cache(maxsize=4096)
 def _read_list(value: str) -> object:
-    """A list that is written as a string, as `['billing']` or `{"choices": ["billing"]}`; the string if it is none."""
+    """The label in a string such as `['billing']` or `{"choices": ["billing"]}`; the string if it is none of these."""
     try:
         items = ast.literal_eval(value) if len(value) <= _LONGEST_LIST else value
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
-    return show_value(items) if isinstance(items, list) or (isinstance(items, dict) and _CHOICES in items) else value
+    found = show_value(items) if isinstance(items, list | dict) else value
+    return value if isinstance(found, dict) else found
 
 
 def is_set(value: object) -> bool | None:

@@ -10,7 +10,7 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import DELIMITERS, has_header, is_usual, name_positions
 from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding
 from lens_engine.reading.limits import DatasetEmpty
-from lens_engine.reading.shapes.quoting import find_delimiter, find_quoting, is_prose, read_table
+from lens_engine.reading.shapes.quoting import COMMENTS, find_delimiter, find_quoting, is_prose, read_table
 from lens_engine.reading.shapes.text_file import Quoting, Record, TextFile
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 from lens_engine.task.text_checks import show_names
@@ -113,11 +113,14 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
 
 
 def _count_titles(records: Sequence[Record], known: tuple[str, ...]) -> int:
-    """The number of lines above a header: of each, the first field alone is filled, and no name of a column."""
-    filled = [[bool(field.strip()) for field in record.fields] for record in records]
-    if 2 * sum(sum(one) > 1 for one in filled) <= len(records) or is_usual(records[0].fields[0]):
+    """The number of comments above a header, and of lines with the first field alone, which is no usual name."""
+    filled = [sum(map(bool, map(str.strip, record.fields))) for record in records]
+    if 2 * sum(number > 1 for number in filled) <= len(records) or is_usual(records[0].fields[0]):
         return 0
-    start = next(number for number, one in enumerate(filled) if any(one[1:]))
+    are_rows = (
+        number > 1 and not record.fields[0].startswith(COMMENTS) for number, record in zip(filled, records, strict=True)
+    )
+    start = next((place for place, is_row in enumerate(are_rows) if is_row), 0)
     names, *rows = (record.fields for record in records[start:])
     return start * has_header(names, [row for row in rows if len(row) == len(names)], known)
 
@@ -170,7 +173,9 @@ def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
             is_fit = len(record.fields) == len(names) and not layout.is_padded
             fields = record.fields if is_fit else layout.fit_fields(record.fields)
             if len(fields) == len(names):
-                yield Row(dict(zip(names, fields, strict=True)), record.line)
+                is_name = layout.is_header and len(names) > 1 and fields == list(names)  # files were joined
+                aside = "with the names of the columns" if is_name else None
+                yield Row(dict(zip(names, fields, strict=True)), record.line, aside=aside)
             else:
                 yield Row(NO_CELLS, record.line, _describe_width(record, len(names), layout.quoting))
 

@@ -11,12 +11,13 @@ nearly all lines of some quoted fields are rows, and these are many: a text may 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import dropwhile, islice
 
 from lens_engine.reading.columns import DELIMITERS
 from lens_engine.reading.shapes.text_file import Quoting, Record, TextFile, read_records
 from lens_engine.task.wording import show_count
 
+COMMENTS = ("#", "%", "//")  #: beginnings of lines above a table
 _SEPARATOR = "sep="  #: beginning of a first line that tells some spreadsheets the delimiter: `sep=;`
 _LONGEST_VALUE, _MOST_VALUES = 100, 5_000
 """Longest value (characters), and largest number of different values of a column, that are compared with others."""
@@ -165,6 +166,7 @@ def find_delimiter(lines: Sequence[str], usual: str) -> str:
     """
     if lines and (found := re.match(f"{_SEPARATOR}([,;|\t])\r?\n", lines[0])):
         return found[1]
+    lines = list(dropwhile(lambda line: line.startswith(COMMENTS), lines))
     best, best_fit = usual, (-1.0, 1)
     for delimiter in DELIMITERS:
         records = (one for one in read_records(lines, delimiter, Quoting(), 2**20) if not one.is_blank)
@@ -172,6 +174,8 @@ def find_delimiter(lines: Sequence[str], usual: str) -> str:
             len(one.fields) if one.fault is None else one.lines[0].count(delimiter) + 1
             for one in islice(records, _MAX_RECORDS)
         ]
+        if 2 * widths.count(1) < len(widths):  # a title, a comment
+            widths = list(dropwhile(lambda width: width == 1, widths))
         header, rows = widths[0] if widths else 0, widths[1:]
         share = rows.count(header) / len(rows) if rows else 1.0
         fit = (share - _PROSE * is_prose(lines[1:], delimiter), header)

@@ -56,7 +56,7 @@ def read_label_lines(file: TextFile) -> Table | None:
     if len(lines) < _FEWEST_LINES or len(found) < len(lines) or min(labels.values()) < 2 or len(labels) < 2:
         return None
     has_colons = all(match[2] for match in found)
-    is_plain = not has_colons and all(label.isalpha() and not label.isupper() for label in labels)
+    is_plain = not has_colons and any(label.isalpha() and not label.isupper() for label in labels)
     capitals = sum(match[3][0].isupper() for match in found)
     if len(lines) < _LINES_A_LABEL * len(labels) or (is_plain and capitals < _LEAST_CAPITALS * len(found)):
         return None  # sentences, many of which begin with the same words

@@ -212,10 +212,14 @@ def test_spaces_round_delimiters_are_no_part_of_a_value(tmp_path: Path, form: st
     assert [(one.text, one.label) for one in found.examples] == [(text + more, label) for text, label in ROWS]
 
 
-@pytest.mark.parametrize("above", ["Messages of May,,", "Messages of May", "Messages of May,,\nby hand,,\n,,"])
-def test_lines_above_a_table_are_no_header(tmp_path: Path, above: str) -> None:
-    rows = [f"{number},{text},{label}" for number, (text, label) in enumerate(ROWS)]
-    (tmp_path / "rows").write_text("\n".join([above, "number,text,label", *rows]))
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize(
+    "above", ["Messages of May,,", "Messages of May", "Messages of May,,\nby hand,,\n,,", "# all, of May; CC0\n% 2"]
+)
+def test_lines_above_a_table_are_no_header(tmp_path: Path, above: str, delimiter: str) -> None:
+    rows = [f"{number},{text},{label}".replace(",", delimiter) for number, (text, label) in enumerate(ROWS)]
+    header = "number,text,label".replace(",", delimiter)
+    (tmp_path / "rows").write_text("\n".join([above.replace(",,", 2 * delimiter), header, *rows]))
     found = parse_dataset(tmp_path / "rows", ParsingLimits())
     assert [(one.text, one.label) for one in found.examples] == ROWS
     begin = 2 + above.count("\n")
@@ -229,3 +233,10 @@ def test_first_row_without_a_label_is_no_title(tmp_path: Path) -> None:
     found = parse_dataset(tmp_path / "rows", ParsingLimits(), columns=Named("column 1", "column 2"))
     assert [one.text for one in found.unlabelled] == ["a message of nobody"]
     assert len(found.examples) == len(ROWS)
+
+
+def test_header_that_comes_again_is_no_row(tmp_path: Path) -> None:
+    lines = write(ROWS, ",").splitlines()
+    found = parse("\n".join([*lines[:20], lines[0], *lines[20:], lines[0]]), tmp_path)
+    assert [(one.text, one.label) for one in found.examples] == ROWS
+    assert "2 rows with the names of the columns left out" in found.warnings

@@ -76,7 +76,7 @@ def test_cut_file_of_every_shape_is_refused_or_read(tmp_path: Path, written: str
     ("value", "label"),
     [
         *[(True, "true"), (1.0, "1"), (7, "7"), (["x"], "x"), ("['x']", "x"), ('["x"]', "x"), ("[x]", "[x]")],
-        *[('{"choices": ["x"]}', "x"), ({"choices": ["x"]}, "x"), ('{"x": 1}', '{"x": 1}')],
+        *[('{"choices": ["x"]}', "x"), ({"choices": ["x"]}, "x"), ({"label": "x"}, "x"), ('{"x": 1}', '{"x": 1}')],
     ],
 )
 def test_value_of_a_label_is_read_as_one(tmp_path: Path, value: object, label: str) -> None:
@@ -87,6 +87,14 @@ def test_value_of_a_label_is_read_as_one(tmp_path: Path, value: object, label: s
 def test_word_before_a_colon_is_a_label_before_small_letters_too(tmp_path: Path) -> None:
     found = read(tmp_path, "".join(f"{label}: {text.lower()}\n" for text, label in ROWS).encode())
     assert [(one.text, one.label) for one in found.examples] == [(text.lower(), label) for text, label in ROWS]
+
+
+@pytest.mark.parametrize("between", [" => ", "@@@"])
+def test_first_words_of_sentences_are_no_labels(tmp_path: Path, between: str) -> None:
+    words = ("I", "the", "please")
+    lines = [f"{words[number % 3]} wait{between}{label}\n" for number, (_, label) in enumerate(ROWS)]
+    with pytest.raises(InvalidDataset, match="the file has one column"):
+        read(tmp_path, "".join(lines).encode())
 
 
 def unlabelled(values: list[object], **more: Any) -> bytes:
