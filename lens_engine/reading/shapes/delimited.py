@@ -159,6 +159,7 @@ def _leave(place: int, width: int, row: Sequence[str]) -> Sequence[str]:
 
 def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
     names, is_started = layout.names, not layout.is_header
+    header = list(names) if layout.is_header and len(names) > 1 else None
     for record in read_table(file, layout.delimiter, layout.quoting):
         if record.line < layout.begin:
             continue
@@ -173,8 +174,7 @@ def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
             is_fit = len(record.fields) == len(names) and not layout.is_padded
             fields = record.fields if is_fit else layout.fit_fields(record.fields)
             if len(fields) == len(names):
-                is_name = layout.is_header and len(names) > 1 and fields == list(names)  # files were joined
-                aside = "with the names of the columns" if is_name else None
+                aside = "with the names of the columns" if fields == header else None  # files were joined
                 yield Row(dict(zip(names, fields, strict=True)), record.line, aside=aside)
             else:
                 yield Row(NO_CELLS, record.line, _describe_width(record, len(names), layout.quoting))

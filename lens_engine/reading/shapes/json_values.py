@@ -4,11 +4,12 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import is_usual, name_positions
+from lens_engine.reading.columns import TEXT_NAMES, find_usual, is_usual, name_positions
 from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding, tell_place
 from lens_engine.reading.limits import DatasetEmpty, row_too_long
 from lens_engine.reading.shapes.text_file import TextFile
@@ -20,6 +21,7 @@ from lens_engine.task.wording import show_count
 
 _DEEPEST = 5
 _MANY_TIMES = 10  #: a list with this many times the rows of each other list of an object is the one to read
+_TEXTS = ("patterns", "utterances", "examples", "phrases")  #: what a chatbot calls the texts of an intent
 _BLANKS, _BETWEEN = re.compile(r"[ \t\r\n]*"), re.compile(r"[ \t\r\n,]*")
 
 
@@ -78,6 +80,9 @@ def _make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: 
             raise DatasetEmpty("the file holds no rows", field=file.field)
         if format == "json" and first.fault:
             raise InvalidDataset(f"the file {first.fault.detail}", field=file.field)
+    key = next((one for one in _TEXTS if one in names), None)
+    if key and isinstance(next(rows()).cells.get(key), list) and not find_usual(list(names), TEXT_NAMES):
+        names, rows = {"text": None, **names}, partial(_spread, rows, key)
     return Table(tuple(names), rows, format, file.dialect, has_header=False)
 
 
@@ -108,8 +113,7 @@ def _explain(line: str, error: ValueError) -> str:
 
 
 def _skip(text: str, start: int, pattern: re.Pattern[str] = _BLANKS) -> int:
-    found = pattern.match(text, start)
-    return start if found is None else found.end()
+    return found.end() if (found := pattern.match(text, start)) else start
 
 
 def _make_row(value: object, line: int | None = None) -> Row:
@@ -120,6 +124,14 @@ def _make_row(value: object, line: int | None = None) -> Row:
     if isinstance(value, str):
         return Row({"text": value}, line)
     return Row(NO_CELLS, line, Fault("that are no JSON objects", "is not a JSON object"))
+
+
+def _spread(rows: Callable[[], Iterator[Row]], key: str) -> Iterator[Row]:
+    """A row for each text of an intent, as files of chatbots have them."""
+    for row in rows():
+        texts = row.cells.get(key)
+        for text in texts if isinstance(texts, list) else [texts]:
+            yield row._replace(cells={**row.cells, "text": text, key: None})
 
 
 def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:

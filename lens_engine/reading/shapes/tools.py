@@ -2,7 +2,6 @@
 instructions with inputs, prompts with completions. A tool is told by the columns of a row, whatever file holds them.
 """
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -98,6 +97,8 @@ def _read(cells: _Cells) -> _Labelled | None:
             return _read_expected(cells, str(expected or ""))
         case _ if any(isinstance(cells.get(key), list) and any(map(_read_turn, cells[key])) for key in TURNS):
             return _read_turns(cells)
+        case {"input": list(turns), "ideal": ideal}:
+            return _read_turns({"messages": [*turns, {"role": "assistant", "content": ideal}]})
         case {"instruction": instruction, "output": output}:
             given = cells.get("input")
             has_input = isinstance(given, str) and given.strip()
@@ -148,19 +149,9 @@ def _read_annotations(annotations: object) -> _Answers:
 def _read_studio_min(cells: _Cells) -> _Labelled:
     own = {name: value for name, value in cells.items() if name not in _STUDIO_COLUMNS}
     text = _find_text(own)
-    labels = {name: _read_choices(value) for name, value in own.items() if value is not text}
-    labels = {name: value for name, value in labels.items() if not isinstance(value, dict)}
+    labels = {name: value for name, value in own.items() if value is not text}
+    labels = {name: value for name, value in labels.items() if not isinstance(value, dict) or "choices" in value}
     return _Labelled("Label Studio", text, labels)
-
-
-def _read_choices(value: object) -> object:
-    """The choices of a question; in a CSV file they are written as JSON."""
-    if isinstance(value, str) and value.startswith('{"choices"'):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return value
-    return value["choices"] if isinstance(value, dict) and "choices" in value else value
 
 
 def _read_projects(projects: _Cells) -> _Answers:

@@ -40,7 +40,7 @@ def is_workbook(file: BufferedReader) -> bool:
 
 
 def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known: tuple[str, ...]) -> Table:
-    """The table of the first sheet with rows."""
+    """The table of the sheet with the most rows."""
     try:
         filled = _read_sheets(file, limits, field)
     except BaseException as error:  # a panic of the reader is no Exception
@@ -51,11 +51,12 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
         ) from None
     if not filled:
         raise InvalidDataset("the workbook has no sheet with rows", field=field)
-    (name, rows), *others = filled
+    name, rows = max(filled, key=lambda one: len(one[1]))
+    others = [one for one, _ in filled if one != name]
     limits.check_rows(len(rows) - 1, field)
     kind = f"a workbook, of which the sheet {show_label(name)} is read"
     if others:
-        kind += f", and not {', '.join(show_label(one) for one, _ in others[:10])}"
+        kind += f", and not {', '.join(map(show_label, others[:10]))}"
     width = max(place for row in rows[:_SAMPLE] for place, cell in enumerate(row, start=1) if cell != "")
     start = next((number for number, row in enumerate(rows) if sum(cell != "" for cell in row) > 1), 0)
     kind += f"; its table begins in row {start + 1}" if start else ""

@@ -24,26 +24,29 @@ def array(items: object) -> bytes:
     return json.dumps(items, indent=1).encode()
 
 
-def xlsx(rows: Sequence[Sequence[str]]) -> bytes:
-    """A workbook of one sheet."""
-    strings = list(dict.fromkeys(cell for row in rows for cell in row))
+def xlsx(*sheets: Sequence[Sequence[str]]) -> bytes:
+    """A workbook of these sheets."""
+    strings = list(dict.fromkeys(cell for rows in sheets for row in rows for cell in row))
     places = {cell: place for place, cell in enumerate(strings)}
-    sheet = "".join(
-        f'<row r="{number}">'
-        + "".join(f'<c r="{chr(65 + place)}{number}" t="s"><v>{places[cell]}</v></c>' for place, cell in enumerate(row))
-        + "</row>"
-        for number, row in enumerate(rows, start=1)
-    )
+
+    def write_row(number: int, row: Sequence[str]) -> str:
+        cells = (f'<c r="{chr(65 + place)}{number}" t="s"><v>{places[cell]}</v></c>' for place, cell in enumerate(row))
+        return f'<row r="{number}">{"".join(cells)}</row>'
+
+    names = [f"sheet{number}" for number in range(1, len(sheets) + 1)]
+    listed = "".join(f'<sheet name="{name}" sheetId="{name[5:]}" r:id="rId{name[5:]}"/>' for name in names)
     parts = {
         "[Content_Types].xml": '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
         "_rels/.rels": _relations(("officeDocument", "xl/workbook.xml")),
-        "xl/workbook.xml": f'<workbook {_MAIN} {_REL}><sheets><sheet name="Rows" sheetId="1" r:id="rId1"/></sheets></workbook>',
+        "xl/workbook.xml": f"<workbook {_MAIN} {_REL}><sheets>{listed}</sheets></workbook>",
         "xl/_rels/workbook.xml.rels": _relations(
-            ("worksheet", "worksheets/sheet1.xml"), ("sharedStrings", "sharedStrings.xml")
+            *(("worksheet", f"worksheets/{name}.xml") for name in names), ("sharedStrings", "sharedStrings.xml")
         ),
         "xl/sharedStrings.xml": f"<sst {_MAIN}>{''.join(f'<si><t>{escape(one)}</t></si>' for one in strings)}</sst>",
-        "xl/worksheets/sheet1.xml": f"<worksheet {_MAIN}><sheetData>{sheet}</sheetData></worksheet>",
     }
+    for name, rows in zip(names, sheets, strict=True):
+        written = "".join(write_row(number, row) for number, row in enumerate(rows, start=1))
+        parts[f"xl/worksheets/{name}.xml"] = f"<worksheet {_MAIN}><sheetData>{written}</sheetData></worksheet>"
     return zipped(parts)
 
 
@@ -270,6 +273,12 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "lines that begin with labels": lambda rows: "".join(
         f"{label.upper()}:x {text}\n" for text, label in rows
     ).encode(),
+    "intents of a chatbot": lambda rows: json.dumps(
+        {"intents": [{"tag": label, "patterns": texts, "responses": ["ok"]} for label, texts in by_label(rows).items()]}
+    ).encode(),
+    "OpenAI evals": lambda rows: lines(
+        [{"input": [{"role": "user", "content": text}], "ideal": label} for text, label in rows]
+    ),
     "Rasa": rasa,
     "Rasa (Markdown)": lambda rows: "".join(
         f"## intent:{label}\n" + "".join(f"- {text}\n" for text in texts) for label, texts in by_label(rows).items()
@@ -281,6 +290,9 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "xlsx": lambda rows: xlsx([("text", "label"), *rows]),
     "xlsx without a header": xlsx,
     "xlsx with a title": lambda rows: xlsx([("Tickets of May",), ("text", "label"), *rows]),
+    "xlsx after a cover": lambda rows: xlsx(
+        [("Column", "Meaning"), ("text", "what they wrote")], [("text", "label"), *rows]
+    ),
     "ods": lambda rows: ods([("text", "label"), *rows]),
 }
 """A writer for each."""
