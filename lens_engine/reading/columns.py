@@ -34,8 +34,7 @@ TEXT_NAMES: list[str] = _words("""
 LABEL_NAMES: list[str] = [
     *_words("""
     label labels class category categories topic intent sentiment emotion polarity target kind type tag gold gold_label
-    annotation airline_sentiment stars rating overall answer output completion accept score queue team
-    department act y
+    annotation airline_sentiment stars rating overall answer output completion accept score y
     étiquette classe catégorie thème intention etikett klasse kategorie thema absicht stimmung typ
     etiqueta clase categoría tema intención sentimiento tipo etichetta categoria argomento intento sentimento
     rótulo intenção

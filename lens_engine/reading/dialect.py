@@ -20,8 +20,7 @@ from lens_engine.task.language import count_languages
 from lens_engine.task.wording import show_label
 
 UTF8, WINDOWS_1252 = "utf-8", "windows-1252"
-UNDECODED = re.compile("[\udc80-\udcff]")
-"""A byte that is not of the encoding, as the error handler "surrogateescape" decodes it."""
+UNDECODED = re.compile("[\udc80-\udcff]")  #: a byte that is not of the encoding, as "surrogateescape" decodes it
 _FOREIGN, _WORD = re.compile(r"[^\x00-\x7f]"), re.compile(r"[^\W\d_]{3,}")
 _HIGH, _LONG_RUN = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]{3,}")
 _AROUND = 15  #: number of characters shown before and after a place
@@ -152,7 +151,8 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
         if head.startswith(marks):
             return FoundDialect(encoding, notes=(f"the file is read as {encoding.upper()}, as its first bytes say",))
     wide = "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
-    if 3 * head.count(0) > len(head) and "\0" not in head.decode(wide, "ignore") and _is_of(file, wide):
+    is_wide = 3 * head.count(0) > len(head) and not {*map(chr, _CONTROLS)} & {*head.decode(wide, "ignore")}
+    if is_wide and _is_of(file, wide):
         return FoundDialect(wide, notes=(f"the file is read as {wide.upper()}",))  # Latin letters without a mark
     if _is_of(file, UTF8) or _is_mostly_good(file, UTF8):
         return FoundDialect(UTF8)

@@ -1,8 +1,10 @@
 """The contract between shapes of files and what takes their rows: a table of named columns, and values of its rows."""
 
 import ast
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -203,10 +205,11 @@ def show_value(value: object) -> object:
 @lru_cache(maxsize=4096)
 def _read_list(value: str) -> object:
     """The label in a string such as `['billing']` or `{"choices": ["billing"]}`; the string if it is none of these."""
-    try:
-        items = ast.literal_eval(value) if len(value) <= _LONGEST_LIST else value
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return value
+    items: object = value
+    for read in (json.loads, ast.literal_eval) if len(value) <= _LONGEST_LIST else ():
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            items = read(value)
+            break
     found = show_value(items) if isinstance(items, list | dict) else value
     return value if isinstance(found, dict) else found
 

@@ -46,7 +46,7 @@ class _Layout:
     delimiter: str
     quoting: Quoting
     names: tuple[str, ...]
-    begin: int  #: line (from 1) of the first record of the table
+    begin: int  #: line (from 1) above which nothing is of the table
     is_header: bool  #: whether the first record is the header
     rest: int | None  #: place of the column that takes the rest of a row with delimiters in its text
     is_table: bool  #: whether its columns are certainly not the parts of sentences
@@ -60,6 +60,8 @@ class _Layout:
         if self.rest is not None:
             name = show_label(self.names[self.rest])
             yield f"delimiters within column {name} are not quoted, and are read as its text"
+        if self.is_padded:
+            yield "spaces round the delimiters are no part of the values"
 
     def fit_fields(self, fields: list[str]) -> list[str]:
         """The fields of a record, without empty ones beyond the last column, and the rest in its column."""
@@ -82,8 +84,8 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     records = list(islice(filled, _MOST_RECORDS))
     if not records:
         raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=file.field)
-    records = records[_count_titles(records, file.known) :]
-    first, *others = records
+    num_titles = _count_titles(records, file.known)
+    first, *others = records[num_titles:]
     if first.fault is not None:
         raise InvalidDataset(f"the header (line {first.line}) {first.fault.detail}", field=file.field)
     names = first.fields if quoting.character else [_ENCLOSED.sub(r"\1", name) for name in first.fields]
@@ -109,27 +111,29 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     is_table = len(names) == 1 or (is_header and any(map(is_usual, names)))
     is_table = is_table or (num_fitting >= _LEAST_FIT * len(rows) and has_labels)
     shown = tuple(names) if is_header else name_positions(len(names))
-    return _Layout(delimiter, quoting, shown, first.line, is_header, rest, is_table, is_padded)
+    return _Layout(delimiter, quoting, shown, first.line if num_titles else 1, is_header, rest, is_table, is_padded)
 
 
 def _count_titles(records: Sequence[Record], known: tuple[str, ...]) -> int:
     """The number of comments above a header, and of lines with the first field alone, which is no usual name."""
     filled = [sum(map(bool, map(str.strip, record.fields))) for record in records]
-    if 2 * sum(number > 1 for number in filled) <= len(records) or is_usual(records[0].fields[0]):
+    first = records[0].fields
+    if 2 * sum(number > 1 for number in filled) <= len(records) or not first or is_usual(first[0]):
         return 0
     are_rows = (
         number > 1 and not record.fields[0].startswith(COMMENTS) for number, record in zip(filled, records, strict=True)
     )
     start = next((place for place, is_row in enumerate(are_rows) if is_row), 0)
     names, *rows = (record.fields for record in records[start:])
-    return start * has_header(names, [row for row in rows if len(row) == len(names)], known)
+    is_named = any(map(is_usual, names)) or any(one in names for one in known)
+    return start * (is_named and has_header(names, [row for row in rows if len(row) == len(names)], known))
 
 
 def _are_padded(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a space follows, or comes before, nearly every delimiter."""
-    after = sum(all(one[:1] == " " for one in row[1:]) for row in rows)
-    before = sum(all(one[-1:] == " " for one in row[:-1]) for row in rows)
-    return len(rows[0]) > 1 and max(after, before) >= _NEARLY_ALL * len(rows)
+    """Whether a space follows, or comes before, each delimiter of the first line, and of nearly all."""
+    after = [all(one[:1] == " " for one in row[1:]) for row in rows]
+    before = [all(one[-1:] == " " for one in row[:-1]) for row in rows]
+    return len(rows[0]) > 1 and any(one[0] and sum(one) >= _NEARLY_ALL * len(rows) for one in (after, before))
 
 
 def _are_labels(counts: Counter[str]) -> bool:

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import TEXT_NAMES, find_usual, is_usual, name_positions
+from lens_engine.reading.columns import is_usual, name_positions
 from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding, tell_place
 from lens_engine.reading.limits import DatasetEmpty, row_too_long
 from lens_engine.reading.shapes.text_file import TextFile
@@ -22,13 +22,14 @@ from lens_engine.task.wording import show_count
 _DEEPEST = 5
 _MANY_TIMES = 10  #: a list with this many times the rows of each other list of an object is the one to read
 _TEXTS = ("patterns", "utterances", "examples", "phrases")  #: what a chatbot calls the texts of an intent
+_OF_INTENTS = {"intent", "tag", "name", "label", "id", "responses", "context", "context_set", "context_filter"}
 _BLANKS, _BETWEEN = re.compile(r"[ \t\r\n]*"), re.compile(r"[ \t\r\n,]*")
 
 
 def read_json(file: TextFile) -> Table | None:
     """The table of a file that begins as JSON does; None of another file. JSON without rows is refused."""
     head = file.head.lstrip(" \t\r\n\ufeff")
-    if not head.startswith("[") and not head.startswith("{"):
+    if not head.startswith(("[", "{")):
         return None
     if head.startswith("[") and not re.match(r'\[\s*(["{\[\]\d\-tfn])', head):
         return None  # a label in brackets
@@ -80,8 +81,7 @@ def _make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: 
             raise DatasetEmpty("the file holds no rows", field=file.field)
         if format == "json" and first.fault:
             raise InvalidDataset(f"the file {first.fault.detail}", field=file.field)
-    key = next((one for one in _TEXTS if one in names), None)
-    if key and isinstance(next(rows()).cells.get(key), list) and not find_usual(list(names), TEXT_NAMES):
+    if (key := next((one for one in _TEXTS if one in names), None)) and names.keys() - {key} <= _OF_INTENTS:
         names, rows = {"text": None, **names}, partial(_spread, rows, key)
     return Table(tuple(names), rows, format, file.dialect, has_header=False)
 
@@ -130,7 +130,8 @@ def _spread(rows: Callable[[], Iterator[Row]], key: str) -> Iterator[Row]:
     """A row for each text of an intent, as files of chatbots have them."""
     for row in rows():
         texts = row.cells.get(key)
-        for text in texts if isinstance(texts, list) else [texts]:
+        for one in (texts or [None]) if isinstance(texts, list) else [texts]:
+            text = one.get("text") if isinstance(one, dict) else one
             yield row._replace(cells={**row.cells, "text": text, key: None})
 
 
@@ -218,9 +219,8 @@ def _show_tables(tables: Mapping[str, Sequence[Any]]) -> str:
 
 def _rows_of_lists(lists: Mapping[str, list[Any]]) -> _FoundRows | None:
     """The rows of columns, each a list; or of labels, each with its texts."""
-    sizes = set(map(len, lists.values()))
     repeats = any(map(_has_labels, lists.values()))
-    if len(sizes) == 1 and len(lists) > 1 and (repeats or any(map(is_usual, lists))):
+    if len(set(map(len, lists.values()))) == 1 and len(lists) > 1 and (repeats or any(map(is_usual, lists))):
         rows = [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
         return _FoundRows(rows, "each list is read as a column")
     if len(lists) > 1 and all(isinstance(text, str) for texts in lists.values() for text in texts):

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import dropwhile, islice
 
-from lens_engine.reading.columns import DELIMITERS
+from lens_engine.reading.columns import DELIMITERS, is_usual
 from lens_engine.reading.shapes.text_file import Quoting, Record, TextFile, read_records
 from lens_engine.task.wording import show_count
 
@@ -44,6 +44,8 @@ def find_quoting(file: TextFile, delimiter: str) -> tuple[Quoting, tuple[str, ..
     """
     spaced = re.compile(f'{re.escape(delimiter)} +"')
     usual = _Reading(file, delimiter, Quoting(skips_spaces=_is_in_nearly_all(spaced, file)))
+    if usual.quoting.skips_spaces and usual.num_rows < _NEARLY_ALL * usual.num_lines:  # speech in a text
+        usual = _Reading(file, delimiter, Quoting())
     if _has_single_quotes(file, delimiter):
         single = _Reading(file, delimiter, Quoting("'", has_escapes=True))
         if single.lost <= usual.lost + (1 - _NEARLY_ALL) * single.num_lines:
@@ -166,20 +168,29 @@ def find_delimiter(lines: Sequence[str], usual: str) -> str:
     """
     if lines and (found := re.match(f"{_SEPARATOR}([,;|\t])\r?\n", lines[0])):
         return found[1]
-    lines = list(dropwhile(lambda line: line.startswith(COMMENTS), lines))
-    best, best_fit = usual, (-1.0, 1)
+    lines = list(dropwhile(lambda line: line.startswith(COMMENTS), lines)) or lines
+    return _find_by_width(lines) or _find_by_width(lines, has_title=True) or usual
+
+
+def _find_by_width(lines: Sequence[str], *, has_title: bool = False) -> str | None:
+    """The delimiter that the header has, and most rows as often.
+
+    Args:
+        has_title: whether lines without a delimiter stand above a header with a usual name.
+    """
+    best, best_fit = None, (-1.0, 1)
     for delimiter in DELIMITERS:
         records = (one for one in read_records(lines, delimiter, Quoting(), 2**20) if not one.is_blank)
+        table = list(islice(records, _MAX_RECORDS))
+        if has_title:
+            table = list(dropwhile(lambda one: len(one.fields) == 1, table))
         widths = [  # where quotes are letters, they break records
-            len(one.fields) if one.fault is None else one.lines[0].count(delimiter) + 1
-            for one in islice(records, _MAX_RECORDS)
+            len(one.fields) if one.fault is None else one.lines[0].count(delimiter) + 1 for one in table
         ]
-        if 2 * widths.count(1) < len(widths):  # a title, a comment
-            widths = list(dropwhile(lambda width: width == 1, widths))
         header, rows = widths[0] if widths else 0, widths[1:]
         share = rows.count(header) / len(rows) if rows else 1.0
         fit = (share - _PROSE * is_prose(lines[1:], delimiter), header)
-        if header > 1 and fit > best_fit:
+        if header > 1 and fit > best_fit and not (has_title and not any(map(is_usual, table[0].fields))):
             best, best_fit = delimiter, fit
     return best
 

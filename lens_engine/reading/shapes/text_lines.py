@@ -15,6 +15,7 @@ _LABEL_LINE = re.compile(r"([A-Z][A-Z0-9_/&-]*(?::[\w-]+)?|\d{1,3}|\w+:\w+|[a-z]
 _FEWEST_LINES = 10
 _LINES_A_LABEL = 4  #: lines for each distinct first word, on average, from which on first words are labels
 _LEAST_CAPITALS = 0.5
+_SPEAKERS = {"user", "agent", "bot", "assistant", "human", "system", "customer", "client", "me", "you", "q", "a"}
 _INTENT = re.compile(r"-?\s*intent\s*:\s*[\"']?([^\"'#\s][^\"'#]{0,200}?)[\"']?\s{0,9}(?:#.*)?|##\s*intent\s*:\s*(.+)")
 _EXAMPLE = re.compile(r"[-*]\s+(\S.*)")
 _ENTITY = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\{[^{}]*\})")
@@ -55,8 +56,8 @@ def read_label_lines(file: TextFile) -> Table | None:
     labels = Counter(match[1] for match in found)
     if len(lines) < _FEWEST_LINES or len(found) < len(lines) or min(labels.values()) < 2 or len(labels) < 2:
         return None
-    has_colons = all(match[2] for match in found)
-    is_plain = not has_colons and any(label.isalpha() and not label.isupper() for label in labels)
+    has_colons = all(match[2] for match in found) and not _SPEAKERS & {label.casefold() for label in labels}
+    is_plain = not has_colons and all(one.isalpha() and (len(one) == 1 or not one.isupper()) for one in labels)
     capitals = sum(match[3][0].isupper() for match in found)
     if len(lines) < _LINES_A_LABEL * len(labels) or (is_plain and capitals < _LEAST_CAPITALS * len(found)):
         return None  # sentences, many of which begin with the same words

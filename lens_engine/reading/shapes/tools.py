@@ -97,7 +97,8 @@ def _read(cells: _Cells) -> _Labelled | None:
             return _read_expected(cells, str(expected or ""))
         case _ if any(isinstance(cells.get(key), list) and any(map(_read_turn, cells[key])) for key in TURNS):
             return _read_turns(cells)
-        case {"input": list(turns), "ideal": ideal}:
+        case {"input": list(turns), "ideal": ideal} if any(map(_read_turn, turns)):
+            ideal = ideal[0] if isinstance(ideal, list) and ideal else ideal  # the first that counts as right
             return _read_turns({"messages": [*turns, {"role": "assistant", "content": ideal}]})
         case {"instruction": instruction, "output": output}:
             given = cells.get("input")

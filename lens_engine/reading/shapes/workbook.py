@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any, Never
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import has_header, name_positions
+from lens_engine.reading.columns import has_header, is_usual, name_positions
 from lens_engine.reading.limits import DatasetTooLarge, ParsingLimits
 from lens_engine.reading.table import NO_CELLS, Row, Table
 from lens_engine.task.wording import show_label
@@ -40,7 +40,7 @@ def is_workbook(file: BufferedReader) -> bool:
 
 
 def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known: tuple[str, ...]) -> Table:
-    """The table of the sheet with the most rows."""
+    """The table of the first sheet with a usual name in its header, or else of that with the most rows."""
     try:
         filled = _read_sheets(file, limits, field)
     except BaseException as error:  # a panic of the reader is no Exception
@@ -51,14 +51,15 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
         ) from None
     if not filled:
         raise InvalidDataset("the workbook has no sheet with rows", field=field)
-    name, rows = max(filled, key=lambda one: len(one[1]))
+    usual = (one for one in filled if any(is_usual(str(cell)) for cell in next(filter(_is_row, one[1]), [])))
+    name, rows = next(usual, None) or max(filled, key=lambda one: sum(map(_is_row, one[1])))
     others = [one for one, _ in filled if one != name]
     limits.check_rows(len(rows) - 1, field)
     kind = f"a workbook, of which the sheet {show_label(name)} is read"
     if others:
         kind += f", and not {', '.join(map(show_label, others[:10]))}"
     width = max(place for row in rows[:_SAMPLE] for place, cell in enumerate(row, start=1) if cell != "")
-    start = next((number for number, row in enumerate(rows) if sum(cell != "" for cell in row) > 1), 0)
+    start = next((number for number, row in enumerate(rows) if _is_row(row)), 0)
     kind += f"; its table begins in row {start + 1}" if start else ""
     first, *sample = ([_show(cell) for cell in row[:width]] for row in rows[start : start + _SAMPLE])
     is_header = has_header(first, sample, known)
@@ -93,6 +94,10 @@ def _read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> lis
     names = book.sheet_names[:_MOST_SHEETS]
     sheets: list[list[Any]] = [book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in names]
     return [(name, rows) for name, rows in zip(names, sheets, strict=True) if len(rows) > 1]
+
+
+def _is_row(cells: list[Any]) -> bool:
+    return len([cell for cell in cells if cell != ""]) > 1
 
 
 def _show(cell: object) -> str:

@@ -89,14 +89,6 @@ def test_word_before_a_colon_is_a_label_before_small_letters_too(tmp_path: Path)
     assert [(one.text, one.label) for one in found.examples] == [(text.lower(), label) for text, label in ROWS]
 
 
-@pytest.mark.parametrize("between", [" => ", "@@@"])
-def test_first_words_of_sentences_are_no_labels(tmp_path: Path, between: str) -> None:
-    words = ("I", "the", "please")
-    lines = [f"{words[number % 3]} wait{between}{label}\n" for number, (_, label) in enumerate(ROWS)]
-    with pytest.raises(InvalidDataset, match="the file has one column"):
-        read(tmp_path, "".join(lines).encode())
-
-
 def unlabelled(values: list[object], **more: Any) -> bytes:
     return lines([{"text": f"text {number}", "label": value, **more} for number, value in enumerate(values)])
 
