@@ -76,6 +76,9 @@ def change_value(value: Any, draw: Random) -> Any:
     )
 
 
+_LARGEST = 2**23  #: bytes of a line that is repeated
+
+
 def change(content: bytes, draw: Random) -> bytes:
     kind = draw.randrange(4)
     if content.startswith(b"PK") and kind < 3:
@@ -94,7 +97,7 @@ def change(content: bytes, draw: Random) -> bytes:
     lines = content.splitlines(keepends=True) or [b""]
     place = draw.randrange(len(lines))
     if kind == 0:
-        lines[place] = lines[place] * draw.choice((0, 2, 300))
+        lines[place] = lines[place] * min(draw.choice((0, 2, 300)), 1 + _LARGEST // (1 + len(lines[place])))
     elif kind == 1:
         cut = draw.randrange(len(lines[place]) + 1)
         lines[place] = lines[place][:cut] + draw.choice(PIECES) * draw.choice((1, 1, 2, 5_000)) + lines[place][cut:]
