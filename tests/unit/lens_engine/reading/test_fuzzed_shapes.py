@@ -86,12 +86,12 @@ def change(content: bytes, draw: Random) -> bytes:
     if content[:1] in b"[{" and kind < 3:
         try:
             return json.dumps(change_value(json.loads(content), draw)).encode()
-        except ValueError:  # a value a line
+        except (ValueError, RecursionError):  # a value a line
             lines = content.splitlines() or [b""]
             place = draw.randrange(len(lines))
             try:
                 lines[place] = json.dumps(change_value(json.loads(lines[place]), draw)).encode()
-            except ValueError:
+            except (ValueError, RecursionError):
                 lines[place] = b"{"
             return b"\n".join(lines)
     lines = content.splitlines(keepends=True) or [b""]
