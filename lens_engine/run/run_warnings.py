@@ -3,7 +3,7 @@
 import numpy as np
 
 from lens_engine.classifier.quality import Quality
-from lens_engine.result import Lead
+from lens_engine.result import SelectionResult
 from lens_engine.result.headline import kind_of
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.run.preparation import PreparedRun
@@ -23,13 +23,12 @@ ANSWERS_ALONE = (
 
 
 def list_warnings(
-    prepared: PreparedRun, prompts: SinglePrompts, reason: StopReason, lead: Lead | None, *, is_empty_handed: bool
+    prepared: PreparedRun, prompts: SinglePrompts, result: SelectionResult, *, is_empty_handed: bool
 ) -> tuple[str, ...]:
     """Everything that a reader of the result should know before its figures.
 
     Args:
-        reason: why the run ended.
-        lead: of the chosen prompt; None without one.
+        result: without warnings.
         is_empty_handed: whether nothing speaks for the choice, because the budget ended too early.
     """
     run, rows, comparison, meter = prepared.run, prepared.run.rows, prompts.comparison, prepared.meter
@@ -48,8 +47,8 @@ def list_warnings(
         warnings.append("the budget ended before any examples were chosen: those of the prompt are random")
     else:
         warnings += prompts.findings.warnings
-    warnings += [*_describe_asking(run, comparison), *describe_noisy_lead(lead, meter.scorer.identity.dtype)]
-    if meter.limits.met_deadline and reason is StopReason.BUDGET:
+    warnings += [*_describe_asking(run, comparison), *describe_noisy_lead(result.lead, meter.scorer.identity.dtype)]
+    if meter.limits.met_deadline and result.stop_reason is StopReason.BUDGET:
         warnings.append(
             "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
             "best found until then"
@@ -57,7 +56,7 @@ def list_warnings(
     if comparison.forms:
         warnings += _describe_sample(run)
     warnings += [
-        *warn_of_largest_class(_list_tested(prompts), run.config.objective),
+        *warn_of_largest_class(_list_tested(result), run.config.objective),
         *_warn_of_fewer_rows(run, comparison),
     ]
     if comparison.skipped:
@@ -76,10 +75,10 @@ def _warn_of_fewer_rows(run: Run, comparison: ComparisonState) -> list[str]:
     ]
 
 
-def _list_tested(prompts: SinglePrompts) -> list[Quality | None]:
-    """The quality of every prompt and candidate on the test rows."""
-    found = [prompts.measure(one, use) for use in prompts.run.uses for one in prompts.contenders(use)]
-    return [*found, *(one.classifier.test for one in prompts.comparison.candidates)]
+def _list_tested(result: SelectionResult) -> list[Quality | None]:
+    """The quality of every prompt and classifier on the test rows."""
+    prompts = [one.test for answer in result.support_examples for one in answer.contenders]
+    return [*prompts, *(one.test for one in result.tested)]
 
 
 def _describe_asking(run: Run, comparison: ComparisonState) -> list[str]:

@@ -17,10 +17,12 @@ from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
 from lens_engine.run.comparison import Comparer
 from lens_engine.run.comparison_plan import OWED, TESTED
 from lens_engine.run.preparation import PreparedRun
-from lens_engine.run.result_builder import Ending, build_result
+from lens_engine.run.result_builder import build_result
+from lens_engine.run.single_prompts import SinglePrompts
 from lens_engine.run.state import ComparisonState, RunState, read_wordings
 from lens_engine.run.wordings import choose_wording
 from lens_engine.search.base import Method, Run
+from lens_engine.search.catalogue import name_method
 from lens_engine.search.random import draw_random
 from lens_engine.task.chat import ChatTask
 from lens_engine.task.label_end import EndedTask
@@ -125,9 +127,8 @@ class SearchRun:
 
     def result(self, reason: StopReason) -> SelectionResult:
         """The result of a run that ended for this reason."""
-        findings = self.method.findings(self.state.method)
         return build_result(
-            Ending(self.prepared, findings, self.state, self._chosen, reason, is_empty_handed=self.is_empty_handed)
+            self.prepared, self.state, self._prompts(self._chosen), reason, is_empty_handed=self.is_empty_handed
         )
 
     def result_if_cancelled(self) -> SelectionResult | None:
@@ -140,8 +141,16 @@ class SearchRun:
                 chosen = self._fall_back(StopReason.CANCELLED)
         except NothingSelected:
             return None
-        findings = self.method.findings(self.state.method)
-        return build_result(Ending(self.prepared, findings, self.state, chosen, StopReason.CANCELLED))
+        prompts = self._prompts(chosen)
+        return build_result(
+            self.prepared, self.state, prompts, StopReason.CANCELLED, is_empty_handed=self.is_empty_handed
+        )
+
+    def _prompts(self, chosen: Permutation) -> SinglePrompts:
+        findings, method = self.method.findings(self.state.method), name_method(self.run.config)
+        return SinglePrompts(
+            self.run, findings, self.state.comparison, chosen, "random" if self.is_empty_handed else method
+        )
 
     @property
     def _chosen(self) -> Permutation:

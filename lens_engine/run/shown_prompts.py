@@ -2,36 +2,50 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from lens_engine.classifier.candidates import Candidate
-from lens_engine.config import Objective, Use
-from lens_engine.result import BestAnswer, LabelBias, LabelEffect, PromptContender, SupportExample, SupportExamples
+from lens_engine.classifier.macro_f1 import compare_macro_f1
+from lens_engine.classifier.quality import compare_hits
+from lens_engine.config import Objective
+from lens_engine.result import (
+    BestAnswer,
+    Comparison,
+    LabelBias,
+    LabelEffect,
+    PromptContender,
+    SupportExample,
+    SupportExamples,
+)
 from lens_engine.result.headline import kind_of
-from lens_engine.run.single_prompts import Contender, SinglePrompts
+from lens_engine.run.single_prompts import ComparedPrompts, Contender, SinglePrompts
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.search.base import Run
 from lens_engine.show.verdict import say_best, say_prompt
 from lens_engine.types import FloatArray, Permutation
 
 
-def show_prompt(prompts: SinglePrompts, use: Use, classifier: Candidate | None, scorer: LabelScorer) -> SupportExamples:
+def show_prompt(
+    prompts: SinglePrompts, compared: ComparedPrompts, classifier: Candidate | None, scorer: LabelScorer
+) -> SupportExamples:
     """The best single prompt for one use, beside the classifier to use."""
-    chosen = prompts.pick(use)
-    answer = _describe(prompts, use, classifier, chosen, scorer)
-    if chosen.form.kind == "fixed":
+    answer = _describe(prompts, compared, compared.chosen, classifier, scorer)
+    if compared.chosen is compared.fixed:
         return answer
-    fixed = prompts.pick_fixed(use)
-    return answer.model_copy(update={"fixed": _describe(prompts, use, classifier, fixed, scorer)})
+    fixed = _describe(prompts, compared, compared.fixed, classifier, scorer)
+    return answer.model_copy(update={"fixed": fixed})
 
 
 def _describe(
-    prompts: SinglePrompts, use: Use, classifier: Candidate | None, chosen: Contender, scorer: LabelScorer
+    prompts: SinglePrompts,
+    compared: ComparedPrompts,
+    chosen: Contender,
+    classifier: Candidate | None,
+    scorer: LabelScorer,
 ) -> SupportExamples:
-    """A single prompt for one use, beside the classifier to use."""
-    run, objective = prompts.run, prompts.run.config.objective
-    contenders = prompts.contenders(use)
-    shown = [prompts.show(one, use) for one in contenders]
-    rival = next((one for one in contenders[1:] if one.method == "random_and_validation"), None)
-    figures = next(one for one in shown if (one.method, one.form) == (chosen.method, chosen.form))
+    """One of the compared prompts, beside the classifier to use."""
+    run, use, objective = prompts.run, compared.use, prompts.run.config.objective
+    figures = _show_contender(run, compared, chosen)
     ahead = _list_ahead(figures, classifier, prompts.comparison.candidates, objective)
     is_compared = figures.judged is not None or figures.test is not None
     best = None
@@ -50,16 +64,42 @@ def _describe(
         prompt="".join(run.task.render_prefix([run.rows.candidates[index] for index in chosen.permutation])),
         label_biases=tuple(LabelBias(label=label, bias=bias) for label, bias in biases),
         judged=figures.judged,
-        without_biases=prompts.measure(chosen, "prompt"),
-        with_biases=prompts.measure(chosen, "probabilities"),
-        contenders=tuple(shown),
-        comparison=None if rival is None else prompts.compare(contenders[0], rival, use),
+        without_biases=chosen.test.get("prompt"),
+        with_biases=chosen.test.get("probabilities"),
+        contenders=tuple(_show_contender(run, compared, one) for one in compared.contenders),
+        comparison=_compare_with_random(prompts, compared),
         recommended=None if best is None or not is_compared else not ahead,
         best=best,
         reason="",
     )
     reason = " ".join(filter(None, [say_prompt(answer, objective), say_best(answer)]))
     return answer.model_copy(update={"reason": reason})
+
+
+def _show_contender(run: Run, compared: ComparedPrompts, one: Contender) -> PromptContender:
+    rows = tuple(run.rows.candidates[index].row for index in one.permutation)
+    return PromptContender(
+        method=one.method, form=one.form, rows=rows, judged=one.judged, test=one.test.get(compared.use)
+    )
+
+
+def _compare_with_random(prompts: SinglePrompts, compared: ComparedPrompts) -> Comparison | None:
+    """The prompt of the method against random-and-validation: exact two-sided McNemar test on the test rows where
+    exactly one of the two is right, and macro-F1 on all."""
+    own, *others = compared.contenders
+    rival = next((one for one in others if one.method == "random_and_validation"), None)
+    if rival is None or compared.use not in own.tested or compared.use not in rival.tested:
+        return None
+    answers, rivals = (np.asarray(one.tested[compared.use].argmax(axis=1)) for one in (own, rival))
+    gold = prompts.test_rows.gold
+    only_own, only_rival, p_value = compare_hits(answers == gold, rivals == gold)
+    return Comparison(
+        only_own_right=only_own,
+        only_rival_right=only_rival,
+        p_value=p_value,
+        permutations=prompts.comparison.tally.drawn,
+        **compare_macro_f1(answers, rivals, gold),
+    )
 
 
 def _show_examples(prompts: SinglePrompts, permutation: Permutation, scorer: LabelScorer) -> tuple[SupportExample, ...]:

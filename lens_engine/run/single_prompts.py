@@ -3,16 +3,16 @@
 Everything here is read from scores; nothing is scored.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from lens_engine.classifier.log_probs import normalise
-from lens_engine.classifier.macro_f1 import compare_macro_f1
-from lens_engine.classifier.quality import Quality, compare_hits, measure_accuracy, measure_quality
+from lens_engine.classifier.quality import Accuracy, Quality, measure_accuracy, measure_quality
 from lens_engine.config import Objective, Use
-from lens_engine.result import Comparison, Lead, PromptContender
+from lens_engine.result import Lead
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.run.state import ComparisonState
 from lens_engine.search.base import Findings, Run
@@ -27,22 +27,28 @@ from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Permutation
 
 @dataclass(frozen=True)
 class Contender:
-    """A prompt under one use."""
+    """A prompt under one use, with everything that is measured of it."""
 
     method: str
+    form: PromptForm
     permutation: Permutation
-    score: Score | None  #: on validation and confirmation rows; None if it was not judged
-    biases: FloatArray | None  #: `[labels]`, from the same rows
-    tested: LabelLogProbs | None  #: `[test_rows, labels]`
-    answers: IndexArray | None = None  #: to the rows of `score`
-    form: PromptForm = PromptForm()
+    biases: FloatArray | None  #: `[labels]`, from the rows that judged it
+    score: Score | None = None  #: on validation and confirmation rows; None if it was not judged
+    answers: IndexArray | None = None  #: to these rows
+    judged: Accuracy | None = None  #: of these answers
+    tested: Mapping[Use, FloatArray] = field(default_factory=dict)
+    """`[test_rows, labels]`, log-probabilities as production reads them; without uses that it was not tested for."""
+    test: Mapping[Use, Quality] = field(default_factory=dict)  #: the quality of `tested`
 
-    def class_log_probs(self, use: Use) -> FloatArray | None:
-        """`[test_rows, labels]`, as production reads them; None if it was not tested or has no biases."""
-        biases = np.zeros(1) if use == "prompt" else self.biases
-        if self.tested is None or biases is None:
-            return None
-        return normalise(self.tested.astype(np.float64) + biases)
+
+@dataclass(frozen=True)
+class ComparedPrompts:
+    """The prompts of a run under one use."""
+
+    use: Use
+    contenders: tuple[Contender, ...]  #: that of the method first, then those that it is compared with
+    fixed: Contender  #: the best of those with fixed demonstrations
+    chosen: Contender  #: the prompt to use
 
 
 @dataclass(frozen=True)
@@ -60,30 +66,23 @@ class SinglePrompts:
         scores = self._own_scores(use)
         return min(scores, key=lambda one: rank_key(one, scores[one])) if scores else self.chosen
 
-    def contenders(self, use: Use) -> list[Contender]:
-        """The prompt of the method, then those that it is compared with."""
-        comparison, found = self.comparison, list[Contender]()
-        found.append(self._contender(self.method, self.own(use), self._own_log_probs, use))
+    def compare(self, use: Use) -> ComparedPrompts:
+        """The prompts for this use, with the one to use: the best of the fixed ones, or the form that leads it by more
+        than a standard error.
+
+        Where the options do not try the fixed form, a form needs no lead.
+        """
+        comparison = self.comparison
+        found = [self._contender(self.method, self.own(use), self._own_log_probs, use)]
         if comparison.zero_shot is not None and self.method != "zero_shot":
             found.append(self._contender("zero_shot", (), {(): comparison.zero_shot.log_probs.array}, use))
         if comparison.rivals:
             log_probs = {one.permutation: one.log_probs.array for one in comparison.rivals}
             best = draw_random(self.run, comparison.tally.best[use], 1)[0]
             found.append(self._contender("random_and_validation", best, log_probs, use))
-        return [*found, *self._form_contenders(use)]
-
-    def pick(self, use: Use) -> Contender:
-        """The prompt to use: the best of the fixed ones, or the form that leads it by more than a standard error.
-
-        Where the options do not try the fixed form, a form needs no lead.
-        """
-        fixed = self.pick_fixed(use)
-        forms = [one for one in self._form_contenders(use) if one.tested is not None]
-        return next((one for one in forms if self._may_replace(one, fixed)), fixed)
-
-    def pick_fixed(self, use: Use) -> Contender:
-        """The best of the prompts of fixed demonstrations."""
-        return pick_answer([one for one in self.contenders(use) if one.form.kind == "fixed"])
+        fixed, forms = pick_best(found), self._form_contenders(use)
+        chosen = next((one for one in forms if one.tested and self._may_replace(one, fixed)), fixed)
+        return ComparedPrompts(use, (*found, *forms), fixed, chosen)
 
     def form_leads(self, use: Use) -> bool:
         """Whether a form leads the best fixed prompt that is known by now, or needs no lead."""
@@ -117,36 +116,6 @@ class SinglePrompts:
         best, runner_up = sorted(scores, key=lambda one: rank_key(one, scores[one]))[:2]
         return measure_lead(scores[best], scores[runner_up], rounding_nats(self.run.dtype))
 
-    def compare(self, own: Contender, rival: Contender, use: Use) -> Comparison | None:
-        """Exact two-sided McNemar test on the test rows where exactly one of the two is right, and macro-F1 on all."""
-        found = [one.class_log_probs(use) for one in (own, rival)]
-        if any(one is None for one in found):
-            return None
-        gold, (own_answers, rival_answers) = self.test_rows.gold, (np.asarray(one).argmax(axis=1) for one in found)
-        only_own, only_rival, p_value = compare_hits(own_answers == gold, rival_answers == gold)
-        return Comparison(
-            only_own_right=only_own,
-            only_rival_right=only_rival,
-            p_value=p_value,
-            permutations=self.comparison.tally.drawn,
-            **compare_macro_f1(own_answers, rival_answers, gold),
-        )
-
-    def measure(self, contender: Contender, use: Use) -> Quality | None:
-        """Quality on the test rows."""
-        found = contender.class_log_probs(use)
-        return None if found is None else measure_quality(found, self.test_rows.gold)
-
-    def show(self, contender: Contender, use: Use) -> PromptContender:
-        answers = contender.answers
-        return PromptContender(
-            method=contender.method,
-            form=contender.form,
-            rows=tuple(self.run.rows.candidates[index].row for index in contender.permutation),
-            judged=None if answers is None else measure_accuracy(answers, self._rows.gold[: len(answers)]),
-            test=self.measure(contender, use),
-        )
-
     @cached_property
     def test_rows(self) -> EvaluationRows:
         return EvaluationRows(self.run.task, self.run.rows.test)
@@ -179,11 +148,18 @@ class SinglePrompts:
         use: Use,
         form: PromptForm = PromptForm(),  # noqa: B008  frozen
     ) -> Contender:
-        biases = self._find_biases(log_probs)
+        """A contender from its log-probabilities on the rows that judged it and on the test rows."""
+        biases, gold = self._find_biases(log_probs), self.test_rows.gold
+        read = {} if tested is None else _read_by_use(tested, biases)
+        made = Contender(
+            method, form, permutation, biases, tested=read, test={one: measure_quality(read[one], gold) for one in read}
+        )
         if log_probs is None:
-            return Contender(method, permutation, None, biases, tested, form=form)
-        answers = find_answers(self._judgement(log_probs), biases if use == "probabilities" else None)
-        return Contender(method, permutation, self._score(log_probs, use), biases, tested, answers, form)
+            return made
+        judgement = self._judgement(log_probs)
+        answers = find_answers(judgement, biases if use == "probabilities" else None)
+        judged = measure_accuracy(answers, judgement.gold)
+        return replace(made, score=self._score(log_probs, use), answers=answers, judged=judged)
 
     def _find_biases(self, log_probs: LabelLogProbs | None) -> FloatArray | None:
         if log_probs is None or not self.run.has_probabilities:
@@ -215,11 +191,18 @@ def leads(one: Contender, other: Contender, gold: IndexArray, objective: Objecti
     return leads_by_an_error(one.answers, other.answers, gold[: len(one.answers)], objective)
 
 
-def pick_answer(contenders: list[Contender]) -> Contender:
-    """The prompt of the method, unless another is better on validation and confirmation rows."""
-    own, *others = contenders
-    best = own
+def pick_best(contenders: Sequence[Contender]) -> Contender:
+    """The prompt of the method, which is the first, unless another is better on validation and confirmation rows."""
+    best, *others = contenders
     for one in others:
         if one.score is not None and best.score is not None and one.score.value > best.score.value:
             best = one
     return best
+
+
+def _read_by_use(tested: LabelLogProbs, biases: FloatArray | None) -> dict[Use, FloatArray]:
+    """Log-probabilities `[test_rows, labels]` as production reads them for each use that can be."""
+    found: dict[Use, FloatArray] = {"prompt": normalise(tested.astype(np.float64))}
+    if biases is not None:
+        found["probabilities"] = normalise(tested.astype(np.float64) + biases)
+    return found
