@@ -127,9 +127,7 @@ class SearchRun:
 
     def result(self, reason: StopReason) -> SelectionResult:
         """The result of a run that ended for this reason."""
-        return build_result(
-            self.prepared, self.state, self._prompts(self._chosen), reason, is_empty_handed=self.is_empty_handed
-        )
+        return self._build_result(self._chosen, reason)
 
     def result_if_cancelled(self) -> SelectionResult | None:
         """The result if the run were cancelled now; None before any examples were chosen. Nothing is scored."""
@@ -141,16 +139,13 @@ class SearchRun:
                 chosen = self._fall_back(StopReason.CANCELLED)
         except NothingSelected:
             return None
-        prompts = self._prompts(chosen)
-        return build_result(
-            self.prepared, self.state, prompts, StopReason.CANCELLED, is_empty_handed=self.is_empty_handed
-        )
+        return self._build_result(chosen, StopReason.CANCELLED)
 
-    def _prompts(self, chosen: Permutation) -> SinglePrompts:
-        findings, method = self.method.findings(self.state.method), name_method(self.run.config)
-        return SinglePrompts(
-            self.run, findings, self.state.comparison, chosen, "random" if self.is_empty_handed else method
-        )
+    def _build_result(self, chosen: Permutation, reason: StopReason) -> SelectionResult:
+        is_empty_handed, findings = self.is_empty_handed, self.method.findings(self.state.method)
+        method = "random" if is_empty_handed else name_method(self.run.config)
+        prompts = SinglePrompts(self.run, findings, self.state.comparison, chosen, method)
+        return build_result(self.prepared, self.state, prompts, reason, is_empty_handed=is_empty_handed)
 
     @property
     def _chosen(self) -> Permutation:
