@@ -205,7 +205,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
 
 async def sweep_until(stopping: asyncio.Event, services: Services, metrics: SweepMetrics | None = None) -> None:
     """Sweep at every interval. Never raises, because only the sweep retries crashed jobs."""
-    settling = Settling(services.settings)
+    settling = Settling(services.settings.lease_seconds)
     metrics = metrics or SweepMetrics(CollectorRegistry())
 
     def act() -> None:

@@ -56,9 +56,9 @@ class Settling:
     Postgres was away, hung, or took no writes.
     """
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, lease_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._lease = settings.lease_seconds
+        self._lease = lease_seconds
         self._answered_at = self._silent_until = -math.inf
 
     def note_answer(self) -> bool:
@@ -81,29 +81,27 @@ class Settling:
         self._silent_until = self._clock()
 
 
-def sweep(database: Database, queue: JobQueue, settings: Settings, settling: Settling | None = None) -> SweepReport:
+def sweep(database: Database, queue: JobQueue, settings: Settings, settling: Settling) -> SweepReport:
     """Take over expired leases, then see that the queue holds a job for each that waits.
 
     Args:
-        settling: remembers from one sweep to the next whether Postgres was away; None if it was not.
+        settling: remembers from one sweep to the next whether Postgres was away.
     """
     try:
         report = _sweep(database, queue, settings, settling)
     except DBAPIError as error:
-        if settling is not None and _is_outage(error):
+        if _is_outage(error):
             settling.note_silence()
         raise
-    if settling is not None:
-        settling.note_answer()
+    settling.note_answer()
     return report
 
 
-def _sweep(database: Database, queue: JobQueue, settings: Settings, settling: Settling | None) -> SweepReport:
+def _sweep(database: Database, queue: JobQueue, settings: Settings, settling: Settling) -> SweepReport:
     with database.session_scope() as session:
         if is_first := _lock(session):
             _forget_old_keys(session)  # a write: a server that only reads lets nobody renew a lease
-        if settling is not None:
-            settling.note_answer()
+        settling.note_answer()
     if not is_first:
         return SweepReport(skipped=True)
     statuses = _rescue_all(database, settings, settling)
@@ -128,7 +126,7 @@ def _lock(session: Session) -> bool:
     return bool(session.scalar(select(func.pg_try_advisory_xact_lock(_LOCK_KEY))))
 
 
-def _rescue_all(database: Database, settings: Settings, settling: Settling | None) -> Counter[Status]:
+def _rescue_all(database: Database, settings: Settings, settling: Settling) -> Counter[Status]:
     """Take over the expired leases, a page in each transaction. Stops when another process begins to sweep."""
     rescued = Counter[Status]()
     last = ""
@@ -148,7 +146,7 @@ def _find_dead(session: Session, after: str) -> list[str]:
     return list(session.scalars(query.order_by(Job.id).limit(_PAGE_ROWS)))
 
 
-def _try_rescue(session: Session, job_id: str, settings: Settings, settling: Settling | None) -> Status | None:
+def _try_rescue(session: Session, job_id: str, settings: Settings, settling: Settling) -> Status | None:
     """Rescue one job. Returns None if its holder may be alive, or is writing, or if the row is broken."""
     try:
         with session.begin_nested():
@@ -167,28 +165,26 @@ def _try_rescue(session: Session, job_id: str, settings: Settings, settling: Set
         return None
 
 
-def _rescue(session: Session, job_id: str, settings: Settings, settling: Settling | None) -> Status | None:
+def _rescue(session: Session, job_id: str, settings: Settings, settling: Settling) -> Status | None:
     query = select(Job).where(Job.id == job_id, _is_dead())
     job = session.scalar(query.with_for_update(skip_locked=True))
-    if job is None or (settling is not None and not settling.note_answer()):
+    if job is None or not settling.note_answer():
         return None
     return requeue_dead(session, job, Charge.died(settings))
 
 
-def _enqueue(database: Database, queue: JobQueue, settings: Settings, settling: Settling | None) -> int:
+def _enqueue(database: Database, queue: JobQueue, settings: Settings, settling: Settling) -> int:
     """Wake workers for what waits. Returns the number of enqueued jobs."""
     with database.session_scope() as session:
         waiting = turns.count_waiting(session, settings)
-    if settling is not None:
-        settling.note_answer()
+    settling.note_answer()
     try:
         return queue.wake(waiting)
     except RedisError as error:
         _log.warning("Redis does not answer; the next sweep will enqueue (%s)", type(error).__name__)
         return 0
     finally:
-        if settling is not None:
-            settling.pause()  # Redis may have taken its time
+        settling.pause()  # Redis may have taken its time
 
 
 def _forget_old_keys(session: Session) -> None:

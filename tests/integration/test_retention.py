@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from app.ids import first_id
 from app.lifecycle import retention
-from app.lifecycle.sweep import sweep
+from app.lifecycle.sweep import Settling, sweep
 from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database
@@ -52,7 +52,7 @@ def test_selection_that_ended_long_ago_is_deleted_with_its_dataset(
     selections: Selections, database: Database, queue: JobQueue, keeping: Settings, status: str
 ) -> None:
     make_old(database, selections.in_state(status), created=40, ended=31)
-    sweep(database, queue, keeping)
+    sweep(database, queue, keeping, Settling(0))
     assert ids_in(database, "jobs") == ids_in(database, "datasets") == set()
 
 
@@ -67,7 +67,7 @@ def test_job_of_another_kind_is_deleted_with_its_rows_alone(
     old = make_old(database, job_id, created=40, ended=31)
     assert ids_in(database, "predictions", "job_id") == {old, young}
     assert len(ids_in(database, "datasets")) == (2 if kind == "evaluation" else 3)  # equal labelled rows are one
-    sweep(database, queue, keeping)
+    sweep(database, queue, keeping, Settling(0))
     assert ids_in(database, "jobs") == {selection_id, young}
     assert len(ids_in(database, "datasets")) == 2
     assert ids_in(database, "predictions", "job_id") == {young}
@@ -94,7 +94,7 @@ def test_old_selection_leaves_what_was_asked_of_it(
 ) -> None:
     selection_id, job_id = selections.asked(kind)
     make_old(database, selection_id, created=40, ended=31)
-    sweep(database, queue, keeping)
+    sweep(database, queue, keeping, Settling(0))
     assert ids_in(database, "jobs") == {job_id}
     execute_job(job_id, keeping)
     assert selections.client.get(f"/{kind}s/{job_id}").json()["status"] == "succeeded"
@@ -120,7 +120,7 @@ def test_other_selection_is_kept(
     keep_days: float | None,
 ) -> None:
     kept = make_old(database, selections.in_state(status), created=4000, ended=ended)
-    sweep(database, queue, settings.model_copy(update={"keep_days": keep_days}))
+    sweep(database, queue, settings.model_copy(update={"keep_days": keep_days}), Settling(0))
     assert ids_in(database, "jobs") == {kept}
 
 
@@ -129,7 +129,7 @@ def test_dataset_that_another_selection_uses_is_kept(
 ) -> None:
     make_old(database, selections.failed(), created=40, ended=31)
     young = selections.queued()
-    sweep(database, queue, keeping)
+    sweep(database, queue, keeping, Settling(0))
     assert ids_in(database, "jobs") == {young}
     assert len(ids_in(database, "datasets")) == 1
 
@@ -145,7 +145,7 @@ def test_each_sweep_deletes_a_page(
     for days in range(3):
         make_old(database, selections.failed(), created=40 + days, ended=31)
     for left in (1, 0):
-        sweep(database, queue, keeping)
+        sweep(database, queue, keeping, Settling(0))
         assert len(ids_in(database, "jobs")) == left
 
 
@@ -156,6 +156,6 @@ def test_checkpoint_of_a_cancelled_selection_is_kept_for_a_week(
     selection_id = selections.cancelled()
     put_checkpoint(database, selection_id)
     run_sql(database, f"UPDATE jobs SET cancelled_at = now() - interval '{days} days'")
-    sweep(database, queue, settings)
+    sweep(database, queue, settings, Settling(0))
     assert ids_in(database, "checkpoints", "job_id") == ({selection_id} if is_kept else set())
     assert ids_in(database, "jobs") == {selection_id}

@@ -20,7 +20,7 @@ from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Charge
 from app.lifecycle.kept_answers import keep_predictions
 from app.lifecycle.results import SelectionOutcome
-from app.lifecycle.sweep import sweep
+from app.lifecycle.sweep import Settling, sweep
 from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database
@@ -80,7 +80,7 @@ def test_any_order_of_events_is_a_path_to_an_end(
         (4, lambda: write(endings.requeue)),
         (4, lambda: write(partial(endings.requeue, charge=Charge.died(settings)))),
         (4, lambda: write(claims.renew_lease, 60)),
-        (6, lambda: sweep(database, queue, settings)),
+        (6, lambda: sweep(database, queue, settings, Settling(0))),
         (1, lambda: write(endings.finish, outcome)),
         (1, lambda: write(endings.finish_cancelled)),
         (1, lambda: write(endings.fail, {"title": "x"})),

@@ -50,11 +50,8 @@ def redis(settings: Settings) -> Iterator[Redis]:
 @pytest.fixture
 def sweep(database: Database, queue: JobQueue, settings: Settings) -> Sweep:
     """Sweep once; a queue, settings and a memory of outages may take the place of the usual ones."""
-
-    def run(queue: JobQueue = queue, settings: Settings = settings, settling: Settling | None = None) -> SweepReport:
-        return sweep_once(database, queue, settings, settling)
-
-    return run
+    usual = {"database": database, "queue": queue, "settings": settings, "settling": Settling(0)}
+    return lambda **given: sweep_once(**{**usual, **given})
 
 
 @pytest.mark.parametrize(
@@ -195,7 +192,7 @@ def test_leases_are_spared_for_a_lease_after_an_outage(
     selections: Selections, sweep: Sweep, settings: Settings
 ) -> None:
     seconds = 0.0
-    settling = Settling(settings, lambda: seconds)
+    settling = Settling(settings.lease_seconds, lambda: seconds)
     claim = selections.running(lease_seconds=-1)
 
     def sweep_for(duration: int) -> bool:
@@ -269,7 +266,7 @@ def test_queue_of_servers_is_filled_up_by_itself(
         jobs.queued(model=model)
     redis.delete(f"{QUEUE}-endpoints")
     queue = JobQueue(mixed)
-    assert sweep_once(database, queue, mixed) == SweepReport(enqueued=2)
+    assert sweep_once(database, queue, mixed, Settling(0)) == SweepReport(enqueued=2)
     assert (redis.llen(QUEUE), redis.llen(f"{QUEUE}-endpoints")) == (1, 2)
     queue.close()
 
@@ -323,7 +320,7 @@ def test_sweep_while_redis_is_away_still_rescues(
     selections.queued()
     age(database, "queued_at", 16)
     away = JobQueue(settings.model_copy(update={"redis_url": "unix:///nowhere.sock"}))
-    assert sweep(away) == SweepReport(rescued=1)
+    assert sweep(queue=away) == SweepReport(rescued=1)
 
 
 def test_only_one_sweeps_at_a_time(selections: Selections, sweep: Sweep, database: Database) -> None:
@@ -386,7 +383,7 @@ def test_leases_are_spared_after_postgres_took_no_writes(
     selections: Selections, sweep: Sweep, settings: Settings
 ) -> None:
     now = [0.0]
-    settling = Settling(settings, lambda: now[0])
+    settling = Settling(settings.lease_seconds, lambda: now[0])
     for now[0] in range(0, 61, 15):
         sweep(settling=settling)
     claim = selections.running(lease_seconds=-1)
@@ -401,7 +398,7 @@ def test_leases_are_spared_after_a_hang_in_the_middle_of_a_sweep(
     selections: Selections, sweep: Sweep, database: Database, settings: Settings, in_statement: str
 ) -> None:
     now = [0.0]
-    settling = Settling(settings, lambda: now[0])
+    settling = Settling(settings.lease_seconds, lambda: now[0])
     for now[0] in range(0, 61, 15):
         sweep(settling=settling)
     is_last = in_statement.startswith("DELETE")
