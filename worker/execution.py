@@ -8,17 +8,17 @@ attempt. What ends a run, and what becomes of the job:
     InvalidInput, ModelError,       failed at once: another attempt would meet it again
     MemoryError
     BudgetSpent                     the same, of an evaluation or a prediction: it costs more than LENS_MAX_COST_USD
-    WorkerFault                     given up and charged; queued again, or failed (worker-unfit) at the last attempt
-    a model that moved              queued again for a worker of the other queue, not charged
-    a server that does not answer   queued again for a later attempt, not charged
+    WorkerFault                     counted as a crash; queued again, or failed (worker-unfit) at the last attempt
+    a model that moved              queued again for a worker of the other queue, not counted
+    a server that does not answer   queued again for a later attempt, not counted
     a spec that cannot be read      failed (spec-unreadable)
     the time limit draws near       succeeded with the best so far, a partial result
     the job's time limit            succeeded with the best so far; failed (timeout) if nothing was chosen yet
-    shutdown of the worker          queued again, the attempt not charged
+    shutdown of the worker          queued again, the attempt not counted
     another attempt took over       nothing is written
-    no progress for the stall time  given up and charged; queued again, or failed (stalled) at the last attempt
-    the heartbeat ended by an error given up and charged
-    anything else                   given up and charged; queued again, or failed (worker-crashed) at the last attempt
+    no progress for the stall time  counted as a crash; queued again, or failed (stalled) at the last attempt
+    the heartbeat ended by an error counted as a crash
+    anything else                   counted as a crash; queued again, or failed (worker-crashed) at the last attempt
 """
 
 import logging
@@ -33,7 +33,7 @@ from sqlalchemy.orm import Session
 
 from app.lifecycle import claims, endings, turns
 from app.lifecycle.claims import Claim
-from app.lifecycle.endings import Charge, backoff_seconds
+from app.lifecycle.endings import Crash, backoff_seconds
 from app.lifecycle.kept_answers import note_payment
 from app.lifecycle.results import Outcome
 from app.lifecycle.spec import SpecUnreadable
@@ -133,7 +133,7 @@ class Attempt:
             self._monitor,
             Rhythm.of(settings),
             give_up=lambda session, claim, seconds: endings.requeue(
-                session, claim, charge=Charge.stalled(settings, seconds)
+                session, claim, crash=Crash.stalled(settings, seconds)
             ),
         )
 
@@ -146,7 +146,7 @@ class Attempt:
         context.begin(**self._claim.log_fields)
         self._log("attempt %d begins", self._claim.attempt)
         ended = False
-        charge = Charge.died(
+        crash = Crash.died(
             self._settings, "it ended by an error that nobody expects, and that is in the operator's log"
         )
         try:
@@ -161,13 +161,13 @@ class Attempt:
             self._monitor.tally.outcome = "unfit"
             self._log("given up, because this worker is unfit: %s", fault, level=logging.ERROR)
             self._heartbeat.stop()
-            charge = Charge.unfit(self._settings, fault.code)
-            ended = self._end_soon(partial(endings.requeue, charge=charge))
+            crash = Crash.unfit(self._settings, fault.code)
+            ended = self._end_soon(partial(endings.requeue, crash=crash))
             raise
         finally:
             self._heartbeat.stop()
-            if not ended:
-                self._end_soon(partial(endings.requeue, charge=charge))
+            if not ended:  # after a lost claim this changes nothing, because the fence keeps it out
+                self._end_soon(partial(endings.requeue, crash=crash))
             self._monitor.tally.write(self._database, self._claim.owner_id)
 
     def _release(self) -> None:

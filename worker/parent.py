@@ -14,7 +14,7 @@ from typing import Any
 from rq.job import Job
 
 from app.lifecycle.claims import Claim, Lease, read_lease_for_parent
-from app.lifecycle.endings import Charge, finish_late, requeue
+from app.lifecycle.endings import Crash, finish_late, requeue
 from app.problems import problem
 from app.settings import Settings
 from app.store.database import create_database
@@ -142,7 +142,7 @@ class CrashHandler:
                     detail = f"the run was killed at its time limit of {job.timeout} s"
                     was_held = finish_late(session, claim, problem("timeout", detail, instance=claim.path))
                 else:
-                    was_held = requeue(session, claim, charge=Charge.died(self.settings, describe_death(wait_status)))
+                    was_held = requeue(session, claim, crash=Crash.died(self.settings, describe_death(wait_status)))
             if was_held:  # otherwise somebody else ended the attempt, and counted it
                 began_at = job.started_at or datetime.now(UTC)
                 seconds = (datetime.now(UTC) - began_at).total_seconds()

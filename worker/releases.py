@@ -43,7 +43,7 @@ def note_release(settings: Settings, claim: Claim) -> bool:
 
 
 def hand_in_releases(settings: Settings, patience_seconds: float = _PATIENCE_SECONDS) -> None:
-    """Give the noted jobs back to the queue, without a charge. A note whose claim is lost changes nothing.
+    """Give the noted jobs back to the queue, and count no crash. A note whose claim is lost changes nothing.
 
     The sweep of an API that starts takes nothing over for as long as a lease, so there is time for this.
     """

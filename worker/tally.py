@@ -27,7 +27,7 @@ class Tally:
         self._amounts: dict[CounterKey, float] = defaultdict(float)
 
     def note(self, progress: Progress) -> None:
-        """Charge the phase with the time and the pairs since the last note. The first note counts no pairs.
+        """Add to the phase the time and the pairs since the last note. The first note counts no pairs.
 
         A resumed run begins with the pairs of the attempts before it.
         """

@@ -44,7 +44,6 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.config import Use
 from lens_engine.reading import ReadTexts, read_inline_texts
-from lens_engine.reading.dialect import UTF8
 from lens_engine.reading.limits import DatasetEmpty
 from lens_engine.retrieval.form import PromptForm
 
@@ -159,7 +158,7 @@ def _make_job(
         classifier=parted.classifier,
         text_place=texts.text_place,
         delimiter=texts.dialect.delimiter,
-        has_mark=texts.dialect.encoding != UTF8,
+        has_mark=texts.dialect.has_mark,
     )
     return NewJob(
         VIEW,

@@ -29,7 +29,11 @@ from lens_engine.run.checkpoint import Checkpoint
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to write to a job until another attempt begins."""
+    """The right to write to a job until another attempt begins.
+
+    `worker/horse.py` passes it to the parent process in 510 bytes, by the order of its fields; `worker/releases.py`
+    notes it on disk.
+    """
 
     job_id: str
     attempt: int
@@ -78,7 +82,10 @@ def claim_job(session: Session, job_id: str, lease_seconds: float) -> Claim | No
         )
         .returning(Job.attempt, Job.request_id, Job.owner_id, Job.kind, waited)
     ).one_or_none()
-    return None if row is None else Claim(job_id, row[0], holder, *row[1:4], waited_seconds=max(0.0, float(row[4])))
+    if row is None:
+        return None
+    attempt, request_id, owner_id, kind, seconds = row
+    return Claim(job_id, attempt, holder, request_id, owner_id, kind, max(0.0, float(seconds)))
 
 
 def renew_lease(session: Session, claim: Claim, lease_seconds: float, progress: Progress | None = None) -> Lease:

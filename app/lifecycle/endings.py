@@ -37,8 +37,8 @@ _LONGEST_BACKOFF_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
-    """A crash that is charged to a job. After the last that the settings allow, the job fails."""
+class Crash:
+    """A crash that counts against a job. After as many as `max_attempts`, the job fails."""
 
     settings: Settings
     code: str  #: of the problem (RFC 9457) of a job that gets no further attempt
@@ -46,16 +46,16 @@ class Charge:
     event: Mapping[str, Any] | None = field(default=None)  #: data of an event of the type `code`; None for no event
 
     @classmethod
-    def died(cls, settings: Settings, reason: str = "its worker or its machine is gone") -> "Charge":
+    def died(cls, settings: Settings, reason: str = "its worker or its machine is gone") -> "Crash":
         return cls(settings, "worker-crashed", reason)
 
     @classmethod
-    def stalled(cls, settings: Settings, seconds: float) -> "Charge":
+    def stalled(cls, settings: Settings, seconds: float) -> "Crash":
         reason = f"it was ended because it made no progress for {seconds:.0f} s"
         return cls(settings, STALLED, reason, {"seconds": seconds})
 
     @classmethod
-    def unfit(cls, settings: Settings, code: str) -> "Charge":
+    def unfit(cls, settings: Settings, code: str) -> "Crash":
         """`code`: what is wrong with the worker; clients see it."""
         reason = (
             f"it ended because its worker is unfit ({code}), not because of this job; retry it when the operator "
@@ -115,7 +115,7 @@ def requeue(
     claim: Claim,
     *,
     event: tuple[str, Mapping[str, Any]] | None = None,
-    charge: Charge | None = None,
+    crash: Crash | None = None,
     wait_seconds: float = 0.0,
 ) -> bool:
     """Give the job back to the queue, with its checkpoint. Returns False if the claim is lost.
@@ -124,43 +124,43 @@ def requeue(
 
     Args:
         event: type and data of an event.
-        charge: the crash to count; None if the attempt did nothing wrong, as at a shutdown.
-        wait_seconds: until the next attempt, without a charge; a charge decides its own.
+        crash: the crash to count; None if the attempt did nothing wrong, as at a shutdown.
+        wait_seconds: until the next attempt, without a crash; a crash decides its own.
     """
     job = session.scalar(select(Job).where(is_held(claim)).with_for_update())
     if job is None:
         return False
     if event is not None:
         record_event(session, claim, *event)
-    requeue_dead(session, job, charge, wait_seconds)
+    requeue_dead(session, job, crash, wait_seconds)
     return True
 
 
-def requeue_dead(session: Session, job: Job, charge: Charge | None, wait_seconds: float = 0.0) -> Status:
+def requeue_dead(session: Session, job: Job, crash: Crash | None, wait_seconds: float = 0.0) -> Status:
     """As `requeue`, of a locked row whose holder is gone. Returns the new status.
 
     The next claim, not this function, increments `attempt`.
     """
-    if charge is not None:
+    if crash is not None:
         job.crashes += 1
-        wait_seconds = backoff_seconds(job.crashes, charge.settings)
-        if charge.event is not None:
+        wait_seconds = backoff_seconds(job.crashes, crash.settings)
+        if crash.event is not None:
             claim = Claim(job.id, job.attempt)
-            record_event(session, claim, charge.code, {**charge.event, "attempt": job.attempt})
+            record_event(session, claim, crash.code, {**crash.event, "attempt": job.attempt})
     if job.status == Status.CANCELLING:
         session.flush()
         end_cancelled(session, job.id)
         return Status.CANCELLED
     now: Any = func.now()
     job.lease_until = None
-    if charge is None or job.crashes < charge.settings.max_attempts:
+    if crash is None or job.crashes < crash.settings.max_attempts:
         job.status, job.queued_at = Status.QUEUED, now
         job.not_before = now + timedelta(seconds=wait_seconds)
         session.flush()
         return Status.QUEUED
-    detail = f"{job.crashes} attempts ended without a result; the last one: {charge.reason}"
+    detail = f"{job.crashes} attempts ended without a result; the last one: {crash.reason}"
     job.status, job.failed_at = Status.FAILED, now
-    job.error = problem(charge.code, detail, instance=path_of(job.kind, job.id))
+    job.error = problem(crash.code, detail, instance=path_of(job.kind, job.id))
     session.flush()
     delete_checkpoint(session, job.id)
     return Status.FAILED

@@ -26,7 +26,7 @@ class Retried:
 
 
 def retry_failed(session: Session, owner_id: str, kind: str, job_id: str) -> Retried | None:
-    """Queue a failed job again, with no crash charged: a selection from the start, others after the last row kept.
+    """Queue a failed job again, with no crash counted: a selection from the start, others after the last row kept.
 
     None if the owner has no such one.
     """

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from app.lifecycle import turns
-from app.lifecycle.endings import Charge, requeue_dead
+from app.lifecycle.endings import Crash, requeue_dead
 from app.lifecycle.retention import forget_old
 from app.queue import JobQueue
 from app.settings import Settings
@@ -170,7 +170,7 @@ def _rescue(session: Session, job_id: str, settings: Settings, settling: Settlin
     job = session.scalar(query.with_for_update(skip_locked=True))
     if job is None or not settling.note_answer():
         return None
-    return requeue_dead(session, job, Charge.died(settings))
+    return requeue_dead(session, job, Crash.died(settings))
 
 
 def _enqueue(database: Database, queue: JobQueue, settings: Settings, settling: Settling) -> int:

@@ -118,7 +118,7 @@ def _classify(
     chosen = served.choose_again(model.model, run.classifier.model, dtype=model.dtype, device=model.device)
     with ExitStack() as exits:
 
-        def open_scorer(_: str) -> "LabelScorer":
+        def open_scorer() -> "LabelScorer":
             assert chosen is not None
             # No pair cache: the texts of production would displace the scores of selections.
             opening = chosen.opened(dtype=run.origin.dtype, device=model.device, remembers=False)

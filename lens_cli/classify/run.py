@@ -22,7 +22,7 @@ from lens_engine.evaluation.rows import Prediction
 from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
 from lens_engine.metering.limits import Stopped
 from lens_engine.reading import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
-from lens_engine.reading.dialect import ANY_DIALECT, UTF8
+from lens_engine.reading.dialect import ANY_DIALECT
 from lens_engine.reading.table import ColumnNames
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.wording import show_count
@@ -88,7 +88,7 @@ class ClassificationRun:
         """Read the files, before any model is loaded.
 
         Args:
-            asked: what of the file of the classifier is asked; None for the classifier.
+            asked: a file, and which prompt or classifier of it predicts; None for the classifier in `paths.classifier`.
             text_column: name of the column of texts; None for that of the classifier's file, or to find it.
             dialect: how the file of texts is written; what it leaves open is found.
             dtype: precision of the model; None for that of the classifier.
@@ -121,7 +121,7 @@ class ClassificationRun:
 
     def execute(
         self,
-        open_scorer: Callable[[str], LabelScorer],
+        open_scorer: Callable[[], LabelScorer],
         console: Console,
         *,
         model: str | None = None,
@@ -130,8 +130,8 @@ class ClassificationRun:
         """Load the model, predict every row with a live bar, and write the output.
 
         Args:
-            open_scorer: loads the model of this name, which the classifier asks.
-            model: name of the model; None for the one that the classifier holds.
+            open_scorer: loads the model, if the classifier asks one.
+            model: its name for the bar; None for that of the classifier.
             restart: whether to discard the predictions of an earlier run that was stopped.
 
         Raises:
@@ -150,7 +150,7 @@ class ClassificationRun:
                 try:
                     deque(predictor.predict(self.classifier, batches_of(self.rows), num_rows, partial), maxlen=0)
                 except Stopped:
-                    raise self._refuse_rest(len(partial.predictions)) from None
+                    raise self._interruption(len(partial.predictions)) from None
             self._write(partial.predictions)
             partial.remove()
         console.print(Text(f"{num_rows:,} rows in {self.paths.output}"), soft_wrap=True)
@@ -160,7 +160,7 @@ class ClassificationRun:
             console.print(Text(f"{answered:,} rows are answered; {left}"), soft_wrap=True)
         if num_cut := sum(one.is_cut for one in partial.predictions):
             show_note(f"{show_count(num_cut, 'text', 'was')} too long and cut, as in the report", console)
-        self._refuse_bad_rows(partial.predictions)
+        self._raise_for_bad_rows(partial.predictions)
 
     def _write(self, predictions: list[Prediction]) -> None:
         dialect = self.texts.dialect
@@ -170,26 +170,25 @@ class ClassificationRun:
             lambda: zip(self.rows, predictions, strict=True),
             self.texts.text_place,
             dialect.delimiter,
-            has_mark=dialect.encoding != UTF8,
+            has_mark=dialect.has_mark,
             answer_above=self.answer_above,
         )
         replace_file(self.paths.output, b"".join(write_table(table, _find_format(self.paths.output))))
 
-    def _load(self, open_scorer: Callable[[str], LabelScorer], model: str | None, bar: RowBar) -> LabelScorer | None:
+    def _load(self, open_scorer: Callable[[], LabelScorer], model: str | None, bar: RowBar) -> LabelScorer | None:
         if self.classifier.model is None:
             return None
-        name = model or self.classifier.model.model
-        bar.wait(describe_opening(name))
-        scorer = open_scorer(name)
+        bar.wait(describe_opening(model or self.classifier.model.model))
+        scorer = open_scorer()
         self.classifier.check_model(scorer)
         return scorer
 
-    def _refuse_rest(self, num_done: int) -> Refusal:
+    def _interruption(self, num_done: int) -> Refusal:
         message = f"stopped after {num_done:,} of {len(self.rows):,} rows"
         resume = f"to resume, repeat the command; {self.paths.partial} holds the rows that are done"
         return Refusal(message, details=(resume,) if num_done else (), exit_code=EXIT_INTERRUPTED)
 
-    def _refuse_bad_rows(self, predictions: list[Prediction]) -> None:
+    def _raise_for_bad_rows(self, predictions: list[Prediction]) -> None:
         bad = [f"row {row}: {one.error}" for row, one in enumerate(predictions) if one.error is not None]
         if not bad:
             return

@@ -114,9 +114,9 @@ class BatchPredictor:
         self._num_done += num_kept
         self._report(classifier)
         for start in range(num_kept, num_rows, BATCH_ROWS):
-            self._hear()
+            self._heed_stop()
             batch = read(start)
-            with self.guard(), interrupted_by(self._hear):
+            with self.guard(), interrupted_by(self._heed_stop):
                 answers = predict_rows(classifier, batch, self.scorer)
             if store is not None:
                 store.keep(start, answers)
@@ -124,7 +124,7 @@ class BatchPredictor:
             self._num_done, self._num_asked = self._num_done + len(batch), self._num_asked + len(batch)
             self._report(classifier)
 
-    def _hear(self) -> None:
+    def _heed_stop(self) -> None:
         reason = self.listener.stop_requested()
         if reason is not None:
             raise Stopped(reason)

@@ -55,7 +55,7 @@ class Meter:
     def __post_init__(
         self, budget: BudgetOptions, reserve: Cost, deadline: float | None, last_moment: float | None
     ) -> None:
-        """The arguments are fields of `limits`."""
+        """The arguments are fields of `limits`, which says their units."""
         money, now = Money(self.scorer, self.label_spans, budget.max_cost), self.clock()
         self.limits = Limits(budget, money, self.clock, now, deadline, last_moment, reserve)
         self.pace, self.lengths = Pace(self.scorer, self.clock, now), SegmentLengths(self.scorer)
@@ -65,7 +65,7 @@ class Meter:
         """Add what earlier attempts spent. The pace is measured on this attempt only."""
         self.spent, self.limits.seconds_before, self.pairs_from_cache = spent, seconds, pairs_from_cache
 
-    def ask(self, label_spans: tuple[str, ...]) -> None:
+    def use_label_spans(self, label_spans: tuple[str, ...]) -> None:
         """Score these label spans from now on."""
         self.label_spans = self.limits.money.label_spans = label_spans
 
@@ -120,7 +120,7 @@ class Meter:
             self._count(chunk.cost, computed=0)
             result[chunk.rows, chunk.columns] = entry.scores
         try:
-            with interrupted_by(self._hear), self.limits.money.limited(self.limits.reserve):
+            with interrupted_by(self._heed_stop), self.limits.money.limited(self.limits.reserve):
                 for chunk, scores in self._compute(chunks, label_tokens):
                     result[chunk.rows, chunk.columns] = scores
         except BudgetSpent as error:
@@ -142,9 +142,9 @@ class Meter:
             block = queries[start : start + _STATES_QUERIES]
             cost = Cost(len(block), held + sum(map(self.lengths.count, block)))
             self._check(cost)
-            self.pace.hold()
+            self.pace.freeze()
             try:
-                with interrupted_by(self._hear):
+                with interrupted_by(self._heed_stop):
                     found.append(scorer.states(prefix, block, layers))
             finally:
                 self.pace.end()
@@ -161,7 +161,11 @@ class Meter:
         return self.limits.afford(self.spent, cost, self.pace.per_second)
 
     def _compute(self, chunks: deque[Chunk], label_tokens: int) -> Iterator[tuple[Chunk, LabelLogProbs]]:
-        """The chunks with their scores. `Stopped` comes after those that the scorer took by then."""
+        """The chunks with their scores, in order.
+
+        The scorer may take chunks ahead of the scores that it returns. A stop gives it no more, and `Stopped` comes
+        after the scores of those that it has.
+        """
         taken = deque[Chunk]()
         reason: StopReason | None = None
 
@@ -174,7 +178,7 @@ class Meter:
                 taken.append(chunks.popleft())
                 self.pace.begin(taken[-1].cost, label_tokens)
                 if len(taken) == 1:
-                    self.pace.hold()
+                    self.pace.freeze()
                 yield taken[-1].block
 
         try:
@@ -185,7 +189,7 @@ class Meter:
                 known = round(chunk.cost.tokens * min(num_found / max(chunk.cost.pairs, 1), 1.0))
                 self._count(chunk.cost, computed=chunk.cost.tokens - known)
                 if taken:
-                    self.pace.hold()
+                    self.pace.freeze()
                 self.journal.keep(chunk.block, self.label_spans, scores, is_found=num_found > 0)
                 yield chunk, scores
         finally:
@@ -193,9 +197,9 @@ class Meter:
         if reason is not None:
             raise Stopped(reason)
 
-    def _hear(self) -> None:
+    def _heed_stop(self) -> None:
         """Let the listener or a time limit stop the chunk under way: it may take minutes, here or at a server."""
-        self.pace.look()
+        self.pace.refresh()
         asked = self.listener.stop_requested()
         if asked is None and self.limits.is_late(self.pace.per_second):
             asked = StopReason.BUDGET

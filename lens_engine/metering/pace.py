@@ -31,8 +31,8 @@ class Pace:
         self._clock, self._started = clock, started
         self._computed = 0  # tokens of finished chunks
         self._chunk, self._chunk_tokens, self._fed_before = Cost(), 1, 0
-        self._held: float | None = None
-        self._held_tokens = 0  # of the chunk, which were done when the pace was held
+        self._frozen: float | None = None
+        self._frozen_tokens = 0  # of the chunk, which were done when the pace was frozen
 
     def begin(self, cost: Cost, label_tokens: int) -> None:
         """A chunk is under way.
@@ -43,19 +43,19 @@ class Pace:
         self._chunk, self._chunk_tokens = cost, max(cost.tokens + cost.pairs * label_tokens, 1)
         self._fed_before = self._count_fed()
 
-    def hold(self) -> None:
-        """Keep the pace as it is now until more of the chunk is known to be done."""
-        self._held, self._held_tokens = None, self.done.tokens
-        self._held = self.per_second
+    def freeze(self) -> None:
+        """Keep the pace as it is until more of the chunk is known to be done, or it would sink meanwhile."""
+        self._frozen, self._frozen_tokens = None, self.done.tokens
+        self._frozen = self.per_second
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Take the pace anew if more of the chunk is known to be done."""
-        if self.done.tokens > self._held_tokens:
-            self.hold()
+        if self.done.tokens > self._frozen_tokens:
+            self.freeze()
 
     def end(self) -> None:
         """No chunk is under way, whether it was finished or stopped."""
-        self._chunk, self._held, self._held_tokens = Cost(), None, 0
+        self._chunk, self._frozen, self._frozen_tokens = Cost(), None, 0
 
     def count(self, tokens: int) -> None:
         """Count what was computed, and not found in a cache."""
@@ -70,8 +70,8 @@ class Pace:
     @property
     def per_second(self) -> float | None:
         """Tokens per second; None before anything was computed."""
-        if self._held is not None:
-            return self._held
+        if self._frozen is not None:
+            return self._frozen
         elapsed = self._clock() - self._started
         done = self._computed + self.done.tokens
         return done / elapsed if done > 0 and elapsed > 0 else None

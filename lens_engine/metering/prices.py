@@ -50,7 +50,7 @@ class Prices:
     has_probabilities: bool = True  #: whether the model gives probabilities, which filtering needs
 
     @property
-    def rounds(self) -> list[FilterRound]:
+    def filter_rounds(self) -> list[FilterRound]:
         """The rounds of filtering; none for a model that gives answers alone."""
         if not self.has_probabilities:
             return []
@@ -79,7 +79,7 @@ class Prices:
 
     def filtering(self) -> Cost:
         """Stage 1, all rounds."""
-        return sum((self.filtering_round(plan) for plan in self.rounds if plan.new_columns), Cost())
+        return sum((self.filtering_round(plan) for plan in self.filter_rounds if plan.new_columns), Cost())
 
     def filtering_round(self, plan: FilterRound) -> Cost:
         """One round: zero-shot and one-shot pairs."""

@@ -59,9 +59,8 @@ _OTHERS: dict[str, tuple[str, str | tuple[str, range], float]] = {
     "gb18030": ("Chinese", ("gb2312", range(0xB0, 0xD8)), 1.0),
     "big5": ("Chinese", ("big5", range(0xA4, 0xC7)), 1.0),
 }
-"""Encodings that a refusal names: the language, its most frequent letters, and their usual share of all letters. The
-letters of two bytes are told by an older part of the encoding, and by first bytes.
-"""
+"""Encodings that a refusal names: the language, its most frequent letters, and their usual share of letters. Letters of
+two bytes are told by an older part of the encoding, and by first bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +91,7 @@ class FoundDialect:
     encoding: str
     delimiter: str | None = None  #: None for a file without delimiters
     notes: tuple[str, ...] = ()
+    has_mark: bool = True  #: whether a CSV file made from it begins with a byte order mark; without, spreadsheets guess
 
 
 def _check_encoding(name: str) -> str:
@@ -144,9 +144,10 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
         InvalidDataset: the encoding cannot be found.
         UnsupportedDatasetFormat: the file is not text.
     """
-    if given.encoding is not None:
-        return FoundDialect(given.encoding)
     head = next(_read_chunks(file), b"")
+    is_marked = head.startswith(codecs.BOM_UTF8)
+    if given.encoding is not None:
+        return FoundDialect(given.encoding, has_mark=is_marked or given.encoding != UTF8)
     for encoding, marks in _MARKS.items():
         if head.startswith(marks):
             return FoundDialect(encoding, notes=(f"the file is read as {encoding.upper()}, as its first bytes say",))
@@ -155,7 +156,7 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
     if is_wide and _is_of(file, wide):
         return FoundDialect(wide, notes=(f"the file is read as {wide.upper()}",))  # Latin letters without a mark
     if _is_of(file, UTF8) or _is_mostly_good(file, UTF8):
-        return FoundDialect(UTF8)
+        return FoundDialect(UTF8, has_mark=is_marked)
     if 100 * (len(head) - len(head.translate(None, _CONTROLS))) > len(head):
         raise UnsupportedDatasetFormat(
             "the file is not text: it holds control characters, as pictures and programs do; save the table as CSV or "
@@ -208,9 +209,8 @@ def _is_common(letter: str, common: str | tuple[str, range]) -> bool:
 
 
 def _can_be(file: io.BufferedReader, encoding: str) -> bool:
-    """Whether every byte is of the encoding. Of an encoding of Latin letters nearly every byte is enough, but the
-    letters outside ASCII stand among those of ASCII, as in Latin script.
-    """
+    """Whether every byte is of the encoding. Of Latin letters nearly every byte is enough, but those outside ASCII
+    stand among those of ASCII, as in Latin script."""
     if encoding not in _LATIN:
         return _is_of(file, encoding)
     letters = foreign = high = in_runs = 0

@@ -67,7 +67,7 @@ class Table:
     names: tuple[str, ...]  #: of the columns, in order; of objects, those of the first rows
     rows: Callable[[], Iterator[Row]]  #: every data row, in order; may be called again
     format: DatasetFormat
-    dialect: FoundDialect = FoundDialect(UTF8)  #: how a text file is written, with what is to be said of it
+    dialect: FoundDialect = FoundDialect(UTF8, has_mark=False)  #: how a text file is written
     kind: str | None = None  #: what the file is, beside a plain table: "a file of fastText"
     text: str | None = None  #: column that holds the texts because the file is of this kind
     label: str | None = None  #: the same for the labels

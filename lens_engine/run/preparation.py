@@ -52,7 +52,7 @@ class PreparedRun:
         """The run in another wording. The meter asks for its label words from now on."""
         run = self.runs[place]
         method = make_method(run)
-        self.meter.ask(run.task.label_spans)
+        self.meter.use_label_spans(run.task.label_spans)
         self.meter.limits.reserve = reserve_for_test(run, method)
         return replace(self, run=run, method=method)
 

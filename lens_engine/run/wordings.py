@@ -92,7 +92,7 @@ def choose_wording(runs: Sequence[Run], meter: Meter) -> tuple[JudgedWording, ..
     try:
         return _halve(runs, meter)
     finally:
-        meter.ask(runs[0].task.label_spans)  # a run that is stopped here goes on in the first wording
+        meter.use_label_spans(runs[0].task.label_spans)  # a run that is stopped here goes on in the first wording
 
 
 def _halve(runs: Sequence[Run], meter: Meter) -> tuple[JudgedWording, ...]:
@@ -103,7 +103,7 @@ def _halve(runs: Sequence[Run], meter: Meter) -> tuple[JudgedWording, ...]:
         left = sorted(sorted(left, key=lambda one: (ranks.get(one, (0.0, 0.0)), one))[: rung.permutations])
         for place in left:
             run = runs[place]
-            meter.ask(run.task.label_spans)
+            meter.use_label_spans(run.task.label_spans)
             rows = EvaluationRows(run.task, run.rows.validation)
             part = rows.take(rows.spread_order[rung.start : rung.end])
             drawn = draw_random(run, 0, _count_permutations(run))

@@ -178,10 +178,7 @@ def make_answer(use: Use, method: MethodName, *numbers: int) -> SupportExamples:
 
 
 def make_result(
-    stop_reason: StopReason = StopReason.COMPLETED,
-    *,
-    has_classifier: bool = True,
-    classifier: Classifier | None = None,
+    stop_reason: StopReason = StopReason.COMPLETED, *, has_classifier: bool = True, classifier: Classifier | None = None
 ) -> SelectionResult:
     """A result as the engine would give: rows 3 and 0 of `make_rows` as the prompt, 4 and 1 for probabilities.
 

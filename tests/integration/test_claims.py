@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
-from app.lifecycle.endings import Charge
+from app.lifecycle.endings import Crash
 from app.lifecycle.results import SelectionOutcome
 from app.lifecycle.work import list_inline_parts, load_submission
 from app.settings import Settings
@@ -23,7 +23,7 @@ from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS, make_csv, make_result, make_rows, make_spec, make_submission
 
-DIED = Charge.died(Settings())
+DIED = Crash.died(Settings())
 CHECKPOINT = Checkpoint("fingerprint", Phase.FILTER, 1, "float32", {"rows": [1, 2]})
 
 WRITES: dict[str, Callable[[Session, Claim], bool]] = {
@@ -37,7 +37,7 @@ WRITES: dict[str, Callable[[Session, Claim], bool]] = {
     "fail": lambda session, claim: endings.fail(session, claim, {"title": "x"}),
     "finish late": lambda session, claim: endings.finish_late(session, claim, {"title": "x", "detail": "late"}),
     "release": endings.requeue,
-    "requeue charged": lambda session, claim: endings.requeue(session, claim, charge=DIED),
+    "requeue after a crash": lambda session, claim: endings.requeue(session, claim, crash=DIED),
 }
 
 

@@ -82,12 +82,7 @@ def test_prompt_is_what_the_library_asks(
 )
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_service_library_and_exported_module_render_the_same_bytes(
-    client: TestClient,
-    selections: Selections,
-    tmp_path: Path,
-    task: str,
-    rows: list[tuple[str, str]],
-    texts: list[str],
+    client: TestClient, selections: Selections, tmp_path: Path, task: str, rows: list[tuple[str, str]], texts: list[str]
 ) -> None:
     """And the model is asked with them. The last texts are those of rows, which are not found for themselves."""
     rows = [*rows, *((text.upper(), "positive") for text in ALWAYS)]

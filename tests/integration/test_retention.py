@@ -135,11 +135,7 @@ def test_dataset_that_another_selection_uses_is_kept(
 
 
 def test_each_sweep_deletes_a_page(
-    selections: Selections,
-    database: Database,
-    queue: JobQueue,
-    keeping: Settings,
-    monkeypatch: pytest.MonkeyPatch,
+    selections: Selections, database: Database, queue: JobQueue, keeping: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "_MOST_A_SWEEP", 2)
     for days in range(3):

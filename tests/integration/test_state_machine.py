@@ -17,7 +17,7 @@ from app.ids import path_of
 from app.kinds.prediction_schemas import PredictionOutcome
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
-from app.lifecycle.endings import Charge
+from app.lifecycle.endings import Crash
 from app.lifecycle.kept_answers import keep_predictions
 from app.lifecycle.results import SelectionOutcome
 from app.lifecycle.sweep import Settling, sweep
@@ -78,7 +78,7 @@ def test_any_order_of_events_is_a_path_to_an_end(
     acts: list[tuple[int, Callable[[], object]]] = [
         (6, claim),
         (4, lambda: write(endings.requeue)),
-        (4, lambda: write(partial(endings.requeue, charge=Charge.died(settings)))),
+        (4, lambda: write(partial(endings.requeue, crash=Crash.died(settings)))),
         (4, lambda: write(claims.renew_lease, 60)),
         (6, lambda: sweep(database, queue, settings, Settling(0))),
         (1, lambda: write(endings.finish, outcome)),

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
-from app.lifecycle.endings import Charge
+from app.lifecycle.endings import Crash
 from app.lifecycle.sweep import Settling, SweepReport
 from app.lifecycle.sweep import sweep as sweep_once
 from app.queue import JobId, JobQueue
@@ -111,9 +111,9 @@ def test_stall_is_charged_once_and_has_its_own_code(
     with database.session_scope() as session:
         session.execute(update(Job).values(crashes=crashes))
     with database.session_scope() as session:
-        assert endings.requeue(session, claim, charge=Charge.stalled(settings, 600.0))
+        assert endings.requeue(session, claim, crash=Crash.stalled(settings, 600.0))
     with database.session_scope() as session:
-        assert not endings.requeue(session, claim, charge=Charge.died(settings)), "the parent reports its death"
+        assert not endings.requeue(session, claim, crash=Crash.died(settings)), "the parent reports its death"
     sweep()
 
     stored = read(database, claim.job_id)

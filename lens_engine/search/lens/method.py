@@ -60,14 +60,14 @@ class Lens(Method[LensState]):
 
     def first_step(self) -> FirstStep:
         prices = self.run.prices
-        if not prices.rounds:
+        if not prices.filter_rounds:
             return super().first_step()
-        return FirstStep("the first round of filtering", prices.filtering_round(prices.rounds[0]))
+        return FirstStep("the first round of filtering", prices.filtering_round(prices.filter_rounds[0]))
 
     def start(self) -> LensState:
         """Without filtering, the survivors are drawn at random."""
         state = FilterState.start(len(self.run.rows.candidates))
-        if self.run.prices.rounds:
+        if self.run.prices.filter_rounds:
             return LensState(state)
         rng = make_generator(self.run.config.seed, "survivors")
         return LensState(self._filtering.draw(state, self.run.config.filtering.keep, rng))
@@ -86,10 +86,10 @@ class Lens(Method[LensState]):
     def fallback(self, state: LensState, reason: StopReason) -> Permutation:
         """If the budget ended before any permutation was judged: the first one that the search would have judged.
 
-        It has the highest sum of InfoScore and diversity that the exchange found.
+        It has the highest sum of InfoScore and diversity that a local search (`diversity.exchange`) found.
         """
-        is_filtered = bool(state.filtering.rounds_done) or not self.run.prices.rounds
-        if reason is StopReason.CANCELLED or not is_filtered:
+        has_survivors = bool(state.filtering.rounds_done) or not self.run.prices.filter_rounds
+        if reason is StopReason.CANCELLED or not has_survivors:
             raise NothingSelected(reason)
         kept = LensState(self._filtering.cut(state.filtering, self.run.config.filtering.keep))
         return kept.to_candidates(self._draw_first(kept)[0])
@@ -119,7 +119,7 @@ class Lens(Method[LensState]):
         )
 
     def _finalists(self, search: SearchState) -> list[Permutation]:
-        """The beam, then the best permutations for the other use, which the same scores tell."""
+        """The beam, then the best permutations for the other use, ranked anew by the known log-probabilities."""
         own = self.run.config.use
         other = next((use for use in self.run.uses if use != own), own)
         objective = make_objective(self.run.config, self._validation_rows, self.run.dtype, other)
@@ -160,7 +160,7 @@ class Lens(Method[LensState]):
         return LensState(filtering, search)
 
     def _filter(self, state: FilterState, meter: Meter) -> Iterator[FilterState]:
-        rounds = self.run.prices.rounds
+        rounds = self.run.prices.filter_rounds
         for number, plan in enumerate(rounds, start=1):
             if number > state.rounds_done:
                 meter.enter(Phase.FILTER, number, len(rounds))

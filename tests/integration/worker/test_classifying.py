@@ -38,6 +38,16 @@ def selection(selections: Selections, settings: Settings) -> str:
     return selection_id
 
 
+@pytest.fixture
+def made(selections: Selections, settings: Settings, database: Database) -> str:
+    """A selection with the result of `make_result`."""
+    claim, result = selections.running(), make_result()
+    made_of = result.provenance.model_copy(update={"model": settings.default_model, "revision": "0" * 64})
+    with database.session_scope() as session:
+        endings.finish(session, claim, SelectionOutcome(result.model_copy(update={"provenance": made_of})))
+    return claim.job_id
+
+
 def submit(client: TestClient, path: str, **body: Any) -> str:
     response = client.post(path, json=body)
     assert response.status_code == 202, response.text
@@ -79,21 +89,15 @@ def test_evaluation_on_the_test_rows_gives_the_answers_of_the_selection(
         assert sum(map(sum, found["result"]["confusion"])) == test["n"]
 
 
-def test_evaluation_of_other_rows_orders_and_turns(
-    client: TestClient, settings: Settings, database: Database, selections: Selections
-) -> None:
-    claim, result = selections.running(), make_result()
-    made_of = result.provenance.model_copy(update={"model": settings.default_model, "revision": "0" * 64})
-    with database.session_scope() as session:
-        endings.finish(session, claim, SelectionOutcome(result.model_copy(update={"provenance": made_of})))
+def test_evaluation_of_other_rows_orders_and_turns(client: TestClient, settings: Settings, made: str) -> None:
     spec = {"form": "openai-chat", "orders": 5, "use": "probabilities"}
-    path = submit(client, f"/selections/{claim.job_id}/evaluations", spec=spec, examples=make_rows()[:30])
+    path = submit(client, f"/selections/{made}/evaluations", spec=spec, examples=make_rows()[:30])
     run(settings, path)
     found = succeeded(client, path)["result"]
     # Two demonstrations have one other order.
     assert (found["quality"]["n"], found["form"], found["order"]["permutations"]) == (30, "openai-chat", 1)
     assert (found["comparison"], found["matches"]) == (None, None)
-    path = submit(client, f"/selections/{claim.job_id}/evaluations", examples=make_rows()[:30])
+    path = submit(client, f"/selections/{made}/evaluations", examples=make_rows()[:30])
     run(settings, path)
     assert succeeded(client, path)["result"]["confusion"] != found["confusion"]
 
@@ -395,15 +399,11 @@ def test_what_an_attempt_paid_counts_whatever_ended_it(
 
 
 def test_other_orders_of_an_evaluation_are_paid_from_the_same_limit(
-    client: TestClient, settings: Settings, database: Database, selections: Selections
+    client: TestClient, settings: Settings, database: Database, made: str
 ) -> None:
     """The rows take two calls, and those of the other order two more."""
-    claim, result = selections.running(), make_result()
-    made_of = result.provenance.model_copy(update={"model": settings.default_model, "revision": "0" * 64})
-    with database.session_scope() as session:
-        endings.finish(session, claim, SelectionOutcome(result.model_copy(update={"provenance": made_of})))
     rows = [{"text": text, "label": "positive"} for text in TEXTS[:BATCH_ROWS]] + make_rows()[:30]
-    path = submit(client, f"/selections/{claim.job_id}/evaluations", spec={"orders": 5}, examples=rows)
+    path = submit(client, f"/selections/{made}/evaluations", spec={"orders": 5}, examples=rows)
     with suppress(RuntimeError):
         run(settings, path, "paid_and_faulty_in_the_orders")
     assert run_sql(database, "SELECT paid_usd FROM jobs WHERE kind = 'evaluation'") == 4

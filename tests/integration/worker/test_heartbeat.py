@@ -28,12 +28,7 @@ CHECKPOINT = Checkpoint(fingerprint="run", phase=Phase.SEARCH, step=3, dtype="fl
 
 
 @contextmanager
-def beating(
-    database: Database,
-    claim: Claim,
-    give_up: GiveUp | None = None,
-    **changes: float,
-) -> Iterator[RunMonitor]:
+def beating(database: Database, claim: Claim, give_up: GiveUp | None = None, **changes: float) -> Iterator[RunMonitor]:
     monitor = RunMonitor()
     heartbeat = Heartbeat(database, claim, monitor, replace(QUICK, **changes), give_up=give_up)
     heartbeat.start()

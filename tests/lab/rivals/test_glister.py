@@ -53,9 +53,7 @@ def test_step_is_one_over_the_mean_squared_norm() -> None:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("quotas", [(1, 3, 2), (2, 0, 3)])
 def test_groups_are_descended_together_until_each_is_full(
-    make_trained: Callable[[int], tuple[Evidence, Matrix]],
-    quotas: tuple[int, ...],
-    seed: int,
+    make_trained: Callable[[int], tuple[Evidence, Matrix]], quotas: tuple[int, ...], seed: int
 ) -> None:
     """The order of picks is that of the descent, not of the groups, and a full group's rows are passed over.
 

@@ -8,9 +8,5 @@ from tests.e2e.test_files_of_any_kind import FILES, USUAL_FILES, check_pasted_co
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FILES if kind not in USUAL_FILES])
-def test_pasted_command_runs_with_the_rows_and_the_cost_that_were_shown(
-    kind: str,
-    model: Path,
-    folder: Path,
-) -> None:
+def test_pasted_command_runs_with_the_rows_and_the_cost_that_were_shown(kind: str, model: Path, folder: Path) -> None:
     check_pasted_command(kind, model, folder)

@@ -326,9 +326,7 @@ def test_blocks_are_taken_only_as_they_can_be_scored(start_table: Callable[..., 
     assert list(answers) == []
 
 
-def test_halved_budget_of_one_actor_holds_for_all_later_blocks(
-    start_table: Callable[..., RayScorer],
-) -> None:
+def test_halved_budget_of_one_actor_holds_for_all_later_blocks(start_table: Callable[..., RayScorer]) -> None:
     scorer = start_table()
     blocks = make_blocks("a", "slow", "b", "fat", "c", "d", "e", "f", "g")
 

@@ -229,7 +229,7 @@ def test_result_names_the_gpu_also_through_the_pair_cache_and_its_digest_leaves_
 
 def least_pairs(problem: Problem, config: SelectionConfig) -> int:
     planner = Prices(split_examples(problem, config), config, TokenLengths(1.0, 1.0))
-    first = planner.rounds[0]
+    first = planner.filter_rounds[0]
     return first.pairs + first.new_columns + 2 * planner.testing().pairs
 
 

@@ -122,13 +122,7 @@ def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[
     ],
 )
 def test_classifier_that_the_sentences_name_is_the_one_that_is_saved(
-    kind: str,
-    scorer: TableScorer,
-    name: str,
-    told: str,
-    make_planted_problem: Make,
-    make_config: Make,
-    tmp_path: Path,
+    kind: str, scorer: TableScorer, name: str, told: str, make_planted_problem: Make, make_config: Make, tmp_path: Path
 ) -> None:
     config = make_config(**{**WHOLE, "classifier": {"kind": kind, "fit_rows": 80}})
     problem = make_planted_problem()

@@ -76,10 +76,7 @@ def test_checkpoints_within_steps_come_in_every_phase(
 
 
 def test_large_journal_keeps_its_first_scores(
-    monkeypatch: pytest.MonkeyPatch,
-    select: Callable[..., SelectionResult],
-    make_store: Make,
-    make_planted_scorer: Make,
+    monkeypatch: pytest.MonkeyPatch, select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
 ) -> None:
     monkeypatch.setattr(journal, "MOST_BYTES", 1_000)
     whole_store = make_store()
@@ -107,10 +104,7 @@ def test_run_that_dies_twice_in_one_step_loses_nothing(
 
 
 def test_short_steps_save_no_journal(
-    monkeypatch: pytest.MonkeyPatch,
-    select: Callable[..., SelectionResult],
-    make_store: Make,
-    make_planted_scorer: Make,
+    monkeypatch: pytest.MonkeyPatch, select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
 ) -> None:
     monkeypatch.setattr(journal, "SECONDS", 30.0)
     store = make_store()

@@ -66,9 +66,7 @@ def test_random_and_validation_keeps_the_best_on_the_validation_rows(
     assert result.answer.judged.n == 20 + 16
 
 
-def test_random_and_validation_costs_what_lens_does_by_default(
-    select: Callable[..., SelectionResult],
-) -> None:
+def test_random_and_validation_costs_what_lens_does_by_default(select: Callable[..., SelectionResult]) -> None:
     """Filtering; a beam of 4 and three iterations of 16 children on 20 rows; six finalists on 16 confirmation rows."""
     result = select("random_and_validation")
 

@@ -31,10 +31,7 @@ FAST, HALF, WIDE = torch.float32, torch.float16, torch.bfloat16
     ],
 )
 def test_formats_are_tried_from_the_most_precise_of_the_fast(
-    monkeypatch: pytest.MonkeyPatch,
-    device: torch.device,
-    rates: dict[torch.dtype, float],
-    ranked: list[torch.dtype],
+    monkeypatch: pytest.MonkeyPatch, device: torch.device, rates: dict[torch.dtype, float], ranked: list[torch.dtype]
 ) -> None:
     monkeypatch.setattr(number_format, "_multiplications_per_second", lambda dtype, _: rates[dtype])
     assert rank_dtypes(device) == ranked

@@ -205,6 +205,14 @@ def test_classifier_remembers_column_and_dialect_of_its_file(bench: Workbench) -
     assert [row["label"] for row in rows] == list(CLASSIFIER.predict(["хорошо", "плохо"], TableScorer()).labels)
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_predictions_have_the_mark_of_a_file_in_utf_8(mark: str, bench: Workbench) -> None:
+    path = bench.folder / "new.csv"
+    path.write_text(f"{mark}text\nFällig\n", encoding="utf-8")
+    bench.run(bench.paths(path))
+    assert (bench.folder / "predictions.csv").read_text("utf-8").startswith(f'{mark}"row"')
+
+
 def test_cells_that_cannot_be_written_are_replaced(bench: Workbench) -> None:
     path = bench.folder / "new.jsonl"
     path.write_text(

@@ -64,7 +64,7 @@ class Workbench:
     ) -> str:
         """Run the command's work, and return what it shows on the console."""
 
-        def open_scorer(_: str) -> TableScorer:
+        def open_scorer() -> TableScorer:
             self.scorers.append(TableScorer(before_call=before_call, max_prompt_tokens=max_prompt_tokens))
             return self.scorers[-1]
 

@@ -339,11 +339,7 @@ def test_filter_that_keeps_too_few_for_the_quotas_is_refused(
     ],
 )
 def test_demonstrations_that_labels_cannot_share_are_warned_of(
-    labels: str,
-    warning: str,
-    make_task: Callable[..., Task],
-    make_examples: MakeExamples,
-    make_config: MakeConfig,
+    labels: str, warning: str, make_task: Callable[..., Task], make_examples: MakeExamples, make_config: MakeConfig
 ) -> None:
     problem = Problem(make_task(*labels), make_examples(dict.fromkeys(labels, 120)))
 
