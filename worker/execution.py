@@ -31,7 +31,7 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 from sqlalchemy.orm import Session
 
-from app.lifecycle import claims, endings, turns
+from app.lifecycle import endings, turns
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash, backoff_seconds
 from app.lifecycle.kept_answers import note_payment
@@ -86,15 +86,11 @@ def execute_next(settings: Settings) -> bool:
     Raises:
         WorkerFault: see `Attempt.run`.
     """
-    return _execute(settings, lambda session: turns.claim_next(session, settings))
+    return execute_claimed(settings, lambda session: turns.claim_next(session, settings))
 
 
-def execute_job(job_id: str, settings: Settings) -> bool:
-    """For tests: as `execute_next`, of this job, whoever's turn it is. False if it is running already or finished."""
-    return _execute(settings, lambda session: claims.claim_job(session, job_id, settings.lease_seconds))
-
-
-def _execute(settings: Settings, claim_job: Callable[[Session], Claim | None]) -> bool:
+def execute_claimed(settings: Settings, claim_job: Callable[[Session], Claim | None]) -> bool:
+    """Run the job that `claim_job` claims. Returns False if it claims none."""
     started = time.monotonic()  # RQ counts the time limit from about here
     database = create_database(settings, pool_size=2)  # the run and its heartbeat
     try:

@@ -116,7 +116,7 @@ class Meter:
         while chunks and (entry := self.journal.replay(chunks[0].block, self.label_spans)) is not None:
             self._check(chunks[0].cost)
             chunk = chunks.popleft()
-            self.pairs_from_cache += chunk.cost.pairs * entry.is_found
+            self.pairs_from_cache += chunk.cost.pairs * entry.is_found  # the cache has a block whole, or not at all
             self._count(chunk.cost, computed=0)
             result[chunk.rows, chunk.columns] = entry.scores
         try:

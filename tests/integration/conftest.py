@@ -21,6 +21,12 @@ from app.settings import Settings
 from app.store.database import Database, create_database
 from lens_engine.result import SelectionResult
 from tests.integration.samples import make_bag_of_words, make_result, make_rows, make_submission
+from worker.execution import execute_claimed
+
+
+def execute_job(job_id: str, settings: Settings) -> bool:
+    """Run this job, whoever's turn it is. Returns False if it is running already or finished."""
+    return execute_claimed(settings, lambda session: claims.claim_job(session, job_id, settings.lease_seconds))
 
 
 @pytest.fixture(scope="package")

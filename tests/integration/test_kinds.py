@@ -6,9 +6,8 @@ import pytest
 
 from app.settings import Settings
 from app.store.database import Database
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections, execute_job, run_sql
 from tests.integration.samples import make_spec, problem_of
-from worker.execution import execute_job
 
 KINDS = ("selection", "evaluation", "prediction")
 OTHERS = [(kind, other) for kind in KINDS for other in KINDS if other != kind]

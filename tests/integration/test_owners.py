@@ -13,7 +13,7 @@ from app.main import create_app
 from app.settings import Settings
 from app.store.database import Database
 from lens_engine.retrieval.pool import Pool
-from tests.integration.conftest import SHORT
+from tests.integration.conftest import SHORT, execute_job
 from tests.integration.prompts_with_pools import make_finding_result, make_pool_of_rows
 from tests.integration.samples import (
     make_bag_of_words,
@@ -23,7 +23,6 @@ from tests.integration.samples import (
     make_submission,
     problem_of,
 )
-from worker.execution import execute_job
 
 _INPUTS = ({"json": {"input": "x"}}, {"json": {"input": "x", "prompts": "support_examples"}})
 _SHOWN: tuple[dict[str, Any], ...] = ({}, {"params": {"input": "x"}})

@@ -11,9 +11,8 @@ from app.lifecycle.sweep import Settling, sweep
 from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections, execute_job, run_sql
 from tests.integration.test_retry import put_checkpoint
-from worker.execution import execute_job
 
 
 def make_old(database: Database, job_id: str, created: int, ended: int) -> str:

@@ -10,10 +10,9 @@ from starlette.testclient import TestClient
 from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import Job, Report, StoredClassifier
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, execute_job
 from tests.integration.prompts_with_pools import make_finding_result
 from tests.integration.samples import make_bag_of_words, make_result, problem_of
-from worker.execution import execute_job
 
 Change = Callable[[dict[str, Any]], None]
 

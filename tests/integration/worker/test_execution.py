@@ -21,10 +21,10 @@ from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections, execute_job, run_sql
 from tests.integration.samples import make_result
 from tests.integration.worker.doubles import LivingScorer
-from worker.execution import Attempt, Ending, execute_job
+from worker.execution import Attempt, Ending
 from worker.faults import WorkerFault
 
 
