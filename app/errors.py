@@ -1,45 +1,5 @@
-"""Errors of the service. Each class has a status and a stable code; `app/problems.py` has the titles.
-
-    AppError
-    ├── BadRequest                      400  bad-request
-    │   └── InvalidCursor               400  invalid-cursor
-    ├── Unauthorized                    401  unauthorized
-    ├── NotLocal                        403  not-local
-    ├── NotFound                        404  not-found
-    ├── Conflict                        409
-    │   ├── NotFinished                 409  not-finished
-    │   ├── NoResult                    409  no-result
-    │   ├── NoClassifier                409  no-classifier
-    │   ├── AlreadyFinished             409  already-finished
-    │   ├── StillRunning                409  still-running
-    │   ├── DatasetInUse                409  dataset-in-use
-    │   ├── NotFailed                   409  not-failed
-    │   ├── NotCancelled                409  not-cancelled
-    │   ├── NoPool                      409  no-pool
-    │   ├── ContradictingExample        409  contradicting-example
-    │   ├── ExampleInUse                409  example-in-use
-    │   └── IdempotencyInFlight         409  idempotency-in-flight
-    ├── PreconditionFailed              412  precondition-failed
-    ├── ContentTooLarge                 413  content-too-large
-    ├── PoolFull                        413  pool-full
-    ├── UnsupportedMediaType            415  unsupported-media-type
-    ├── RefusedInput                    422  the engine's code; 413 and 415 for two codes of the parser
-    ├── Unprocessable                   422  invalid-request
-    │   ├── UnknownModelName            422  unknown-model
-    │   ├── UnknownDataset              422  unknown-dataset
-    │   ├── UnknownSelection            422  unknown-selection
-    │   ├── UnknownVersion              422  unknown-version
-    │   └── IdempotencyMismatch         422  idempotency-mismatch
-    ├── PreconditionRequired            428  precondition-required
-    ├── TooManyRequests                 429  too-many-requests
-    │   ├── TooManyJobs                 429  too-many-selections
-    │   ├── TooManyOutputs              429  too-many-outputs
-    │   └── TooManyStreams              429  too-many-streams
-    └── Unavailable                     503  unavailable
-        ├── Busy                        503  busy
-        └── StorageFull                 503  storage-full
-
-`app/web/error_handlers.py` turns each error into a response.
+"""Errors of the service. Each class has a status and a stable code; `app/problems.py` has the titles, and
+docs/api.md has them in a table. `app/web/error_handlers.py` turns each error into a response.
 """
 
 import errno
