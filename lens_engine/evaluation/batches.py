@@ -110,7 +110,7 @@ class BatchPredictor:
         if store is not None:
             num_kept = store.take_up(None if self.scorer is None else ModelRecord.of(self.scorer.identity))
             for start in range(0, num_kept, BATCH_ROWS):
-                yield store.read(start, min(BATCH_ROWS, num_kept - start))
+                yield store.read(start, BATCH_ROWS)
         self._num_done += num_kept
         self._report(classifier)
         for start in range(num_kept, num_rows, BATCH_ROWS):

@@ -50,6 +50,13 @@ def test_usage_is_what_the_quota_counts(client: TestClient, selections: Selectio
     assert client.get("/usage").json()["names"] == 0
 
 
+def test_report_that_is_kept_counts(client: TestClient) -> None:
+    dataset_id = client.post("/datasets", json={"examples": make_rows()[:30]}).json()["id"]
+    before = client.get("/usage").json()["bytes"]["datasets"]
+    assert client.get(f"/datasets/{dataset_id}/report").status_code == 200
+    assert client.get("/usage").json()["bytes"]["datasets"] > before
+
+
 def test_byte_more_than_the_usage_leaves_is_refused(
     make_client: Callable[..., TestClient], database: Database, settings: Settings
 ) -> None:

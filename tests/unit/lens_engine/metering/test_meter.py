@@ -222,6 +222,14 @@ def test_seconds_of_earlier_attempts_count_against_the_limit_but_not_against_the
     assert due.affords(Cost())
 
 
+def test_time_to_the_end_is_cut_to_what_deadline_and_budget_leave(make_meter: MakeMeter) -> None:
+    clock = Clock()
+    limits = make_meter(budget=BudgetOptions(max_seconds=50.0), deadline=clock() + 30.0, clock=clock).limits
+    assert [limits.cut_seconds(seconds) for seconds in (20.0, 40.0)] == [20.0, 30.0]
+    limits.seconds_before = 35.0
+    assert limits.cut_seconds(40.0) == 15.0
+
+
 @pytest.mark.parametrize("heard", [0, 1, 3])
 def test_cancel_is_obeyed_at_the_next_chunk(
     heard: int, make_meter: MakeMeter, make_listener: Callable[..., object]
