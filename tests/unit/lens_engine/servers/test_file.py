@@ -43,7 +43,9 @@ SERVERS = {
 }
 
 
-@pytest.mark.parametrize(("name", "content"), [("servers.toml", TOML), ("servers.json", JSON), ("servers", JSON)])
+@pytest.mark.parametrize(
+    ("name", "content"), [("servers.toml", TOML), ("servers.json", f"\ufeff{JSON}"), ("servers", JSON)]
+)
 def test_file_names_servers(name: str, content: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(content, "utf-8")
