@@ -9,6 +9,9 @@ import pytest
 from lens_engine.classifier.quality import Quality
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
+from lens_engine.retrieval.form import PromptForm
+from lens_engine.run.single_prompts import Contender, pick_best
+from lens_engine.search.score import Score
 from lens_engine.show.sentences import describe_choice
 
 
@@ -31,6 +34,17 @@ def test_effects_by_label_have_the_info_score_as_their_mean(result: SelectionRes
         assert sum(rows) == result.provenance.config["filtering"]["max_score_size"]
         assert np.average([effect.effect for effect in one.effects], weights=rows) == pytest.approx(one.info_score)
     assert all(one.effects is None for one in shown if one.info_score is None)
+
+
+@pytest.mark.parametrize(
+    ("right", "expected"), [((50, 50), 0), ((50, 51), 1), ((51, 50), 0), ((None, 50), 0), ((50, None), 0)]
+)
+def test_prompt_of_the_method_stays_unless_another_is_right_more_often(
+    right: tuple[int | None, ...], expected: int
+) -> None:
+    scores = [None if number is None else Score(number, 100, margin=0.0) for number in right]
+    found = [Contender(str(place), PromptForm(), (place,), None, score) for place, score in enumerate(scores)]
+    assert pick_best(found) is found[expected]
 
 
 def check(quality: Quality | None, gold: Any, answers: Any, probabilities: Any) -> None:
