@@ -20,6 +20,7 @@ from app.lifecycle.claims import PackedCheckpoint
 from app.lifecycle.results import SelectionOutcome
 from app.store.database import Database
 from app.store.pools import PackedPool, unpack_pool
+from app.web.authentication import LOCAL_OWNER
 from lens_engine.config import USES, Use
 from lens_engine.result import SelectionResult
 from lens_engine.retrieval.pool import Pool
@@ -230,6 +231,9 @@ def test_running_selection_answers_with_the_best_so_far(
     assert early.headers["cache-control"] == "no-store"
     known = {"If-None-Match": early.headers["etag"]}
     assert client.get(f"{path}/support-examples", headers=known).status_code == 304
+    for owner, status in (("another", 404), (LOCAL_OWNER, 304)):
+        run_sql(database, "UPDATE jobs SET owner_id = :owner", owner=owner)
+        assert client.get(f"{path}/support-examples", headers=known).status_code == status
     result = make_finding_result()
     save(claim, make_best(result), 3)
     later = client.get(f"{path}/support-examples", headers=known)
