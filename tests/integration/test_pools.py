@@ -241,7 +241,8 @@ def test_running_selection_answers_with_the_best_so_far(
     rendered = client.post(f"{path}/render", json={"input": TEXT}).json()
     assert (rendered["partial"], rendered["running"], rendered["judged"]["n"]) == (True, True, 8)
     assert [rendered["prompts"][0]["prompt"]] == list_asked(result, "prompt", [TEXT])
-    problem_of(client.get(f"{path}/result"), 409, "not-finished")
+    for part in ("result", "export"):
+        problem_of(client.get(f"{path}/{part}"), 409, "not-finished")
     with database.session_scope() as session:
         assert endings.finish(session, claim, SelectionOutcome(result))
     final = client.get(f"{path}/support-examples", headers={"If-None-Match": later.headers["etag"]})
