@@ -31,7 +31,7 @@ from lens_engine.run.checkpoint import Checkpoint
 class Claim:
     """The right to write to a job until another attempt begins.
 
-    `worker/horse.py` passes it to the parent process in 510 bytes, by the order of its fields; `worker/releases.py`
+    `worker/horse.py` passes it to the parent process in at most 511 bytes, by the order of its fields; `worker/releases.py`
     notes it on disk.
     """
 

@@ -38,7 +38,7 @@ _LONGEST_BACKOFF_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A crash that counts against a job. After as many as `max_attempts`, the job fails."""
+    """A crash that counts against a job. With crash number `max_attempts`, the job fails."""
 
     settings: Settings
     code: str  #: of the problem (RFC 9457) of a job that gets no further attempt

@@ -114,9 +114,9 @@ def _list_test_answers(
     prompts: SinglePrompts, compared: Sequence[ComparedPrompts], classifier: Candidate | None
 ) -> TestAnswers:
     gold, has_probabilities = prompts.test_rows.gold, prompts.run.has_probabilities
-    found = [one.chosen.tested.get(one.use) for one in compared]
+    found = [one.chosen.test_log_probs.get(one.use) for one in compared]
     figures = [None if one is None else RowFigures.of(one, gold) for one in found]
-    fixed = [None if one.chosen is one.fixed else one.fixed.tested.get(one.use) for one in compared]
+    fixed = [None if one.chosen is one.fixed else one.fixed.test_log_probs.get(one.use) for one in compared]
     return TestAnswers(
         rows=tuple(example.row for example in prompts.test_rows.examples),
         gold=tuple(gold.tolist()),

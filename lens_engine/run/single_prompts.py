@@ -36,9 +36,9 @@ class Contender:
     score: Score | None = None  #: on validation and confirmation rows; None if it was not judged
     answers: IndexArray | None = None  #: to these rows
     judged: Accuracy | None = None  #: of these answers
-    tested: Mapping[Use, FloatArray] = field(default_factory=dict)
+    test_log_probs: Mapping[Use, FloatArray] = field(default_factory=dict)
     """`[test_rows, labels]`, log-probabilities as production reads them; without uses that it was not tested for."""
-    test: Mapping[Use, Quality] = field(default_factory=dict)  #: the quality of `tested`
+    test: Mapping[Use, Quality] = field(default_factory=dict)  #: the quality of `test_log_probs`
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class SinglePrompts:
             best = draw_random(self.run, comparison.tally.best[use], 1)[0]
             found.append(self._contender("random_and_validation", best, log_probs, use))
         fixed, forms = pick_best(found), self._form_contenders(use)
-        chosen = next((one for one in forms if one.tested and self._may_replace(one, fixed)), fixed)
+        chosen = next((one for one in forms if one.test and self._may_replace(one, fixed)), fixed)
         return ComparedPrompts(use, (*found, *forms), fixed, chosen)
 
     def form_leads(self, use: Use) -> bool:
@@ -152,7 +152,12 @@ class SinglePrompts:
         biases, gold = self._find_biases(log_probs), self.test_rows.gold
         read = {} if tested is None else _read_by_use(tested, biases)
         made = Contender(
-            method, form, permutation, biases, tested=read, test={one: measure_quality(read[one], gold) for one in read}
+            method,
+            form,
+            permutation,
+            biases,
+            test_log_probs=read,
+            test={one: measure_quality(read[one], gold) for one in read},
         )
         if log_probs is None:
             return made

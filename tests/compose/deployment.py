@@ -198,7 +198,7 @@ class Deployment:
         return self.wait_for(selection_id, lambda it: it["status"] in TERMINAL, "ends")
 
     def crashes(self, selection_id: str) -> int:
-        """Attempts that were charged to a selection."""
+        """Crashes that were counted for a selection."""
         return int(self.query(f"SELECT crashes FROM jobs WHERE id = '{selection_id}'"))
 
     def remove(self) -> None:

@@ -38,7 +38,7 @@ def test_a_crash_of_postgres_costs_no_selection(lens: Stack) -> None:
 
 
 def wait_for_sweep(lens: Stack, selection_id: str) -> None:
-    """Until a sweep has ended: each begins by forgetting old idempotency keys, so the second has begun."""
+    """Wait until a sweep has ended. Each forgets old keys first: when the second key is gone, one has ended."""
     columns = "owner_id, key, body_sha256, job_id, answer, created_at"
     values = "owner_id, 'old', repeat('0', 64), id, '{}', now() - interval '1 year'"
     made = f"INSERT INTO idempotency_keys ({columns}) SELECT {values} FROM jobs WHERE id = :id RETURNING 1"

@@ -223,7 +223,7 @@ def test_result_is_stored_whole_and_ends_the_selection(
     assert Classifier.model_validate(classifier) == result.classifier
 
 
-def test_release_queues_again_and_charges_no_crash(selections: Selections, database: Database) -> None:
+def test_release_queues_again_and_counts_no_crash(selections: Selections, database: Database) -> None:
     claim = selections.running()
     with database.session_scope() as session:
         assert endings.requeue(session, claim)

@@ -41,7 +41,7 @@ def test_only_a_failed_selection_is_retried(client: TestClient, selections: Sele
     assert selections.status_of(selection_id) == status
 
 
-def test_failed_selection_is_queued_again_with_nothing_charged(
+def test_failed_selection_is_queued_again_with_no_crash_counted(
     client: TestClient, selections: Selections, database: Database, settings: Settings
 ) -> None:
     selection_id = selections.failed()

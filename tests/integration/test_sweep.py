@@ -104,7 +104,7 @@ def test_rescued_selection_waits_longer_after_each_crash(
 
 
 @pytest.mark.parametrize(("crashes", "status"), [(0, "queued"), (2, "failed")])
-def test_stall_is_charged_once_and_has_its_own_code(
+def test_stall_is_counted_once_and_has_its_own_code(
     selections: Selections, sweep: Sweep, database: Database, settings: Settings, crashes: int, status: str
 ) -> None:
     claim = selections.running()

@@ -199,7 +199,7 @@ class Unlucky(Attempt):
         return not was_away and super()._end_soon(ending)
 
 
-def test_a_fault_of_the_worker_is_charged_as_one_though_postgres_was_away(
+def test_a_fault_of_the_worker_is_counted_as_one_though_postgres_was_away(
     selections: Selections, settings: Settings, database: Database
 ) -> None:
     claim = selections.running()
@@ -298,7 +298,7 @@ def test_a_selection_that_only_meets_unfit_workers_fails_after_its_last_attempt(
     assert run_sql(database, "SELECT count(*) FROM checkpoints WHERE job_id = :id", id=selection_id) == 0
 
 
-def test_a_fault_of_ours_is_charged_and_not_hidden(
+def test_a_fault_of_ours_is_counted_and_not_hidden(
     selections: Selections, settings: Settings, database: Database
 ) -> None:
     selection_id = selections.queued()
@@ -324,7 +324,7 @@ def test_a_run_without_a_heartbeat_writes_no_result_and_is_queued_again(
     assert selections.status_of(claim.job_id) == "queued"
 
 
-def test_a_shutdown_while_the_claim_is_counted_is_not_charged(
+def test_a_shutdown_while_the_claim_is_counted_is_not_counted(
     selections: Selections, settings: Settings, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def shut_down(*_: object) -> None:

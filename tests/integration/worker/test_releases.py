@@ -24,7 +24,7 @@ def notes(own: Settings) -> list[str]:
     return [path.name for path in (own.cache_dir / "releases").rglob("*.json")]
 
 
-def test_noted_release_is_handed_in_without_a_charge(selections: Selections, own: Settings, database: Database) -> None:
+def test_noted_release_is_handed_in_without_a_crash(selections: Selections, own: Settings, database: Database) -> None:
     claim = selections.running()
 
     assert note_release(own, claim)
