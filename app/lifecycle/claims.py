@@ -31,8 +31,8 @@ from lens_engine.run.checkpoint import Checkpoint
 class Claim:
     """The right to write to a job until another attempt begins.
 
-    `worker/horse.py` passes it to the parent process in at most 511 bytes, by the order of its fields; `worker/releases.py`
-    notes it on disk.
+    `worker/horse.py` passes it to the parent process by the order of its fields, in 511 bytes at most.
+    `worker/releases.py` notes it on disk.
     """
 
     job_id: str

@@ -91,9 +91,7 @@ class FoundDialect:
     encoding: str
     delimiter: str | None = None  #: None for a file without delimiters
     notes: tuple[str, ...] = ()
-    has_mark: bool = (
-        True  #: whether a CSV file made from it begins with a byte order mark, so that no spreadsheet guesses
-    )
+    has_mark: bool = True  #: whether a CSV file made from it begins with a byte order mark, for spreadsheets
 
 
 def _check_encoding(name: str) -> str:

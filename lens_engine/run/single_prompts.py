@@ -151,14 +151,8 @@ class SinglePrompts:
         """A contender from its log-probabilities on the rows that judged it and on the test rows."""
         biases, gold = self._find_biases(log_probs), self.test_rows.gold
         read = {} if tested is None else _read_by_use(tested, biases)
-        made = Contender(
-            method,
-            form,
-            permutation,
-            biases,
-            test_log_probs=read,
-            test={one: measure_quality(read[one], gold) for one in read},
-        )
+        test = {one: measure_quality(read[one], gold) for one in read}
+        made = Contender(method, form, permutation, biases, test_log_probs=read, test=test)
         if log_probs is None:
             return made
         judgement = self._judgement(log_probs)
