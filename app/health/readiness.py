@@ -54,9 +54,11 @@ class DatabaseCheck:
     def _ask(self, question: Future[str | None]) -> None:
         try:
             with self._database.session_scope() as session:
-                question.set_result(current_revision(session.connection()))
+                found = current_revision(session.connection())
         except Exception as error:  # noqa: BLE001 - raised again by the probes that wait
             question.set_exception(error)
+        else:  # the connection is back in the pool, which may be closed as soon as the answer is out
+            question.set_result(found)
 
 
 def run_checks(services: Services, database_check: DatabaseCheck, full_disk: FullDisk) -> dict[str, Check]:
