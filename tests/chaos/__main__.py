@@ -22,11 +22,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))
     folder.chmod(0o711)  # Postgres runs as another account under root
     plan = Plan(
-        arguments.seed,
-        arguments.minutes * 60,
-        folder,
-        with_model=not arguments.no_model,
-        calm_seconds=arguments.calm,
+        arguments.seed, arguments.minutes * 60, folder, with_model=not arguments.no_model, calm_seconds=arguments.calm
     )
     _say(f"SEED={plan.seed}, logs in {folder}")
     report = run_chaos(plan, _say)

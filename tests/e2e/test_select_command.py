@@ -104,10 +104,7 @@ def test_selection_prints_examples_table_and_digest(finished: tuple[str, Path]) 
 
 @pytest.mark.parametrize(
     ("method", "title"),
-    [
-        ("random_and_validation", "The prompt of the best random examples"),
-        ("zero_shot", "No examples"),
-    ],
+    [("random_and_validation", "The prompt of the best random examples"), ("zero_shot", "No examples")],
 )
 def test_another_method_chooses_among_the_same_rows(
     method: str, title: str, finished: tuple[str, Path], reviews: Path, model: Path, tmp_path: Path

@@ -61,16 +61,8 @@ BAD_FORMS: list[tuple[str, bytes, Refusal]] = [
     ("delimiter of 2 MB", GOOD_PARTS + plain(b"delimiter", b";" * 2**21) + EDGE, lacks("/delimiter")),
     ("NUL in the encoding", GOOD_PARTS + plain(b"encoding", b"utf\x008") + EDGE, lacks("/encoding")),
     ("empty delimiter", GOOD_PARTS + plain(b"delimiter", b"") + EDGE, lacks("/delimiter")),
-    (
-        "no delimiter",
-        GOOD_PARTS + plain(b"delimiter", b"x") + EDGE,
-        Refusal("invalid-dataset", ("/delimiter",)),
-    ),
-    (
-        "unknown encoding",
-        GOOD_PARTS + plain(b"encoding", b"utf-9") + EDGE,
-        Refusal("invalid-dataset", ("/encoding",)),
-    ),
+    ("no delimiter", GOOD_PARTS + plain(b"delimiter", b"x") + EDGE, Refusal("invalid-dataset", ("/delimiter",))),
+    ("unknown encoding", GOOD_PARTS + plain(b"encoding", b"utf-9") + EDGE, Refusal("invalid-dataset", ("/encoding",))),
     ("empty name of a column", GOOD_PARTS + plain(b"text_column", b"") + EDGE, lacks("/text_column")),
     ("long name of a column", GOOD_PARTS + plain(b"label_column", b"x" * 201) + EDGE, lacks("/label_column")),
 ]

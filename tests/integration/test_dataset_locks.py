@@ -59,8 +59,7 @@ def test_dataset_that_a_submission_is_about_to_use_is_kept(
         with deletion(database, dataset_id) as errors:
             wait_until_blocked(database)
             session.execute(
-                text("UPDATE jobs SET dataset_id = :dataset WHERE id = :id"),
-                {"dataset": dataset_id, "id": other_id},
+                text("UPDATE jobs SET dataset_id = :dataset WHERE id = :id"), {"dataset": dataset_id, "id": other_id}
             )
             session.commit()
     assert errors == []

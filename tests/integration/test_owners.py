@@ -15,14 +15,7 @@ from app.store.database import Database
 from lens_engine.retrieval.pool import Pool
 from tests.integration.conftest import SHORT, execute_job
 from tests.integration.prompts_with_pools import make_finding_result, make_pool_of_rows
-from tests.integration.samples import (
-    make_bag_of_words,
-    make_csv,
-    make_rows,
-    make_spec,
-    make_submission,
-    problem_of,
-)
+from tests.integration.samples import make_bag_of_words, make_csv, make_rows, make_spec, make_submission, problem_of
 
 _INPUTS = ({"json": {"input": "x"}}, {"json": {"input": "x", "prompts": "support_examples"}})
 _SHOWN: tuple[dict[str, Any], ...] = ({}, {"params": {"input": "x"}})

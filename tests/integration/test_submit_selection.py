@@ -223,7 +223,7 @@ def test_columns_are_told_by_their_names_and_the_spec_has_defaults(client: TestC
         assert sent.status_code == 202, sent.text
         assert sent.json()["warnings"][:1] == [
             "dataset: read texts from 'Review' (a usual name), "
-            "labels from 'Label' (named label but for case and spaces)",
+            "labels from 'Label' (named label but for case and spaces)"
         ]
         with database.session_scope() as session:
             stored = session.scalars(select(Example).where(Example.dataset_id == sent.json()["dataset_id"])).all()

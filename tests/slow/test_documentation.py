@@ -27,16 +27,7 @@ from tests.unit.lens_engine.test_wings import FLOORS
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
-PACKAGES = (
-    "lens_engine",
-    "app",
-    "lens_cli",
-    "lens_client",
-    "worker",
-    "migrations",
-    "lab",
-    "docs",
-)
+PACKAGES = ("lens_engine", "app", "lens_cli", "lens_client", "worker", "migrations", "lab", "docs")
 
 
 def read(path: Path) -> str:
@@ -253,8 +244,7 @@ def test_floors_of_the_architecture_are_those_of_the_engine() -> None:
 def test_paths_that_docs_name_exist() -> None:
     for page in PAGES:
         for path in re.findall(
-            r"`((?:app|lens_cli|worker|lens_engine|migrations|lab|docs|tests|examples)/[\w./-]*)`",
-            read(page),
+            r"`((?:app|lens_cli|worker|lens_engine|migrations|lab|docs|tests|examples)/[\w./-]*)`", read(page)
         ):
             assert (ROOT / path).exists(), f"{page.name} names {path}"
 

@@ -164,9 +164,7 @@ def test_checkpoint_that_postgres_refuses_costs_neither_lease_nor_progress(
         assert not monitor.is_lost
 
     assert run_sql(
-        database,
-        "SELECT lease_until > now() + interval '30 seconds' FROM jobs WHERE id = :id",
-        id=claim.job_id,
+        database, "SELECT lease_until > now() + interval '30 seconds' FROM jobs WHERE id = :id", id=claim.job_id
     )
     assert "Postgres does not answer" not in caplog.text
     told = selections.events_of(claim.job_id, "checkpoint-unwritten")

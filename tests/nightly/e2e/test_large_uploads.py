@@ -89,10 +89,7 @@ def upload(api: httpx.Client) -> httpx.Response:
     """POST a dataset that is too large to be read beside other requests."""
     body = make_submission()
     label = body["examples"][0]["label"]
-    body["examples"] = [
-        *body["examples"],
-        *({"text": f"row {n} {'long ' * 20}", "label": label} for n in range(800)),
-    ]
+    body["examples"] = [*body["examples"], *({"text": f"row {n} {'long ' * 20}", "label": label} for n in range(800))]
     content = json.dumps(body).encode()
     assert len(content) > SMALL_BYTES
     return api.post("/selections", content=content, headers={"Content-Type": "application/json"})

@@ -137,12 +137,7 @@ def test_conditional_get_is_declared(document: dict[str, Any], path: str) -> Non
 
 def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
     properties = document["components"]["schemas"]["EventOut"]["properties"]
-    codes = (
-        CheckpointDamaged.code,
-        CheckpointForeign.code,
-        EndpointAway.code,
-        ModelMoved.code,
-    )
+    codes = (CheckpointDamaged.code, CheckpointForeign.code, EndpointAway.code, ModelMoved.code)
     for kind in ("status", "phase", "classifier", *codes, WORKER_UNFIT, RETRIED, RESUMED):
         assert kind in properties["type"]["description"]
 

@@ -64,11 +64,7 @@ def test_joined_faults_have_the_first_ones_class_and_list_all() -> None:
     joined = join_faults([bad_rows, no_word, InvalidVerbalizer("no word", field="verbalizer.a")])
 
     assert type(joined) is InvalidDataset
-    assert (str(joined), joined.field, joined.row) == (
-        "3 faults; the first: 2 rows cannot be used",
-        "dataset.text",
-        0,
-    )
+    assert (str(joined), joined.field, joined.row) == ("3 faults; the first: 2 rows cannot be used", "dataset.text", 0)
     assert joined.problems == (*rows, InputProblem("verbalizer.a", "no word"))
     assert join_faults([no_word]) is no_word
     copied = pickle.loads(pickle.dumps(joined))

@@ -7,12 +7,7 @@ from lens_engine.plan import Rung, plan_rungs
 
 
 def test_each_rung_has_half_the_permutations_on_twice_the_rows() -> None:
-    assert plan_rungs(112, 100, 3, least=4) == [
-        Rung(112, 0, 13),
-        Rung(56, 13, 25),
-        Rung(28, 25, 50),
-        Rung(14, 50, 100),
-    ]
+    assert plan_rungs(112, 100, 3, least=4) == [Rung(112, 0, 13), Rung(56, 13, 25), Rung(28, 25, 50), Rung(14, 50, 100)]
 
 
 def test_last_rung_takes_all_rows_when_none_can_be_dropped() -> None:

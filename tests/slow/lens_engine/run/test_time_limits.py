@@ -129,11 +129,7 @@ def test_test_rows_end_at_the_last_moment_of_a_run_without_a_limit(problem: Prob
     scorer, began = SlowScorer(), time.monotonic()
 
     result = select_support_examples(
-        problem,
-        scorer,
-        config.model_copy(update={"method": "random"}),
-        deadline=began + 0.3,
-        last_moment=began + 0.8,
+        problem, scorer, config.model_copy(update={"method": "random"}), deadline=began + 0.3, last_moment=began + 0.8
     )
 
     assert scorer.num_pairs * PAIR_SECONDS < 1.5

@@ -51,11 +51,7 @@ def refusing(kind: EndpointKind, path: str, answer: Any, folder: Path, **given: 
         yield double
 
 
-DESCRIBED = {
-    "vllm": ("/v1/models", "/version"),
-    "sglang": ("/v1/models", "/get_server_info"),
-    "llama-cpp": ("/props",),
-}
+DESCRIBED = {"vllm": ("/v1/models", "/version"), "sglang": ("/v1/models", "/get_server_info"), "llama-cpp": ("/props",)}
 ANSWERED = {"vllm": "/v1/completions", "sglang": "/generate", "llama-cpp": "/completion"}
 NAMED = {"model": MODEL, "index": 0}
 

@@ -69,11 +69,7 @@ def test_refused_executor_is_a_warning_and_a_note(tmp_path: Path, caplog: pytest
         identity = load_scorer(str(folder), dtype="float32", device="cpu", name="mine", cache_dir=tmp_path).identity
         assert (identity.executor, identity.executor_note) == ("cached", reason)
         assert caplog.record_tuples == [
-            (
-                "lens_engine.local.load",
-                logging.WARNING,
-                f"mine runs slower, with the executor cached: {reason}",
-            )
+            ("lens_engine.local.load", logging.WARNING, f"mine runs slower, with the executor cached: {reason}")
         ]
 
 

@@ -100,8 +100,7 @@ def run_out_of_memory(tiny: TinyCausalLM, *, only_packed: bool, error: Exception
 
 @pytest.mark.parametrize("only_packed", [True, False])
 @pytest.mark.parametrize(
-    "error",
-    [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("CUBLAS_STATUS_ALLOC_FAILED"), MemoryError()],
+    "error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("CUBLAS_STATUS_ALLOC_FAILED"), MemoryError()]
 )
 def test_memory_that_runs_out_in_a_check_says_nothing_about_the_executor(only_packed: bool, error: Exception) -> None:
     tiny = tiny_causal_lm("llama")

@@ -221,7 +221,7 @@ def test_command_has_the_dialect_that_was_given(tmp_path: Path) -> None:
     result = run(str(path), "--delimiter", "^", "--encoding", "windows-1251", "--no-model")
     words = arguments_of(result.output[result.output.index("lens select") :])
     assert words[2:10] == [
-        *("--text-column", "Отзыв", "--label-column", "Kategorie", "--delimiter", "^", "--encoding", "cp1251"),
+        *("--text-column", "Отзыв", "--label-column", "Kategorie", "--delimiter", "^", "--encoding", "cp1251")
     ]
 
 

@@ -7,14 +7,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from lens_cli.views.progress import (
-    SelectionBar,
-    describe_facts,
-    describe_place,
-    describe_rows,
-    row_bar,
-    selection_bar,
-)
+from lens_cli.views.progress import SelectionBar, describe_facts, describe_place, describe_rows, row_bar, selection_bar
 from lens_engine.evaluation.batches import RowProgress
 from lens_engine.metering.progress import Progress
 from lens_engine.task.wording import describe_seconds

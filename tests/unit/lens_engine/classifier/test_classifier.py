@@ -194,8 +194,7 @@ def test_bag_of_words_needs_no_model(make_classifier: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scorer", "message"),
-    [(None, "give the model"), (TableScorer(), "reads the model from within")],
+    ("scorer", "message"), [(None, "give the model"), (TableScorer(), "reads the model from within")]
 )
 def test_scorer_that_cannot_answer_is_refused(scorer: TableScorer | None, message: str, make_classifier: Make) -> None:
     with pytest.raises(ModelMismatch, match=message):

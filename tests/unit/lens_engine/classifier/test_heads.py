@@ -99,11 +99,7 @@ def test_prior_takes_out_any_constant_bias(bias: list[float]) -> None:
 
 def test_linear_standardises_weighs_and_normalises() -> None:
     head = LinearHead(
-        means=(-1.0, -2.0),
-        scales=(2.0, 0.5),
-        weights=((1.0, 0.0), (0.0, 2.0)),
-        intercepts=(0.1, -0.1),
-        inverse_l2=1.0,
+        means=(-1.0, -2.0), scales=(2.0, 0.5), weights=((1.0, 0.0), (0.0, 2.0)), intercepts=(0.1, -0.1), inverse_l2=1.0
     )
 
     found = head.class_log_probs(np.array([[[1.0, -1.0]]]))

@@ -68,8 +68,7 @@ def make_subject(number: int = 3, instruction: str = "") -> PromptSubject:
 
 
 @pytest.mark.parametrize(
-    ("classifier", "head"),
-    [(CLASSIFIER, ArgmaxHead()), (PRIOR, PriorHead(biases=((0.5, -0.5),), temperature=2.0))],
+    ("classifier", "head"), [(CLASSIFIER, ArgmaxHead()), (PRIOR, PriorHead(biases=((0.5, -0.5),), temperature=2.0))]
 )
 def test_first_prompts_keep_their_own_biases(classifier: Classifier, head: ArgmaxHead | PriorHead) -> None:
     first = take_prompts(classifier, 1)

@@ -19,10 +19,7 @@ from lens_engine.types import LabelLogProbs
 
 MakeConfig = Callable[..., SelectionConfig]
 MakeProblem = Callable[..., Problem]
-NO_CHILD_REPEATS: dict[str, Any] = {
-    "search": {"children": 4, "halvings": 1},
-    "comparisons": "none",
-}
+NO_CHILD_REPEATS: dict[str, Any] = {"search": {"children": 4, "halvings": 1}, "comparisons": "none"}
 """And nothing races: halving judges as many pairs as are planned."""
 
 

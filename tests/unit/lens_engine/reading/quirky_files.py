@@ -38,10 +38,7 @@ QUIRKS: dict[str, tuple[Callable[[Rows], str], Sequence[str]]] = {
         ),
         "12345",
     ),
-    "empty columns": (
-        lambda rows: "v1,v2,,,\r\n" + "".join(f'{label},"{text}",,,\r\n' for text, label in rows),
-        (),
-    ),
+    "empty columns": (lambda rows: "v1,v2,,,\r\n" + "".join(f'{label},"{text}",,,\r\n' for text, label in rows), ()),
     "survey": (
         lambda rows: (
             "Timestamp,How was it? Please explain.,Which team?\n"

@@ -135,10 +135,7 @@ def test_distinct_values_are_not_counted_without_bound() -> None:
 
 def test_columns_without_readable_values_are_named_too(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["a"], "weight": [1.5]}), tmp_path / "rows")
-    assert [(one.name, one.num_values) for one in profile_file(tmp_path / "rows")] == [
-        ("text", 1),
-        ("weight", 0),
-    ]
+    assert [(one.name, one.num_values) for one in profile_file(tmp_path / "rows")] == [("text", 1), ("weight", 0)]
 
 
 @pytest.mark.parametrize(

@@ -259,12 +259,7 @@ def test_conflict_within_the_test_rows_is_set_aside_and_named(
 @pytest.mark.parametrize(
     ("where", "error", "message", "field"),
     [
-        (
-            "dataset",
-            InvalidVerbalizer,
-            "'c' has a label word but no row; .* remove the label",
-            "verbalizer.c",
-        ),
+        ("dataset", InvalidVerbalizer, "'c' has a label word but no row; .* remove the label", "verbalizer.c"),
         ("test", ClassTooSmall, "'c' has no test row; add one with a text of its own", "test.label"),
     ],
 )

@@ -7,14 +7,16 @@ import pytest
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Prices, TokenLengths
+from lens_engine.retrieval.form import PromptForm
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.comparison import Comparer
-from lens_engine.run.state import ComparisonState
+from lens_engine.run.single_prompts import SinglePrompts
+from lens_engine.run.state import ComparisonState, JudgedForm, JudgedPrompt
 from lens_engine.search.base import Findings, Run
 from lens_engine.search.catalogue import make_method
 from lens_engine.testing import TableScorer
-from lens_engine.types import Permutation
+from lens_engine.types import Permutation, StoredLogProbs
 
 FIRST: Permutation = (0, 1, 2, 3)
 SECOND: Permutation = (4, 5, 6, 7)
@@ -103,3 +105,23 @@ def test_first_step_too_dear_does_not_stop_cheaper_ones(compare: Callable[..., l
 
     assert last.skipped == ("random_and_validation",)
     assert last.order is not None
+
+
+@pytest.mark.parametrize("is_tested", [False, True])
+def test_form_that_leads_is_chosen_once_it_is_tested(
+    is_tested: bool, make_planted_problem: Callable[..., Problem], make_config: Callable[..., SelectionConfig]
+) -> None:
+    problem, config = make_planted_problem(), make_config()
+    rows = split_examples(problem, config)
+    run = Run(problem.task, config, rows, Prices(rows, config, TokenLengths(6.0, 5.0)))
+    gold = problem.task.index_labels((*rows.validation, *rows.confirmation))
+    right, wrong = (StoredLogProbs.of(np.where(np.eye(2)[gold] == sign, -1.0, -2.0)) for sign in (1, 0))
+    tested = StoredLogProbs.of(np.full((len(rows.test), 2), -1.0))
+    found = {"accuracy": 1.0, "macro_f1": 1.0, "rows": len(gold), "log_probs": right}
+    kind = PromptForm(kind="nearest", nearest=4)
+    form = JudgedForm(form=kind, permutation=(), tested=tested if is_tested else None, **found)
+    fixed = JudgedPrompt(permutation=FIRST, log_probs=wrong)
+    comparison = ComparisonState(judged=(fixed,), forms=(form,))
+    compared = SinglePrompts(run, Findings(), comparison, FIRST, "lens").compare("prompt")
+    assert [one.form.kind for one in compared.contenders] == ["fixed", "nearest"]
+    assert (compared.chosen.form.kind, compared.fixed.permutation) == ("nearest" if is_tested else "fixed", FIRST)

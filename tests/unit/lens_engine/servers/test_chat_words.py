@@ -37,11 +37,7 @@ def test_whole_words_stay_unless_one_begins_another(words: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("words", "lengths"),
-    [
-        (("New York", "New Jersey"), (3, 3)),
-        (("Billing", "Delivery"), (1, 8)),
-        (("Bill", "Billing"), (4, 7)),
-    ],
+    [(("New York", "New Jersey"), (3, 3)), (("Billing", "Delivery"), (1, 8)), (("Bill", "Billing"), (4, 7))],
     ids=["alike", "one character", "beginning"],
 )
 def test_words_that_first_tokens_do_not_tell_are_replaced(words: tuple[str, str], lengths: tuple[int, int]) -> None:

@@ -88,9 +88,7 @@ def test_model_that_answers_no_label_is_refused(tmp_path: Path) -> None:
         pytest.raises(EndpointError, match=r"check: prompts.*max_completion_tokens"),
     ):
         open_endpoint(
-            Endpoint("openai-chat", f"{double.url}/v1", MODEL, answers="sampled"),
-            cache_dir=tmp_path,
-            answer_bytes=None,
+            Endpoint("openai-chat", f"{double.url}/v1", MODEL, answers="sampled"), cache_dir=tmp_path, answer_bytes=None
         )
 
 

@@ -8,16 +8,7 @@ from itertools import pairwise
 import pytest
 from markupsafe import Markup
 
-from lens_engine.show.charts import (
-    Bar,
-    Bin,
-    Point,
-    Step,
-    draw_accuracies,
-    draw_calibration,
-    draw_curve,
-    draw_frontier,
-)
+from lens_engine.show.charts import Bar, Bin, Point, Step, draw_accuracies, draw_calibration, draw_curve, draw_frontier
 
 HOSTILE = "<script>alert('1')</script> & \"x\""
 BARS = [Bar("words", 0.86, 0.805, 0.901), Bar("prompt", 0.905, 0.8561, 0.938, is_prompt=True, is_chosen=True)]
@@ -73,14 +64,8 @@ def describe(chart: Markup) -> str:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        (
-            "accuracies-wide",
-            "prompt: 91 % (86–94), chosen; words: 86 % (81–90); random: 66 % (50–83)",
-        ),
-        (
-            "frontier",
-            "words: 86 % for 0 tokens; states: 92 % for 41 tokens, chosen; prompts: 90 % for 203 tokens",
-        ),
+        ("accuracies-wide", "prompt: 91 % (86–94), chosen; words: 86 % (81–90); random: 66 % (50–83)"),
+        ("frontier", "words: 86 % for 0 tokens; states: 92 % for 41 tokens, chosen; prompts: 90 % for 203 tokens"),
         ("calibration", "certainty 45 %: 50 % of 12 texts right; certainty 95 %: 91 % of 1888 texts right"),
         ("curve", "best so far: 81 %; best random examples: 78 %"),
     ],

@@ -82,12 +82,7 @@ def test_no_line_of_html_ends_before_per_cent_and_a_prompt_stays_as_it_is() -> N
 def test_confusion_counts_the_rows_of_each_cell() -> None:
     (matrix, *_), page = ResultView(make_reported()).confusion.matrices, write_html(ResultView(make_reported()))
     assert matrix.labels == LABELS
-    assert [list(line) for line in matrix.counts] == [
-        [8, 2, 0, 0],
-        [0, 9, 1, 0],
-        [0, 0, 9, 1],
-        [2, 0, 0, 8],
-    ]
+    assert [list(line) for line in matrix.counts] == [[8, 2, 0, 0], [0, 9, 1, 0], [0, 0, 9, 1], [2, 0, 0, 8]]
     assert "Texts that the classifier got wrong: 6 of 40" in page
     assert re.search(r"<th scope=\"row\">128</th>\s*<td class=\"words\">billing</td>", page)
 

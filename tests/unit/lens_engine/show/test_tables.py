@@ -23,13 +23,7 @@ def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
 
 def test_prompts_are_shown_for_both_uses() -> None:
     assert tabulate_prompts(make_result()).rows == (
-        (
-            "examples of Lens",
-            "91 % (86–94)",
-            "0.90",
-            "86 % (81–90)",
-            "0.85",
-        ),
+        ("examples of Lens", "91 % (86–94)", "0.90", "86 % (81–90)", "0.85"),
         ("no examples", "–", "–", "–", "–"),
         ("best random examples", "80 % (74–85)", "0.79", "80 % (74–85)", "0.79"),
         ("random examples, on rows that decide, mean of 10", "66 % (50–83)", "–", "–", "–"),

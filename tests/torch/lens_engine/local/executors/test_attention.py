@@ -22,8 +22,7 @@ def make_mask() -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ("queries", "keys", "masked"),
-    [(5, 5, {"causal": True}), (5, 9, {}), (1, 3, {}), (6, 6, {"mask": make_mask()})],
+    ("queries", "keys", "masked"), [(5, 5, {"causal": True}), (5, 9, {}), (1, 3, {}), (6, 6, {"mask": make_mask()})]
 )
 def test_kernel_and_portable_attention_agree(queries: int, keys: int, masked: dict[str, Any]) -> None:
     expected = attend_portable(*heads(queries, keys), scaling=0.3, **masked)

@@ -18,12 +18,7 @@ from lens_engine.local.executors.attention import attend_portable
 from lens_engine.local.executors.packed import ATTENTION_NAME
 from lens_engine.local.executors.packed_attention import packed_attention
 from lens_engine.local.executors.transfer import download
-from lens_engine.local.executors.varlen import (
-    Sequences,
-    attend_varlen,
-    choose_kernel,
-    takes_heads,
-)
+from lens_engine.local.executors.varlen import Sequences, attend_varlen, choose_kernel, takes_heads
 from lens_engine.scoring.labels import LabelTrie, build_label_trie
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
 
