@@ -149,21 +149,16 @@ class SinglePrompts:
         form: PromptForm = PromptForm(),  # noqa: B008  frozen
     ) -> Contender:
         """A contender from its log-probabilities on the rows that judged it and on the test rows."""
-        biases, gold = self._find_biases(log_probs), self.test_rows.gold
-        read = {} if tested is None else _read_by_use(tested, biases)
+        judgement = None if log_probs is None else self._judgement(log_probs)
+        biases = find_label_biases(judgement) if judgement is not None and self.run.has_probabilities else None
+        read, gold = {} if tested is None else _read_by_use(tested, biases), self.test_rows.gold
         test = {one: measure_quality(read[one], gold) for one in read}
         made = Contender(method, form, permutation, biases, test_log_probs=read, test=test)
-        if log_probs is None:
+        if log_probs is None or judgement is None:
             return made
-        judgement = self._judgement(log_probs)
         answers = find_answers(judgement, biases if use == "probabilities" else None)
         judged = measure_accuracy(answers, judgement.gold)
         return replace(made, score=self._score(log_probs, use), answers=answers, judged=judged)
-
-    def _find_biases(self, log_probs: LabelLogProbs | None) -> FloatArray | None:
-        if log_probs is None or not self.run.has_probabilities:
-            return None
-        return find_label_biases(self._judgement(log_probs))
 
     def _score(self, log_probs: LabelLogProbs, use: Use) -> Score:
         rows = EvaluationRows(self.run.task, self._rows.examples[: len(log_probs)])
