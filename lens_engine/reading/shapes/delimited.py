@@ -115,7 +115,7 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
 
 
 def _count_titles(records: Sequence[Record], known: tuple[str, ...]) -> int:
-    """The number of comments above a header, and of lines with the first field alone, which is no usual name."""
+    """The number of comments above a table; above a header also of lines with one field, which is no usual name."""
     filled = [sum(map(bool, map(str.strip, record.fields))) for record in records]
     first = records[0].fields
     if 2 * sum(number > 1 for number in filled) <= len(records) or not first or is_usual(first[0]):
@@ -126,7 +126,10 @@ def _count_titles(records: Sequence[Record], known: tuple[str, ...]) -> int:
     start = next((place for place, is_row in enumerate(are_rows) if is_row), 0)
     names, *rows = (record.fields for record in records[start:])
     is_named = any(map(is_usual, names)) or any(one in names for one in known)
-    return start * (is_named and has_header(names, [row for row in rows if len(row) == len(names)], known))
+    if is_named and has_header(names, [row for row in rows if len(row) == len(names)], known):
+        return start
+    fields = enumerate(record.fields for record in records)
+    return next(place for place, one in fields if len(one) != 1 or not one[0].startswith(COMMENTS))
 
 
 def _are_padded(rows: Sequence[Sequence[str]]) -> bool:

@@ -227,6 +227,15 @@ def test_lines_above_a_table_are_no_header(tmp_path: Path, above: str, delimiter
     assert f"the table begins in line {begin}" in found.warnings
 
 
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_comments_above_a_table_without_a_header_are_no_rows(tmp_path: Path, delimiter: str) -> None:
+    rows = [f"{text}{delimiter}{label}" for text, label in [("#sunny", ""), *ROWS]]
+    (tmp_path / "rows").write_text("\n".join(["# messages of May", "% by hand", *rows]))
+    found = parse_dataset(tmp_path / "rows", ParsingLimits(), columns=Named("column 1", "column 2"))
+    assert [(one.text, one.label) for one in found.examples] == ROWS
+    assert [one.text for one in found.unlabelled] == ["#sunny"]
+
+
 def test_first_row_without_a_label_is_no_title(tmp_path: Path) -> None:
     rows = ["a message of nobody,", *(f"{text},{label}" for text, label in ROWS)]
     (tmp_path / "rows").write_text("\n".join(rows))
