@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse
 
 from app.answers.indexes import IndexesDep
+from app.answers.stored import PromptPart
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep
 from app.errors import NotFound
 from app.ids import encode_cursor
@@ -32,6 +33,7 @@ from app.web.validation import read_model
 from lens_engine.exports import FORMATS
 from lens_engine.retrieval.pool import PoolRow
 from lens_engine.show.charts import Bar, draw_accuracies
+from lens_engine.show.sentences import warn_of_random
 from lens_engine.show.words import PROMPT_PRICE
 
 router = APIRouter(prefix="/pages/prompts", dependencies=OWNER_ROUTE, include_in_schema=False)
@@ -108,13 +110,13 @@ def show_changes(
         found = repository.find_content(session, owner, name, version)
         if found is None:
             raise NotFound(f"{name} has no version {version}, or it was deleted since")
-        then = present(found[0])
+        then, shown = present(found[0]), PromptPart.model_validate(found[1].result).answer_for(None)
     return answer(
         request,
         "changes.html",
         current=current,
         changes=tabulate_changes(list_version(current), list_version(then)),
-        warning="",
+        warning=warn_of_random(shown),
         action=f"{root_of(request)}/pages/prompts/{name}/back",
         fields={"current": current.version, "version": version},
         does=f"Go back to version {version}",

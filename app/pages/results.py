@@ -55,7 +55,7 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
     view = _find_view(services, job)
     by_prompt = view is None or view.result.classifier is None or find_first(view.result) == "prompt"
     by = "support_examples" if by_prompt else "classifier"
-    warning = "" if view is None else warn_of_random(view.result)
+    warning = "" if view is None else warn_of_random(view.result.answer)
     return {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "by": by, "warning": warning}
 
 
@@ -111,7 +111,7 @@ def promote(
     note, version = read_field(fields, "note"), read_field(fields, "version")
     if not version and not read_field(fields, "sure"):
         view = _find_view(services, _get(services, owner, selection_id))
-        warning = "" if view is None else warn_of_random(view.result)
+        warning = "" if view is None else warn_of_random(view.result.answer)
         if current is not None or warning:
             shown = None if current is None else present(current)
             version_field = {"sure": "yes"} if shown is None else {"version": shown.version}

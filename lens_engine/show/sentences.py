@@ -65,9 +65,9 @@ def describe_ranking_rows(result: SelectionResult) -> str:
     return f"{text} {say_chance(found, 'it', 'the best random examples')}"
 
 
-def warn_of_random(result: SelectionResult) -> str:
+def warn_of_random(answer: SupportExamples) -> str:
     """That no search chose the examples of the prompt; nothing where one did."""
-    return "The examples of this prompt are random: no search chose them." if result.answer.method == "random" else ""
+    return "The examples of this prompt are random: no search chose them." if answer.method == "random" else ""
 
 
 def describe_suspicious_labels(result: SelectionResult) -> str:

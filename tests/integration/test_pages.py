@@ -278,6 +278,8 @@ def test_prompt_that_no_search_chose_goes_live_only_after_a_warning(client: Test
     again = client.post(f"{address}/names", data=form, headers=FRAGMENT).text
     assert says in again
     assert "Replace version 1 of films" in again
+    client.put("/prompts/films", json={"selection_id": selections.succeeded()}, headers={"If-Match": '"1"'})
+    assert says in client.get("/pages/prompts/films/changes", params={"version": 1}, headers=FRAGMENT).text
 
 
 def test_page_says_that_the_model_of_a_prediction_is_loaded(
