@@ -1,5 +1,6 @@
 """Evaluations and predictions, from the submission to their output."""
 
+import codecs
 import csv
 import io
 import json
@@ -167,8 +168,11 @@ def test_place_of_a_row_of_a_stored_dataset_is_not_in_the_body(client: TestClien
         assert pointers_of(problem_of(refused, 422, "invalid-dataset")) == [f"{place}/0/label"]
 
 
-def test_prediction_has_the_columns_of_its_input(client: TestClient, settings: Settings, selection: str) -> None:
-    file = b'id,text,label\n1,"a warm film, and dear",x\n2,,\n3,"say ""hi""",y\n'
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+def test_prediction_has_the_columns_of_its_input(
+    mark: bytes, client: TestClient, settings: Settings, selection: str
+) -> None:
+    file = mark + b'id,text,label\n1,"a warm film, and dear",x\n2,,\n3,"say ""hi""",y\n'
     response = client.post(f"/selections/{selection}/predictions", files={"texts": ("october.csv", file)})
     assert response.status_code == 202, response.text
     path = response.headers["location"]
@@ -177,7 +181,8 @@ def test_prediction_has_the_columns_of_its_input(client: TestClient, settings: S
     assert succeeded(client, path)["output"] == f"{path}/output"
 
     answer = client.get(f"{path}/output")
-    rows = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8"))))
+    assert answer.content.startswith(mark + b'"row"')
+    rows = list(csv.DictReader(io.StringIO(answer.content.removeprefix(mark).decode("utf-8"))))
     assert [row["input_label"] for row in rows] == ["x", "", "y"]
     assert [row["id"] for row in rows] == ["1", "2", "3"]
     assert rows[1]["label"] == ""
