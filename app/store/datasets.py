@@ -51,7 +51,6 @@ def find_equal_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -
 def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str:
     """Store a dataset with its rows and return its id."""
     dataset_id = new_id("ds")
-    counts: dict[str, Any] = dict(Counter(example.label for example in parsed.examples))
     session.execute(
         insert(Dataset).values(
             id=dataset_id,
@@ -60,7 +59,7 @@ def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> st
             format=parsed.format,
             num_rows=len(parsed.examples),
             num_bytes=sum(map(_weigh, parsed.examples)),
-            label_counts=counts,
+            label_counts=dict(Counter(example.label for example in parsed.examples)),
             warnings=list(parsed.warnings),
             input=_describe_input(parsed),
         )

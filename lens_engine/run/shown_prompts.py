@@ -88,7 +88,7 @@ def _compare_with_random(prompts: SinglePrompts, compared: ComparedPrompts) -> C
     exactly one of the two is right, and macro-F1 on all."""
     own, *others = compared.contenders
     rival = next((one for one in others if one.method == "random_and_validation"), None)
-    if rival is None or compared.use not in own.test or compared.use not in rival.test:
+    if rival is None or compared.use not in own.test:
         return None
     answers, rivals = (np.asarray(one.test_log_probs[compared.use].argmax(axis=1)) for one in (own, rival))
     gold = prompts.test_rows.gold

@@ -142,15 +142,9 @@ class Page:
 
     # By keyboard.
 
-    def press(self, *keys: str, held: str = "") -> None:
-        """Press and release keys, one after the other, while another may be held down."""
-        chain = ActionChains(self.driver)
-        if held:
-            chain.key_down(held)
-        chain.send_keys(*keys)
-        if held:
-            chain.key_up(held)
-        chain.perform()
+    def press(self, *keys: str) -> None:
+        """Press and release keys, one after the other."""
+        ActionChains(self.driver).send_keys(*keys).perform()
 
     @property
     def focused(self) -> WebElement:
@@ -158,10 +152,14 @@ class Page:
 
     def tab_to(self, name: str) -> WebElement:
         """Press Tab until the focus is on what this names. Whatever has the focus on the way shows it."""
-        return self._walk_to(name, Keys.TAB)
-
-    def tab_back_to(self, name: str) -> WebElement:
-        return self._walk_to(name, Keys.TAB, Keys.SHIFT)
+        for _ in range(_MOST_TABS):
+            self.press(Keys.TAB)
+            with suppress(StaleElementReferenceException):  # the page replaced it meanwhile
+                focused = self.focused
+                assert self.has_outline(focused), f"the focus is not to be seen: {focused.get_attribute('outerHTML')}"
+                if name in name_of(focused):
+                    return focused
+        raise AssertionError(f"{_MOST_TABS} tabs do not come to {name}; {self.path} says: {self.text[:3000]}")
 
     def has_outline(self, element: WebElement) -> bool:
         """Whether one sees that the element has the focus. The body has it where nothing has it."""
@@ -202,16 +200,6 @@ class Page:
             return True
 
         self.wait(click, xpath)
-
-    def _walk_to(self, name: str, key: str, held: str = "") -> WebElement:
-        for _ in range(_MOST_TABS):
-            self.press(key, held=held)
-            with suppress(StaleElementReferenceException):  # the page replaced it meanwhile
-                focused = self.focused
-                assert self.has_outline(focused), f"the focus is not to be seen: {focused.get_attribute('outerHTML')}"
-                if name in name_of(focused):
-                    return focused
-        raise AssertionError(f"{_MOST_TABS} tabs do not come to {name}; {self.path} says: {self.text[:3000]}")
 
     def _accept(self) -> bool:
         self.driver.switch_to.alert.accept()

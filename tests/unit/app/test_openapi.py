@@ -35,11 +35,6 @@ def resolves(document: dict[str, Any], reference: str) -> bool:
     return root == "#" and node is not None
 
 
-def schema_of(document: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = document["components"]["schemas"][name]
-    return found
-
-
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
