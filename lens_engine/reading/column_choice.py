@@ -1,12 +1,19 @@
 """Chooses the columns of texts and labels, and says why."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_profiles import ColumnProfile, find_flags, profile_columns
-from lens_engine.reading.columns import LABEL_NAMES, TEXT_NAMES, find_column, find_usual, fold_name, match_header
+from lens_engine.reading.columns import (
+    ABOUT_ROWS,
+    LABEL_NAMES,
+    TEXT_NAMES,
+    find_column,
+    find_usual,
+    fold_name,
+    match_header,
+)
 from lens_engine.reading.table import LABEL, TEXT, ColumnNames, Table, WantedColumns, list_columns, show_columns
 from lens_engine.task.text_checks import replace_unstorable, show_names
 
@@ -14,12 +21,6 @@ _SHOWN_ROWS, _SHOWN_CHARACTERS = 3, 200
 """What a refusal shows of each column: rows, and characters of a value."""
 
 _NAMED, _OF_KIND = "you named it", "as such files have it"
-_NO_LABELS = re.compile(
-    r"(?:.*[_ ])?(?:id|ids|index|key|no|nr|number|user|author|speaker|source|split|fold|lang|language|date|time|year|"
-    r"season|episode|page|chapter|country|gender|age|name)",
-    re.IGNORECASE,
-)
-"""Names of columns that rarely hold labels, though their values recur."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> Colu
         is_alone = len(names) == 1 and has_labels and table.has_header
         missing = (TEXT, LABEL) if is_alone else ((), None)
         known = WantedColumns(text.wanted if text else missing[0], label.wanted if label else missing[1])
-        match_header(table, known, field)
+        match_header(table, known, field, has_labels=has_labels)
         profiles = profile_columns(table)
         text, label, possible = choose_columns(profiles, text, label, has_labels=has_labels, field=field, table=table)
         if label and label.is_guessed and possible and not named.may_guess:
@@ -135,7 +136,7 @@ def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> Colu
                 field=field,
             )
     wanted = WantedColumns(text.wanted, label.wanted if label else None)
-    match_header(table, wanted, field)
+    match_header(table, wanted, field, has_labels=has_labels)
     if bad := [name for name in wanted.names if replace_unstorable(name) != name]:
         raise InvalidDataset(
             f"the name of the column {bad[0]!r} holds a NUL character or half of a surrogate pair, which cannot be "
@@ -166,7 +167,7 @@ def choose_columns(
     text = text or _find_by_name(free, TEXT_NAMES, lambda one: one.can_be_texts) or _find_text(free, profiles, field)
     possible = [one for one in _without(free, text) if one.can_be_labels]
     if label is None and has_labels:
-        flags = [one.name for one in possible if one.are_flags]
+        flags = [one.name for one in possible or _without(free, text) if one.are_flags]
         together = find_flags(table, flags, field) if table is not None else ()
         reason = "each row has one of them set, so they are one label"
         label = ChosenColumn(together, reason) if together else _find_label(possible, profiles, field)
@@ -203,6 +204,7 @@ def _find_by_name(
 
 def _find_text(free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], field: str) -> ChosenColumn:
     readable = [one for one in free if one.can_be_texts]
+    readable = [one for one in readable if not one.are_codes] or readable
     if not readable:
         raise InvalidDataset(f"no column holds texts; columns found: {_show(profiles)}", field=field)
     longest = max(readable, key=lambda one: one.mean_characters)
@@ -223,7 +225,7 @@ def _find_label(possible: Sequence[ColumnProfile], profiles: Sequence[ColumnProf
 
 def _rank(profile: ColumnProfile) -> tuple[bool, bool]:
     """Words are preferred to numbers, and names of labels to those of ids."""
-    return profile.are_numbers or bool(_NO_LABELS.fullmatch(profile.name)), profile.mean_characters > 100
+    return profile.are_numbers or bool(ABOUT_ROWS.fullmatch(profile.name)), profile.mean_characters > 100
 
 
 def _show(profiles: Sequence[ColumnProfile]) -> str:

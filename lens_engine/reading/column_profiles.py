@@ -19,6 +19,7 @@ _LEAST_COMPOSED = 2
 """Values of which each has a part that is a value itself, from which on values are lists of labels."""
 _ROWS_A_LABEL = 2  #: a column of labels has at least this many rows for each distinct value, on average
 _NUMBER = re.compile(r"\s*[-+]?[\d.,:]+%?\s*")
+_CODE = re.compile(r"[!-~]{16,}\Z|https?://|\{")
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)|.*\b\d{1,2}:\d{2}(?!\d)")
 
 
@@ -30,6 +31,7 @@ class ColumnProfile:
     num_values: int = 0  #: strings, whole numbers, flags, and lists of one, that are not blank
     num_characters: int = 0
     num_numbers: int = 0  #: values that are written as numbers
+    num_codes: int = 0  #: long values of one word, or of JSON: hashes and addresses
     num_others: int = 0  #: values of other types
     num_lists: int = 0  #: lists of several labels
     distinct: set[str] = field(default_factory=set)  #: at most `MAX_DISTINCT` + 1 values, spellings joined
@@ -53,8 +55,13 @@ class ColumnProfile:
         return 0 < len(self.distinct) <= 2 and all(is_set(value) is not None for value in self.distinct)
 
     @property
+    def are_codes(self) -> bool:
+        return 2 * self.num_codes > self.num_values
+
+    @property
     def can_be_texts(self) -> bool:
-        return self.num_values > self.num_numbers and not self.num_others and not self.num_lists
+        is_constant = len(self.distinct) == 1 and self.num_values > 1
+        return self.num_values > self.num_numbers and not (self.num_others or self.num_lists or is_constant)
 
     @property
     def can_be_labels(self) -> bool:
@@ -78,6 +85,7 @@ class ColumnProfile:
             self.num_values += 1
             self.num_characters += len(value)
             self.num_numbers += is_number or _NUMBER.fullmatch(value) is not None
+            self.num_codes += _CODE.match(value) is not None
             if len(self.distinct) <= MAX_DISTINCT:
                 self.distinct.add(fold_label(value))
 
@@ -86,7 +94,7 @@ def profile_columns(table: Table) -> list[ColumnProfile]:
     """A profile of each column of a table, and of each value within objects, in the order of the file."""
     profiles = {name: ColumnProfile(name) for name in table.names}
     for row in table.rows():
-        for name, value in _flatten(row.cells):
+        for name, value in _flatten(row.cells if row.aside is None else {}):
             if name not in profiles and len(profiles) < MAX_COLUMNS:
                 profiles[name] = ColumnProfile(name)
             if name in profiles:

@@ -26,15 +26,15 @@ POSITION = re.compile(r"column ([1-9]\d{0,3})")
 _words = re.compile(r"\w+").findall
 TEXT_NAMES: list[str] = _words("""
     text texts sentence message tweet utterance query content question review comment comment_text body sms document
-    reviewtext utt abstract description post prompt input headline title transcript email excerpt passage turn
+    reviewtext utt feedback abstract description post prompt input headline title transcript email excerpt passage turn
     texte message commentaire avis phrase contenu kommentar nachricht bewertung satz inhalt beschreibung frage
     texto mensaje comentario reseña frase contenido pregunta testo messaggio commento recensione domanda
     mensagem comentário avaliação conteúdo pergunta
 """)
 LABEL_NAMES: list[str] = [
     *_words("""
-    label labels class category categories topic intent sentiment emotion polarity target kind type tag gold gold_label
-    annotation airline_sentiment stars rating overall answer output completion accept score y
+    label labels class category categories topic intent sentiment emotion polarity stance target kind type tag gold
+    gold_label annotation airline_sentiment stars star_rating rating overall answer output completion accept score y
     étiquette classe catégorie thème intention etikett klasse kategorie thema absicht stimmung typ
     etiqueta clase categoría tema intención sentimiento tipo etichetta categoria argomento intento sentimento
     rótulo intenção
@@ -47,6 +47,12 @@ _PARTS = {
     LABEL: ("is_", "label_", "_label", "_class", "_category", "_intent", "_sentiment"),
 }
 """Beginnings and ends of further names."""
+ABOUT_ROWS = re.compile(
+    r"(?:.*[_ ])?(?:id|ids|index|key|no|nr|number|user|author|speaker|source|split|fold|lang|language|date|time|year|"
+    r"season|episode|page|chapter|country|gender|age|name|length|hash|url|retweet|reply|quote|verified|train|test)",
+    re.IGNORECASE,
+)
+"""Names of columns that rarely hold texts or labels, though their values recur."""
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?%?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*")
 """A number or a date: what a header rarely is, and rows often are."""
@@ -55,15 +61,18 @@ _NEARLY_ALL = 0.9
 _LONGEST_LABEL = 100
 
 
-def match_header(table: Table, wanted: WantedColumns, field: str) -> None:
-    """Refuse a table without a wanted column, with too many columns, or with a name that occurs twice."""
+def match_header(table: Table, wanted: WantedColumns, field: str, *, has_labels: bool) -> None:
+    """Refuse a table without a wanted column, with too many columns, or with a name that occurs twice and is read: of
+    texts without labels all columns are kept.
+    """
     names = table.names
     if len(names) > MAX_COLUMNS:
         raise InvalidDataset(
             f"the dataset has more than {MAX_COLUMNS:,} columns; keep {' and '.join(wanted.names)}", field=field
         )
     # Spreadsheets write an empty name for each empty column at the right, so repeated empty names are allowed.
-    repeated = [name for name, count in Counter(names).items() if count > 1 and name]
+    read = wanted.names if has_labels else names
+    repeated = [name for name, count in Counter(names).items() if count > 1 and name and name in read]
     if repeated:
         raise InvalidDataset(
             f"the column {show_label(repeated[0])} is there more than once; columns found: {show_names(names)}; "
@@ -139,7 +148,8 @@ def find_usual(names: Sequence[str], usual: Sequence[str]) -> list[str]:
     folded |= {name: name for name in names if name in folded}
     exact = [folded[one] for one in usual if one in folded]
     parts = _PARTS[usual[0]]
-    alike = [name for one, name in folded.items() if one.startswith(parts) or one.endswith(parts)]
+    made = [name for one, name in folded.items() if one.startswith(parts) or one.endswith(parts)]
+    alike = [name for name in made if not ABOUT_ROWS.fullmatch(name)]
     return [*exact, *(name for name in reversed(alike) if name not in exact)]
 
 

@@ -37,6 +37,8 @@ _MAX_UNUSED_KEPT = 100
 _MAX_GAPS = 0.1  #: largest share of rows that are left out; if there are more, something else is wrong
 _NO_LABEL = "without a label"  #: the kind of rows that are not lost: they have a text to classify
 _UNLABELLED = "-1"  #: what tools write for no label
+_PERHAPS_EMPTY = ("NA", "N/A", "NaN", "nan", "NULL", "null", "\\N")
+"""What databases, and programs for tables of numbers, write for no value."""
 _INVISIBLE = {"bidirectional control": BIDI_CONTROLS, "zero-width": ZERO_WIDTH}
 
 
@@ -155,9 +157,10 @@ class _RowCollector:
             places.append(place)
         self._left_out[fault.kind] += 1
 
-    def _set_aside(self, example: Example) -> None:
+    def _set_aside(self, example: Example, label: str = "") -> None:
         self.unlabelled.append(example)
-        fault = Fault(_NO_LABEL, "is empty; give the row a label or delete it", self._label)
+        what = f"is {label}, which is read as no label" if label else "is empty"
+        fault = Fault(_NO_LABEL, f"{what}; give the row a label or delete it", self._label)
         self._leave_out(fault, example.row, example.line)
 
     def _keep(self, example: Example) -> None:
@@ -193,15 +196,20 @@ class _RowCollector:
         self._refuse_several()
 
     def set_minus_aside(self) -> tuple[str, ...]:
-        """Set rows of the label -1 aside, where it means no label; the note says so, or that it may mean it."""
+        """Set rows of the label -1 aside, where it means no label; a note says so, or which label may mean it."""
+        perhaps = [label for label in _PERHAPS_EMPTY if label in self._labels]
+        note = f"{show_names(perhaps)} is read as a label; if it marks rows without one, leave the label empty there"
+        return (*self._set_minus_aside(), *[note][: len(perhaps)])
+
+    def _set_minus_aside(self) -> tuple[str, ...]:
         others = [label for label in self._labels if label != _UNLABELLED]
         if _UNLABELLED not in self._labels or not others or any(label.startswith("-") for label in others):
             return ()
-        if not self.limits.skips_unlabelled and set(others) <= {"0", "1"}:
+        if not self.limits.skips_unlabelled and set(others) <= {"0", "1", "+1"}:
             return ("-1 is read as a label; if it marks rows without one, set options.rows.unlabelled to skip",)
         for example in self.examples:
             if example.label == _UNLABELLED:
-                self._set_aside(replace(example, label=""))
+                self._set_aside(replace(example, label=""), _UNLABELLED)
         self.examples = [example for example in self.examples if example.label != _UNLABELLED]
         return ("the label -1 is read as no label",)
 

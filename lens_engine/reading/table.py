@@ -23,9 +23,11 @@ NO_CELLS: Mapping[str, object] = MappingProxyType({})
 NAMED_ROWS = 20  #: number of rows that are looked at to tell what a file of objects is
 MISSING = object()  #: the value of a column that the row does not have
 _LONGEST_LIST = 2_000
-_ANSWERS = {"choices", "label", "labels", "category", "class", "intent", "answer"}
+_ANSWERS = {"choices", "label", "labels", "category", "class", "intent", "answer", "topic", "sentiment", "type"}
 """Keys of the labels that Label Studio writes, and models that answer in JSON."""
-_FLAGS = dict.fromkeys(("1", "true", "yes", "x"), True) | dict.fromkeys(("", "0", "false", "no", "none"), False)
+_FLAGS = dict.fromkeys(("1", "1.0", "true", "yes", "x"), True) | dict.fromkeys(
+    ("", "0", "0.0", "false", "no", "none"), False
+)
 _KINDS = ((bool, "true or false"), (int | float, "a number"), (list, "a list"), (dict, "an object"))
 
 ColumnNames = str | tuple[str, ...]
@@ -167,12 +169,9 @@ def pick(cells: Mapping[str, object], name: str) -> object:
     """The value of a column, or within objects (`fields.text`); `MISSING` if there is none."""
     if name in cells:
         return cells[name]
-    value: object = cells
-    for part in name.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            return MISSING
-        value = value[part]
-    return value
+    ends = [end for end, one in enumerate(name) if one == "."]
+    found = (pick(one, name[end + 1 :]) for end in ends if isinstance(one := cells.get(name[:end]), Mapping))
+    return next((one for one in found if one is not MISSING), MISSING)
 
 
 def split_labels(value: str) -> list[str]:

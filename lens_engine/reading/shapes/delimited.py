@@ -2,25 +2,39 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import DELIMITERS, has_header, is_usual, name_positions
+from lens_engine.reading.columns import (
+    DELIMITERS,
+    LABEL_NAMES,
+    MAX_COLUMNS,
+    TEXT_NAMES,
+    find_usual,
+    fold_name,
+    has_header,
+    is_usual,
+    name_positions,
+)
 from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding
 from lens_engine.reading.limits import DatasetEmpty
 from lens_engine.reading.shapes.quoting import COMMENTS, find_delimiter, find_quoting, is_prose, read_table
 from lens_engine.reading.shapes.text_file import Quoting, Record, TextFile
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 from lens_engine.task.text_checks import show_names
-from lens_engine.task.wording import show_label
+from lens_engine.task.wording import show_count, show_label
 
 _ENCLOSED = re.compile(r'\A"(.*)"\Z', re.DOTALL)
 """A name in quotes: a header may have them also where quotes are letters of the texts."""
+_RULE = re.compile(r"\s*:?[-=]{2,}:?\s*")  #: a field of a line between header and rows
+_OF_HEADER = ('{"ImportId":', "Open-Ended Response")  #: beginnings of fields of a further header, as surveys have it
 _NO_DELIMITER = "\x1f"
+_USUAL = (TEXT_NAMES, LABEL_NAMES)
 _MOST_RECORDS = 2_000  #: by which the header, and a column that takes the rest of wide rows, are found
 _NEARLY_ALL = 0.9
+_LONGEST_EXTRA = 8  #: spaces and byte order mark that a first name may have more in a header that comes again
 _LEAST_FIT = 0.5  #: share of the rows that must be as wide as the first line, for a table of more columns than one
 
 
@@ -51,12 +65,15 @@ class _Layout:
     rest: int | None  #: place of the column that takes the rest of a row with delimiters in its text
     is_table: bool  #: whether its columns are certainly not the parts of sentences
     is_padded: bool  #: whether spaces round the delimiters are no part of the values
+    further: Collection[int] = ()  #: lines below the header that are of it
 
     def describe(self) -> Iterator[str]:
         if self.begin > 1:
             yield f"the table begins in line {self.begin:,}"
         if not self.is_header:
             yield f"the first line is a row, so the columns are called {show_names(self.names)}"
+        if self.further:
+            yield f"the header goes on in {show_count(len(self.further), 'line')} below its first"
         if self.rest is not None:
             name = show_label(self.names[self.rest])
             yield f"delimiters within column {name} are not quoted, and are read as its text"
@@ -89,6 +106,7 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     if first.fault is not None:
         raise InvalidDataset(f"the header (line {first.line}) {first.fault.detail}", field=file.field)
     names = first.fields if quoting.character else [_ENCLOSED.sub(r"\1", name) for name in first.fields]
+    names = _trim(names, max((len(_trim(one.fields, 1)) for one in others if one.fault is None), default=len(names)))
     rows = [_trim(record.fields, len(names)) for record in others if record.fault is None]
     wide = [row for row in rows if len(row) == len(names) + 1]
     if rows and len(wide) >= _NEARLY_ALL * len(rows) and all(row[0].isdigit() for row in wide):
@@ -110,8 +128,28 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     has_labels = any(_are_labels(Counter(values)) for values in zip(*fitting, strict=True))
     is_table = len(names) == 1 or (is_header and any(map(is_usual, names)))
     is_table = is_table or (num_fitting >= _LEAST_FIT * len(rows) and has_labels)
-    shown = tuple(names) if is_header else name_positions(len(names))
-    return _Layout(delimiter, quoting, shown, first.line if num_titles else 1, is_header, rest, is_table, is_padded)
+    shown = _name_columns(names, fitting) if is_header else name_positions(len(names))
+    begin, further = first.line if num_titles else 1, _find_lines_of_header(others) if is_header else []
+    return _Layout(delimiter, quoting, shown, begin, is_header, rest, is_table, is_padded, further)
+
+
+def _name_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The names; of several columns without one, those with a value are called by their places."""
+    empty = [place for place, name in enumerate(names) if not name.strip()]
+    filled = {place for place in empty[:MAX_COLUMNS] if any(row[place].strip() for row in rows)}
+    named = filled if len(empty) > 1 else ()
+    return tuple(f"column {place + 1}" if place in named else name for place, name in enumerate(names))
+
+
+def _find_lines_of_header(others: Sequence[Record]) -> list[int]:
+    """The lines right below the first line of a header that are of it: a rule, or what surveys write there."""
+    ends = [
+        place
+        for place, one in enumerate(others[:2], 1)
+        if any(field.startswith(_OF_HEADER) for field in one.fields)
+        or (len(one.fields) > 1 and all(map(_RULE.fullmatch, one.fields)))
+    ]
+    return [one.line for one in others[: max(ends, default=0)]]
 
 
 def _count_titles(records: Sequence[Record], known: tuple[str, ...]) -> int:
@@ -125,6 +163,8 @@ def _count_titles(records: Sequence[Record], known: tuple[str, ...]) -> int:
     )
     start = next((place for place, is_row in enumerate(are_rows) if is_row), 0)
     names, *rows = (record.fields for record in records[start:])
+    if rows and filled[start] < filled[start + 1] == len(rows[0]) and all(find_usual(rows[0], one) for one in _USUAL):
+        start, names, rows = start + 1, rows[0], rows[1:]  # names of groups stand above
     is_named = any(map(is_usual, names)) or any(one in names for one in known)
     if is_named and has_header(names, [row for row in rows if len(row) == len(names)], known):
         return start
@@ -166,9 +206,9 @@ def _leave(place: int, width: int, row: Sequence[str]) -> Sequence[str]:
 
 def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
     names, is_started = layout.names, not layout.is_header
-    header = list(names) if layout.is_header and len(names) > 1 else None
+    header = list(map(fold_name, names)) if layout.is_header and len(names) > 1 else None
     for record in read_table(file, layout.delimiter, layout.quoting):
-        if record.line < layout.begin:
+        if record.line < layout.begin or record.line in layout.further:
             continue
         if record.is_blank:
             cells = dict(zip(names, record.fields, strict=False))
@@ -181,10 +221,16 @@ def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
             is_fit = len(record.fields) == len(names) and not layout.is_padded
             fields = record.fields if is_fit else layout.fit_fields(record.fields)
             if len(fields) == len(names):
-                aside = "with the names of the columns" if fields == header else None  # files were joined
+                aside = "with the names of the columns" if _is_header(fields, header) else None  # files were joined
                 yield Row(dict(zip(names, fields, strict=True)), record.line, aside=aside)
             else:
                 yield Row(NO_CELLS, record.line, _describe_width(record, len(names), layout.quoting))
+
+
+def _is_header(fields: Sequence[str], header: Sequence[str] | None) -> bool:
+    if header is None or len(fields[0]) > len(header[0]) + _LONGEST_EXTRA:
+        return False
+    return [fold_name(one.removeprefix("\ufeff")) for one in fields] == header
 
 
 def _describe_width(record: Record, wanted: int, quoting: Quoting) -> Fault:

@@ -44,7 +44,10 @@ _TEXTS = {
         "YAML",
         "python -c 'import json, sys, yaml; json.dump(yaml.safe_load(open(sys.argv[1])), sys.stdout)' FILE > rows.json",
     ),
-    re.compile(r"\s*+(?:--.*+\n\s*+|/\*.*+\n\s*+)*+(?:CREATE TABLE|INSERT INTO|BEGIN;|DROP TABLE)\b"): (
+    re.compile(
+        r"\s*+(?:--.*+\n\s*+|/\*.*+\n\s*+)*+"
+        r"(?:(?:CREATE TABLE|INSERT INTO|DROP TABLE|PRAGMA|SET NAMES)\b|BEGIN(?: TRANSACTION)?;|SET [\w.@]+ ?(?:=|TO ))"
+    ): (
         "a dump of a database (SQL)",
         "export the table as CSV from the database",
     ),

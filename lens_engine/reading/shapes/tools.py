@@ -19,6 +19,9 @@ _STUDIO_COLUMNS = {
 }
 _KINDS = ("choices", "taxonomy", "rating", "number")
 TURNS = ("messages", "conversations", "contents", "conversation")
+_CHATS, _ALPACA, _COMPLETIONS = _OF_MODELS = (
+    *("chats with a language model", "instructions (Alpaca)", "prompts and completions"),
+)
 _USERS, _ASSISTANTS = {"user", "human"}, {"assistant", "gpt", "model", "bot", "chatgpt"}
 _ARROWS = ("->", "=>")
 _MOST_MARKS = 4  #: largest number of marks that end a prompt
@@ -51,7 +54,8 @@ def adapt(table: Table) -> Table:
         for row in table.rows():
             one = _read(row.cells) if row.fault is None and not row.empty else None
             if one is not None and one.tool == tool[0]:
-                row = row._replace(cells={**row.cells, "text": one.text, **one.labels}, aside=one.aside)
+                cells = {**row.cells, "text": one.text, **one.labels, **_find_own(row.cells, one.tool)}
+                row = row._replace(cells=cells, aside=one.aside)
             yield row
 
     questions = list(dict.fromkeys(name for one in found if one.tool == tool[0] for name in one.labels))
@@ -59,6 +63,12 @@ def adapt(table: Table) -> Table:
     label = questions[0] if len(questions) == 1 else None
     kind = f"an export of {tool[0]}"
     return replace(table, names=names, rows=read, kind=kind, text="text", label=label, has_header=False)
+
+
+def _find_own(cells: _Cells, tool: str) -> _Cells:
+    """The label that stands beside an example for a language model, and the text beside such a label."""
+    is_labelled = tool in _OF_MODELS and "label" in cells
+    return {name: cells[name] for name in ("text", "label") if is_labelled and name in cells}
 
 
 def _read(cells: _Cells) -> _Labelled | None:
@@ -103,11 +113,11 @@ def _read(cells: _Cells) -> _Labelled | None:
         case {"instruction": instruction, "output": output}:
             given = cells.get("input")
             has_input = isinstance(given, str) and given.strip()
-            return _Labelled("instructions (Alpaca)", given if has_input else instruction, {"label": output})
+            return _Labelled(_ALPACA, given if has_input else instruction, {"label": output})
         case {"prompt": prompt, "completion": completion}:
             text = _cut_marks(prompt) if isinstance(prompt, str) else prompt
             label = completion.strip() if isinstance(completion, str) else completion
-            return _Labelled("prompts and completions", text, {"label": label})
+            return _Labelled(_COMPLETIONS, text, {"label": label})
     return None
 
 
@@ -210,7 +220,7 @@ def _read_turns(cells: _Cells) -> _Labelled:
             text, label = words, None
         elif role in _ASSISTANTS and text is not None:
             label = words
-    return _Labelled("chats with a language model", text, {"label": label})
+    return _Labelled(_CHATS, text, {"label": label})
 
 
 def _read_turn(turn: object) -> tuple[str, str | None] | None:

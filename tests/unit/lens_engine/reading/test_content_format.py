@@ -47,6 +47,7 @@ def test_file_name_decides_nothing(tmp_path: Path, name: str, written_as: str) -
         (b"<!DOCTYPE html><table></table>", "pandas.read_html"),
         (b"- text: a\n  label: x\n- text: b\n  label: y\n", "yaml.safe_load"),
         (b"CREATE TABLE rows (text TEXT);", "a dump of a database"),
+        (b"-- 1\nSET statement_timeout = 0;\n", "a dump of a database"),
         (b"| text | label |\n|:---|---:|\n| fine | good |\n", "a table of Markdown"),
         (b"SQLite format 3\x00", "sqlite3 -csv -header FILE"),
         (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "a picture (PNG)"),

@@ -68,7 +68,6 @@ def test_endless_blank_lines_are_refused(uploads: Uploads) -> None:
         (b"texts,label", "text_column", "'texts', 'label'"),
         (b"text,class", "label_column", "'text', 'class'"),
         (b"text,label,text", "dataset.text", "more than once"),
-        (b"text,label,id,id", "dataset", "'id' is there more than once"),
         (b"a,b,c,d,e,f,g,h,i,j,k,l", "text_column", "'j' and 2 more"),
         (b"%b,label" % (b"x" * 60), "text_column", f"'{'x' * 40}…'"),
         (b"te\x00xt,label", "text_column", "'te\\x00xt'"),

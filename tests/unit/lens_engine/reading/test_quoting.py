@@ -244,8 +244,9 @@ def test_first_row_without_a_label_is_no_title(tmp_path: Path) -> None:
     assert len(found.examples) == len(ROWS)
 
 
-def test_header_that_comes_again_is_no_row(tmp_path: Path) -> None:
+@pytest.mark.parametrize("again", ["text,label", "\ufefftext,label", "Text, Label"])
+def test_header_that_comes_again_is_no_row(tmp_path: Path, again: str) -> None:
     lines = write(ROWS, ",").splitlines()
-    found = parse("\n".join([*lines[:20], lines[0], *lines[20:], lines[0]]), tmp_path)
+    found = parse("\n".join([*lines[:20], again, *lines[20:], again]), tmp_path)
     assert [(one.text, one.label) for one in found.examples] == ROWS
     assert "2 rows with the names of the columns left out" in found.warnings

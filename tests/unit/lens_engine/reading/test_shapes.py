@@ -76,7 +76,13 @@ def test_cut_file_of_every_shape_is_refused_or_read(tmp_path: Path, written: str
     ("value", "label"),
     [
         *[(True, "true"), (1.0, "1"), (7, "7"), (["x"], "x"), ("['x']", "x"), ('["x"]', "x"), ("[x]", "[x]")],
-        *[('{"choices": ["x"]}', "x"), ({"choices": ["x"]}, "x"), ({"label": "x"}, "x"), ('{"x": 1}', '{"x": 1}')],
+        *[
+            ('{"choices": ["x"]}', "x"),
+            ('{"topic": "x"}', "x"),
+            ({"choices": ["x"]}, "x"),
+            ({"label": "x"}, "x"),
+            ('{"x": 1}', '{"x": 1}'),
+        ],
     ],
 )
 def test_value_of_a_label_is_read_as_one(tmp_path: Path, value: object, label: str) -> None:
@@ -101,17 +107,25 @@ def test_rows_without_a_label_are_kept_aside_at_any_share_if_asked(tmp_path: Pat
     assert [one.label for one in found.examples] == [str(value) for value in values[::2]]
     assert [(one.row, one.text) for one in found.unlabelled] == [(row, f"text {row}") for row in range(1, 40, 2)]
     assert any(warning.startswith("20 rows without a label kept aside (line 2,") for warning in found.warnings)
-    with pytest.raises(InvalidDataset, match=r"rows\.unlabelled to skip"):
+    why = "is -1, which is read as no label" if str(empty) == "-1" else "is empty"
+    with pytest.raises(InvalidDataset, match=rf"`label` {why}; .*rows\.unlabelled to skip"):
         read(tmp_path, unlabelled(values))
 
 
-@pytest.mark.parametrize("others", [["0", "1"], ["1", "-2"], ["1"]])
+@pytest.mark.parametrize("others", [["0", "1"], ["1", "-2"], ["1"], ["+1"]])
 def test_minus_one_beside_few_or_negative_numbers_is_a_label(tmp_path: Path, others: list[str]) -> None:
     values: list[object] = ["-1", *others] * 12
     found = read(tmp_path, unlabelled(values))
     assert {one.label for one in found.examples} == {"-1", *others}
     assert not found.unlabelled
     assert any("-1 is read as a label" in warning for warning in found.warnings) == ("-2" not in others)
+
+
+@pytest.mark.parametrize("empty", ["NA", "NULL", "\\N"])
+def test_label_that_may_mean_none_is_read_with_a_note(tmp_path: Path, empty: str) -> None:
+    found = read(tmp_path, unlabelled([empty, "x", "y"] * 4))
+    assert {one.label for one in found.examples} == {empty, "x", "y"}
+    assert any(f"{empty!r} is read as a label" in warning for warning in found.warnings)
 
 
 @pytest.mark.parametrize("separator", ["|", ";", ", "])
