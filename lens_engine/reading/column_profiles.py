@@ -157,12 +157,16 @@ def refuse_several(
 
 
 def _find_lists(counts: Mapping[str, int]) -> dict[tuple[str, ...], int]:
-    """The values that are lists of labels with a delimiter, with their numbers: at most one part is no value itself."""
+    """The values that are lists of labels with a delimiter, with their numbers: at most one part is no value itself,
+    and after a comma it stands in several lists.
+    """
     alone = {label.strip() for label in counts}
+    uses = Counter(part for label in counts for part in set(split_labels(label)))
     composed = dict[str, tuple[str, ...]]()
     for label in counts:
         found = split_labels(label)
         num_alone = sum(one in alone for one in found)
-        if len(found) > 1 and all(found) and num_alone >= max(len(found) - 1, 1):
+        is_used = "," not in label or all(one in alone or uses[one] > 1 for one in found)
+        if len(found) > 1 and all(found) and is_used and num_alone >= max(len(found) - 1, 1):
             composed[label] = tuple(found)
     return {found: counts[label] for label, found in composed.items()} if len(composed) >= _LEAST_COMPOSED else {}

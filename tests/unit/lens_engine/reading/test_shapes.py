@@ -148,7 +148,11 @@ def test_rows_with_lists_of_labels_are_refused_as_such(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "labels", [["user|login", "pay|bill", "x"], ["Sci/Tech", "Sports"], ["food, drinks", "rooms, beds"]]
+    "labels",
+    [
+        *(["user|login", "pay|bill", "x"], ["Sci/Tech", "Sports"], ["food, drinks", "rooms, beds"]),
+        ["Yes", "No", "Yes, definitely", "Yes, somewhat"],
+    ],
 )
 def test_label_with_a_delimiter_stays_one(tmp_path: Path, labels: list[str]) -> None:
     found = read(tmp_path, unlabelled([*labels] * 10))
