@@ -123,3 +123,10 @@ def test_rows_of_each_split_a_bag_of_words_and_the_budget_are_shown() -> None:
     assert "without any language model, is right for 70 % of the labelled rows of this run" in text
     assert "The budget ends the run at 5,000 pairs (budget.max_pairs)" in text
     assert "The budget ends the run after 1 min 0 s (budget.max_seconds)" in text
+
+
+@pytest.mark.parametrize(("max_pairs", "says_so"), [(1_200, True), (1_201, False)])
+def test_budget_that_the_filtering_takes_whole_is_said(max_pairs: int, says_so: bool) -> None:
+    estimate = CostEstimate(PHASES, 1_000.0, budget=BudgetOptions(max_pairs=max_pairs))
+    text = " ".join(shown(show_estimate, estimate).split())
+    assert ("before any set of examples is tried: that takes more than 1,200" in text) is says_so
