@@ -16,7 +16,7 @@ from lens_engine.errors import EndpointAway, EndpointError, InvalidConfig
 from lens_engine.scoring.spending import Spending
 from lens_engine.servers import transport
 from lens_engine.servers.address import Endpoint
-from lens_engine.servers.gate import read_retry_after
+from lens_engine.servers.gate import Gate, read_retry_after
 from lens_engine.servers.transport import Transport
 from tests.endpoints.double import MODEL, Double, HashBehind, serving
 from tests.unit.lens_engine.servers.conftest import Connect
@@ -81,7 +81,7 @@ def test_account_without_money_is_not_asked_again(connect: Connect, double: Doub
     assert double.num_completions == asked + 1
 
 
-def test_retry_after_holds_all_requests_and_a_burst_halves_the_width_once(connect: Connect, double: Double) -> None:
+def test_retry_after_holds_all_requests_and_narrows_the_gate(connect: Connect, double: Double) -> None:
     scorer = connect(most_requests=8, remembers=False)
     gate = scorer._transport._gate
     scorer.score([(f"{number}\n",) for number in range(8)], QUERIES, SPANS)
@@ -98,7 +98,13 @@ def test_retry_after_holds_all_requests_and_a_burst_halves_the_width_once(connec
     refused_at = times[2]
     assert all(one >= refused_at + 1.8 for one in times if one > refused_at + 0.3)
     assert gate._width < width  # the answers since then widened it again a little
-    assert gate._width >= width / 2
+
+
+def test_burst_of_refusals_halves_the_width_once() -> None:
+    gate = Gate(8)
+    for _ in range(3):
+        gate.hold(60, narrows=True)
+    assert gate._width == 4
 
 
 def test_date_of_retry_after_is_understood() -> None:
