@@ -13,12 +13,13 @@ import pytest
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from lens_engine.errors import EndpointAway, EndpointError, InvalidConfig
-from lens_engine.scoring.spending import Spending
+from lens_engine.scoring.spending import Paid, Spending, TokenPrices
 from lens_engine.servers import transport
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.gate import Gate, read_retry_after
 from lens_engine.servers.transport import Transport
 from tests.endpoints.double import MODEL, Double, HashBehind, serving
+from tests.ports import reserve_port
 from tests.unit.lens_engine.servers.conftest import Connect
 
 QUERIES = [f"Text {number}. It was" for number in range(48)]
@@ -165,6 +166,18 @@ def test_connection_that_is_reset_is_tried_again() -> None:
         listener.close()
     assert len(closed) == 2
     assert spending.requests == 3  # those whose answer was lost may be paid
+
+
+@pytest.mark.usefixtures("hasty")
+def test_request_that_reaches_no_server_costs_nothing() -> None:
+    spending = Spending(TokenPrices(input=1.0, output=1.0))
+    asked = Transport(Endpoint("vllm", f"http://127.0.0.1:{reserve_port()}", "m"), spending)
+    try:
+        with pytest.raises(EndpointAway, match="ConnectError, after 8 attempts"):
+            asked.wait(asked.start(asked.post("/x", {}, tokens=1)))
+    finally:
+        asked.close()
+    assert spending.paid == Paid()
 
 
 @pytest.mark.usefixtures("hasty")
