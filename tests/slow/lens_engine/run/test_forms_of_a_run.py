@@ -50,6 +50,14 @@ def confused(prefix: Prefix, query: str, span: str) -> float:
     return (-0.1 if right != said_before else -4.0) + hashed_log_prob(prefix, query, span) / 100
 
 
+def tilted(prefix: Prefix, query: str, span: str) -> float:
+    """The model knows the answer, but prefers one label where a demonstration has the topic of the query."""
+    topic, is_odd = query.split()[0], is_odd_by_topic()[query.split()[0]]
+    is_right = (span.strip() == "odd") == is_odd
+    prefers_other = span.strip() == "even" and any(demonstration.split()[0] == topic for demonstration in prefix)
+    return (-0.1 if is_right else -4.0) - 6.0 * prefers_other + hashed_log_prob(prefix, query, span) / 100
+
+
 def is_odd_by_topic() -> dict[str, bool]:
     topics = [first + second for first in "bcdfg" for second in "aeiouy"]
     odd = np.random.default_rng(0).permutation(len(topics)) % 2
@@ -131,6 +139,13 @@ def test_form_that_trails_on_half_of_the_validation_rows_is_judged_no_further(
     assert max(one.n for one in result.forms) == result.splits.validation // 2
     judged = select(confused, forms=["nearest"])  # nothing that it could trail is tried
     assert judged.forms[0].n == result.splits.validation + result.splits.confirmation
+
+
+def test_form_that_trails_for_one_use_alone_is_judged_to_the_end(select: Callable[..., SelectionResult]) -> None:
+    result = select(tilted)  # label biases take the preference off
+
+    assert result.forms[0].accuracy < 0.6
+    assert result.forms[0].n == result.splits.validation + result.splits.confirmation
 
 
 def test_form_needs_no_lead_where_the_fixed_one_is_not_tried(select: Callable[..., SelectionResult]) -> None:
