@@ -21,6 +21,7 @@ from app.store.database import Database
 from app.web.authentication import LOCAL_OWNER
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.evaluation.rows import BATCH_ROWS
+from lens_engine.evaluation.subject import OPTIMISTIC
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import SMALL_OPTIONS, make_classifier, make_result, make_rows, pointers_of, problem_of
 from tests.integration.worker import doubles
@@ -101,6 +102,17 @@ def test_evaluation_of_other_rows_orders_and_turns(client: TestClient, settings:
     path = submit(client, f"/selections/{made}/evaluations", examples=make_rows()[:30])
     run(settings, path)
     assert succeeded(client, path)["result"]["confusion"] != found["confusion"]
+
+
+def test_evaluation_on_the_rows_of_the_selection_says_so(client: TestClient, made: str) -> None:
+    dataset_id = client.get(f"/selections/{made}").json()["dataset_id"]
+    for rows, warnings in (
+        ({"dataset_id": dataset_id}, [f"dataset: {OPTIMISTIC}"]),
+        ({"examples": make_rows()}, [f"dataset: {OPTIMISTIC}"]),
+        ({"examples": make_rows()[:30]}, []),
+    ):
+        path = submit(client, f"/selections/{made}/evaluations", **rows)
+        assert client.get(path).json()["warnings"] == warnings
 
 
 def test_export_says_what_the_evaluation_of_its_form_found(
