@@ -148,6 +148,17 @@ def test_export_says_what_the_evaluation_of_its_form_found(
     assert named.headers["x-format-accuracy"] == after.headers["x-format-accuracy"]
 
 
+def test_export_says_nothing_of_the_evaluation_of_another_owner(
+    client: TestClient, settings: Settings, database: Database, selection: str
+) -> None:
+    export = f"/selections/{selection}/export?format=openai-chat"
+    path = submit(client, f"/selections/{selection}/evaluations", spec={"form": "openai-chat"})
+    run(settings, path)
+    assert "x-format-accuracy" in client.get(export).headers
+    run_sql(database, "UPDATE jobs SET owner_id = 'another' WHERE kind = 'evaluation'")
+    assert "x-format-accuracy" not in client.get(export).headers
+
+
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
