@@ -18,7 +18,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 from tests.answered import make_answers
 from tests.integration.conftest import Selections
-from tests.integration.samples import PROGRESS, make_result, make_rows, problem_of
+from tests.integration.samples import PROGRESS, make_result, make_rows, make_submission, problem_of
 
 
 def test_pages_join_to_the_whole_list_newest_first(client: TestClient, selections: Selections) -> None:
@@ -324,3 +324,16 @@ def test_report_has_the_texts_of_rows_that_it_calls_wrong(
     assert client.get(path, headers=known).status_code == 304
     assert client.get(path, params={"format": "markdown"}, headers=known).status_code == 200
     problem_of(client.get(f"/selections/{selections.queued()}/report"), 409, "not-finished")
+
+
+def test_report_has_the_texts_of_rows_of_the_test_file(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    rows = [{"text": f"Unseen {number:02}", "label": ("positive", "negative")[number % 2]} for number in range(20)]
+    submitted = client.post("/selections", json={**make_submission(), "test_examples": rows}).json()
+    answers = make_answers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
+    result = make_result().model_copy(update={"test_answers": answers})
+    with database.session_scope() as session:
+        endings.finish(session, selections.claim(submitted["id"]), SelectionOutcome(result))
+    report = client.get(f"/selections/{submitted['id']}/report").text
+    assert [number for number, row in enumerate(rows) if row["text"] in report] == [5, 9]
