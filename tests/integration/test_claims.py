@@ -231,25 +231,26 @@ def test_release_queues_again_and_counts_no_crash(selections: Selections, databa
     assert (stored.status, stored.attempt, stored.crashes, stored.lease_until) == ("queued", 1, 0, None)
 
 
-def test_release_of_one_that_was_cancelled_cancels_it(selections: Selections, database: Database) -> None:
+@pytest.mark.parametrize("ending", ["release", "finish late"])
+def test_end_of_one_that_was_cancelled_cancels_it(selections: Selections, database: Database, ending: str) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
-        assert endings.requeue(session, claim)
+        assert WRITES[ending](session, claim)
         assert claims.load_checkpoint(session, claim) is not None  # for a resume
     stored = read(database, claim)
     assert (stored.status, stored.stop_reason) == ("cancelled", "cancelled")
     assert stored.cancelled_at is not None
 
 
-@pytest.mark.parametrize("end", [endings.requeue, endings.finish_cancelled], ids=["release", "finish"])
+@pytest.mark.parametrize("ending", ["release", "finish cancelled", "finish late"])
 def test_cancelled_selection_keeps_the_best_of_its_checkpoint(
-    selections: Selections, database: Database, end: Callable[[Session, Claim], bool]
+    selections: Selections, database: Database, ending: str
 ) -> None:
     claim, best = selections.cancelling(), make_result(StopReason.CANCELLED)
     with database.session_scope() as session:
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT, best))
-        assert end(session, claim)
+        assert WRITES[ending](session, claim)
     stored = read(database, claim)
     assert (stored.status, stored.partial, stored.digest) == ("cancelled", True, best.digest)
     assert stored.lease_until is None
