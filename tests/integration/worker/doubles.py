@@ -220,3 +220,11 @@ def paid_and_faulty() -> TableScorer:
 
 def paid_and_faulty_in_the_orders() -> TableScorer:
     return _paid_until(3, RuntimeError("a fault of ours"))
+
+
+def watch(call: int) -> None:
+    """Called by `paid_and_watched` before each call; a test puts something else here."""
+
+
+def paid_and_watched() -> TableScorer:
+    return PaidScorer(before_call=lambda call: watch(call))

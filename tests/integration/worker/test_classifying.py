@@ -437,6 +437,19 @@ def test_other_orders_of_an_evaluation_are_paid_from_the_same_limit(
     assert run_sql(database, "SELECT paid_usd FROM jobs WHERE kind = 'evaluation'") == 4
 
 
+def test_what_other_orders_cost_is_noted_batch_by_batch(
+    client: TestClient, settings: Settings, database: Database, made: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is killed writes nothing more."""
+    noted = list[float]()
+    query = "SELECT paid_usd FROM jobs WHERE kind = 'evaluation'"
+    monkeypatch.setattr(doubles, "watch", lambda _: noted.append(run_sql(database, query)))
+    rows = [{"text": text, "label": "positive"} for text in TEXTS[:BATCH_ROWS]] + make_rows()[:30]
+    path = submit(client, f"/selections/{made}/evaluations", spec={"orders": 5}, examples=rows)
+    run(settings, path, "paid_and_watched")
+    assert noted == [0, 1, 2, 3]
+
+
 def test_attempt_that_is_lost_keeps_nothing(
     client: TestClient, settings: Settings, database: Database, selections: Selections, selection: str
 ) -> None:
