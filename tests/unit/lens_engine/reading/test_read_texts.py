@@ -130,6 +130,13 @@ def read_cells(row: TextRow, found: ReadTexts) -> list[Any]:
     return unpack_cells(row.cells, row.text, len(found.columns), found.text_place)
 
 
+def test_number_that_json_does_not_have_is_no_value(tmp_path: Path) -> None:
+    rows = {"text": ["Sunny", "Rainy"], "score": [float("nan"), float("inf")]}
+    (tmp_path / "input").write_bytes(write_table(pyarrow.table(rows)))
+    found = read_texts(tmp_path / "input", LIMITS, columns=Named("text"))
+    assert [read_cells(row, found) for row in found.rows] == [["Sunny", None], ["Rainy", None]]
+
+
 def test_name_of_a_column_is_kept_once(tmp_path: Path) -> None:
     names = [f"a rather long name of column {number}" for number in range(100)]
     lines = [",".join(["text", *names]), *[",".join([f"text {row}", *map(str, range(100))]) for row in range(50)]]
