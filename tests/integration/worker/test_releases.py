@@ -1,8 +1,10 @@
 """Releases that Postgres did not take."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import make_url
 
 from app.lifecycle.claims import Claim
 from app.settings import Settings
@@ -56,13 +58,15 @@ def test_notes_wait_while_postgres_is_away(own: Settings, caplog: pytest.LogCapt
     assert "noted releases wait for the next start" in caplog.text
 
 
+@pytest.mark.parametrize("change", [{"query": {"host": "/nonexistent"}}, {"database": "another"}], ids=["host", "name"])
 def test_note_of_another_database_is_left_alone(
-    selections: Selections, own: Settings, caplog: pytest.LogCaptureFixture
+    selections: Selections, own: Settings, change: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     claim = selections.running()
     note_release(own, claim)
 
-    hand_in_releases(own.model_copy(update={"database_url": UNREACHABLE}), patience_seconds=0.1)
+    other = make_url(own.database_url).set(**change).render_as_string(hide_password=False)
+    hand_in_releases(own.model_copy(update={"database_url": other}), patience_seconds=0.1)
     assert caplog.text == ""
     assert len(notes(own)) == 1
 
