@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
@@ -100,6 +101,19 @@ def test_run_without_progress_is_given_up_and_stops(selections: Selections, data
     with beating(database, claim, lambda _session, _claim, seconds: not given_up.append(seconds), stall=0.2) as monitor:
         until(lambda: monitor.is_lost, "the run is given up")
         assert monitor.stop_requested() is StopReason.CANCELLED
+
+    assert given_up == [0.2]
+
+
+def test_run_that_loads_its_model_has_a_time_limit_of_its_own(selections: Selections, database: Database) -> None:
+    claim, given_up = selections.running(), list[float]()
+
+    def give_up(_session: Session, _claim: Claim, seconds: float) -> bool:
+        given_up.append(seconds)
+        return True
+
+    with beating(database, claim, give_up, load=0.2) as monitor, monitor.loading():
+        until(lambda: monitor.is_lost, "the run is given up")
 
     assert given_up == [0.2]
 
