@@ -118,7 +118,7 @@ def _describe_sample(sample: Paid, *, has_prices: bool) -> str:
 def _list_limits(estimate: CostEstimate) -> Iterator[str]:
     pairs, seconds = estimate.budget.max_pairs, estimate.budget.max_seconds
     if pairs is not None and pairs < estimate.total.pairs:
-        first = estimate.phases.get(Phase.FILTER, Cost()).pairs
+        first = sum(estimate.phases.get(phase, Cost()).pairs for phase in (Phase.WORDING, Phase.FILTER))
         early = f", before any set of examples is tried: that takes more than {first:,}" if pairs <= first else ""
         yield f"at {pairs:,} pairs (budget.max_pairs){early}"
     if seconds is not None and (estimate.seconds is None or seconds < estimate.seconds):

@@ -125,8 +125,9 @@ def test_rows_of_each_split_a_bag_of_words_and_the_budget_are_shown() -> None:
     assert "The budget ends the run after 1 min 0 s (budget.max_seconds)" in text
 
 
-@pytest.mark.parametrize(("max_pairs", "says_so"), [(1_200, True), (1_201, False)])
-def test_budget_that_the_filtering_takes_whole_is_said(max_pairs: int, says_so: bool) -> None:
-    estimate = CostEstimate(PHASES, 1_000.0, budget=BudgetOptions(max_pairs=max_pairs))
+@pytest.mark.parametrize(("max_pairs", "wording", "says_so"), [(1_200, 0, True), (1_201, 0, False), (1_700, 500, True)])
+def test_budget_that_wording_and_filtering_take_whole_is_said(max_pairs: int, wording: int, says_so: bool) -> None:
+    phases = {Phase.WORDING: Cost(wording, 0), **PHASES}
+    estimate = CostEstimate(phases, 1_000.0, budget=BudgetOptions(max_pairs=max_pairs))
     text = " ".join(shown(show_estimate, estimate).split())
-    assert ("before any set of examples is tried: that takes more than 1,200" in text) is says_so
+    assert (f"before any set of examples is tried: that takes more than {1_200 + wording:,}" in text) is says_so
