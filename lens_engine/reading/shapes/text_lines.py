@@ -12,6 +12,7 @@ from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 
 _LABEL = "__label__"
 _LABEL_LINE = re.compile(r"([A-Z][A-Z0-9_/&-]*(?::[\w-]+)?|\d{1,3}|\w+:\w+|[a-z][\w-]*)(:?)\s+(\S.*)")
+_NEARLY_ALL = 0.9
 _FEWEST_LINES = 10
 _LINES_A_LABEL = 4  #: lines for each distinct first word, on average, from which on first words are labels
 _LEAST_CAPITALS = 0.5
@@ -28,7 +29,9 @@ _ARFF = re.compile(r"\s*+(?:%.*+\s++)*+@relation\b", re.IGNORECASE)
 def read_fast_text(file: TextFile) -> Table | None:
     """The table of a file of fastText; None of another file."""
     first = [line.strip() for line in file.head_lines if line.strip()]
-    if not first or _LABEL not in first[0] or not all(_split_labels(line)["label"] for line in first):
+    if not first or _LABEL not in first[0]:  # a header is of a table with such labels
+        return None
+    if sum(bool(_split_labels(line)["label"]) for line in first) < _NEARLY_ALL * len(first):
         return None
     return _make_table(
         lambda: (Row(_split_labels(line), number) for number, line in file.numbered_lines()), "a file of fastText", file
@@ -42,11 +45,11 @@ def _split_labels(line: str) -> dict[str, object]:
     after = 0 if before else sum(1 for _ in takewhile(_is_label, reversed(words)))
     labels = words[:before] or words[len(words) - after :]
     text = (line.split(None, before)[before:] or [""])[0] if before else line.rsplit(None, after)[0] if after else line
-    return {"text": text, "label": [one.removeprefix(_LABEL) for one in labels]}
+    return {"text": text, "label": [one.removeprefix(_LABEL).rstrip(",") for one in labels]}
 
 
 def _is_label(word: str) -> bool:
-    return word.startswith(_LABEL) and word != _LABEL
+    return word.startswith(_LABEL) and word.rstrip(",") != _LABEL
 
 
 def read_label_lines(file: TextFile) -> Table | None:

@@ -224,6 +224,14 @@ def test_words_of_entities_stay_in_texts_of_rasa(tmp_path: Path) -> None:
     assert [one.text for one in read(tmp_path, content).examples] == ["to Rome by train", "home"]
 
 
+@pytest.mark.parametrize("bad", ["a line without a label", "__label__, no name"])
+def test_line_of_fast_text_without_a_label_costs_one_row(tmp_path: Path, bad: str) -> None:
+    written = [f"__label__{label}, {text}" for text, label in ROWS]
+    found = read(tmp_path, "\n".join([*written[:12], bad, *written[12:]]).encode())
+    assert [(one.text, one.label) for one in found.examples] == ROWS
+    assert [one.text for one in found.unlabelled] == [bad]
+
+
 @pytest.mark.parametrize("text", ["I like it", "Where is it", "hi there"])
 def test_sentences_are_no_lines_that_begin_with_labels(tmp_path: Path, text: str) -> None:
     (tmp_path / "upload").write_text("".join(f"{text} {number}\n" for number in range(40)))
