@@ -23,6 +23,7 @@ UTF8, WINDOWS_1252 = "utf-8", "windows-1252"
 UNDECODED = re.compile("[\udc80-\udcff]")  #: a byte that is not of the encoding, as "surrogateescape" decodes it
 _FOREIGN, _WORD = re.compile(r"[^\x00-\x7f]"), re.compile(r"[^\W\d_]{3,}")
 _HIGH, _LONG_RUN = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]{3,}")
+_TO_JAPANESE = re.compile(rb"\x1b(?:\$[@B]|\(J)")  #: how ISO-2022-JP, all of whose bytes are ASCII, begins such letters
 _AROUND = 15  #: number of characters shown before and after a place
 _CHUNK_BYTES = 2**20
 _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\f\r\x1a\x1b"})
@@ -99,20 +100,16 @@ def _check_encoding(name: str) -> str:
     with suppress(LookupError, ValueError):
         known = codecs.lookup(name)
     if known is None or not known._is_text_encoding or known.name in _NO_TEXT:
-        raise InvalidDataset(
-            f"{show_label(name)} is not an encoding; name one such as utf-8, windows-1252 or shift_jis",
-            field="encoding",
-        )
+        told = f"{show_label(name)} is not an encoding; name one such as utf-8, windows-1252 or shift_jis"
+        raise InvalidDataset(told, field="encoding")
     return {"utf-8-sig": UTF8, "cp1252": WINDOWS_1252}.get(known.name, known.name)
 
 
 def _check_delimiter(given: str) -> str:
     delimiter = {"\\t": "\t", "tab": "\t"}.get(given, given)
     if len(delimiter) != 1 or delimiter.isalnum() or delimiter in '"\r\n\0':
-        raise InvalidDataset(
-            f"{show_label(given)} is not a delimiter; name one character such as , or ; or | or the word tab",
-            field="delimiter",
-        )
+        told = f"{show_label(given)} is not a delimiter; name one character such as , or ; or | or the word tab"
+        raise InvalidDataset(told, field="delimiter")
     return delimiter
 
 
@@ -155,7 +152,11 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
     is_wide = 3 * head.count(0) > len(head) and not {*map(chr, _CONTROLS)} & {*head.decode(wide, "ignore")}
     if is_wide and _is_of(file, wide):
         return FoundDialect(wide, notes=(f"the file is read as {wide.upper()}",))  # Latin letters without a mark
-    if _is_of(file, UTF8) or _is_mostly_good(file, UTF8):
+    is_japanese = head.isascii() and _TO_JAPANESE.search(head) is not None
+    if is_japanese and not (usual or "").startswith("iso2022_jp"):
+        told = "the file reads as Japanese in iso2022_jp: name that (encoding: iso2022_jp), or perhaps iso2022_jp_ext"
+        raise InvalidDataset(told, field=field)
+    if not is_japanese and (_is_of(file, UTF8) or _is_mostly_good(file, UTF8)):
         return FoundDialect(UTF8, has_mark=is_marked)
     if 100 * (len(head) - len(head.translate(None, _CONTROLS))) > len(head):
         raise UnsupportedDatasetFormat(
@@ -167,10 +168,8 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
     is_usual = usual is not None and not usual.startswith("utf") and _can_be(file, usual)
     legacy = usual if is_usual else _find_latin(file, lines)
     if legacy is None:
-        advice = _name_others(file, lines)
-        raise InvalidDataset(
-            f"the file is neither UTF-8 nor in the Latin letters of Windows-1252; {advice}", field=field
-        )
+        told = f"the file is neither UTF-8 nor in the Latin letters of Windows-1252; {_name_others(file, lines)}"
+        raise InvalidDataset(told, field=field)
     note = f"the file is not UTF-8 and is read as {show_encoding(legacy)}; name another (encoding) if letters are wrong"
     return FoundDialect(legacy, notes=(note,))
 

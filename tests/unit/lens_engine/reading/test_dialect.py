@@ -79,18 +79,17 @@ def test_separator_line_of_a_spreadsheet_is_no_header(uploads: Uploads) -> None:
     assert [one.line for one in dataset.examples] == [3, 4, 5]
 
 
-@pytest.mark.parametrize("encoding", ["windows-1251", "koi8-r", "shift_jis"])
-def test_other_encoding_is_refused_until_it_is_named(uploads: Uploads, encoding: str) -> None:
-    rows = [
-        ("очень хорошо" if encoding != "shift_jis" else "とても良い", "a"),
-        ("плохо" if encoding != "shift_jis" else "悪い", "b"),
-    ]
+@pytest.mark.parametrize("encoding", ["windows-1251", "koi8-r", "shift_jis", "iso2022_jp"])
+def test_other_encoding_is_refused_until_it_is_named_or_usual(uploads: Uploads, encoding: str) -> None:
+    texts = ["とても良い", "悪い"] if encoding.endswith(("_jis", "_jp")) else ["очень хорошо", "плохо"]
+    rows = list(zip(texts, "ab", strict=True))
     content = write(",", rows).encode(encoding)
 
     assert f"name that (encoding: {encoding})" in str(uploads.refuse(content))
     dataset = parse_dataset(uploads.folder / "upload", ParsingLimits(), dialect=Dialect(encoding))
     assert [(one.text, one.label) for one in dataset.examples] == rows
     assert dataset.warnings == ()
+    assert parse_dataset(uploads.folder / "upload", ParsingLimits(), usual=Dialect(encoding)).sha256 == dataset.sha256
 
 
 def test_one_bad_byte_in_a_file_of_utf8_is_a_bad_row_and_no_other_encoding(uploads: Uploads) -> None:
