@@ -1,9 +1,9 @@
 """How a text file is written: its encoding, and the delimiter of a CSV file; and where in it a fault is.
 
-The encoding is UTF-8, or that of the byte order mark, or else one of four in which spreadsheets write Latin letters;
-the language of the text decides which. A file of other letters is refused, because a wrong guess gives wrong letters
-without a word; the refusal names the encodings in which the text is of a fitting language. (A general detector took
-Spanish, Italian and English in Windows-1252 for Windows-1250.)
+The encoding is UTF-8, that of the byte order mark, UTF-16 of an alphabet, or else one of four in which spreadsheets
+write Latin letters; the language of the text decides which. A file of other letters is refused, because a wrong guess
+gives wrong letters without a word; the refusal names the encodings in which the text is of a fitting language. (A
+general detector took Spanish, Italian and English in Windows-1252 for Windows-1250.)
 """
 
 import codecs
@@ -149,19 +149,21 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
         if head.startswith(marks):
             return FoundDialect(encoding, notes=(f"the file is read as {encoding.upper()}, as its first bytes say",))
     wide = "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
-    is_wide = 3 * head.count(0) > len(head) and not {*map(chr, _CONTROLS)} & {*head.decode(wide, "ignore")}
-    if is_wide and _is_of(file, wide):
-        return FoundDialect(wide, notes=(f"the file is read as {wide.upper()}",))  # Latin letters without a mark
+    firsts = head[wide == "utf-16-le" :: 2]  # of the two bytes of a character; of all alphabets they are small
+    is_wide = 50 * head.count(0) > len(head) and 3 * len(firsts.translate(None, bytes(range(32)))) < len(firsts)
+    if is_wide and not {*map(chr, _CONTROLS)} & {*head.decode(wide, "ignore")} and _is_of(file, wide):
+        return FoundDialect(wide, notes=(f"the file is read as {wide.upper()}",))
     is_japanese = head.isascii() and _TO_JAPANESE.search(head) is not None
     if is_japanese and not (usual or "").startswith("iso2022_jp"):
         told = "the file reads as Japanese in iso2022_jp: name that (encoding: iso2022_jp), or perhaps iso2022_jp_ext"
         raise InvalidDataset(told, field=field)
-    if not is_japanese and (_is_of(file, UTF8) or _is_mostly_good(file, UTF8)):
+    has_nuls = 10 * head.count(0) > len(head)
+    if not is_japanese and not has_nuls and (_is_of(file, UTF8) or _is_mostly_good(file, UTF8)):
         return FoundDialect(UTF8, has_mark=is_marked)
     if 100 * (len(head) - len(head.translate(None, _CONTROLS))) > len(head):
         raise UnsupportedDatasetFormat(
             "the file is not text: it holds control characters, as pictures and programs do; save the table as CSV or "
-            "JSONL, or name the encoding of a text (encoding), e.g. utf-16",
+            f"JSONL, or name the encoding of a text (encoding), e.g. {wide}",
             field=field,
         )
     lines = [line for line in head.splitlines() if not line.isascii()][:_NUM_TELLING_LINES]
@@ -203,8 +205,7 @@ def _name_others(file: io.BufferedReader, lines: list[bytes]) -> str:
 def _is_common(letter: str, common: str | tuple[str, range]) -> bool:
     if isinstance(common, str):
         return letter in common
-    encoding, firsts = common
-    return (letter.encode(encoding, "ignore") or b"\0")[0] in firsts
+    return (letter.encode(common[0], "ignore") or b"\0")[0] in common[1]
 
 
 def _can_be(file: io.BufferedReader, encoding: str) -> bool:

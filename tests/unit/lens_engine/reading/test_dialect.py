@@ -73,6 +73,20 @@ def test_jsonl_may_have_another_encoding(uploads: Uploads, encoding: str) -> Non
     assert [one.text for one in uploads.parse(content.encode(encoding)).examples] == ["schön", "laut"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("words", ["очень хорошо", "πολύ ωραίο", "rất tốt"])
+def test_utf16_of_any_alphabet_is_read_without_a_mark(uploads: Uploads, encoding: str, words: str) -> None:
+    rows = [(f"{words} {row}", words.split()[row % 2]) for row in range(12)]
+    assert [(one.text, one.label) for one in uploads.parse(write(",", rows).encode(encoding)).examples] == rows
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", ["物流太慢了" * 9, "a word\x07"])
+def test_other_utf16_without_a_mark_is_refused_with_its_name(uploads: Uploads, encoding: str, text: str) -> None:
+    content = write(",", [(text, "x"), (text, "y")]).encode(encoding)
+    assert str(uploads.refuse(content)).endswith(f"name the encoding of a text (encoding), e.g. {encoding}")
+
+
 def test_separator_line_of_a_spreadsheet_is_no_header(uploads: Uploads) -> None:
     dataset = uploads.parse(("sep=;\n" + write(";")).encode())
 
