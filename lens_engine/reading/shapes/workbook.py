@@ -6,15 +6,16 @@ What a workbook unpacks to is counted before a reader makes cells of it: a small
 import datetime
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from io import BufferedReader
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any, Never
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import has_header, is_usual, name_positions
 from lens_engine.reading.limits import DatasetTooLarge, ParsingLimits
-from lens_engine.reading.table import NO_CELLS, Row, Table
+from lens_engine.reading.table import NAMED_ROWS, NO_CELLS, Row, Table
 from lens_engine.task.wording import show_label
 
 _SAMPLE = 1_000
@@ -51,7 +52,8 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
         ) from None
     if not filled:
         raise InvalidDataset("the workbook has no sheet with rows", field=field)
-    usual = (one for one in filled if any(is_usual(str(cell)) for cell in next(filter(_is_row, one[1]), [])))
+    tops = ((name, rows, rows[_find_start(rows)]) for name, rows in filled)
+    usual = ((name, rows) for name, rows, top in tops if _is_row(top) and any(map(is_usual, map(str, top))))
     name, rows = next(usual, None) or max(filled, key=lambda one: sum(map(_is_row, one[1])))
     others = [one for one, _ in filled if one != name]
     limits.check_rows(len(rows) - 1, field)
@@ -59,7 +61,7 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
     if others:
         kind += f", and not {', '.join(map(show_label, others[:10]))}"
     width = max(place for row in rows[:_SAMPLE] for place, cell in enumerate(row, start=1) if cell != "")
-    start = next((number for number, row in enumerate(rows) if _is_row(row)), 0)
+    start = _find_start(rows)
     kind += f"; its table begins in row {start + 1}" if start else ""
     first, *sample = ([_show(cell) for cell in row[:width]] for row in rows[start : start + _SAMPLE])
     is_header = has_header(first, sample, known)
@@ -78,9 +80,9 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
 
 
 def _read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> list[tuple[str, list[list[Any]]]]:
-    """The names and the cells of the sheets with two rows."""
+    """The names and the cells of the sheets with two rows; of hidden ones only if no other has."""
     try:
-        from python_calamine import CalamineWorkbook
+        from python_calamine import CalamineWorkbook, SheetVisibleEnum
     except ImportError:
         raise InvalidDataset(
             "the file is a workbook; pip install python-calamine reads it, or save the sheet as CSV (UTF-8)",
@@ -93,7 +95,23 @@ def _read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> lis
     book = CalamineWorkbook.from_filelike(file)
     names = book.sheet_names[:_MOST_SHEETS]
     sheets: list[list[Any]] = [book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in names]
-    return [(name, rows) for name, rows in zip(names, sheets, strict=True) if len(rows) > 1]
+    shown = {sheet.name for sheet in book.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible}
+    filled = [(name, rows) for name, rows in zip(names, sheets, strict=True) if len(rows) > 1]
+    return [one for one in filled if one[0] in shown] or filled
+
+
+def _find_start(rows: list[list[Any]]) -> int:
+    """The row in which the table begins: that of a header with more cells than the row above, and with the most usual
+    names that are no values; or else the first with several cells, if most rows below have several.
+    """
+    filled = [sum(cell != "" for cell in row) for row in rows]
+    wider = [row for row, (above, here) in enumerate(pairwise([1, *filled[:NAMED_ROWS]])) if here > max(above, 1)]
+    seen = Counter(str(cell) for row in rows[:_SAMPLE] for cell in row)
+    usual = {row: sum(seen[cell] == 1 and is_usual(cell) for cell in map(str, rows[row])) for row in wider}
+    if any(usual.values()):
+        return max(usual, key=lambda row: usual[row])
+    start = next((number for number, count in enumerate(filled) if count > 1), 0)
+    return start if 2 * sum(count > 1 for count in filled[start:]) > sum(map(bool, filled[start:])) else 0
 
 
 def _is_row(cells: list[Any]) -> bool:

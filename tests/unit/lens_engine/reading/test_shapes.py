@@ -275,6 +275,20 @@ def test_folder_that_hugging_face_datasets_saved_is_read(tmp_path: Path) -> None
         parse_dataset(tmp_path, OWN)
 
 
+@pytest.mark.parametrize("place", [0, 17])
+def test_remark_beside_the_only_column_of_a_workbook_costs_no_text(tmp_path: Path, place: int) -> None:
+    rows = [(text, "call back") if number == place else (text,) for number, (text, _) in enumerate(ROWS)]
+    (tmp_path / "upload").write_bytes(xlsx([("text",), *rows]))
+    assert [row.text for row in read_texts(tmp_path / "upload", OWN).rows] == [text for text, _ in ROWS]
+
+
+def test_usual_name_among_the_values_of_a_workbook_is_no_header(tmp_path: Path) -> None:
+    labels = ["question", "", *["comment", "question"] * 14]
+    rows = [(text, label) for (text, _), label in zip(ROWS, labels, strict=True)]
+    found = read(tmp_path, xlsx([("Turn", "Act"), *rows]))
+    assert [one.label for one in found.examples] == ["question", *labels[2:]]
+
+
 BOMB = ParsingLimits(max_bytes=2**16, max_rows=100)
 
 

@@ -24,8 +24,8 @@ def array(items: object) -> bytes:
     return json.dumps(items, indent=1).encode()
 
 
-def xlsx(*sheets: Sequence[Sequence[str]]) -> bytes:
-    """A workbook of these sheets."""
+def xlsx(*sheets: Sequence[Sequence[str]], hidden: str = "") -> bytes:
+    """A workbook of these sheets; `hidden` is the name of one that is not shown."""
     strings = list(dict.fromkeys(cell for rows in sheets for row in rows for cell in row))
     places = {cell: place for place, cell in enumerate(strings)}
 
@@ -35,6 +35,7 @@ def xlsx(*sheets: Sequence[Sequence[str]]) -> bytes:
 
     names = [f"sheet{number}" for number in range(1, len(sheets) + 1)]
     listed = "".join(f'<sheet name="{name}" sheetId="{name[5:]}" r:id="rId{name[5:]}"/>' for name in names)
+    listed = listed.replace(f'name="{hidden}"', f'name="{hidden}" state="hidden"')
     parts = {
         "[Content_Types].xml": '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
         "_rels/.rels": _relations(("officeDocument", "xl/workbook.xml")),
@@ -290,6 +291,14 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "xlsx": lambda rows: xlsx([("text", "label"), *rows]),
     "xlsx without a header": xlsx,
     "xlsx with a title": lambda rows: xlsx([("Tickets of May",), ("text", "label"), *rows]),
+    "xlsx with a title of two cells": lambda rows: xlsx([("Tickets", "2024-05-01"), (), ("text", "label"), *rows]),
+    "xlsx with groups of columns": lambda rows: xlsx(
+        [("Ticket", "", "Annotation"), ("id", "text", "label"), *((str(n), *row) for n, row in enumerate(rows))]
+    ),
+    "xlsx with a hidden sheet": lambda rows: xlsx(
+        [("label", "description"), ("billing", "of bills")], [("Message", "Queue"), *rows], hidden="sheet1"
+    ),
+    "xlsx with one sheet, which is hidden": lambda rows: xlsx([("text", "label"), *rows], hidden="sheet1"),
     "xlsx after a cover": lambda rows: xlsx(
         [("Column", "Meaning"), ("text", "what they wrote")], [("text", "label"), *rows]
     ),
