@@ -1,8 +1,10 @@
 """Lines in a form of their own: fastText, lines such as `LABEL text`, intents of Rasa, and tables of Weka (ARFF)."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import takewhile
 
@@ -18,7 +20,8 @@ _LINES_A_LABEL = 4  #: lines for each distinct first word, on average, from whic
 _LEAST_CAPITALS = 0.5
 _SPEAKERS = {"user", "agent", "bot", "assistant", "human", "system", "customer", "client", "me", "you", "q", "a"}
 _INTENT = re.compile(r"-?\s*intent\s*:\s*[\"']?([^\"'#\s][^\"'#]{0,200}?)[\"']?\s{0,9}(?:#.*)?|##\s*intent\s*:\s*(.+)")
-_EXAMPLE = re.compile(r"[-*]\s+(\S.*)")
+_EXAMPLE = re.compile(r"[-*]\s+(text:\s*)?(\S.*)", re.DOTALL)
+_TEXT_BELOW = re.compile(r"(\s*-\s+)text:\s*[|>][-+]?\s*")
 _ENTITY = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\{[^{}]*\})")
 """Words that Rasa marks as an entity: `[Berlin](city)`."""
 
@@ -81,17 +84,40 @@ def read_rasa(file: TextFile) -> Table | None:
         return None
 
     def read() -> Iterator[Row]:
-        intent: str | None = None
-        for number, line in file.numbered_lines():
-            if found := _INTENT.fullmatch(line):
-                intent = (found[1] or found[2]).strip()
+        intent, is_nlu = None, True
+        for number, raw in _lift_texts(file.lines("")):
+            if found := _INTENT.fullmatch(line := raw.strip()):
+                intent = (found[1] or found[2]).strip() if is_nlu or found[2] else None
+            elif key := re.match(r"(\w+):", raw):  # not indented: what follows are stories, answers
+                intent, is_nlu = None, key[1] == "nlu"
             elif re.match(r"-?\s*(?:synonym|regex|lookup|rule|story)\s*:|##", line):
                 intent = None
             elif intent is not None and (example := _EXAMPLE.fullmatch(line)):
-                text = _ENTITY.sub(r"\1", example[1].removeprefix("text:").strip())
-                yield Row({"text": text, "label": intent}, number)
+                text = _read_value(example[2]) if example[1] else example[2]
+                yield Row({"text": _ENTITY.sub(r"\1", text), "label": intent}, number)
 
     return _make_table(read, "training data of Rasa", file)
+
+
+def _lift_texts(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers. A text of YAML in the deeper lines below `- text: |` is lifted into that line."""
+    start, column, text = 0, 0, ""
+    for number, line in enumerate(lines, start=1):
+        if column and (line.isspace() or len(line) - len(line.lstrip()) > column):
+            text += f"{line.strip()}\n"
+            continue
+        yield start, text
+        below = _TEXT_BELOW.fullmatch(line)
+        start, column, text = (number, below.end(1), below[1]) if below else (number, 0, line)
+    yield start, text
+
+
+def _read_value(value: str) -> str:
+    """A value of YAML without the quotes in which it may be written."""
+    if value.startswith('"'):
+        with suppress(ValueError):
+            return str(json.loads(value))
+    return value[1:-1].replace("''", "'") if re.fullmatch("'.*'", value) else value
 
 
 def _make_table(read: Callable[[], Iterator[Row]], kind: str, file: TextFile) -> Table:

@@ -224,6 +224,21 @@ def test_words_of_entities_stay_in_texts_of_rasa(tmp_path: Path) -> None:
     assert [one.text for one in read(tmp_path, content).examples] == ["to Rome by train", "home"]
 
 
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (r'text: "a\"\nb"', 'a"\nb'),
+        ("text: |-\n     a\n\n     b", "a\n\nb"),
+        ("text: 'it''s'", "it's"),
+        ('"d"', '"d"'),
+    ],
+)
+def test_texts_of_rasa_are_meant_as_in_yaml_and_stories_are_none(tmp_path: Path, written: str, text: str) -> None:
+    stories = "stories:\n- story: way\n  steps:\n  - intent: trip\n  - action: utter_bye\n"
+    intent = f"nlu:\n- intent: trip\n  examples:\n  - {written}\n    metadata:\n      by: me\n  - home\n"
+    assert [one.text for one in read(tmp_path, f"{stories}{intent}{stories}".encode()).examples] == [text, "home"]
+
+
 @pytest.mark.parametrize("bad", ["a line without a label", "__label__, no name"])
 def test_line_of_fast_text_without_a_label_costs_one_row(tmp_path: Path, bad: str) -> None:
     written = [f"__label__{label}, {text}" for text, label in ROWS]
