@@ -32,9 +32,8 @@ _ARFF = re.compile(r"\s*+(?:%.*+\s++)*+@relation\b", re.IGNORECASE)
 def read_fast_text(file: TextFile) -> Table | None:
     """The table of a file of fastText; None of another file."""
     first = [line.strip() for line in file.head_lines if line.strip()]
-    if not first or _LABEL not in first[0]:  # a header is of a table with such labels
-        return None
-    if sum(bool(_split_labels(line)["label"]) for line in first) < _NEARLY_ALL * len(first):
+    labelled = sum(bool(_split_labels(line)["label"]) for line in first)
+    if not first or _LABEL not in first[0] or labelled < _NEARLY_ALL * len(first):  # a header is of another table
         return None
     return _make_table(
         lambda: (Row(_split_labels(line), number) for number, line in file.numbered_lines()), "a file of fastText", file

@@ -52,8 +52,7 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
         ) from None
     if not filled:
         raise InvalidDataset("the workbook has no sheet with rows", field=field)
-    tops = ((name, rows, rows[_find_start(rows)]) for name, rows in filled)
-    usual = ((name, rows) for name, rows, top in tops if _is_row(top) and any(map(is_usual, map(str, top))))
+    usual = (one for one in filled if _is_row(top := one[1][_find_start(one[1])]) and any(map(is_usual, map(str, top))))
     name, rows = next(usual, None) or max(filled, key=lambda one: sum(map(_is_row, one[1])))
     others = [one for one, _ in filled if one != name]
     limits.check_rows(len(rows) - 1, field)
