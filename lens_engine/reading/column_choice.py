@@ -127,6 +127,8 @@ def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> Colu
         known = WantedColumns(text.wanted if text else missing[0], label.wanted if label else missing[1])
         match_header(table, known, field, has_labels=has_labels)
         profiles = profile_columns(table)
+        once = [one for one in profiles if names.count(one.name) < 2]
+        profiles = once if has_labels and any(one.is_wordy for one in once) else profiles
         text, label, possible = choose_columns(profiles, text, label, has_labels=has_labels, field=field, table=table)
         if label and label.is_guessed and possible and not named.may_guess:
             equal = [one.name for one in profiles if one.name in (label.wanted, *possible)]
@@ -164,10 +166,13 @@ def choose_columns(
     if label is None and has_labels:
         label = _find_by_name(_without(profiles, text), LABEL_NAMES, lambda one: one.can_be_labels)
     free = _without(profiles, label)
-    text = text or _find_by_name(free, TEXT_NAMES, lambda one: one.can_be_texts) or _find_text(free, profiles, field)
+    is_sure = any(one.is_wordy for one in free)
+    named = _find_by_name(free, TEXT_NAMES, lambda one: one.can_be_texts and not (is_sure and one.is_constant))
+    text = text or named or _find_text(free, profiles, field)
     possible = [one for one in _without(free, text) if one.can_be_labels]
     if label is None and has_labels:
-        flags = [one.name for one in possible or _without(free, text) if one.are_flags]
+        marks = [one for one in _without(free, text) if one.is_mark]
+        flags = [one.name for one in possible or marks if one.are_flags]
         together = find_flags(table, flags, field) if table is not None else ()
         reason = "each row has one of them set, so they are one label"
         label = ChosenColumn(together, reason) if together else _find_label(possible, profiles, field)
@@ -204,10 +209,13 @@ def _find_by_name(
 
 def _find_text(free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], field: str) -> ChosenColumn:
     readable = [one for one in free if one.can_be_texts]
-    readable = [one for one in readable if not one.are_codes] or readable
     if not readable:
         raise InvalidDataset(f"no column holds texts; columns found: {_show(profiles)}", field=field)
     longest = max(readable, key=lambda one: one.mean_characters)
+    wordy = [one for one in readable if one.is_wordy]
+    if wordy and (longest.are_codes or longest.is_constant):
+        longest = max(wordy, key=lambda one: one.mean_characters)
+        return ChosenColumn(longest.name, "the longest values of several words that differ")
     return ChosenColumn(longest.name, f"the longest values, {longest.mean_characters:.0f} characters on average")
 
 

@@ -17,9 +17,10 @@ _DEEPEST = 5
 _MAX_GAPS = 0.1
 _LEAST_COMPOSED = 2
 """Values of which each has a part that is a value itself, from which on values are lists of labels."""
+_CONSTANT = 10  #: rows of one text from which on it is no text to classify
 _ROWS_A_LABEL = 2  #: a column of labels has at least this many rows for each distinct value, on average
 _NUMBER = re.compile(r"\s*[-+]?[\d.,:]+%?\s*")
-_CODE = re.compile(r"[!-~]{16,}\Z|https?://|\{")
+_CODE = re.compile(r"[!-~]{16,}\Z|https?://|\{\s*\"")
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)|.*\b\d{1,2}:\d{2}(?!\d)")
 
 
@@ -32,6 +33,7 @@ class ColumnProfile:
     num_characters: int = 0
     num_numbers: int = 0  #: values that are written as numbers
     num_codes: int = 0  #: long values of one word, or of JSON: hashes and addresses
+    num_spaces: int = 0
     num_others: int = 0  #: values of other types
     num_lists: int = 0  #: lists of several labels
     distinct: set[str] = field(default_factory=set)  #: at most `MAX_DISTINCT` + 1 values, spellings joined
@@ -55,13 +57,27 @@ class ColumnProfile:
         return 0 < len(self.distinct) <= 2 and all(is_set(value) is not None for value in self.distinct)
 
     @property
+    def is_mark(self) -> bool:
+        """Whether every value says yes, as where no is left empty."""
+        return len(self.distinct) == 1 and all(map(is_set, self.distinct))
+
+    @property
     def are_codes(self) -> bool:
         return 2 * self.num_codes > self.num_values
 
     @property
     def can_be_texts(self) -> bool:
-        is_constant = len(self.distinct) == 1 and self.num_values > 1
-        return self.num_values > self.num_numbers and not (self.num_others or self.num_lists or is_constant)
+        return self.num_values > self.num_numbers and not self.num_others and not self.num_lists
+
+    @property
+    def is_constant(self) -> bool:
+        return len(self.distinct) == 1 and self.num_values >= _CONSTANT
+
+    @property
+    def is_wordy(self) -> bool:
+        """Whether its values are certainly texts: several words on average, and neither codes nor labels."""
+        are_words = self.can_be_texts and self.num_spaces >= self.num_values
+        return are_words and not (self.are_codes or self.is_constant or self.can_be_labels)
 
     @property
     def can_be_labels(self) -> bool:
@@ -86,6 +102,7 @@ class ColumnProfile:
             self.num_characters += len(value)
             self.num_numbers += is_number or _NUMBER.fullmatch(value) is not None
             self.num_codes += _CODE.match(value) is not None
+            self.num_spaces += value.strip().count(" ")
             if len(self.distinct) <= MAX_DISTINCT:
                 self.distinct.add(fold_label(value))
 
@@ -166,7 +183,7 @@ def _find_lists(counts: Mapping[str, int]) -> dict[tuple[str, ...], int]:
     for label in counts:
         found = split_labels(label)
         num_alone = sum(one in alone for one in found)
-        is_used = "," not in label or all(one in alone or uses[one] > 1 for one in found)
+        is_used = ", " not in label or all(one in alone or uses[one] > 1 for one in found)
         if len(found) > 1 and all(found) and is_used and num_alone >= max(len(found) - 1, 1):
             composed[label] = tuple(found)
     return {found: counts[label] for label, found in composed.items()} if len(composed) >= _LEAST_COMPOSED else {}

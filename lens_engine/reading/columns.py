@@ -49,10 +49,11 @@ _PARTS = {
 """Beginnings and ends of further names."""
 ABOUT_ROWS = re.compile(
     r"(?:.*[_ ])?(?:id|ids|index|key|no|nr|number|user|author|speaker|source|split|fold|lang|language|date|time|year|"
-    r"season|episode|page|chapter|country|gender|age|name|length|hash|url|retweet|reply|quote|verified|train|test)",
+    r"season|episode|page|chapter|country|gender|age|name|length|hash|url)",
     re.IGNORECASE,
 )
 """Names of columns that rarely hold texts or labels, though their values recur."""
+_NOT_MADE_OF = {TEXT: ABOUT_ROWS, LABEL: re.compile(r"is_(?:retweet|reply|quote|verified|train|test)")}
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?%?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*")
 """A number or a date: what a header rarely is, and rows often are."""
@@ -62,8 +63,8 @@ _LONGEST_LABEL = 100
 
 
 def match_header(table: Table, wanted: WantedColumns, field: str, *, has_labels: bool) -> None:
-    """Refuse a table without a wanted column, with too many columns, or with a name that occurs twice and is read: of
-    texts without labels all columns are kept.
+    """Refuse a table without a wanted column, with too many columns, or with a wanted one that is there twice; where
+    there are no labels, with any that is, because all columns are kept.
     """
     names = table.names
     if len(names) > MAX_COLUMNS:
@@ -147,9 +148,9 @@ def find_usual(names: Sequence[str], usual: Sequence[str]) -> list[str]:
     folded = {fold_name(name): name for name in reversed(names)}  # of equal ones, the first
     folded |= {name: name for name in names if name in folded}
     exact = [folded[one] for one in usual if one in folded]
-    parts = _PARTS[usual[0]]
-    made = [name for one, name in folded.items() if one.startswith(parts) or one.endswith(parts)]
-    alike = [name for name in made if not ABOUT_ROWS.fullmatch(name)]
+    parts, others = _PARTS[usual[0]], _NOT_MADE_OF[usual[0]]
+    made = {one: name for one, name in folded.items() if one.startswith(parts) or one.endswith(parts)}
+    alike = [name for one, name in made.items() if not others.fullmatch(one)]
     return [*exact, *(name for name in reversed(alike) if name not in exact)]
 
 

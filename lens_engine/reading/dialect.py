@@ -157,7 +157,8 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
     if is_japanese and not (usual or "").startswith("iso2022_jp"):
         told = "the file reads as Japanese in iso2022_jp: name that (encoding: iso2022_jp), or perhaps iso2022_jp_ext"
         raise InvalidDataset(told, field=field)
-    if not (is_japanese or 10 * head.count(0) > len(head)) and (_is_of(file, UTF8) or _is_mostly_good(file, UTF8)):
+    has_nuls = 10 * (2 * firsts.count(0) - head.count(0)) > len(head)  # in one of two bytes alone, as wide text has
+    if not (is_japanese or has_nuls) and (_is_of(file, UTF8) or _is_mostly_good(file, UTF8)):
         return FoundDialect(UTF8, has_mark=is_marked)
     if 100 * (len(head) - len(head.translate(None, _CONTROLS))) > len(head):
         raise UnsupportedDatasetFormat(

@@ -65,7 +65,7 @@ def collect_rows(table: Table, named: Named, limits: ParsingLimits, field: str) 
     for row in table.rows():
         rows.add(row)
     rows.check()
-    notes = (*choice.notes(), *table.dialect.notes, *rows.set_minus_aside())
+    notes = (*choice.notes(), *table.dialect.notes, *rows.judge_missing_labels())
     rows.refuse_gaps()
     return ParsedDataset(
         tuple(rows.examples),
@@ -195,11 +195,11 @@ class _RowCollector:
             raise DatasetEmpty(detail, field=self.field)
         self._refuse_several()
 
-    def set_minus_aside(self) -> tuple[str, ...]:
+    def judge_missing_labels(self) -> tuple[str, ...]:
         """Set rows of the label -1 aside, where it means no label; a note says so, or which label may mean it."""
         perhaps = [label for label in _PERHAPS_EMPTY if label in self._labels]
-        note = f"{show_names(perhaps)} is read as a label; if it marks rows without one, leave the label empty there"
-        return (*self._set_minus_aside(), *[note][: len(perhaps)])
+        notes = [f"{label} is read as a label; if it marks rows without one, leave it empty" for label in perhaps]
+        return (*self._set_minus_aside(), *notes)
 
     def _set_minus_aside(self) -> tuple[str, ...]:
         others = [label for label in self._labels if label != _UNLABELLED]

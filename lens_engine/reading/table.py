@@ -23,6 +23,7 @@ NO_CELLS: Mapping[str, object] = MappingProxyType({})
 NAMED_ROWS = 20  #: number of rows that are looked at to tell what a file of objects is
 MISSING = object()  #: the value of a column that the row does not have
 _LONGEST_LIST = 2_000
+_LONGEST_NAME = 500  #: characters within which dots may part the keys of objects
 _ANSWERS = {"choices", "label", "labels", "category", "class", "intent", "answer", "topic", "sentiment", "type"}
 """Keys of the labels that Label Studio writes, and models that answer in JSON."""
 _FLAGS = dict.fromkeys(("1", "1.0", "true", "yes", "x"), True) | dict.fromkeys(
@@ -169,7 +170,7 @@ def pick(cells: Mapping[str, object], name: str) -> object:
     """The value of a column, or within objects (`fields.text`); `MISSING` if there is none."""
     if name in cells:
         return cells[name]
-    ends = [end for end, one in enumerate(name) if one == "."]
+    ends = [end for end, one in enumerate(name[:_LONGEST_NAME]) if one == "."]
     found = (pick(one, name[end + 1 :]) for end in ends if isinstance(one := cells.get(name[:end]), Mapping))
     return next((one for one in found if one is not MISSING), MISSING)
 

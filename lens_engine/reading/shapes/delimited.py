@@ -29,7 +29,6 @@ from lens_engine.task.wording import show_count, show_label
 _ENCLOSED = re.compile(r'\A"(.*)"\Z', re.DOTALL)
 """A name in quotes: a header may have them also where quotes are letters of the texts."""
 _RULE = re.compile(r"\s*:?[-=]{2,}:?\s*")  #: a field of a line between header and rows
-_OF_HEADER = ('{"ImportId":', "Open-Ended Response")  #: beginnings of fields of a further header, as surveys have it
 _NO_DELIMITER = "\x1f"
 _USUAL = (TEXT_NAMES, LABEL_NAMES)
 _MOST_RECORDS = 2_000  #: by which the header, and a column that takes the rest of wide rows, are found
@@ -61,7 +60,7 @@ class _Layout:
     quoting: Quoting
     names: tuple[str, ...]
     begin: int  #: line (from 1) above which nothing is of the table
-    is_header: bool  #: whether the first record is the header
+    header: Sequence[str] | None  #: the names as they are written; None if the first record is a row
     rest: int | None  #: place of the column that takes the rest of a row with delimiters in its text
     is_table: bool  #: whether its columns are certainly not the parts of sentences
     is_padded: bool  #: whether spaces round the delimiters are no part of the values
@@ -70,10 +69,10 @@ class _Layout:
     def describe(self) -> Iterator[str]:
         if self.begin > 1:
             yield f"the table begins in line {self.begin:,}"
-        if not self.is_header:
+        if self.header is None:
             yield f"the first line is a row, so the columns are called {show_names(self.names)}"
         if self.further:
-            yield f"the header goes on in {show_count(len(self.further), 'line')} below its first"
+            yield f"{show_count(len(self.further), 'further line')} of the header left out"
         if self.rest is not None:
             name = show_label(self.names[self.rest])
             yield f"delimiters within column {name} are not quoted, and are read as its text"
@@ -91,9 +90,10 @@ class _Layout:
 
 
 def _trim(fields: list[str], width: int) -> list[str]:
-    while len(fields) > width and not fields[-1].strip():
-        fields = fields[:-1]
-    return fields
+    end = len(fields)
+    while end > width and not fields[end - 1].strip():
+        end -= 1
+    return fields[:end]
 
 
 def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
@@ -106,7 +106,7 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     if first.fault is not None:
         raise InvalidDataset(f"the header (line {first.line}) {first.fault.detail}", field=file.field)
     names = first.fields if quoting.character else [_ENCLOSED.sub(r"\1", name) for name in first.fields]
-    names = _trim(names, max((len(_trim(one.fields, 1)) for one in others if one.fault is None), default=len(names)))
+    names = _trim(names, max((len(one.fields) for one in others if one.fault is None), default=len(names)))
     rows = [_trim(record.fields, len(names)) for record in others if record.fault is None]
     wide = [row for row in rows if len(row) == len(names) + 1]
     if rows and len(wide) >= _NEARLY_ALL * len(rows) and all(row[0].isdigit() for row in wide):
@@ -130,30 +130,31 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     is_table = is_table or (num_fitting >= _LEAST_FIT * len(rows) and has_labels)
     shown = _name_columns(names, fitting) if is_header else name_positions(len(names))
     begin, further = first.line if num_titles else 1, _find_lines_of_header(others) if is_header else []
-    return _Layout(delimiter, quoting, shown, begin, is_header, rest, is_table, is_padded, further)
+    header = names if is_header else None
+    return _Layout(delimiter, quoting, shown, begin, header, rest, is_table, is_padded, further)
 
 
 def _name_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """The names; of several columns without one, those with a value are called by their places."""
+    """The names; of several columns without one, those with a value in most rows are called by their places."""
     empty = [place for place, name in enumerate(names) if not name.strip()]
-    filled = {place for place in empty[:MAX_COLUMNS] if any(row[place].strip() for row in rows)}
-    named = filled if len(empty) > 1 else ()
-    return tuple(f"column {place + 1}" if place in named else name for place, name in enumerate(names))
+    filled = {place for place in empty[:MAX_COLUMNS] if 2 * sum(bool(row[place].strip()) for row in rows) > len(rows)}
+    named = {place: f"column {place + 1}" for place in filled} if len(empty) > 1 else {}
+    return tuple(name if (new := named.get(place, name)) in names else new for place, name in enumerate(names))
 
 
 def _find_lines_of_header(others: Sequence[Record]) -> list[int]:
     """The lines right below the first line of a header that are of it: a rule, or what surveys write there."""
-    ends = [
-        place
-        for place, one in enumerate(others[:2], 1)
-        if any(field.startswith(_OF_HEADER) for field in one.fields)
-        or (len(one.fields) > 1 and all(map(_RULE.fullmatch, one.fields)))
-    ]
-    return [one.line for one in others[: max(ends, default=0)]]
+    end = sum(any(field.startswith('{"ImportId":') for field in one.fields) for one in others[1:2]) * 2
+    rules = [len(one.fields) > 1 and all(map(_RULE.fullmatch, one.fields)) for one in others]
+    if (rules[:1] == [True] and sum(rules) == 1) or (others and "Open-Ended Response" in others[0].fields):
+        end = max(end, 1)
+    return [one.line for one in others[:end]]
 
 
 def _count_titles(records: Sequence[Record], known: tuple[str, ...]) -> int:
-    """The number of comments above a table; above a header also of lines with one field, which is no usual name."""
+    """The number of comments above a table; above a header also of lines with one field, which is no usual name, and of
+    a line that names groups of its columns.
+    """
     filled = [sum(map(bool, map(str.strip, record.fields))) for record in records]
     first = records[0].fields
     if 2 * sum(number > 1 for number in filled) <= len(records) or not first or is_usual(first[0]):
@@ -205,8 +206,8 @@ def _leave(place: int, width: int, row: Sequence[str]) -> Sequence[str]:
 
 
 def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
-    names, is_started = layout.names, not layout.is_header
-    header = list(map(fold_name, names)) if layout.is_header and len(names) > 1 else None
+    names, is_started = layout.names, layout.header is None
+    header = list(map(fold_name, layout.header)) if layout.header is not None and len(names) > 1 else None
     for record in read_table(file, layout.delimiter, layout.quoting):
         if record.line < layout.begin or record.line in layout.further:
             continue

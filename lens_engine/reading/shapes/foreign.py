@@ -46,7 +46,7 @@ _TEXTS = {
     ),
     re.compile(
         r"\s*+(?:--.*+\n\s*+|/\*.*+\n\s*+)*+"
-        r"(?:(?:CREATE TABLE|INSERT INTO|DROP TABLE|PRAGMA|SET NAMES)\b|BEGIN(?: TRANSACTION)?;|SET [\w.@]+ ?(?:=|TO ))"
+        r"(?:(?:CREATE TABLE|INSERT INTO|DROP TABLE)\b|BEGIN(?: TRANSACTION)?;|(?:SET|PRAGMA) [^\n;]+;\s)"
     ): (
         "a dump of a database (SQL)",
         "export the table as CSV from the database",

@@ -82,13 +82,15 @@ def read_rasa(file: TextFile) -> Table | None:
     if not starts or not ("nlu:" in lines or any(line.startswith("## intent:") for line in lines)):
         return None
 
+    is_flat = any(line.startswith("nlu:") for line in file.head_lines)  # not below another key
+
     def read() -> Iterator[Row]:
         intent, is_nlu = None, True
         for number, raw in _lift_texts(file.lines("")):
             if found := _INTENT.fullmatch(line := raw.strip()):
                 intent = (found[1] or found[2]).strip() if is_nlu or found[2] else None
             elif key := re.match(r"(\w+):", raw):  # not indented: what follows are stories, answers
-                intent, is_nlu = None, key[1] == "nlu"
+                intent, is_nlu = None, key[1] == "nlu" or not is_flat
             elif re.match(r"-?\s*(?:synonym|regex|lookup|rule|story)\s*:|##", line):
                 intent = None
             elif intent is not None and (example := _EXAMPLE.fullmatch(line)):

@@ -19,9 +19,8 @@ _STUDIO_COLUMNS = {
 }
 _KINDS = ("choices", "taxonomy", "rating", "number")
 TURNS = ("messages", "conversations", "contents", "conversation")
-_CHATS, _ALPACA, _COMPLETIONS = _OF_MODELS = (
-    *("chats with a language model", "instructions (Alpaca)", "prompts and completions"),
-)
+_CHATS, _ALPACA, _COMPLETIONS = "chats with a language model", "instructions (Alpaca)", "prompts and completions"
+_OF_MODELS = (_CHATS, _ALPACA, _COMPLETIONS)
 _USERS, _ASSISTANTS = {"user", "human"}, {"assistant", "gpt", "model", "bot", "chatgpt"}
 _ARROWS = ("->", "=>")
 _MOST_MARKS = 4  #: largest number of marks that end a prompt
@@ -50,11 +49,16 @@ def adapt(table: Table) -> Table:
     if not found or tool[1] < _NEARLY_ALL * len(sample):
         return table
 
+    is_labelled = tool[0] in _OF_MODELS and any(one.get("label") is not None for one in sample)
+    own_names = ("text", "label") if tool[0] == _CHATS else ("label",)  # a text of the others has their answer in it
+    kept = [name for name in own_names if is_labelled and name in table.names]
+
     def read() -> Iterator[Row]:
         for row in table.rows():
             one = _read(row.cells) if row.fault is None and not row.empty else None
             if one is not None and one.tool == tool[0]:
-                cells = {**row.cells, "text": one.text, **one.labels, **_find_own(row.cells, one.tool)}
+                own: _Cells = {name: row.cells.get(name) for name in kept}
+                cells = {**row.cells, "text": one.text, **one.labels, **own}
                 row = row._replace(cells=cells, aside=one.aside)
             yield row
 
@@ -63,12 +67,6 @@ def adapt(table: Table) -> Table:
     label = questions[0] if len(questions) == 1 else None
     kind = f"an export of {tool[0]}"
     return replace(table, names=names, rows=read, kind=kind, text="text", label=label, has_header=False)
-
-
-def _find_own(cells: _Cells, tool: str) -> _Cells:
-    """The label that stands beside an example for a language model, and the text beside such a label."""
-    is_labelled = tool in _OF_MODELS and "label" in cells
-    return {name: cells[name] for name in ("text", "label") if is_labelled and name in cells}
 
 
 def _read(cells: _Cells) -> _Labelled | None:

@@ -9,7 +9,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from io import BufferedReader
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from typing import Any, Never
 
 from lens_engine.errors import InvalidDataset
@@ -19,6 +19,7 @@ from lens_engine.reading.table import NAMED_ROWS, NO_CELLS, Row, Table
 from lens_engine.task.wording import show_label
 
 _SAMPLE = 1_000
+_LEAST_WIDE = 0.2  #: share of the rows with several cells, in a table of several columns
 _MOST_SHEETS = 100
 _MOST_PARTS = 1_000
 _GROWTH = 8  #: largest size of what a workbook unpacks to, for each byte that a file may have: XML is long-winded
@@ -96,21 +97,28 @@ def _read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> lis
     sheets: list[list[Any]] = [book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in names]
     shown = {sheet.name for sheet in book.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible}
     filled = [(name, rows) for name, rows in zip(names, sheets, strict=True) if len(rows) > 1]
+    filled = [one for one in filled if any(cell != "" for row in one[1][:_SAMPLE] for cell in row)]
     return [one for one in filled if one[0] in shown] or filled
 
 
 def _find_start(rows: list[list[Any]]) -> int:
-    """The row in which the table begins: that of a header with more cells than the row above, and with the most usual
-    names that are no values; or else the first with several cells, if most rows below have several.
+    """The row in which the table begins: the first with several cells, if some rows below have several; or one of the
+    next with two usual names that are no values, if the wider rows above it have no usual name, or it is the next one
+    and has more cells: titles, and names of groups, stand above.
     """
     filled = [sum(cell != "" for cell in row) for row in rows]
-    wider = [row for row, (above, here) in enumerate(pairwise([1, *filled[:NAMED_ROWS]])) if here > max(above, 1)]
-    seen = Counter(str(cell) for row in rows[:_SAMPLE] for cell in row)
-    usual = {row: sum(seen[cell] == 1 and is_usual(cell) for cell in map(str, rows[row])) for row in wider}
-    if any(usual.values()):
-        return max(usual, key=lambda row: usual[row])
     start = next((number for number, count in enumerate(filled) if count > 1), 0)
-    return start if 2 * sum(count > 1 for count in filled[start:]) > sum(map(bool, filled[start:])) else 0
+    seen = Counter(str(cell) for row in rows[:_SAMPLE] for cell in row)
+    has_usual = False
+    for number in range(start, min(start + NAMED_ROWS, len(rows))):
+        names = [str(cell) for cell in rows[number] if cell != ""]
+        usual = sum(seen[name] == 1 and is_usual(name) for name in names)
+        is_below = number == start + 1 and filled[number] > filled[start]
+        if usual > 1 and (number == start or is_below or not has_usual):
+            return number
+        has_usual = has_usual or (usual > 0 and len(names) > 1)
+    is_table = _LEAST_WIDE * sum(map(bool, filled[start:])) < sum(count > 1 for count in filled[start:])
+    return start if is_table else 0
 
 
 def _is_row(cells: list[Any]) -> bool:

@@ -21,6 +21,10 @@ def table(header: str, *rows: str, times: int = 20) -> bytes:
     return "\n".join([header, *rows * times]).encode()
 
 
+def numbered(header: str, row: str) -> bytes:
+    return table(header, *(row.format(n=n, one="ab"[n % 2]) for n in range(20)), times=1)
+
+
 @pytest.mark.parametrize(
     ("content", "first"),
     [
@@ -74,11 +78,16 @@ def table(header: str, *rows: str, times: int = 20) -> bytes:
         (table("Was it fine?,Which team?\nOpen-Ended Response,Response", "a text,a", "more,b"), ("a text", "a")),
         (table("Ticket,,Annotation,\nid,message,topic,by", "1,a text,a,me", "2,more,b,me"), ("a text", "a")),
         (table("id,,topic,", "1,a text,a,me", "2,more,b,me"), ("a text", "a")),
-        (table("Description,Issue Type,Comment,Comment", "a text,a,c,d", "more,b,c,d"), ("a text", "a")),
+        (numbered("Description,Issue Type,Comment,Comment", "a text {n},{one},c,d"), ("a text 0", "a")),
         (table("text,label,", "a text,a", "more,b"), ("a text", "a")),
         (table("text_id,remark,label", "T1,a text,a", "T2,more,b"), ("a text", "a")),
-        (table("link,remark,label", "https://example.org/1,a text,a", "https://example.org/2,more,b"), ("a text", "a")),
-        (table("Description,remark,label", "Read the text,a text,a", "Read the text,more,b"), ("a text", "a")),
+        (numbered("link,remark,label", "https://example.org/{n},a text {n},{one}"), ("a text 0", "a")),
+        (numbered("link,sort,label", "https://example.org/{n},sort of {one},{one}"), ("https://example.org/0", "a")),
+        (numbered("Description,remark,label", "Read the text,a text {n},{one}"), ("a text 0", "a")),
+        (table("Description,name,label", "ok,Ann,a", "ok,Bea,b", times=1), ("ok", "a")),
+        (table("text,label", "a text,a", "--,--", "more,b", "--,--", times=1), ("a text", "a")),
+        (table("text,label,,,", "a text,a,,,", "more,b,,,", "more,b,odd words of one,and,", times=1), ("a text", "a")),
+        (table("tweet,is_rude_language,lang", "a text,yes,en", "more,no,fr"), ("a text", "yes")),
         (table("tweet,is_retweet,stance", "a text,true,a", "more,false,b"), ("a text", "a")),
         (table("text,a,b", "a text,1.0,0.0", "more,0.0,1.0"), ("a text", "a")),
         (table("text,a,b", "a text,X,", "more,,X"), ("a text", "a")),

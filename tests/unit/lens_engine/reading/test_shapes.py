@@ -125,7 +125,7 @@ def test_minus_one_beside_few_or_negative_numbers_is_a_label(tmp_path: Path, oth
 def test_label_that_may_mean_none_is_read_with_a_note(tmp_path: Path, empty: str) -> None:
     found = read(tmp_path, unlabelled([empty, "x", "y"] * 4))
     assert {one.label for one in found.examples} == {empty, "x", "y"}
-    assert any(f"{empty!r} is read as a label" in warning for warning in found.warnings)
+    assert any(warning.startswith(f"{empty} is read as a label") for warning in found.warnings)
 
 
 @pytest.mark.parametrize("separator", ["|", ";", ", "])
