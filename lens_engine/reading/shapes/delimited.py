@@ -139,16 +139,16 @@ def _name_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[
     empty = [place for place, name in enumerate(names) if not name.strip()]
     filled = {place for place in empty[:MAX_COLUMNS] if 2 * sum(bool(row[place].strip()) for row in rows) > len(rows)}
     named = {place: f"column {place + 1}" for place in filled} if len(empty) > 1 else {}
-    return tuple(name if (new := named.get(place, name)) in names else new for place, name in enumerate(names))
+    free = {place: name for place, name in named.items() if name not in names}
+    return tuple(free.get(place, name) for place, name in enumerate(names))
 
 
 def _find_lines_of_header(others: Sequence[Record]) -> list[int]:
     """The lines right below the first line of a header that are of it: a rule, or what surveys write there."""
-    end = sum(any(field.startswith('{"ImportId":') for field in one.fields) for one in others[1:2]) * 2
-    rules = [len(one.fields) > 1 and all(map(_RULE.fullmatch, one.fields)) for one in others]
-    if (rules[:1] == [True] and sum(rules) == 1) or (others and "Open-Ended Response" in others[0].fields):
-        end = max(end, 1)
-    return [one.line for one in others[:end]]
+    if any(field.startswith('{"ImportId":') for one in others[1:2] for field in one.fields):
+        return [one.line for one in others[:2]]
+    rules = [one.line for one in others if len(one.fields) > 1 and all(map(_RULE.fullmatch, one.fields))]
+    return [one.line for one in others[:1] if [one.line] == rules or "Open-Ended Response" in one.fields]
 
 
 def _count_titles(records: Sequence[Record], known: tuple[str, ...]) -> int:
