@@ -26,6 +26,7 @@ _LONGEST_LIST = 2_000
 _LONGEST_NAME = 500  #: characters within which dots may part the keys of objects
 _ANSWERS = {"choices", "label", "labels", "category", "class", "intent", "answer", "topic", "sentiment", "type"}
 """Keys of the labels that Label Studio writes, and models that answer in JSON."""
+_PLACES = {"start", "end", "offset", "position", "points"}  #: keys of a mark, which labels a part of a text
 _FLAGS = dict.fromkeys(("1", "1.0", "true", "yes", "x"), True) | dict.fromkeys(
     ("", "0", "0.0", "false", "no", "none"), False
 )
@@ -182,11 +183,14 @@ def split_labels(value: str) -> list[str]:
 
 
 def show_value(value: object) -> object:
-    """A value of a label as a string: whole numbers in digits, true and false, the only value of a list."""
+    """A value of a label as a string: whole numbers in digits, true and false, the only value of a list, the name of an
+    object, as trackers of issues write their labels."""
     if isinstance(value, str):
         return _read_list(value) if value[:1] in ("[", "{") and value.endswith(("]", "}")) else value
     if isinstance(value, dict) and len(value) == 1 and value.keys() <= _ANSWERS:
         return show_value(*value.values())
+    if isinstance(value, dict) and isinstance(name := value.get("name"), str) and not value.keys() & _PLACES:
+        return name
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():

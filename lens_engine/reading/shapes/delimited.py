@@ -45,8 +45,8 @@ def read_delimited(file: TextFile) -> Table:
     if file.delimiter is None and not layout.is_table and is_prose(file.head_lines, delimiter):
         layout = _find_layout(file, _NO_DELIMITER, quoting)
     shown = None if layout.delimiter == _NO_DELIMITER else layout.delimiter
-    is_told = file.delimiter is None and shown in list(DELIMITERS)[1:]
-    told = [f"the columns are separated by {DELIMITERS[layout.delimiter]}"] if is_told else []
+    is_told = file.delimiter is None and shown not in (None, ",")
+    told = [f"the columns are separated by {DELIMITERS.get(layout.delimiter, 'spaces')}"] if is_told else []
     notes = (*file.dialect.notes, *told, *notes, *layout.describe())
     dialect = replace(file.dialect, delimiter=shown, notes=notes)
     return Table(layout.names, lambda: _read_rows(file, layout), "csv", dialect, has_raw_bytes=True)

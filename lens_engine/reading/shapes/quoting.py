@@ -26,6 +26,10 @@ _NEARLY_ALL = 0.9
 _LEAST_GAIN = 0.05
 """Rows within quoted fields that make quotes letters in a file without bad quotes, as a share of the other rows."""
 _MOST_SHOWN = 3
+_QUOTED = r'"(?:[^"\\]|\\.|"")*+"'
+_SPACED_NAMES = re.compile(rf"{_QUOTED}(?: {_QUOTED})+\s*")
+_SPACED = re.compile(rf'{_QUOTED}(?: (?:{_QUOTED}|[^\s"]+))+\s*')
+"""A line with a space between its fields, and its texts in quotes, as R writes them."""
 _PROSE = 0.3  #: what a delimiter loses, as a share of the rows, if it may be the punctuation of sentences
 _MAX_RECORDS = 100  #: number of records by which a delimiter is found
 
@@ -169,6 +173,9 @@ def find_delimiter(lines: Sequence[str], usual: str) -> str:
     if lines and (found := re.match(f"{_SEPARATOR}([,;|\t])\r?\n", lines[0])):
         return found[1]
     lines = list(dropwhile(lambda line: line.startswith(COMMENTS), lines)) or lines
+    rows = lines[1:]
+    if rows and _SPACED_NAMES.fullmatch(lines[0]) and 2 * sum(map(bool, map(_SPACED.fullmatch, rows))) > len(rows):
+        return " "
     return _find_by_width(lines) or _find_by_width(lines, has_title=True) or usual
 
 

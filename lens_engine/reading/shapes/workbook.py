@@ -29,6 +29,8 @@ _CHUNK_BYTES = 2**20
 _XLSX_CELL = re.compile(rb'<(?:\w+:)?c\b([^<>]*?)\br="([A-Z]{1,3})(\d{1,7})"([^<>]*)>(?:\s*<(?:\w+:)?v>(\d+)<)?')
 _ODS_CELL = re.compile(rb"<table:(table-row|table-cell|covered-table-cell)\b([^<>]*)>")
 _TIMES = re.compile(rb'number-(?:rows|columns)-repeated="(\d{1,9})"')
+_Range = tuple[tuple[int, int], tuple[int, int]]
+"""The first and the last row and column of a merged cell, from 0."""
 _STRING = re.compile(rb"<(?:\w+:)?si\b.*?</(?:\w+:)?si>", re.DOTALL)
 
 
@@ -44,7 +46,7 @@ def is_workbook(file: BufferedReader) -> bool:
 def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known: tuple[str, ...]) -> Table:
     """The table of the first sheet with a usual name in its header, or else of that with the most rows."""
     try:
-        filled = _read_sheets(file, limits, field)
+        filled, merged = _read_sheets(file, limits, field)
     except BaseException as error:  # a panic of the reader is no Exception
         if isinstance(error, InvalidDataset | KeyboardInterrupt | SystemExit | MemoryError | GeneratorExit):
             raise
@@ -67,6 +69,7 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
     is_header = has_header(first, sample, known)
     names = tuple(first) if is_header else name_positions(width)
     begin = start + is_header
+    kind += "; each merged cell is read in all of its rows" if _fill_down(rows, merged[name], begin) else ""
 
     def read() -> Iterator[Row]:
         for number, row in enumerate(rows[begin:], start=begin + 1):
@@ -79,8 +82,10 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
     return Table(names, read, "workbook", kind=kind)
 
 
-def _read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> list[tuple[str, list[list[Any]]]]:
-    """The names and the cells of the sheets with two rows; of hidden ones only if no other has."""
+def _read_sheets(
+    file: BufferedReader, limits: ParsingLimits, field: str
+) -> tuple[list[tuple[str, list[list[Any]]]], dict[str, list[_Range]]]:
+    """Name and cells of the sheets with two rows, of hidden ones only if no other has; and merged cells by sheet."""
     try:
         from python_calamine import CalamineWorkbook, SheetVisibleEnum
     except ImportError:
@@ -94,11 +99,24 @@ def _read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> lis
         file.seek(0)
     book = CalamineWorkbook.from_filelike(file)
     names = book.sheet_names[:_MOST_SHEETS]
-    sheets: list[list[Any]] = [book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in names]
+    found = [book.get_sheet_by_name(name) for name in names]
+    sheets: list[list[Any]] = [one.to_python(skip_empty_area=False) for one in found]
     shown = {sheet.name for sheet in book.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible}
     filled = [(name, rows) for name, rows in zip(names, sheets, strict=True) if len(rows) > 1]
     filled = [one for one in filled if any(cell != "" for row in one[1][:_SAMPLE] for cell in row)]
-    return [one for one in filled if one[0] in shown] or filled
+    merged = {name: one.merged_cell_ranges or [] for name, one in zip(names, found, strict=True)}
+    return [one for one in filled if one[0] in shown] or filled, merged
+
+
+def _fill_down(rows: list[list[Any]], merged: list[_Range], begin: int) -> int:
+    """Write the value of each merged cell below the header into all of its rows; the number of rows that gain one."""
+    number, most = 0, len(rows) * len(rows[0])  # merged cells that overlap, as no spreadsheet writes them, have more
+    for (top, column), (bottom, _) in merged:
+        if begin <= top < len(rows) and column < len(rows[top]) and rows[top][column] != "" and number <= most:
+            for row in rows[top + 1 : bottom + 1]:
+                row[column] = rows[top][column]
+                number += 1
+    return number
 
 
 def _find_start(rows: list[list[Any]]) -> int:

@@ -58,6 +58,7 @@ def test_whole_number_as_label_becomes_its_digits(uploads: Uploads, written: str
         (b'{"text": "a", "label": 1.5}', "label", "is a number"),
         (b'{"text": "a", "label": [[1, 2, "x"]]}', "label", "marks parts of the text, as for entities"),
         (b'{"text": true, "label": "x"}', "text", "is true or false, not a string; put it in quotes"),
+        (b'{"text": "a", "label": [{"name": "x", "start": 1, "end": 2}]}', "label", "marks parts of the text"),
         (b'{"text": "a", "label": {"x": 1}}', "label", "is an object"),
         (b'{"text": "a", "label": %b}' % (b"9" * 201), "label", "200 characters"),
         (b'{"text": 1, "label": "x"}', "text", "is a number"),

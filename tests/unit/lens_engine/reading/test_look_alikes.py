@@ -49,6 +49,7 @@ def numbered(header: str, row: str) -> bytes:
             table("label,text", *(f'{"ab"[n % 2]},Number {n} said, "It was late."' for n in range(40)), times=1),
             ('Number 0 said, "It was late."', "a"),
         ),
+        (table('"Great phone" I say,pos', '"No" they said,neg', '"Fine" for me,pos'), ('"Great phone" I say', "pos")),
         (table("code,label", '"    def f():",neg', '"    return 1",pos'), ("    def f():", "neg")),
         (
             table("politics the vote is near", "real_estate the house is near", "politics the end is near"),

@@ -47,6 +47,7 @@ PLAIN = {
     "objects one after another",
     "lists of one",
     "Doccano",
+    "label objects",
 }
 PLAIN |= {"Arrow stream", "Arrow file"}
 
@@ -295,6 +296,13 @@ def test_remark_beside_the_only_column_of_a_workbook_costs_no_text(tmp_path: Pat
     rows = [(text, "call back") if number == place else (text,) for number, (text, _) in enumerate(ROWS)]
     (tmp_path / "upload").write_bytes(xlsx([("text",), *rows]))
     assert [row.text for row in read_texts(tmp_path / "upload", OWN).rows] == [text for text, _ in ROWS]
+
+
+def test_merged_cells_of_a_header_and_beyond_the_table_give_no_rows(tmp_path: Path) -> None:
+    sheet = [("text", "label"), ("", ""), *ROWS]
+    found = read(tmp_path, xlsx(sheet, merged=["A1:A2", "B1:B2", "A40:A90", "D3:D9", *["A3:A32"] * 1_000]))
+    assert len(found.examples) == len(ROWS)
+    assert {one.label for one in found.examples} == set(LABELS)
 
 
 def test_usual_name_among_the_values_of_a_workbook_is_no_header(tmp_path: Path) -> None:

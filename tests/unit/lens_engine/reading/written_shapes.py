@@ -24,8 +24,8 @@ def array(items: object) -> bytes:
     return json.dumps(items, indent=1).encode()
 
 
-def xlsx(*sheets: Sequence[Sequence[str]], hidden: str = "") -> bytes:
-    """A workbook of these sheets; `hidden` is the name of one that is not shown."""
+def xlsx(*sheets: Sequence[Sequence[str]], hidden: str = "", merged: Sequence[str] = ()) -> bytes:
+    """A workbook of these sheets; `hidden` is the name of one that is not shown, `merged` are ranges of all sheets."""
     strings = list(dict.fromkeys(cell for rows in sheets for row in rows for cell in row))
     places = {cell: place for place, cell in enumerate(strings)}
 
@@ -47,8 +47,19 @@ def xlsx(*sheets: Sequence[Sequence[str]], hidden: str = "") -> bytes:
     }
     for name, rows in zip(names, sheets, strict=True):
         written = "".join(write_row(number, row) for number, row in enumerate(rows, start=1))
-        parts[f"xl/worksheets/{name}.xml"] = f"<worksheet {_MAIN}><sheetData>{written}</sheetData></worksheet>"
+        cells = "".join(f'<mergeCell ref="{one}"/>' for one in merged)
+        written = f"<sheetData>{written}</sheetData><mergeCells>{cells}</mergeCells>"
+        parts[f"xl/worksheets/{name}.xml"] = f"<worksheet {_MAIN}>{written}</worksheet>"
     return zipped(parts)
+
+
+def merged_labels(rows: Rows) -> bytes:
+    """The rows of a label under each other, with one cell for their label."""
+    sheet, merged = [("label", "text")], list[str]()
+    for label, texts in by_label(rows).items():
+        merged.append(f"A{len(sheet) + 1}:A{len(sheet) + len(texts)}")
+        sheet += [(label if not number else "", text) for number, text in enumerate(texts)]
+    return xlsx(sheet, merged=merged)
 
 
 _MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
@@ -184,6 +195,13 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "lists of one in csv": lambda rows: (
         "text,labels\n" + "".join(f'"{text}","[\'{label}\']"\n' for text, label in rows)
     ).encode(),
+    "labels of an issue tracker": lambda rows: array(
+        [
+            {"title": text, "user": {"login": "ann"}, "labels": [{"id": 7, "name": label, "color": "f00"}]}
+            for text, label in rows
+        ]
+    ),
+    "label objects": lambda rows: lines([{"text": text, "label": {"id": 1, "name": label}} for text, label in rows]),
     "Label Studio": lambda rows: array(label_studio(rows)),
     "Label Studio (JSON-MIN)": lambda rows: array(
         [
@@ -285,6 +303,9 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
         f"## intent:{label}\n" + "".join(f"- {text}\n" for text in texts) for label, texts in by_label(rows).items()
     ).encode(),
     "ARFF": arff,
+    "spaces, as R writes them": lambda rows: (
+        '"message" "queue"\n' + "".join(f'"{n}" "{text}" "{label}"\n' for n, (text, label) in enumerate(rows))
+    ).encode(),
     "parquet": write_parquet,
     "Arrow stream": lambda rows: arrow(rows, pyarrow.ipc.new_stream),
     "Arrow file": lambda rows: arrow(rows, pyarrow.ipc.new_file),
@@ -295,6 +316,7 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "xlsx with groups of columns": lambda rows: xlsx(
         [("Ticket", "", "Annotation"), ("id", "text", "label"), *((str(n), *row) for n, row in enumerate(rows))]
     ),
+    "xlsx with merged labels": merged_labels,
     "xlsx with a hidden sheet": lambda rows: xlsx(
         [("label", "description"), ("billing", "of bills")], [("Message", "Queue"), *rows], hidden="sheet1"
     ),
