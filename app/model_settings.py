@@ -32,9 +32,9 @@ class ModelSettings(BaseSettings):
     allow_testing_models: bool = Field(
         False, description="Models of the form `testing:module:function` (for tests only). Not read from `.env`."
     )
-    device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$", description="Device of a worker.")
+    device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$", description="auto, cpu, mps, cuda or cuda:1.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        "auto", description="Number format; auto for the most precise of the fast ones."
+        "auto", description="Number format: float32, bfloat16, float16, or auto for the most precise of the fast ones."
     )
     ray_address: RayAddress | None = Field(
         None, description="Ray cluster whose devices share each selection: `host:port` or `local`; null for one device."

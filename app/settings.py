@@ -193,8 +193,8 @@ class Settings(ModelSettings):
     keep_days: float | None = Field(
         None, gt=0, description="Time after its end at which a job is deleted (days); null for never."
     )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Level of the log.")
-    log_format: Literal["json", "text"] = Field("json", description="Form of a log line.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="DEBUG, INFO, WARNING, ERROR.")
+    log_format: Literal["json", "text"] = Field("json", description="Form of a log line: json or text.")
     metrics_key_hash: KeyHash | None = Field(
         None, repr=False, description="SHA-256 (hex) of the key that reads /metrics."
     )

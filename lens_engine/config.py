@@ -73,8 +73,8 @@ class FilteringOptions(Options):
 
     contribution: Contribution = Field(
         "label",
-        description="Measure of how much one demonstration helps one query (c). vocabulary: Eq. 3 by the letter, and "
-        "the search takes the best replacement instead of drawing one.",
+        description="Measure of how much one demonstration helps one query (c): label, loss_ratio, or vocabulary: "
+        "Eq. 3 by the letter, and the search takes the best replacement instead of drawing one.",
     )
     candidates: int | None = Field(
         None, ge=2, description="Maximum number of candidates (stratified sample); null for all (N)."

@@ -63,8 +63,8 @@ class _WholeFormParser(MultiPartParser):
 
     def __init__(self, request: Request, folder: Path | None) -> None:
         _check_charset(request)
-        chunks = self._read_to_the_end(request)
-        super().__init__(request.headers, chunks, max_files=3, max_fields=6, max_part_size=_MAX_PART_BYTES)
+        chunks, most_fields = self._read_to_the_end(request), MAX_TEXT_COLUMNS + 5  # that no file is in
+        super().__init__(request.headers, chunks, max_files=3, max_fields=most_fields, max_part_size=_MAX_PART_BYTES)
         self._has_ended = False
         self._folder = folder
 

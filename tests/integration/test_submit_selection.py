@@ -203,6 +203,19 @@ def test_columns_of_both_files_may_have_other_names(client: TestClient, database
     assert {(row.text, row.label) for row in stored} == {("one", "positive"), ("two", "negative")}
 
 
+@pytest.mark.parametrize(("number", "words"), [(20, None), (21, "occurs more than 20 times")])
+def test_twenty_columns_of_texts_are_joined_beside_all_other_parts(
+    client: TestClient, number: int, words: str | None
+) -> None:
+    names = [f"t{place}" for place in range(number)]
+    rows = [[row["text"], *names[1:], row["label"]] for row in make_rows()]
+    content = "\n".join(map(",".join, [[*names, "Class"], *rows])).encode()
+    others = {"spec": json.dumps(make_spec()), "label_column": "Class", "delimiter": ",", "encoding": "utf-8"}
+    sent = client.post("/selections", files={"dataset": content}, data={"text_column": names, **others})
+    assert (sent.status_code == 202) == (words is None), sent.text
+    assert words is None or words in sent.json()["detail"]
+
+
 @pytest.mark.parametrize("name", COLUMNS)
 def test_wrong_column_name_points_to_the_field_that_has_it(client: TestClient, name: str) -> None:
     content = make_csv().replace(b"text,label", b"Body,Class", 1)
