@@ -80,9 +80,9 @@ def test_accuracies_of_classifiers_are_those_of_the_cells() -> None:
 
 METHODS = ("zero_shot", "random", "random_and_validation", "fixed", "nearest", "fixed+nearest", "chosen")
 DATASETS = ("sst-2", "sst-5", "trec", "clinc40", "subj")
-BUNDLED = {"model": "smollm2-135m-instruct", "first_permutations": "80"}
-BEFORE = {"model": "smollm2-135m-instruct", "first_permutations": "112"}
-SECOND = {"model": "qwen2.5-coder-0.5b-instruct"}
+BUNDLED = {"model": "smollm2-135m-instruct", "wordings": "one"}
+CHOSEN = {**BUNDLED, "wordings": "chosen"}
+SECOND = {"model": "qwen2.5-coder-0.5b-instruct", "wordings": "one"}
 
 
 def accuracy_of(cells: list[dict[str, str]], **names: str) -> float:
@@ -107,7 +107,7 @@ def prompt_cells() -> list[dict[str, str]]:
 
 def test_prompts_of_the_readme_are_those_of_the_cells(prompt_cells: list[dict[str, str]]) -> None:
     for row, method in zip(table_after(README, "| Right answers of prompts"), METHODS, strict=True):
-        kind = {**BUNDLED, "wordings": "one", "use": "prompt", "method": method}
+        kind = {**BUNDLED, "use": "prompt", "method": method}
         means = [accuracy_of(prompt_cells, dataset=dataset, **kind) for dataset in DATASETS]
         assert row == [f"{mean:.2f}" for mean in (*means, sum(means) / len(means))], method
 
@@ -118,7 +118,7 @@ def test_accuracies_of_prompts_are_those_of_the_cells(
 ) -> None:
     for row, method in zip(table_after(ROOT / "docs/results.md", heading), METHODS, strict=True):
         for shown, dataset in zip(row, DATASETS, strict=True):
-            kind = {**model, "wordings": "one", "dataset": dataset, "method": method}
+            kind = {**model, "dataset": dataset, "method": method}
             means = [accuracy_of(prompt_cells, use=use, **kind) for use in ("prompt", "probabilities")]
             assert shown == ", ".join(f"{mean:.3f}" for mean in means), (dataset, method)
 
@@ -128,11 +128,19 @@ def test_accuracies_of_wordings_are_those_of_the_cells(prompt_cells: list[dict[s
     rows = table_after(ROOT / "docs/results.md", "### A choice among wordings")
     for row, method in zip(rows, methods, strict=True):
         for shown, dataset in zip(row, DATASETS, strict=True):
-            of_dataset = [one for one in prompt_cells if {**BEFORE, "dataset": dataset}.items() <= one.items()]
-            draws = {one["draw"] for one in of_dataset if one["wordings"] == "chosen"}
-            same = [one for one in of_dataset if one["draw"] in draws]
-            means = [accuracy_of(same, wordings=kind, use="prompt", method=method) for kind in ("one", "chosen")]
+            kind = {"use": "prompt", "dataset": dataset, "method": method}
+            means = [accuracy_of(prompt_cells, **wordings, **kind) for wordings in (BUNDLED, CHOSEN)]
             assert shown == ", ".join(f"{mean:.3f}" for mean in means), (dataset, method)
+
+
+def test_accuracies_of_examples_of_other_models_are_those_of_the_cells() -> None:
+    with (ROOT / "docs/results/transfer.csv").open() as file:
+        cells = list(csv.DictReader(file))
+    small, large = BUNDLED["model"], SECOND["model"]
+    kinds = [(one, judge) for judge, other in ((small, large), (large, small)) for one in (judge, other, "random")]
+    for row, (one, judge) in zip(table_after(ROOT / "docs/results.md", "transfer.csv)"), kinds, strict=True):
+        kind = {"found_with": one, "judged_with": judge}
+        assert row == [f"{accuracy_of(cells, dataset=dataset, **kind):.3f}" for dataset in DATASETS], kind
 
 
 @pytest.mark.parametrize(
@@ -140,6 +148,7 @@ def test_accuracies_of_wordings_are_those_of_the_cells(prompt_cells: list[dict[s
     [
         ("chosen", BUNDLED, "by {} points for the likeliest label word {}, and by {} with label biases"),
         ("fixed", BUNDLED, "alone lead by {} and by {}."),
+        ("chosen", CHOSEN, "wording too, and is {} points behind ({} by label biases)."),
         ("chosen", SECOND, "The lead is {} and {} points"),
     ],
 )
@@ -148,7 +157,7 @@ def test_leads_of_prompts_are_those_of_the_cells(
 ) -> None:
     found = list[str]()
     for use in ("prompt", "probabilities"):
-        kind = {**model, "wordings": "one", "use": use}
+        kind = {**model, "use": use}
         cells = [one for one in prompt_cells if all(one[name] == value for name, value in kind.items())]
         runs = sorted({(one["dataset"], one["draw"]) for one in cells})
         leads = np.array(
