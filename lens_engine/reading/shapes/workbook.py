@@ -69,7 +69,9 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
     is_header = has_header(first, sample, known)
     names = tuple(first) if is_header else name_positions(width)
     begin = start + is_header
-    kind += "; each merged cell is read in all of its rows" if _fill_down(rows, merged[name], begin) else ""
+    kind += (
+        "; each merged cell is read in all of its rows" if _fill_down(rows, merged[name], begin, limits, field) else ""
+    )
 
     def read() -> Iterator[Row]:
         for number, row in enumerate(rows[begin:], start=begin + 1):
@@ -108,15 +110,22 @@ def _read_sheets(
     return [one for one in filled if one[0] in shown] or filled, merged
 
 
-def _fill_down(rows: list[list[Any]], merged: list[_Range], begin: int) -> int:
-    """Write the value of each merged cell below the header into all of its rows; the number of rows that gain one."""
-    number, most = 0, len(rows) * len(rows[0])  # merged cells that overlap, as no spreadsheet writes them, have more
+def _fill_down(rows: list[list[Any]], merged: list[_Range], begin: int, limits: ParsingLimits, field: str) -> bool:
+    """Write the value of each merged cell below the header into all of its rows; whether a row gains one.
+
+    Raises:
+        DatasetTooLarge: the values take more than a workbook may unpack to, or the merged cells overlap.
+    """
+    cells, characters, most = 0, 0, _GROWTH * limits.max_bytes
     for (top, column), (bottom, _) in merged:
-        if begin <= top < len(rows) and column < len(rows[top]) and rows[top][column] != "" and number <= most:
-            for row in rows[top + 1 : bottom + 1]:
-                row[column] = rows[top][column]
-                number += 1
-    return number
+        if begin <= top < len(rows) and column < len(rows[top]) and (value := rows[top][column]) != "":
+            below = rows[top + 1 : bottom + 1]
+            cells, characters = cells + len(below), characters + len(below) * len(str(value))
+            if cells > len(rows) * len(rows[0]) or characters > most:
+                _refuse(f"{most:,} characters in the rows of merged cells, or merged cells that overlap", field)
+            for row in below:
+                row[column] = value
+    return cells > 0
 
 
 def _find_start(rows: list[list[Any]]) -> int:
