@@ -11,12 +11,12 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.errors import BadRequest, Unprocessable
 from app.intake.bodies import FormBody, name_file
-from app.intake.parts import COLUMNS, DIALECT_PARTS, MAX_COLUMN_CHARACTERS, MAX_TEXT_COLUMNS
+from app.intake.parts import COLUMN_PARTS, COLUMNS, DIALECT_PARTS, MAX_COLUMN_CHARACTERS, MAX_TEXT_COLUMNS
 from app.intake.spool import open_upload
 from app.problems import point
 from lens_engine.task.text_checks import NUL
 
-_MAX_PART_BYTES = 2**20
+_MAX_PART_BYTES, _MOST_FIELDS = 2**20, MAX_TEXT_COLUMNS + len(COLUMN_PARTS) + 1  #: fields: a column too many is told
 _BODY_SECONDS, _SLOWEST_BYTES = 60.0, 100_000
 """Time in which a body must arrive (seconds), and bytes that buy another second. A client that sends a byte now and
 then would hold its place for ever."""
@@ -63,8 +63,8 @@ class _WholeFormParser(MultiPartParser):
 
     def __init__(self, request: Request, folder: Path | None) -> None:
         _check_charset(request)
-        chunks, most_fields = self._read_to_the_end(request), MAX_TEXT_COLUMNS + 5  # that no file is in
-        super().__init__(request.headers, chunks, max_files=3, max_fields=most_fields, max_part_size=_MAX_PART_BYTES)
+        chunks = self._read_to_the_end(request)
+        super().__init__(request.headers, chunks, max_files=3, max_fields=_MOST_FIELDS, max_part_size=_MAX_PART_BYTES)
         self._has_ended = False
         self._folder = folder
 
@@ -146,7 +146,7 @@ async def read_parts(form: FormData, known: Sequence[str]) -> FormBody:
         if len(form.getlist(name)) > 1 and name != "text_column":
             raise _bad_part(name, "occurs more than once; send it once")
     uploads = {name: _file(form, name) for name in _FILES if name in form}
-    words = {name: _words(form, name) for name in (*COLUMNS, *DIALECT_PARTS) if name in form}
+    words = {name: _words(form, name) for name in COLUMN_PARTS if name in form}
     for upload in uploads.values():
         upload.file.flush()  # the reader opens it by its path
     return FormBody(

@@ -204,9 +204,7 @@ def test_columns_of_both_files_may_have_other_names(client: TestClient, database
 
 
 @pytest.mark.parametrize(("number", "words"), [(20, None), (21, "occurs more than 20 times")])
-def test_twenty_columns_of_texts_are_joined_beside_all_other_parts(
-    client: TestClient, number: int, words: str | None
-) -> None:
+def test_twenty_columns_of_texts_are_joined(client: TestClient, number: int, words: str | None) -> None:
     names = [f"t{place}" for place in range(number)]
     rows = [[row["text"], *names[1:], row["label"]] for row in make_rows()]
     content = "\n".join(map(",".join, [[*names, "Class"], *rows])).encode()

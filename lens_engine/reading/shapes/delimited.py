@@ -39,14 +39,16 @@ _LEAST_FIT = 0.5  #: share of the rows that must be as wide as the first line, f
 
 def read_delimited(file: TextFile) -> Table:
     """The table of a file of rows, one or more lines each. One without a row, or with a broken header, is refused."""
-    delimiter = file.delimiter or find_delimiter(file.head_lines, file.usual_delimiter or ",")
+    usual = (file.usual_delimiter or "").strip(" ")  # spaces are told by the quotes round them alone
+    delimiter = file.delimiter or find_delimiter(file.head_lines, usual or ",")
     quoting, notes = find_quoting(file, delimiter)
     layout = _find_layout(file, delimiter, quoting)
     if file.delimiter is None and not layout.is_table and is_prose(file.head_lines, delimiter):
         layout = _find_layout(file, _NO_DELIMITER, quoting)
     shown = None if layout.delimiter == _NO_DELIMITER else layout.delimiter
-    is_told = file.delimiter is None and shown not in (None, ",")
-    told = [f"the columns are separated by {DELIMITERS.get(layout.delimiter, 'spaces')}"] if is_told else []
+    names = {**DELIMITERS, " ": "spaces"}
+    is_told = file.delimiter is None and shown in list(names)[1:]
+    told = [f"the columns are separated by {names[layout.delimiter]}"] if is_told else []
     notes = (*file.dialect.notes, *told, *notes, *layout.describe())
     dialect = replace(file.dialect, delimiter=shown, notes=notes)
     return Table(layout.names, lambda: _read_rows(file, layout), "csv", dialect, has_raw_bytes=True)

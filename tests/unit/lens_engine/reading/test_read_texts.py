@@ -196,6 +196,13 @@ def test_usual_dialect_is_taken_where_the_file_does_not_tell(tmp_path: Path) -> 
     assert [row.text for row in found.rows] == ["äöü"]
 
 
+@pytest.mark.parametrize("delimiter", [" ", "^"])
+def test_usual_delimiter_does_not_part_the_words_of_the_only_column(tmp_path: Path, delimiter: str) -> None:
+    (tmp_path / "upload").write_bytes(b"text\nhello my friend\n")
+    found = read_as_usual(tmp_path / "upload", Dialect(delimiter=delimiter))
+    assert ([row.text for row in found.rows], found.warnings) == (["hello my friend"], ())
+
+
 def test_usual_encoding_of_utf8_does_not_hinder_another(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_bytes("text\nschön\n".encode("windows-1252"))
