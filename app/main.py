@@ -22,30 +22,27 @@ from app.health.readiness import DatabaseCheck
 from app.intake.admission import Admission
 from app.intake.reader import Reader
 from app.intake.spool import sweep_uploads
-from app.jobs.streaming import Streams
 from app.keys.lookup import KeyLookup
-from app.kinds import evaluation, prediction, prediction_output, selection
-from app.kinds.prediction_output import Outputs
 from app.lifecycle.sweep import Settling, sweep
 from app.logs.failures import summarize
 from app.metrics.endpoint import router as metrics_router
 from app.metrics.process_state import ProcessMetrics
 from app.metrics.service_state import ServiceState
 from app.metrics.sweeps import SweepMetrics
-from app.pages import creation, prompt_files, prompts, results, trying, words
+from app.pages import creation, prompts, results, trying, words
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
-from app.prompts.endpoints import answers as prompt_answers_router
+from app.prompts.answer_endpoints import router as prompt_answers_router
 from app.prompts.endpoints import router as prompts_router
 from app.prompts.example_endpoints import router as examples_router
 from app.prompts.schemas import ExamplesBody, PromptBody
 from app.queue import JobQueue
-from app.selections.endpoints import router as answers_router
+from app.selections import endpoints as selections
+from app.selections.answer_endpoints import router as answers_router
 from app.selections.result_endpoints import router as results_router
 from app.services import Services
 from app.settings import Settings
 from app.store.database import create_database
-from app.usage.endpoints import router as usage_router
 from app.web.access_log import AccessLogMiddleware
 from app.web.authentication import LOCAL_OWNER, AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
@@ -97,17 +94,14 @@ _ABOUT: dict[str, Any] = {
     "openapi_url": None,
     "redoc_url": None,
 }
-_KINDS = (selection, evaluation, prediction)
 _ROUTERS = (
     datasets.router,
-    *(router for kind in _KINDS for router in (kind.router, kind.life)),
-    prediction_output.router,
+    selections.router,
     answers_router,
     results_router,
     prompts_router,
     prompt_answers_router,
     examples_router,
-    usage_router,
     health_router,
     metrics_router,
     creation.router,
@@ -115,10 +109,9 @@ _ROUTERS = (
     trying.router,
     pages_of_selections.router,
     prompts.router,
-    prompt_files.router,
     words.router,
 )
-_BODIES = (datasets, *_KINDS)
+_BODIES = (datasets, selections)
 _log = logging.getLogger(__name__)
 
 
@@ -129,7 +122,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     database = create_database(settings)
     app.state.services = Services(settings, database, JobQueue(settings))
     app.state.database_check = DatabaseCheck(database)
-    app.state.outputs = Outputs()
     app.state.full_disk = FullDisk()
     app.state.suggestions = TTLCache(maxsize=200, ttl=600)
     app.state.indexes = Indexes(settings.max_index_mib * 2**20)
@@ -141,7 +133,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for router in _ROUTERS:
         app.include_router(router)
     request_metrics = _install_metrics(app)
-    app.state.streams = Streams(note_refusal=app.state.process_metrics.refused_streams.inc)
     app.state.reader = Reader(settings, app.state.process_metrics.reader_ends.inc)
     install_documentation(
         app,
@@ -171,7 +162,7 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
     registry.register(ServiceState(app.state.services))
     app.state.registry, app.state.sweep_metrics = registry, SweepMetrics(registry)
     app.state.process_metrics = ProcessMetrics(
-        registry, app.state.services, app.state.admission, lambda: app.state.streams.num_open
+        registry, app.state.services, app.state.admission
     )
     return RequestMetrics(registry)
 

@@ -24,17 +24,6 @@ def path_of(*parts: str) -> str:
     return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 
-def path_of_predictions(selection_id: str | None, prompt_name: str | None) -> str:
-    """
-    Raises:
-        TypeError: not exactly one of both is given.
-    """
-    if (selection_id is None) == (prompt_name is None):
-        raise TypeError("give either selection_id or prompt_name")
-    where = ("selections", selection_id) if selection_id is not None else ("prompts", prompt_name or "")
-    return path_of(*where, "predictions")
-
-
 def leave_none_out(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 

@@ -19,9 +19,6 @@ from app.intake.bodies import JsonBody
 from app.intake.idempotency import check_key
 from app.intake.parts import COLUMN_PARTS
 from app.intake.receiving import Upload, do_large, hold_place, receive
-from app.intake.submitting import submit as submit_job
-from app.jobs import service as jobs
-from app.kinds.selection import check_selection
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import list_fields
@@ -30,6 +27,8 @@ from app.pages.preview import store_files as keep_files
 from app.pages.preview import suggest
 from app.pages.rendering import answer, go_to
 from app.pages.sample import has_sample
+from app.selections import service as selections
+from app.selections.submission import submit_selection
 from app.services import Services
 from app.store.datasets import load_rows_from
 from app.web.parameters import read_number
@@ -150,7 +149,7 @@ def _read_asked(services: Services, owner: str, selection_id: str | None) -> dic
             **dict.fromkeys(("name", "template", "instruction", "model", "preset", "use", "options"), ""),
         }
     with services.database.session_scope() as session:
-        job = jobs.get(session, owner, "selection", selection_id)
+        job = selections.get(session, owner, selection_id)
         return {"name": job.name, **list_fields(StoredSpec.model_validate(job.spec))}
 
 
@@ -194,7 +193,7 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
 def submit(request: Request, fields: FieldsDep, upload: UploadDep, services: ServicesDep) -> HTMLResponse:
     """Submit the form as a client of the API would, and show the selection."""
     key = check_key(read_field(fields, "key") or uuid4().hex)
-    accepted = upload.do(partial(submit_job, key=key, check=check_selection))
+    accepted = upload.do(partial(submit_selection, key=key))
     shown = go_to(request, f"/pages/selections/{accepted.answer['id']}")
     shown.background = enqueueing(services, accepted.job_id)
     return shown

@@ -25,8 +25,7 @@ from app.prompts.schemas import ExamplesBody, PromptBody, PromptVersionOut
 from app.prompts.service import Change, Condition, present
 from app.services import Services
 from app.store import prompts as repository
-from app.store.states import Status
-from app.store.tables import Dataset, Job, Report
+from app.store.tables import Dataset, Job
 from app.web.parameters import read_number
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
@@ -60,7 +59,7 @@ def show_name(request: Request, name: NameDep, owner: OwnerDep, services: Servic
         current = present(service.get(session, owner, name))
         history = repository.list_versions(session, owner, name, None, _MOST_VERSIONS)[:_MOST_VERSIONS]
         versions = [present(one) for one in history]
-        evaluations = _list_evaluations(session, owner, versions)
+        evaluations = _list_evaluations(session, owner, name)
         file = _find_file(session, owner, current.selection_id)
         labels = PromptFinder(services, owner, name).read_current(session).labels if current.pool_rows else ()
     bars = [
@@ -189,18 +188,7 @@ async def take_example_out(
     return go_to(request, f"/pages/prompts/{name}")
 
 
-def _list_evaluations(session: Session, owner: str, versions: list[PromptVersionOut]) -> list[dict[str, Any]]:
-    """The newest evaluations of what the versions say, oldest first."""
-    version_of: dict[str, int] = {}
-    for one in versions:  # newest first: a version that came back has its newest number
-        if one.selection_id is not None:
-            version_of.setdefault(one.selection_id, one.version)
-    source, quality = Job.source["selection_id"].astext, Report.result["quality"]
-    columns = select(Job.id, Job.name, Job.succeeded_at, source, quality)
-    query = columns.join(Report, Report.job_id == Job.id).where(source.in_(version_of), quality.is_not(None))
-    own = (Job.owner_id == owner, Job.kind == "evaluation", Job.status == Status.SUCCEEDED)
-    rows = session.execute(query.where(*own).order_by(Job.id.desc()).limit(_MOST_EVALUATIONS)).all()
-    return [
-        {"id": id_, "name": name, "at": at, "version": version_of[selection], **found}
-        for id_, name, at, selection, found in reversed(rows)
-    ]
+def _list_evaluations(session: Session, owner: str, name: str) -> list[dict[str, Any]]:
+    """The newest figures that were kept of a name, oldest first."""
+    found = repository.list_evaluations(session, owner, name, None, _MOST_EVALUATIONS)[:_MOST_EVALUATIONS]
+    return [{"title": one.title, "at": one.created_at, "version": one.version, **one.result} for one in reversed(found)]

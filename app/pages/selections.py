@@ -10,10 +10,6 @@ from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, SelectionIdDep, ServicesDep
-from app.jobs import repository, service
-from app.jobs.polls import JobState
-from app.jobs.view import JobList, list_page
-from app.kinds.selection import VIEW
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import find_sizes, read_request
@@ -22,6 +18,10 @@ from app.pages.rendering import answer, go_to
 from app.pages.results import describe_result
 from app.pages.sample import has_sample
 from app.queue import JobId
+from app.selections import repository, service
+from app.selections.polls import JobState
+from app.selections.schemas import SelectionSummary
+from app.selections.service import SelectionList, list_page
 from app.services import Services
 from app.store.states import TERMINAL, Status
 from app.store.tables import Job
@@ -101,16 +101,16 @@ def show_list(
     )
 
 
-def _list(services: Services, owner: str, page: Page, asked: Asked) -> JobList:
+def _list(services: Services, owner: str, page: Page, asked: Asked) -> SelectionList:
     columns = ("figures", "dataset_id", "model")
     if not asked.sort:
-        return list_page(VIEW, services, owner, page, filters=asked.filters, more=columns)
+        return list_page(services, owner, page, None, *asked.filters, more=columns)
     best = Job.figures[0]["test"]["accuracy"].as_float()
     with services.database.session_scope() as session:
-        names = [name for name in (*VIEW.summary.model_fields, *columns) if name in Job.__table__.columns]
+        names = [name for name in (*SelectionSummary.model_fields, *columns) if name in Job.__table__.columns]
         filters = (*asked.filters, best.is_not(None))
-        found = repository.list_summaries(session, owner, VIEW.kind, names, _MOST_SORTED, *filters, first=best.desc())
-    return JobList(found[:_MOST_SORTED], None)
+        found = repository.list_summaries(session, owner, names, _MOST_SORTED, *filters, first=best.desc())
+    return SelectionList(found[:_MOST_SORTED], None)
 
 
 @router.get("/{selection_id}")
@@ -145,9 +145,9 @@ def act(
     queued = None
     with services.database.session_scope() as session:
         if action == "delete":
-            service.delete(session, owner, "selection", selection_id)
+            service.delete(session, owner, selection_id)
         elif action == "cancel":
-            service.cancel(session, owner, "selection", selection_id)
+            service.cancel(session, owner, selection_id)
         else:
             count_submission(request)
             queued = _queue_again(action, services, session, owner, selection_id)
@@ -160,15 +160,15 @@ def _queue_again(action: Action, services: Services, session: Session, owner: st
     """What to enqueue; nothing for a selection that is queued or running already."""
     has_changed = True
     if action == "retry":
-        job = service.retry(services, session, owner, "selection", selection_id)
+        job = service.retry(services, session, owner, selection_id)
     else:
-        job, has_changed = service.resume(services, session, owner, "selection", selection_id)
+        job, has_changed = service.resume(services, session, owner, selection_id)
     return JobId(job.id, job.attempt + 1, job.model) if has_changed else None
 
 
 def _describe(services: Services, owner: str, selection_id: str) -> dict[str, Any]:
     with services.database.session_scope() as session:
-        job = service.get(session, owner, "selection", selection_id)
+        job = service.get(session, owner, selection_id)
         size = find_sizes(session, [job.dataset_id])[job.dataset_id]
         place = service.find_place(services, session, JobState.of(job))
         events = repository.list_newest_events(session, selection_id, _MOST_EVENTS)

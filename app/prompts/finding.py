@@ -81,7 +81,7 @@ class PromptFinder:
         version = repository.find_version(session, self.owner_id, self.name)
         return None if version is None else Version(of_prompt=version)
 
-    def read(self, session: Session, *, has_ended: bool = False) -> Answers:  # noqa: ARG002
+    def read(self, session: Session) -> Answers:
         return self.read_current(session).answers
 
     def read_classifier(self, session: Session) -> FoundClassifier:

@@ -20,9 +20,8 @@ from app.store.tables import (
 )
 
 DATASETS, JOBS, RESULTS, CHECKPOINTS, PROMPTS = PARTS = ("datasets", "jobs", "results", "checkpoints", "prompts")
-"""Datasets: texts, labels, other columns, what each row takes, and reports. Jobs: specs, and the answers that
-evaluations and predictions have or will have. Results: with classifiers and pools. Prompts: with pools and added
-examples."""
+"""Datasets: texts, labels, other columns, what each row takes, and reports. Jobs: specs.
+Results: with classifiers and pools. Prompts: with pools and added examples."""
 
 
 def read_stored_bytes(session: Session, owner_id: str | None = None) -> dict[str, dict[str, int]]:

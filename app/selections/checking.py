@@ -1,32 +1,19 @@
-"""Selections: the search for support examples in a dataset, optionally with test rows."""
+"""Checks a submission: its spec and its rows, before anything is stored."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, TypeVar
+from typing import Any, TypeVar
 
-from fastapi import APIRouter, Response, status
-from sqlalchemy.orm import Session
-
-from app.dependencies import OWNER_ROUTE
 from app.errors import Unprocessable
 from app.intake.bodies import Body, FormBody, name_columns, parsing_limits
 from app.intake.limits import bound_budget, check_model_name, find_prices, list_excesses
-from app.intake.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, describe_form
-from app.intake.receiving import KeyDep, Upload, receive
 from app.intake.refusals import as_problem, invalid_inputs
-from app.intake.submitting import Labelled, NewJob, answer_submission, find_dataset, submitted
-from app.jobs.endpoints import JobRoutes
-from app.jobs.presentation import read_columns
-from app.jobs.schemas import QueueOut
-from app.jobs.view import View
-from app.kinds.selection_schemas import SelectionOut, SelectionPage, SelectionSpec, SelectionSummary, SubmissionBody
 from app.lifecycle.spec import StoredSpec
-from app.selections.openapi import EXAMPLE_SPEC, EXAMPLE_SUBMISSION
+from app.selections.rows import Labelled, find_dataset
+from app.selections.schemas import SelectionSpec, SubmissionBody
 from app.services import Services
 from app.settings import Settings
-from app.store.tables import Job
-from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidInput
@@ -44,39 +31,19 @@ from lens_engine.task.verbalizer import Verbalizer
 _MOST_SPEC_BYTES = 64 * 1024
 _Built = TypeVar("_Built")
 
-MODELS = (SelectionSpec, SubmissionBody)
-SCHEMAS = describe_form(
-    "SubmissionForm",
-    "The form of POST /selections: a dataset and optionally test rows as files, and the spec as JSON.",
-    {"dataset": LABELLED_FILE, "test": LABELLED_FILE},
-    SelectionSpec,
-    required=("dataset",),
-)
-router = APIRouter(prefix="/selections", tags=["selections"], dependencies=OWNER_ROUTE)
+
+@dataclass(frozen=True, slots=True)
+class NewSelection:
+    """A selection that was checked, ready to store."""
+
+    spec: dict[str, Any]
+    dataset: Labelled
+    test: Labelled | None = None
+    name: str | None = None
+    warnings: tuple[str, ...] = ()  #: about the rows and their use, and what was taken by default
 
 
-@router.post(
-    "",
-    status_code=status.HTTP_202_ACCEPTED,
-    response_model=SelectionOut,
-    dependencies=[SUBMISSION_LIMIT],
-    response_description="The queued selection. `Location` is its address.",
-    responses=submitted(),
-    openapi_extra=describe_bodies(
-        "SubmissionForm",
-        SubmissionBody,
-        json_example=EXAMPLE_SUBMISSION,
-        form_example={"dataset": "reviews.csv", "spec": EXAMPLE_SPEC},
-    ),
-)
-def submit_selection(
-    upload: Annotated[Upload, receive("dataset", "spec", "test", *COLUMN_PARTS)], key: KeyDep
-) -> Response:
-    """Submit a dataset and a task. A worker then searches for the support examples."""
-    return answer_submission(upload, key, VIEW, check_selection)
-
-
-def check_selection(services: Services, owner_id: str, body: Body) -> NewJob:
+def check_selection(services: Services, owner_id: str, body: Body) -> NewSelection:
     """Read and check the spec and the rows of a submission.
 
     Raises:
@@ -192,7 +159,7 @@ def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built |
         return None
 
 
-def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> NewJob:
+def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> NewSelection:
     """Complete the spec, and check that the dataset has the labels and the number of rows that the spec needs."""
     with invalid_inputs(dataset=dataset, test=test):
         wordings = spec.task.complete(dataset.examples, join_spellings=spec.config.labels.join_spellings)
@@ -209,28 +176,10 @@ def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> N
         )
     words = (f"{one} in `verbalizer`" for one in warn_of_silent(wordings.task.verbalizer))
     warnings = (f"spec: {one}" for one in (*spec.task.list_defaults(wordings.task), *words, *spec.warnings))
-    return NewJob(
-        VIEW,
+    return NewSelection(
         stored.model_dump(mode="json"),
         dataset,
         test,
         spec.name,
         warnings=(*warnings, *split.notes),
     )
-
-
-def present(_: Session | None, job: Job, queue: QueueOut | None = None) -> SelectionOut:
-    """Build the API's view of a selection. `queue`: its place, if it was asked for."""
-    return SelectionOut.model_validate(read_columns(job, SelectionOut.model_fields, queue))
-
-
-VIEW = View(
-    kind="selection",
-    summary=SelectionSummary,
-    out=SelectionOut,
-    page=SelectionPage,
-    present=present,
-    keeps="its best examples so far",
-    resumes="It goes on from its checkpoint, or from the start if none is kept. Its partial result is deleted at once.",
-)
-life = JobRoutes(VIEW).router

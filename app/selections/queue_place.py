@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from app.jobs.polls import JobState
+from app.selections.polls import JobState
 
 MOST_COUNTED = 1000
 """Number of jobs before this one, and of owners, that are counted, so that a poll costs the same in a long queue."""
@@ -19,15 +19,15 @@ _WAITS = (
     "status = 'queued' AND not_before <= now() AND (CAST(:served AS text[]) = '{}' OR "
     f"{_IS_SERVED} = (SELECT is_served FROM own))"
 )
-_ORDER = "(kind = 'selection', attempt = 0, queued_at, id)"
+_ORDER = "(attempt = 0, queued_at, id)"
 _PLACE = text(
     "WITH RECURSIVE own AS (SELECT owner_id, not_before <= now() AS is_free, model,"
-    f"  {_IS_SERVED} AS is_served, kind, attempt, queued_at, id FROM jobs WHERE id = :id),"
+    f"  {_IS_SERVED} AS is_served, attempt, queued_at, id FROM jobs WHERE id = :id),"
     " owners AS (SELECT CAST('' AS varchar(100)) AS owner_id UNION ALL"
     f"  SELECT (SELECT owner_id FROM jobs WHERE {_WAITS} AND owner_id > owners.owner_id"
     "   ORDER BY owner_id LIMIT 1) FROM owners WHERE owner_id IS NOT NULL)"
     f" SELECT (SELECT count(*) FROM (SELECT 1 FROM jobs WHERE {_WAITS} AND owner_id = own.owner_id"
-    f"   AND {_ORDER} < (own.kind = 'selection', own.attempt = 0, own.queued_at, own.id) LIMIT :most) AS earlier),"
+    f"   AND {_ORDER} < (own.attempt = 0, own.queued_at, own.id) LIMIT :most) AS earlier),"
     "  (SELECT count(*) FROM (SELECT FROM owners WHERE owner_id <> '' LIMIT :most) AS counted),"
     "  is_free, model FROM (VALUES (1)) AS one LEFT JOIN own ON true"
 )
