@@ -14,7 +14,6 @@ from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
-from app.lifecycle.results import SelectionOutcome
 from app.main import close_app, create_app
 from app.queue import JobQueue
 from app.settings import Settings
@@ -137,7 +136,7 @@ class Selections:
     def succeeded(self, result: SelectionResult | None = None) -> str:
         claim = self.running()
         with self.database.session_scope() as session:
-            assert endings.finish(session, claim, SelectionOutcome(result or make_result()))
+            assert endings.finish(session, claim, result or make_result())
         return claim.job_id
 
     def asked(self, kind: str) -> tuple[str, str]:

@@ -12,7 +12,6 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from app.lifecycle import endings
-from app.lifecycle.results import SelectionOutcome
 from app.store.database import Database
 from lens_client import AsyncLensClient, LensClient, NotSucceeded, Problem
 from lens_engine.exports import export_support_examples
@@ -42,7 +41,7 @@ def finish(selections: Selections, database: Database) -> Callable[[str], None]:
     def end(selection_id: str) -> None:
         claim = selections.claim(selection_id)
         with database.session_scope() as session:
-            assert endings.finish(session, claim, SelectionOutcome(make_result()))
+            assert endings.finish(session, claim, make_result())
 
     return end
 

@@ -8,7 +8,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
-from app.lifecycle.results import SelectionOutcome
 from app.main import create_app
 from app.settings import Settings
 from app.store.database import Database
@@ -62,7 +61,7 @@ def finish_selection(guarded: TestClient, database: Database, owner: str, pool: 
         claim = claims.claim_job(session, made["id"], 60)
         assert claim is not None
         result = make_finding_result(pool).model_copy(update={"classifier": make_bag_of_words()})
-        endings.finish(session, claim, SelectionOutcome(result))
+        endings.finish(session, claim, result)
     return made
 
 

@@ -17,7 +17,6 @@ from starlette.testclient import TestClient
 from app.answers.schemas import MAX_INPUTS
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
-from app.lifecycle.results import SelectionOutcome
 from app.store.database import Database
 from app.store.pools import PackedPool, unpack_pool
 from app.web.authentication import LOCAL_OWNER
@@ -244,7 +243,7 @@ def test_running_selection_answers_with_the_best_so_far(
     for part in ("result", "export"):
         problem_of(client.get(f"{path}/{part}"), 409, "not-finished")
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(result))
+        assert endings.finish(session, claim, result)
     final = client.get(f"{path}/support-examples", headers={"If-None-Match": later.headers["etag"]})
     assert (final.status_code, final.json()["running"], final.json()["partial"]) == (200, False, False)
     assert final.headers["cache-control"] == "private, no-cache"
@@ -270,7 +269,7 @@ def test_pool_of_the_best_so_far_lives_as_long_as_something_names_it(
     claim = selections.claim(claim.job_id)
     assert run_sql(database, count) == 1
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(make_result()))
+        assert endings.finish(session, claim, make_result())
     assert run_sql(database, count) == 0
     failing = selections.running()
     save(failing, make_best(result))

@@ -11,7 +11,6 @@ from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Lease
-from app.lifecycle.results import SelectionOutcome
 from app.store.database import Database
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.result import SelectionResult
@@ -98,7 +97,7 @@ def end_with_progress(selections: Selections, database: Database, end: Callable[
 
 
 def test_progress_of_a_succeeded_selection_is_complete(selections: Selections, database: Database) -> None:
-    progress = end_with_progress(selections, database, endings.finish, SelectionOutcome(make_result()))
+    progress = end_with_progress(selections, database, endings.finish, make_result())
     assert (progress["pairs_done"], progress["pairs_total"]) == (120_000, 120_000)
     assert (progress["tokens_done"], progress["tokens_total"]) == (9_000_000, 9_000_000)
     assert (progress["step"], progress["steps"], progress["eta_seconds"]) == (4, 4, 0)
@@ -108,7 +107,7 @@ def test_progress_of_a_succeeded_selection_is_complete(selections: Selections, d
     ("end", "values"),
     [
         (endings.finish_cancelled, ()),
-        (endings.finish, (SelectionOutcome(make_result(StopReason.CANCELLED)),)),
+        (endings.finish, (make_result(StopReason.CANCELLED),)),
         (endings.fail, ({"code": "timeout"},)),
     ],
 )
@@ -142,7 +141,7 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
         claims.renew_lease(session, claim, 60, PROGRESS)
         claims.record_event(session, claim, "checkpoint-damaged", {"detail": "x"})
     with database.session_scope() as session:
-        endings.finish(session, claim, SelectionOutcome(make_result()))
+        endings.finish(session, claim, make_result())
     page = client.get(f"/selections/{claim.job_id}/events").json()
     assert [(item["type"], item["data"].get("from"), item["data"].get("to")) for item in page["items"]] == [
         ("status", None, "queued"),
@@ -260,7 +259,7 @@ def test_cancelled_run_keeps_its_best_permutation(
 ) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(make_result(StopReason.CANCELLED)))
+        assert endings.finish(session, claim, make_result(StopReason.CANCELLED))
     body = client.get(f"/selections/{claim.job_id}").json()
     assert (body["status"], body["partial"], body["stop_reason"]) == ("cancelled", True, "cancelled")
     result = client.get(f"/selections/{claim.job_id}/support-examples").json()
@@ -288,7 +287,7 @@ def test_suspicious_labels_come_with_their_texts(
     suspicious = [SuspiciousLabel.model_validate({"row": row, **judged}) for row in (7, 2)]
     result = make_result().model_copy(update={"suspicious_labels": tuple(suspicious)})
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(result))
+        assert endings.finish(session, claim, result)
     path, rows = f"/selections/{claim.job_id}/suspicious-labels", make_rows()
     shown = client.get(path)
     assert shown.json() == {
@@ -311,7 +310,7 @@ def test_report_has_the_texts_of_rows_that_it_calls_wrong(
     answers = make_answers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
     found = {"suspicious_labels": (SuspiciousLabel(row=7, **judged),), "test_answers": answers}
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(make_result().model_copy(update=found)))
+        assert endings.finish(session, claim, make_result().model_copy(update=found))
     path = f"/selections/{claim.job_id}/report"
     page, text = client.get(path), client.get(path, params={"format": "markdown"})
     assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -334,6 +333,6 @@ def test_report_has_the_texts_of_rows_of_the_test_file(
     answers = make_answers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
     result = make_result().model_copy(update={"test_answers": answers})
     with database.session_scope() as session:
-        endings.finish(session, selections.claim(submitted["id"]), SelectionOutcome(result))
+        endings.finish(session, selections.claim(submitted["id"]), result)
     report = client.get(f"/selections/{submitted['id']}/report").text
     assert [number for number, row in enumerate(rows) if row["text"] in report] == [5, 9]

@@ -19,7 +19,6 @@ from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash
 from app.lifecycle.kept_answers import keep_predictions
-from app.lifecycle.results import SelectionOutcome
 from app.lifecycle.sweep import Settling, sweep
 from app.queue import JobQueue
 from app.settings import Settings
@@ -61,7 +60,7 @@ def test_any_order_of_events_is_a_path_to_an_end(
     chance = random.Random(print_seed(number))
     kind = chance.choice(("selection", "prediction"))
     job_id = selections.queued() if kind == "selection" else selections.asked(kind)[1]
-    outcome = SelectionOutcome(make_result()) if kind == "selection" else PredictionOutcome("0" * 64, None)
+    outcome = make_result() if kind == "selection" else PredictionOutcome("0" * 64, None)
     path = path_of(kind, job_id)
     held: list[Claim] = []
 
@@ -111,7 +110,7 @@ def test_cancels_racing_claims_and_ends_leave_one_end(
         if claim is None:
             return False
         with database.session_scope() as session:
-            assert endings.finish(session, claim, SelectionOutcome(make_result()))
+            assert endings.finish(session, claim, make_result())
         return True
 
     def cancel(selection_id: str) -> bool:

@@ -14,7 +14,6 @@ from starlette.testclient import TestClient
 from app.jobs.streaming import MEDIA_TYPE, Pace, Streams
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim, renew_lease
-from app.lifecycle.results import SelectionOutcome
 from app.web.draining import DRAINING
 from lens_engine.metering.progress import Progress
 from lens_engine.types import Phase
@@ -205,4 +204,4 @@ def test_steps_of_other_kinds_are_no_events(selections: Selections) -> None:
 
 def finish(selections: Selections, claim: Claim) -> None:
     with selections.database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(make_result()))
+        assert endings.finish(session, claim, make_result())

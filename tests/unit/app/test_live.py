@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.jobs.schemas import QueueOut
+from app.selections.schemas import QueueOut
 from app.lifecycle.spec import StoredSpec
 from app.pages.live import describe_run, say_waiting
 from app.store.tables import Event, Job
