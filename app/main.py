@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.answers import files as answered_files
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody
 from app.datasets import endpoints as datasets
@@ -33,12 +34,14 @@ from app.pages import creation, prompts, results, trying, words
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
 from app.prompts.answer_endpoints import router as prompt_answers_router
+from app.prompts.classify_endpoints import router as prompt_classify_router
 from app.prompts.endpoints import router as prompts_router
 from app.prompts.example_endpoints import router as examples_router
 from app.prompts.schemas import ExamplesBody, PromptBody
 from app.queue import JobQueue
 from app.selections import endpoints as selections
 from app.selections.answer_endpoints import router as answers_router
+from app.selections.classify_endpoints import router as classify_router
 from app.selections.result_endpoints import router as results_router
 from app.services import Services
 from app.settings import Settings
@@ -98,9 +101,11 @@ _ROUTERS = (
     datasets.router,
     selections.router,
     answers_router,
+    classify_router,
     results_router,
     prompts_router,
     prompt_answers_router,
+    prompt_classify_router,
     examples_router,
     health_router,
     metrics_router,
@@ -111,7 +116,7 @@ _ROUTERS = (
     prompts.router,
     words.router,
 )
-_BODIES = (datasets, selections)
+_BODIES = (datasets, selections, answered_files)
 _log = logging.getLogger(__name__)
 
 
@@ -161,9 +166,7 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
     ProcessCollector(registry=registry)
     registry.register(ServiceState(app.state.services))
     app.state.registry, app.state.sweep_metrics = registry, SweepMetrics(registry)
-    app.state.process_metrics = ProcessMetrics(
-        registry, app.state.services, app.state.admission
-    )
+    app.state.process_metrics = ProcessMetrics(registry, app.state.services, app.state.admission)
     return RequestMetrics(registry)
 
 

@@ -9,6 +9,7 @@ from app.answers.answers import Answers, Version
 from app.services import Services
 from app.web.etag import REVALIDATED, answer_unchanged, is_known
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.input_format import InputFormat
 
 Part = Literal["support-examples", "result", "classifier"]
 
@@ -27,6 +28,10 @@ class Finder(Protocol):
     @property
     def owner_id(self) -> str: ...
 
+    @property
+    def path(self) -> str:
+        """Of the selection or prompt in the API."""
+
     def find_version(self, session: Session, part: Part) -> Version | None:
         """Which version of a part there is, without reading the part; None if there is none."""
 
@@ -38,6 +43,9 @@ class Finder(Protocol):
             NotFinished: the selection has not ended.
             NoResult: the selection ended without a result.
         """
+
+    def find_input(self, session: Session) -> InputFormat | None:
+        """How the file of the selection was written; None if that is not known."""
 
     def read_classifier(self, session: Session) -> FoundClassifier:
         """The classifier to use.

@@ -77,6 +77,10 @@ class PromptFinder:
     owner_id: str
     name: str
 
+    @property
+    def path(self) -> str:
+        return f"/prompts/{self.name}"
+
     def find_version(self, session: Session, _: Part) -> Version | None:
         version = repository.find_version(session, self.owner_id, self.name)
         return None if version is None else Version(of_prompt=version)
@@ -87,6 +91,9 @@ class PromptFinder:
     def read_classifier(self, session: Session) -> FoundClassifier:
         found = self.read_current(session)
         return FoundClassifier(Version(of_prompt=found.version.version), found.get_classifier())
+
+    def find_input(self, session: Session) -> InputFormat | None:
+        return self.read_current(session).find_input()
 
     def read_current(self, session: Session) -> CurrentVersion:
         """

@@ -13,11 +13,13 @@ from app.answers.indexes import PoolSource
 from app.answers.stored import PromptPart
 from app.dependencies import OwnerDep, SelectionIdDep, ServicesDep
 from app.errors import NoResult
+from app.ids import path_of
 from app.selections import repository, service
 from app.services import Services
 from app.store.pools import read_pool
 from app.store.tables import Report, StoredClassifier, StoredPool
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.input_format import InputFormat
 from lens_engine.retrieval.pool import Pool
 
 
@@ -28,6 +30,10 @@ class SelectionFinder:
     services: Services
     owner_id: str
     selection_id: str
+
+    @property
+    def path(self) -> str:
+        return path_of(self.selection_id)
 
     def find_version(self, session: Session, part: Part) -> Version | None:
         table = StoredClassifier if part == "classifier" else Report
@@ -40,7 +46,7 @@ class SelectionFinder:
         return Answers(
             version,
             {"selection_id": self.selection_id},
-            f"/selections/{self.selection_id}",
+            self.path,
             PromptPart.model_validate(report.result),
             self._classifier,
             self._find_pool(session),
@@ -48,6 +54,10 @@ class SelectionFinder:
 
     def read_classifier(self, session: Session) -> FoundClassifier:
         return FoundClassifier(self.read_version(session), self._classifier(session))
+
+    def find_input(self, session: Session) -> InputFormat | None:
+        service.get(session, self.owner_id, self.selection_id)
+        return service.find_input(session, self.selection_id)
 
     def read_version(self, session: Session) -> Version:
         """The version of a part that is read afterwards."""

@@ -1,0 +1,210 @@
+"""Classifies texts at once, by what a selection found or what a name says.
+
+What is asked is read from the database once for each version, and handed to who asks the model: the answering process,
+or this process for words and for models behind servers.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from cachetools import LRUCache
+from fastapi import Depends, Request
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+
+from app.answers.classify_schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish
+from app.answers.finding import Finder
+from app.errors import TooManyRequests, Unprocessable
+from app.intake.limits import check_asking, check_model_name
+from app.settings import Settings
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.quality import measure_figures
+from lens_engine.config import Use
+from lens_engine.errors import InvalidDataset
+from lens_engine.evaluation.answers import Answers
+from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.table import is_answered, shorten
+from lens_engine.reading import TextRow
+from lens_engine.retrieval.form import PromptForm
+from lens_engine.task.text_checks import find_fault, is_blank
+from lens_engine.types import Example
+
+MOST_AT_ONCE = 8
+"""Requests of one owner that are answered at the same time."""
+
+_MOST_ASKED = 200
+"""What is asked that one process remembers: a subject may have some kilobytes, without its demonstrations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked: a classifier, or a prompt as one."""
+
+    classifier: Classifier
+    contender: Contender
+    about: Mapping[str, Any]  #: the selection; and name and version, where a prompt was asked
+
+
+class Classifying:
+    """What one API process needs to classify. All calls but `find` must come from its event loop."""
+
+    def __init__(self, answering: Any) -> None:
+        self.answering = answering
+        self._asked: LRUCache[Any, Asked] = LRUCache(_MOST_ASKED)
+        self._open = Counter[str]()
+
+    @contextmanager
+    def hold(self, owner_id: str) -> Iterator[None]:
+        """Hold one of the places of an owner until the block ends.
+
+        Raises:
+            TooManyRequests: the owner has none left.
+        """
+        if self._open[owner_id] >= MOST_AT_ONCE:
+            raise TooManyRequests(
+                f"{MOST_AT_ONCE} of your requests are being answered, the most at the same time; repeat this one when "
+                "one of them has ended",
+                headers={"Retry-After": "1"},
+            )
+        self._open[owner_id] += 1
+        try:
+            yield
+        finally:
+            self._open[owner_id] -= 1
+            self._open += Counter()  # forgets owners without a request
+
+    def find(self, finder: Finder, wish: Wish) -> Asked:
+        """What is asked, read anew where the selection or the name has another version.
+
+        Raises:
+            NotFound, NotFinished, NoResult, NoClassifier: there is nothing of the kind.
+            UnknownModelName: its model is not offered any more.
+        """
+        with finder.services.database.session_scope() as session:
+            version = finder.find_version(session, "result")
+            key = (finder.owner_id, finder.path, version, wish.prompts, wish.use, wish.fixed)
+            found = None if version is None else self._asked.get(key)
+            if found is None:
+                found = read_asked(finder, session, wish)
+                if version is not None:
+                    self._asked[key] = found
+        if found.contender.model is not None:
+            check_model_name(found.contender.model, finder.services.settings)
+        return found
+
+
+async def get_classifying(request: Request) -> Classifying:
+    classifying: Classifying = request.app.state.classifying
+    return classifying
+
+
+ClassifyingDep = Annotated[Classifying, Depends(get_classifying)]
+
+
+def read_asked(finder: Finder, session: Session, wish: Wish) -> Asked:
+    """What is asked of the current version.
+
+    Raises:
+        NotFound, NotFinished, NoResult, NoClassifier: there is nothing of the kind.
+    """
+    answers = finder.read(session)
+    best = answers.result.answer_for(None)
+    wants_classifier = wish.prompts == "classifier" or (
+        wish.prompts is None and wish.use is None and not wish.fixed and best.recommended is False
+    )
+    if wants_classifier:
+        classifier = answers.read_classifier(session)
+        return Asked(classifier, _describe(classifier, None), answers.about)
+    asked = answers.make_classifier(wish.use, is_fixed=wish.fixed)
+    classifier = asked.classifier.model_copy(update={"input": finder.find_input(session)})
+    return Asked(classifier, _describe(classifier, asked.use), answers.about)
+
+
+def _describe(classifier: Classifier, use: Use | None) -> Contender:
+    kind = "prompt" if use is not None else "classifier" if classifier.prompts else "words"
+    form = PromptForm() if classifier.retrieval is None else classifier.retrieval.form
+    return Contender(
+        kind=kind,
+        head=classifier.head.kind,
+        form=None if use is None else form,
+        use=use,
+        model=None if classifier.model is None else classifier.model.model,
+    )
+
+
+async def classify(finder: Finder, classifying: Classifying, body: ClassifyBody) -> ClassifiedOut:
+    """The answers to the inputs of a body; a bad input has its error, and costs no other.
+
+    Raises:
+        TooManyRequests: the owner asks too often at the same time.
+        Unprocessable: a label is not one of those that can be answered.
+        NotFound, NotFinished, NoResult, NoClassifier, UnknownModelName: as `Classifying.find`.
+        Busy, Unavailable: who asks the model has too much to do, loads the model, or is away.
+        Conflict: the classifier is of another model than the one that has its name now.
+    """
+    settings = finder.services.settings
+    with classifying.hold(finder.owner_id):
+        asked = await run_in_threadpool(classifying.find, finder, body)
+        model = asked.contender.model
+        check_asking(asked.classifier, model, len(body.inputs), len(asked.classifier.prompts), settings)
+        rows = [TextRow(text, _find_fault(text, settings)) for text in body.inputs]
+        gold = None if body.labels is None else _read_labels(asked.classifier, body)
+        predictions = await classifying.answering.predict(asked.classifier, rows)
+    return ClassifiedOut(
+        **asked.about,
+        contender=asked.contender,
+        labels=list(asked.classifier.labels),
+        answers=[_present(number, one, body.answer_above) for number, one in enumerate(predictions)],
+        figures=None if gold is None else _measure(gold, predictions),
+    )
+
+
+def _find_fault(text: str, settings: Settings) -> str | None:
+    """What is wrong with an input, as a sentence without its subject."""
+    return "is blank; write a text" if is_blank(text) else find_fault(text, settings.max_text_characters)
+
+
+def _read_labels(classifier: Classifier, body: ClassifyBody) -> Answers:
+    given = zip(body.inputs, body.labels or (), strict=True)
+    examples = [Example(number, text, label) for number, (text, label) in enumerate(given) if label is not None]
+    try:
+        return Answers(classifier.labels, examples)
+    except InvalidDataset as error:
+        raise Unprocessable.at(f"/labels/{error.row}", str(error)) from None
+
+
+def _measure(gold: Answers, predictions: Sequence[Prediction]) -> Figures | None:
+    gold.extend(predictions[one.row] for one in gold.examples)
+    if not gold.is_answer.any():
+        return None
+    figures = gold.figures()
+    quality, right = measure_figures(figures), int(figures.hits.sum())
+    confusion = [[0] * len(gold.classes) for _ in gold.classes]
+    for label, answer in zip(figures.gold.tolist(), figures.answers.tolist(), strict=True):
+        confusion[label][answer] += 1
+    return Figures(
+        n=quality.n,
+        right=right,
+        accuracy=quality.accuracy,
+        macro_f1=quality.macro_f1 or 0.0,
+        log_loss=quality.log_loss,
+        unanswered=len(gold.examples) - quality.n,
+        confusion=confusion,
+    )
+
+
+def _present(number: int, one: Prediction, answer_above: float | None) -> Answered:
+    probabilities = shorten(one.probabilities)
+    probability = max(probabilities, default=None)
+    return Answered(
+        input=number,
+        label=one.label,
+        probability=probability,
+        probabilities=probabilities or None,
+        answered=one.label is not None and (answer_above is None or is_answered(probability, answer_above)),
+        cut=one.is_cut,
+        error=None if one.error is None else InputError(code="input-refused", detail=f"input {number} {one.error}"),
+    )
