@@ -222,3 +222,52 @@ class SuspiciousLabel(Answer):
     likelier: str
     probability: float
     probability_of_likelier: float
+
+
+class Answered(Answer):
+    """The answer to one input."""
+
+    input: int
+    label: str | None
+    probability: float | None
+    probabilities: tuple[float, ...] | None
+    answered: bool  #: False where the label is left to a person
+    cut: bool = False
+    error: dict[str, str] | None = None
+
+    def as_given(self) -> dict[str, Any]:
+        """As a file of answers has it."""
+        error = None if self.error is None else self.error["detail"]
+        return {"label": self.label, "probabilities": self.probabilities, "cut": self.cut, "error": error}
+
+
+class Contender(Answer):
+    """What answered: `kind` is classifier, prompt or words."""
+
+    kind: str
+    head: str
+    form: Form | None
+    use: Use | None
+    model: str | None
+
+
+class Classified(Answer):
+    """The answers to inputs, in order."""
+
+    selection_id: str
+    name: str | None = None
+    version: int | None = None
+    contender: Contender
+    labels: tuple[str, ...]
+    answers: tuple[Answered, ...]
+    figures: dict[str, Any] | None = None
+
+
+class Evaluation(Answer):
+    """Figures of a version on labelled rows. `id` is None if they were not kept."""
+
+    id: int | None
+    version: int
+    title: str | None
+    created_at: datetime | None
+    result: dict[str, Any]

@@ -4,13 +4,25 @@
 import time
 from builtins import list as List  # noqa: N812 - a method is called `list`
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from lens_client.calls import File, path_of, read_retry_after
+from lens_client.classifying import Classifying, Heard
 from lens_client.connection import Connection
 from lens_client.errors import NotSucceeded, TimedOut
-from lens_client.models import Event, PromptKind, Rendered, Selection, Status, SupportExamples, SuspiciousLabel, Use
+from lens_client.models import (
+    Classified,
+    Event,
+    PromptKind,
+    Rendered,
+    Selection,
+    Status,
+    SupportExamples,
+    SuspiciousLabel,
+    Use,
+)
 
 _POLL_SECONDS = 2.0
 """Between two looks at a selection, where the service names no time."""
@@ -131,6 +143,45 @@ class Selections:
     ) -> Rendered:
         """The prompts for new inputs; `str` of the answer is the first."""
         return self._connection.render(path_of("selections", selection_id), inputs, prompts, use)
+
+    def classify(
+        self,
+        selection_id: str,
+        inputs: str | List[str] | Path,
+        output: str | Path | None = None,
+        *,
+        labels: List[str | None] | None = None,
+        prompts: PromptKind | None = None,
+        use: Use | None = None,
+        fixed: bool = False,
+        answer_above: float | None = None,
+        format: str | None = None,
+        on_batch: Heard = lambda _done, _total: None,
+        **parts: Any,
+    ) -> Classified | None:
+        """Classify texts, or label a file.
+
+        Args:
+            inputs: a text or several; with `output`, the path of a file. Each 256 texts are one request.
+            output: path of the file with its answers. What an interrupted call had is kept beside it, and taken up.
+            labels: the right label of each text, for figures in the answer.
+            prompts, use, fixed, answer_above: what is asked; see docs/api.md.
+            format: csv, jsonl or parquet; by default the form of the file.
+            on_batch: gets the number of rows that are answered, and of all.
+            parts: `text_column`, `delimiter` and `encoding` of a file.
+
+        Returns:
+            The answers; None where a file was written.
+        """
+        wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
+        asking = Classifying(self._connection, path_of("selections", selection_id), wish)
+        if output is not None:
+            assert not isinstance(inputs, List)
+            asking.label_file(Path(inputs), Path(output), parts, format, on_batch)
+            return None
+        texts = [inputs] if isinstance(inputs, str) else inputs
+        assert isinstance(texts, List)
+        return asking.classify(texts, labels)
 
     def export(self, selection_id: str, format: str = "json", *, use: Use | None = None) -> bytes:
         """The support examples as a file that another tool loads."""

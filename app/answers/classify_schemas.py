@@ -86,7 +86,7 @@ class InputError(Outgoing):
     """Why an input has no answer."""
 
     code: str = Field(description="Stable code: input-refused.")
-    detail: str = Field(description="What is wrong with the input.")
+    detail: str = Field(description="What is wrong with it, without its subject: the input.")
 
 
 class Answered(Outgoing):

@@ -206,5 +206,5 @@ def _present(number: int, one: Prediction, answer_above: float | None) -> Answer
         probabilities=probabilities or None,
         answered=one.label is not None and (answer_above is None or is_answered(probability, answer_above)),
         cut=one.is_cut,
-        error=None if one.error is None else InputError(code="input-refused", detail=f"input {number} {one.error}"),
+        error=None if one.error is None else InputError(code="input-refused", detail=one.error),
     )

@@ -96,7 +96,7 @@ def describe_form(
 
 def describe_upload(form: str, example: dict[str, str]) -> dict[str, Any]:
     """The part of an OpenAPI operation that says that it takes the form so named."""
-    content = {"schema": {"$ref": REFERENCE.format(model=form)}, "example": example}
+    content: dict[str, Any] = {"schema": {"$ref": REFERENCE.format(model=form)}, "example": example}
     content["encoding"] = {"spec": {"contentType": "application/json"}}
     return {"requestBody": {"required": True, "content": {"multipart/form-data": content}}}
 
