@@ -1,4 +1,4 @@
-"""Texts and files are classified in batches, each of which is asked again while the service loads a model or is away."""
+"""Classifies texts and files in batches. A batch is asked again while the service loads a model or is away."""
 
 import asyncio
 from collections.abc import Callable, Sequence

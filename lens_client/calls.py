@@ -87,7 +87,8 @@ class Kept:
 
     def finish(self, content: bytes) -> None:
         """Write the output whole, and forget what was kept."""
-        assert self._path is not None and self._output is not None
+        assert self._path is not None
+        assert self._output is not None
         made = self._output.with_name(f"{self._output.name}.part")
         made.write_bytes(content)
         made.replace(self._output)

@@ -1,5 +1,5 @@
 # Made from lens_client/async_classifying.py by `python .ci/blocking_client.py`: change that file, and run the command.
-"""Texts and files are classified in batches, each of which is asked again while the service loads a model or is away."""
+"""Classifies texts and files in batches. A batch is asked again while the service loads a model or is away."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -63,9 +63,10 @@ def show_name(request: Request, name: NameDep, owner: OwnerDep, services: Servic
         file = _find_file(session, owner, current.selection_id)
         labels = PromptFinder(services, owner, name).read_current(session).labels if current.pool_rows else ()
     bars = [
-        Bar(f"{one['at']:%Y-%m-%d}, version {one['version']}", one["accuracy"], low, high, one["n"])
+        Bar(f"{one['at']:%Y-%m-%d}, version {one['version']}", quality["accuracy"], low, high, quality["n"])
         for one in evaluations
-        for low, high in [one["ci95"]]
+        for quality in [one["quality"]]
+        for low, high in [quality["ci95"]]
     ]
     chart = draw_accuracies(bars, name="evaluations", order=False) if bars else None
     shown: dict[str, Any] = {"current": current, "versions": versions, "evaluations": evaluations, "chart": chart}

@@ -21,6 +21,7 @@ from app.pages.comparing import (
     tabulate_changed,
     tabulate_changes,
 )
+from app.pages.creation import FILE_TYPES
 from app.pages.fields import FieldsDep, read_field
 from app.pages.preview import leave_out_suspicious
 from app.pages.rendering import answer, go_to, root_of
@@ -56,7 +57,8 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
     by_prompt = view is None or view.result.classifier is None or find_first(view.result) == "prompt"
     by = "support_examples" if by_prompt else "classifier"
     warning = "" if view is None else warn_of_random(view.result.answer)
-    return {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "by": by, "warning": warning}
+    shown = {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "by": by, "warning": warning}
+    return shown | {"types": FILE_TYPES}
 
 
 def _find_view(services: Services, job: Job) -> ResultView | None:

@@ -1,16 +1,19 @@
-"""A text that is tried on a page: its prompt."""
+"""A text that is tried on a page: its prompt, or its answer."""
 
 from fastapi import APIRouter, Request
 from starlette.datastructures import FormData
 from starlette.responses import HTMLResponse
 
+from app.answers.classify_schemas import ClassifyBody
+from app.answers.classifying import Classifying, ClassifyingDep, classify
 from app.answers.finding import Finder
 from app.answers.indexes import Indexes, IndexesDep
 from app.answers.responding import render
 from app.answers.schemas import RenderBody
 from app.dependencies import OWNER_ROUTE
+from app.errors import ModelLoading
 from app.pages.fields import FieldsDep, read_field
-from app.pages.rendering import answer
+from app.pages.rendering import answer, root_of
 from app.prompts.parameters import PromptFinderDep
 from app.selections.finding import SelectionFinderDep
 from app.web.validation import read_model
@@ -20,19 +23,31 @@ router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=
 
 @router.post("/selections/{selection_id}/try")
 async def try_selection(
-    request: Request, fields: FieldsDep, finder: SelectionFinderDep, indexes: IndexesDep
+    request: Request, fields: FieldsDep, finder: SelectionFinderDep, indexes: IndexesDep, classifying: ClassifyingDep
 ) -> HTMLResponse:
-    """The prompt of a selection for a text, as it was evaluated."""
-    return await _try(request, fields, finder, indexes)
+    """The prompt of a selection for a text, as it was evaluated; or the answer."""
+    return await _try(request, fields, finder, indexes, classifying)
 
 
 @router.post("/prompts/{name}/try")
-async def try_prompt(request: Request, fields: FieldsDep, finder: PromptFinderDep, indexes: IndexesDep) -> HTMLResponse:
-    """The prompt that is live for a text."""
-    return await _try(request, fields, finder, indexes)
+async def try_prompt(
+    request: Request, fields: FieldsDep, finder: PromptFinderDep, indexes: IndexesDep, classifying: ClassifyingDep
+) -> HTMLResponse:
+    """The prompt that is live for a text; or the answer."""
+    return await _try(request, fields, finder, indexes, classifying)
 
 
-async def _try(request: Request, fields: FormData, finder: Finder, indexes: Indexes) -> HTMLResponse:
-    text = read_field(fields, "input")
-    wanted = read_model(RenderBody, {"input": text, "use": read_field(fields, "use") or None})
-    return answer(request, "tried.html", found=await render(finder, indexes, wanted))
+async def _try(
+    request: Request, fields: FormData, finder: Finder, indexes: Indexes, classifying: Classifying
+) -> HTMLResponse:
+    text, by = read_field(fields, "input"), read_field(fields, "by")
+    if by not in ("classifier", "support_examples"):
+        wanted = read_model(RenderBody, {"input": text, "use": read_field(fields, "use") or None})
+        return answer(request, "tried.html", found=await render(finder, indexes, wanted))
+    body = read_model(ClassifyBody, {"inputs": [text], "prompts": by})
+    try:
+        found = await classify(finder, classifying, body)
+    except ModelLoading as error:  # the page asks again by itself
+        url, asked = f"{root_of(request)}/pages{finder.path}/try", {"input": text, "by": by}
+        return answer(request, "answer.html", found=None, waits=error.detail, url=url, asked=asked)
+    return answer(request, "answer.html", found=found)
