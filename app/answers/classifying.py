@@ -15,6 +15,8 @@ from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from app.answering.client import Asking
+from app.answering.subjects import Subject
 from app.answers.classify_schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish
 from app.answers.finding import Finder
 from app.errors import TooManyRequests, Unprocessable
@@ -27,7 +29,6 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.evaluation.answers import Answers
 from lens_engine.evaluation.rows import Prediction
 from lens_engine.evaluation.table import is_answered, shorten
-from lens_engine.reading import TextRow
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.task.text_checks import find_fault, is_blank
 from lens_engine.types import Example
@@ -41,18 +42,23 @@ _MOST_ASKED = 200
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked: a classifier, or a prompt as one."""
+    """What is asked, and what clients are told of it."""
 
-    classifier: Classifier
+    subject: Subject
     contender: Contender
     about: Mapping[str, Any]  #: the selection; and name and version, where a prompt was asked
+
+    @property
+    def classifier(self) -> Classifier:
+        """What is asked; a prompt is asked as a classifier."""
+        return self.subject.classifier
 
 
 class Classifying:
     """What one API process needs to classify. All calls but `find` must come from its event loop."""
 
-    def __init__(self, answering: Any) -> None:
-        self.answering = answering
+    def __init__(self, asking: Asking) -> None:
+        self.asking = asking
         self._asked: LRUCache[Any, Asked] = LRUCache(_MOST_ASKED)
         self._open = Counter[str]()
 
@@ -117,10 +123,10 @@ def read_asked(finder: Finder, session: Session, wish: Wish) -> Asked:
     )
     if wants_classifier:
         classifier = answers.read_classifier(session)
-        return Asked(classifier, _describe(classifier, None), answers.about)
+        return Asked(Subject.of(classifier), _describe(classifier, None), answers.about)
     asked = answers.make_classifier(wish.use, is_fixed=wish.fixed)
     classifier = asked.classifier.model_copy(update={"input": finder.find_input(session)})
-    return Asked(classifier, _describe(classifier, asked.use), answers.about)
+    return Asked(Subject.of(classifier), _describe(classifier, asked.use), answers.about)
 
 
 def _describe(classifier: Classifier, use: Use | None) -> Contender:
@@ -150,9 +156,11 @@ async def classify(finder: Finder, classifying: Classifying, body: ClassifyBody)
         asked = await run_in_threadpool(classifying.find, finder, body)
         model = asked.contender.model
         check_asking(asked.classifier, model, len(body.inputs), len(asked.classifier.prompts), settings)
-        rows = [TextRow(text, _find_fault(text, settings)) for text in body.inputs]
         gold = None if body.labels is None else _read_labels(asked.classifier, body)
-        predictions = await classifying.answering.predict(asked.classifier, rows)
+        faults = [_find_fault(text, settings) for text in body.inputs]
+        good = [text for text, fault in zip(body.inputs, faults, strict=True) if fault is None]
+        found = iter(await classifying.asking.ask(asked.subject, good) if good else [])
+    predictions = [next(found) if fault is None else Prediction(error=fault) for fault in faults]
     return ClassifiedOut(
         **asked.about,
         contender=asked.contender,
