@@ -19,7 +19,7 @@ from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database, create_database
 from lens_engine.result import SelectionResult
-from tests.integration.samples import make_bag_of_words, make_result, make_rows, make_submission
+from tests.integration.samples import make_bag_of_words, make_result, make_submission
 from worker.execution import execute_claimed
 
 
@@ -100,13 +100,6 @@ def client(make_client: Callable[..., TestClient]) -> TestClient:
     return make_client()
 
 
-SHORT: dict[str, dict[str, Any]] = {
-    "evaluation": {"spec": {"prompts": "classifier"}, "examples": make_rows()[:30]},
-    "prediction": {"texts": ["a warm film", "a dull film"]},
-}
-"""The body of a submission of each kind that is about a selection."""
-
-
 @dataclass(frozen=True)
 class Selections:
     """Brings selections into a state, as a worker would."""
@@ -139,15 +132,9 @@ class Selections:
             assert endings.finish(session, claim, result or make_result())
         return claim.job_id
 
-    def asked(self, kind: str) -> tuple[str, str]:
-        """A finished selection, and a queued evaluation or prediction of it that asks no model: their ids."""
-        selection_id = self.succeeded(make_result(classifier=make_bag_of_words()))
-        return selection_id, self.asked_of(selection_id, kind)
-
-    def asked_of(self, selection_id: str, kind: str) -> str:
-        response = self.client.post(f"/selections/{selection_id}/{kind}s", json=SHORT[kind])
-        assert response.status_code == 202, response.text
-        return str(response.json()["id"])
+    def of_words(self) -> str:
+        """A finished selection whose classifier counts words."""
+        return self.succeeded(make_result(classifier=make_bag_of_words()))
 
     def failed(self) -> str:
         claim = self.running()

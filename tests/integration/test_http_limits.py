@@ -144,16 +144,12 @@ def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
     body = problem_of(client.get(path), 404, "not-found")
     assert body["instance"] == path
     assert body["detail"] == (
-        "there is no such path; there are /datasets, /datasets/{dataset_id}, /evaluations, "
-        "/evaluations/{evaluation_id}, /healthz, /models, /predictions, /predictions/{prediction_id}, /prompts, "
-        "/prompts/{name}, /readyz, /selections, /selections/{selection_id}, /usage; below /datasets/{dataset_id}/, "
-        "report; "
-        "below /evaluations/{evaluation_id}/, cancel, events, resume, retry; below "
-        "/predictions/{prediction_id}/, cancel, events, output, resume, retry; "
-        "below /prompts/{name}/, classifier, dataset, examples, examples/{row}, export, predictions, render, "
-        "support-examples, versions; "
-        "below /selections/{selection_id}/, cancel, classifier, evaluations, events, export, predictions, render, "
-        "report, result, resume, retry, support-examples, suspicious-labels; /docs describes them"
+        "there is no such path; there are /datasets, /datasets/{dataset_id}, /healthz, /models, /prompts, "
+        "/prompts/{name}, /readyz, /selections, /selections/{selection_id}; below /datasets/{dataset_id}/, report; "
+        "below /prompts/{name}/, classifier, classify, dataset, evaluations, examples, examples/{row}, export, render, "
+        "support-examples, table, texts, versions; "
+        "below /selections/{selection_id}/, cancel, classifier, classify, events, export, render, "
+        "report, result, resume, retry, support-examples, suspicious-labels, table, texts; /docs describes them"
     )
 
 
@@ -192,17 +188,15 @@ ROUTES = [
     ("GET", "/selections/sel_01jd0000000000000000000000/support-examples"),
     ("POST", "/selections/sel_01jd0000000000000000000000/cancel"),
     ("DELETE", "/selections/sel_01jd0000000000000000000000"),
-    ("POST", "/selections/sel_01jd0000000000000000000000/evaluations"),
-    ("POST", "/prompts/triage/predictions"),
-    ("GET", "/evaluations"),
-    ("GET", "/evaluations/ev_01jd0000000000000000000000"),
-    ("GET", "/predictions/pr_01jd0000000000000000000000/output"),
+    ("POST", "/selections/sel_01jd0000000000000000000000/classify"),
+    ("POST", "/prompts/triage/classify"),
+    ("GET", "/prompts/triage/evaluations"),
 ]
 
 
 def test_database_that_is_away_is_503(make_client: Callable[..., TestClient], tmp_path: Path) -> None:
     client = make_client(database_url=f"postgresql://lens@/lens?host={tmp_path}", api_keys=KEYS)
-    bodies: dict[str, Any] = {"selections": make_submission(), "evaluations": {}, "predictions": {"texts": ["x"]}}
+    bodies: dict[str, Any] = {"selections": make_submission(), "classify": {"inputs": ["x"]}}
     for method, path in ROUTES:
         body = bodies.get(path.rpartition("/")[2])
         response = client.request(method, path, json=body, headers={"Authorization": "Bearer key"})

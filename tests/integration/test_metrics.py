@@ -111,16 +111,11 @@ def test_queue_and_selections_are_those_of_the_database(client: TestClient, sele
     selections.queued()
     selections.queued()
     selections.running()
-    selections.asked("prediction")
+    selections.succeeded()
+    selections.queued()
     found = read(client)
-    assert by_labels(found, "lens_queue_depth", "queue", "kind") == {
-        ("lens", "selection"): 2,
-        ("lens", "evaluation"): 0,
-        ("lens", "prediction"): 1,
-    }
-    ages = by_labels(found, "lens_queue_oldest_seconds", "kind")
-    assert 0 < ages["selection",] < 300
-    assert ages["evaluation",] == 0
+    assert by_labels(found, "lens_queue_depth", "queue") == {("lens",): 3}
+    assert 0 < by_labels(found, "lens_queue_oldest_seconds", "queue")["lens",] < 300
     statuses = by_labels(found, "lens_jobs", "status")
     assert statuses == {
         ("queued",): 3,
@@ -144,8 +139,8 @@ def test_queues_and_their_workers_are_told_apart(
     found = read(client)
     worker.connection.close()
     assert by_labels(found, "lens_workers", "queue") == {("lens",): 1, ("lens-endpoints",): 0}
-    depths = by_labels(found, "lens_queue_depth", "queue", "kind")
-    assert (depths["lens-endpoints", "selection"], depths["lens", "selection"]) == (1, 0)
+    depths = by_labels(found, "lens_queue_depth", "queue")
+    assert (depths["lens-endpoints",], depths["lens",]) == (1, 0)
 
 
 def test_waits_of_jobs_and_for_the_large_place_are_histograms(
@@ -155,18 +150,14 @@ def test_waits_of_jobs_and_for_the_large_place_are_histograms(
     run_sql(database, "UPDATE jobs SET queued_at = now() - interval '40s', not_before = now() - interval '1h'")
     claim = selections.claim(waiting)
     for seconds in (claim.waited_seconds, 2e6):
-        count(database, count_wait("selection", seconds), claim.owner_id)
+        count(database, count_wait(seconds), claim.owner_id)
     client.get(f"/datasets/{client.get('/datasets').json()['items'][0]['id']}/report")
     found = read(client)
 
-    buckets = by_labels(found, "lens_wait_seconds_bucket", "kind", "le")
-    assert [buckets["selection", bound] for bound in ("15.0", "60.0", "86400.0", "+Inf")] == [0, 1, 1, 2]
-    assert by_labels(found, "lens_wait_seconds_count", "kind") == {
-        ("selection",): 2,
-        ("evaluation",): 0,
-        ("prediction",): 0,
-    }
-    assert found["lens_wait_seconds_sum", (("kind", "selection"),)] == pytest.approx(2_000_040, abs=20)
+    buckets = by_labels(found, "lens_wait_seconds_bucket", "le")
+    assert [buckets[bound,] for bound in ("15.0", "60.0", "86400.0", "+Inf")] == [0, 1, 1, 2]
+    assert found["lens_wait_seconds_count", ()] == 2
+    assert found["lens_wait_seconds_sum", ()] == pytest.approx(2_000_040, abs=20)
     assert found["lens_large_place_wait_seconds_count", ()] == 1
     assert found["lens_large_place_waiting", ()] == 0
 

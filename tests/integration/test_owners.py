@@ -12,32 +12,30 @@ from app.main import create_app
 from app.settings import Settings
 from app.store.database import Database
 from lens_engine.retrieval.pool import Pool
-from tests.integration.conftest import SHORT, execute_job
 from tests.integration.prompts_with_pools import make_finding_result, make_pool_of_rows
-from tests.integration.samples import make_bag_of_words, make_csv, make_rows, make_spec, make_submission, problem_of
+from tests.integration.samples import make_bag_of_words, make_spec, make_submission, problem_of
 
 _INPUTS = ({"json": {"input": "x"}}, {"json": {"input": "x", "prompts": "support_examples"}})
 _SHOWN: tuple[dict[str, Any], ...] = ({}, {"params": {"input": "x"}})
-_TEXTS = ({"json": {"texts": ["x"]}}, {"files": {"texts": b"text\nx\n"}})
+_CLASSIFIED = ({"json": {"inputs": ["x"]}}, {"json": {"inputs": ["x"], "prompts": "support_examples"}})
+_TEXTS = ({"files": {"texts": b"text\nx\n"}},)
+_ANSWERED = ({"files": {"texts": b"text\nx\n", "answers": b"[{}]"}},)
 BODIES: dict[str, tuple[dict[str, Any], ...]] = {
     "/selections/{selection_id}/render": _INPUTS,
     "/prompts/{name}/render": _INPUTS,
     "/selections/{selection_id}/support-examples": _SHOWN,
     "/prompts/{name}/support-examples": _SHOWN,
     "/prompts/{name}": ({"json": {"version": 1}}, {"json": {"selection_id": "sel_01jd0000000000000000000000"}}),
-    "/selections/{selection_id}/evaluations": (
-        {"json": {}},
-        {"json": {"examples": make_rows()}},
-        {"data": {"spec": "{}"}, "files": {"dataset": make_csv()}},
-    ),
-    "/selections/{selection_id}/predictions": _TEXTS,
-    "/prompts/{name}/predictions": _TEXTS,
+    **{
+        f"{path}/{part}": body
+        for path in ("/selections/{selection_id}", "/prompts/{name}")
+        for part, body in (("classify", _CLASSIFIED), ("texts", _TEXTS), ("table", _ANSWERED))
+    },
+    "/prompts/{name}/evaluations": _ANSWERED,
     "/prompts/{name}/examples": ({"json": {"examples": [{"text": "x", "label": "positive"}]}},),
 }
 NOBODYS = {
     "{selection_id}": "sel_01jd0000000000000000000000",
-    "{evaluation_id}": "ev_01jd0000000000000000000000",
-    "{prediction_id}": "pr_01jd0000000000000000000000",
     "{dataset_id}": "ds_01jd0000000000000000000000",
     "{name}": "nobodys",
 }
@@ -74,26 +72,12 @@ def alices(guarded: TestClient, database: Database) -> dict[str, Any]:
     return made
 
 
-def submit_short(guarded: TestClient, selection_id: str, kind: str) -> str:
-    """An evaluation or a prediction of Alice; its id."""
-    response = guarded.post(f"/selections/{selection_id}/{kind}s", json=SHORT[kind], headers=as_("alice"))
-    assert response.status_code == 202, response.text
-    return str(response.json()["id"])
-
-
 @pytest.fixture
-def alices_path(guarded: TestClient, alices: dict[str, Any], settings: Settings, place: str) -> str:
+def alices_path(alices: dict[str, Any], place: str) -> str:
     """The path of what Alice has, and what such a path has in place of an id."""
     if place == "{name}":
         return "/prompts/alices"
-    kind = place.removeprefix("{").removesuffix("_id}")
-    if kind == "selection":
-        return f"/selections/{alices['id']}"
-    if kind == "dataset":
-        return f"/datasets/{alices['dataset_id']}"
-    job_id = submit_short(guarded, alices["id"], kind)
-    execute_job(job_id, settings)
-    return f"/{kind}s/{job_id}"
+    return f"/selections/{alices['id']}" if place == "{selection_id}" else f"/datasets/{alices['dataset_id']}"
 
 
 @pytest.mark.parametrize(
@@ -167,16 +151,11 @@ def test_what_another_owner_has_is_not_found(guarded: TestClient, alices_path: s
     assert guarded.get(alices_path, headers=as_("alice")).json() == had.json()
 
 
-def test_list_of_another_owner_is_empty(guarded: TestClient, alices: dict[str, Any]) -> None:
-    jobs = [submit_short(guarded, alices["id"], kind) for kind in ("evaluation", "prediction")]
-    for path in ("/selections", "/evaluations", "/predictions", "/prompts", "/datasets"):
+@pytest.mark.usefixtures("alices")
+def test_list_of_another_owner_is_empty(guarded: TestClient) -> None:
+    for path in ("/selections", "/prompts", "/datasets"):
         assert guarded.get(path, headers=as_("alice")).json()["items"] != []
         assert guarded.get(path, headers=as_("bob")).json()["items"] == []
-    for path, job_id in zip(("/evaluations", "/predictions"), jobs, strict=True):
-        lists = [
-            guarded.get(path, params={"source": alices["id"]}, headers=as_(owner)).json()["items"] for owner in KEYS
-        ]
-        assert [[item["id"] for item in items] for items in lists] == [[job_id], []]
 
 
 def test_selection_of_another_owner_cannot_be_named(guarded: TestClient, alices: dict[str, Any]) -> None:
@@ -190,15 +169,6 @@ def test_dataset_of_another_owner_is_unknown(guarded: TestClient, alices: dict[s
     body = {"spec": make_spec(), "dataset_id": alices["dataset_id"]}
     problem_of(guarded.post("/selections", json=body, headers=as_("bob")), 422, "unknown-dataset")
     assert guarded.post("/selections", json=body, headers=as_("alice")).status_code == 202
-
-
-def test_evaluation_on_a_dataset_of_another_owner_is_refused(
-    guarded: TestClient, database: Database, alices: dict[str, Any]
-) -> None:
-    path = f"/selections/{finish_selection(guarded, database, 'bob')['id']}/evaluations"
-    refused = guarded.post(path, json={"dataset_id": alices["dataset_id"]}, headers=as_("bob"))
-    problem_of(refused, 422, "unknown-dataset")
-    assert guarded.get("/evaluations", headers=as_("bob")).json()["items"] == []
 
 
 def test_name_that_two_owners_have_is_rendered_from_the_pool_of_each(guarded: TestClient, database: Database) -> None:

@@ -280,19 +280,3 @@ def test_prompt_that_no_search_chose_goes_live_only_after_a_warning(client: Test
     assert "Replace version 1 of films" in again
     client.put("/prompts/films", json={"selection_id": selections.succeeded()}, headers={"If-Match": '"1"'})
     assert says in client.get("/pages/prompts/films/changes", params={"version": 1}, headers=FRAGMENT).text
-
-
-def test_page_says_that_the_model_of_a_prediction_is_loaded(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
-    _, job_id = selections.asked("prediction")
-    paths = (f"/pages/answers/{job_id}", f"/pages/prompts/films/predictions/{job_id}")
-
-    def say(sentence: str) -> bool:
-        return all(sentence in client.get(path, headers=FRAGMENT).text for path in paths)
-
-    assert say("It waits for a worker …")
-    selections.claim(job_id)
-    assert not say("Loading"), "it counts words"
-    run_sql(database, """UPDATE jobs SET spec = spec || '{"model": "some"}' WHERE id = :id""", id=job_id)
-    assert say("Loading the model …")

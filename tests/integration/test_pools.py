@@ -19,6 +19,7 @@ from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.store.database import Database
 from app.store.pools import PackedPool, unpack_pool
+from app.store.stored_bytes import read_stored_bytes
 from app.web.authentication import LOCAL_OWNER
 from lens_engine.config import USES, Use
 from lens_engine.result import SelectionResult
@@ -30,7 +31,7 @@ from lens_engine.task.text_checks import NUL, is_blank
 from lens_engine.types import Example, Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows, take_task
-from tests.integration.samples import TASK, make_result, make_rows, problem_of
+from tests.integration.samples import TASK, make_result, problem_of
 from tests.unit.lens_engine.retrieval.odd_texts import TEXTS
 from tests.unit.lens_engine.retrieval.test_retrieval_code import join
 
@@ -153,9 +154,14 @@ def test_result_has_the_pool_only_if_it_is_asked_for(
     stored = {name: value for name, value in whole.json().items() if name not in ("selection_id", "pool_rows")}
     assert SelectionResult.model_validate(stored).with_digest().digest == result.digest
     assert client.get(f"/selections/{selections.succeeded()}/result").json()["pool_rows"] is None
-    used = client.get("/usage").json()["bytes"]["results"]
+    used = bytes_of(database, "results")
     assert run_sql(database, "DELETE FROM pools") is None
-    assert client.get("/usage").json()["bytes"]["results"] < used
+    assert bytes_of(database, "results") < used
+
+
+def bytes_of(database: Database, part: str) -> int:
+    with database.session_scope() as session:
+        return read_stored_bytes(session)[LOCAL_OWNER].get(part, 0)
 
 
 def test_pool_goes_with_the_selection_and_stays_with_the_name(
@@ -168,10 +174,10 @@ def test_pool_goes_with_the_selection_and_stays_with_the_name(
     assert client.delete(f"/selections/{selection_id}").status_code == 204
     assert run_sql(database, "SELECT count(*) FROM pools") == 0
     assert client.post("/prompts/triage/render", json={"input": TEXT}).json() == before
-    used = client.get("/usage").json()["bytes"]["prompts"]
+    used = bytes_of(database, "prompts")
     assert client.delete("/prompts/triage", headers={"If-Match": "*"}).status_code == 204
     assert run_sql(database, "SELECT count(*) FROM prompt_pools") == 0
-    assert (used > 0, client.get("/usage").json()["bytes"]["prompts"]) == (True, 0)
+    assert (used > 0, bytes_of(database, "prompts")) == (True, 0)
 
 
 def test_index_is_made_once_though_many_ask_at_once(
@@ -263,7 +269,7 @@ def test_pool_of_the_best_so_far_lives_as_long_as_something_names_it(
     path = f"/selections/{claim.job_id}"
     assert client.get(path).json()["digest"] == make_best(result).digest
     rendered = client.post(f"{path}/render", json={"input": TEXT}).json()
-    assert (rendered["running"], [rendered["prompts"][0]["prompt"]]) == (False, list_asked(result, "prompt", [TEXT]))
+    assert [rendered["prompts"][0]["prompt"]] == list_asked(result, "prompt", [TEXT])
     assert client.post(f"{path}/resume").status_code == 202
     assert client.post(f"{path}/render", json={"input": TEXT}).json()["running"]
     claim = selections.claim(claim.job_id)
@@ -276,16 +282,3 @@ def test_pool_of_the_best_so_far_lives_as_long_as_something_names_it(
     with database.session_scope() as session:
         assert endings.fail(session, failing, {"code": "non-finite"})
     assert run_sql(database, count) == 0
-
-
-def test_evaluation_of_the_prompt_finds_examples_too(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
-    result = make_finding_result()
-    model = client.app.state.services.settings.default_model  # type: ignore[attr-defined]
-    provenance = result.provenance.model_copy(update={"model": model})
-    selection_id = selections.succeeded(result.model_copy(update={"provenance": provenance}).with_digest())
-    made = client.post(f"/selections/{selection_id}/evaluations", json={"examples": make_rows()[:30]})
-    assert made.status_code == 202, made.text
-    asked = "SELECT num_rows FROM pools WHERE job_id = :id"
-    assert run_sql(database, asked, id=made.json()["id"]) == 40

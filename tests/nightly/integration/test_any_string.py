@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx
 import pytest
+from app.kinds.prediction_schemas import PredictionOutcome
+from app.lifecycle.kept_answers import keep_predictions
 from starlette.testclient import TestClient
 
 import app.pages
-from app.kinds.prediction_schemas import PredictionOutcome
 from app.lifecycle import endings
-from app.lifecycle.kept_answers import keep_predictions
 from lens_engine.evaluation.rows import Prediction
 from tests.answered import make_answers
 from tests.integration.conftest import Selections

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.selections.schemas import QueueOut
 from app.lifecycle.spec import StoredSpec
 from app.pages.live import describe_run, say_waiting
+from app.selections.schemas import QueueOut
 from app.store.tables import Event, Job
 from lens_engine.config import SelectionConfig
 from lens_engine.task.combinations import Wordings
