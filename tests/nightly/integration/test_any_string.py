@@ -10,13 +10,9 @@ from typing import Any
 
 import httpx
 import pytest
-from app.kinds.prediction_schemas import PredictionOutcome
-from app.lifecycle.kept_answers import keep_predictions
 from starlette.testclient import TestClient
 
 import app.pages
-from app.lifecycle import endings
-from lens_engine.evaluation.rows import Prediction
 from tests.answered import make_answers
 from tests.integration.conftest import Selections
 from tests.integration.prompts_with_pools import make_finding_result
@@ -69,13 +65,6 @@ def operations(client: TestClient, selections: Selections) -> list[Operation]:
     put = client.put("/prompts/triage", json={"selection_id": selection_id}, headers={"If-None-Match": "*"})
     assert put.status_code == 201, put.text
     known["dataset_id"] = client.get("/datasets").json()["items"][0]["id"]
-    for kind in ("evaluation", "prediction"):
-        known[f"{kind}_id"] = selections.asked_of(selection_id, kind)
-    assert client.post(f"/evaluations/{known['evaluation_id']}/cancel").status_code == 202
-    claim = selections.claim(known["prediction_id"])
-    with selections.database.session_scope() as session:
-        assert keep_predictions(session, claim, 0, [Prediction(label="positive", probabilities=(0.5, 0.5))] * 2)
-        assert endings.finish(session, claim, PredictionOutcome((), None))
     return list_operations(client.app.openapi(), known)  # type: ignore[attr-defined]
 
 
