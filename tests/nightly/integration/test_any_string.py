@@ -16,7 +16,7 @@ import app.pages
 from tests.answered import make_answers
 from tests.integration.conftest import Selections
 from tests.integration.prompts_with_pools import make_finding_result
-from tests.integration.samples import make_bag_of_words, make_result
+from tests.integration.samples import make_bag_of_words
 from tests.integration.string_places import Operation, Request, describe_hidden, fill_forms, list_operations
 
 TEMPLATES = Path(app.pages.__file__).parent / "templates"
@@ -157,29 +157,3 @@ def test_any_field_of_a_page_is_taken_or_refused(strict: RawClient, pages: list[
     posts = [one for one in pages if one.method == "POST" and not one.path.endswith(("/datasets", "/{action}"))]
     faults = list_faults(strict, fill_forms(posts, fields))
     assert not faults, show(faults)
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        b"text,note\na warm film,x\x00y\na dull \x00 film,z\n",
-        b'{"text": "a warm film", "note": "\\ud800"}\n{"text": "a dull \\u0000 film", "note": ["\\udfff", 1e99]}\n',
-    ],
-    ids=["csv", "jsonl"],
-)
-def test_texts_with_such_cells_are_classified_and_come_back(
-    client: TestClient, strict: RawClient, selections: Selections, file: bytes
-) -> None:
-    selection_id = selections.succeeded(make_result(classifier=make_bag_of_words()))
-    taken = client.post(f"/selections/{selection_id}/predictions", files={"texts": ("texts", file)})
-    assert taken.status_code == 202, taken.text
-    assert any("U+FFFD" in warning for warning in taken.json()["warnings"])
-    claim = selections.claim(taken.json()["id"])
-    answers = [Prediction(label="positive", probabilities=(0.5, 0.5)), Prediction(error="bad")]
-    with selections.database.session_scope() as session:
-        assert keep_predictions(session, claim, 0, answers)
-        assert endings.finish(session, claim, PredictionOutcome((), None))
-    for kind in ("csv", "jsonl", "parquet"):
-        output = strict.request("GET", f"/predictions/{claim.job_id}/output?format={kind}")
-        assert output.status_code == 200
-        assert "\ufffd".encode() in output.content
