@@ -67,5 +67,3 @@ Keys = Annotated[dict[str, str], AfterValidator(_check_keys)]
 KeyHash = Annotated[str, StringConstraints(pattern=rf"^{_KEY_HASH.pattern}$")]
 Models = Annotated[dict[str, str], AfterValidator(_check_models)]
 Endpoints = Annotated[dict[str, Endpoint], BeforeValidator(read_endpoints), AfterValidator(_check_models)]
-Rate = Annotated[str, StringConstraints(pattern=r"^[1-9]\d{0,8}/(second|minute|hour|day)$")]
-"""As `60/minute`."""

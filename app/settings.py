@@ -8,7 +8,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from app.model_settings import ModelSettings
-from app.setting_types import KeyHash, Keys, PostgresAddress, Rate, RedisAddress, read_keys
+from app.setting_types import KeyHash, Keys, PostgresAddress, RedisAddress, read_keys
 
 _VARIABLES_ONLY = frozenset({"allow_testing_models"})
 """Settings that let others run code here. A `.env` lies in any folder in which somebody calls `lens`."""
@@ -124,16 +124,6 @@ class Settings(ModelSettings):
     )
     key_cache_seconds: float = Field(
         3.0, ge=0, le=60, description="Time after which a new or revoked key of the database takes effect (seconds)."
-    )
-
-    rate_requests: Rate | None = Field(
-        "1200/minute",
-        description="Number of requests of one owner in a moving window, as `1200/minute`; null for no limit.",
-    )
-    rate_submissions: Rate | None = Field(
-        "60/minute",
-        description="Number of submissions, retries, resumes and changes of names of one owner in a moving window; "
-        "null for no limit.",
     )
 
     # Limits of an upload.

@@ -1,7 +1,7 @@
 """Routes that jobs of every kind have. Decisions are in `service.py`."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response, status
@@ -24,7 +24,6 @@ from app.store.tables import Job
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
 from app.web.parameters import read_last_number
-from app.web.rate_limits import SUBMISSION_LIMIT
 
 _MOST_DIGITS = 18
 """Of the number of an event, which has 64 bits."""
@@ -83,14 +82,11 @@ class JobRoutes:
             conflict=f"The {kind} has succeeded or failed.",
             responses={200: {"model": out, "description": f"The {kind} was already cancelled or cancelling."}},
         )
-        self._add(
-            "POST", self.retry, f"The {kind}, queued again.", [SUBMISSION_LIMIT], conflict=f"The {kind} has not failed."
-        )
+        self._add("POST", self.retry, f"The {kind}, queued again.", conflict=f"The {kind} has not failed.")
         self._add(
             "POST",
             self.resume,
             f"The {kind}, queued again.",
-            [SUBMISSION_LIMIT],
             conflict=f"The {kind} has succeeded or failed, or is still cancelling.",
             responses={200: {"model": out, "description": f"The {kind} was already queued or running."}},
         )
@@ -101,7 +97,6 @@ class JobRoutes:
         method: str,
         endpoint: Callable[..., Any],
         answers_with: str,
-        more: Sequence[Any] = (),
         *,
         path: str | None = None,
         conflict: str | None = None,
@@ -111,7 +106,6 @@ class JobRoutes:
         """Add a route of one job.
 
         Args:
-            more: dependencies besides those of every route.
             conflict: what 409 means.
         """
         view, kind, verb = self._view, self._kind, endpoint.__name__
@@ -128,7 +122,7 @@ class JobRoutes:
             description=str(inspect.getdoc(endpoint)).format(**words),
             response_description=answers_with,
             responses={**(responses or {}), **refusals(400, 401, 404, 503, conflict=conflict)},
-            dependencies=[self._read_id, *more],
+            dependencies=[self._read_id],
             **(usual | about),
         )
 

@@ -36,7 +36,6 @@ from app.store.datasets import find_equal_dataset
 from app.store.pools import read_pool
 from app.store.rows import weigh_answers
 from app.store.tables import Job
-from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.evaluation.answers import join_labels
@@ -70,7 +69,6 @@ router = APIRouter(prefix="/selections", tags=["evaluations"], dependencies=OWNE
     "/{selection_id}/evaluations",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=EvaluationOut,
-    dependencies=[SUBMISSION_LIMIT],
     response_description="The queued evaluation. `Location` is its address.",
     responses=submitted(conflict="Or the selection does not have what is judged.", codes=(404,)),
     openapi_extra=describe_bodies(

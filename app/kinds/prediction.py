@@ -38,7 +38,6 @@ from app.store.pools import part_pool
 from app.store.rows import weigh_answers
 from app.store.states import Status
 from app.store.tables import Job
-from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
@@ -66,7 +65,6 @@ UploadDep = Annotated[Upload, receive("texts", "spec", "text_column", *DIALECT_P
 _SUBMISSION: dict[str, Any] = {
     "status_code": status.HTTP_202_ACCEPTED,
     "response_model": PredictionOut,
-    "dependencies": [SUBMISSION_LIMIT],
     "response_description": "The queued prediction. `Location` is its address.",
     "responses": submitted(conflict="Or there is no classifier.", codes=(404,)),
     "openapi_extra": describe_bodies("PredictionForm", PredictionBody, form_example={"texts": "october.csv"}),

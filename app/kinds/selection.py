@@ -26,7 +26,6 @@ from app.selections.openapi import EXAMPLE_SPEC, EXAMPLE_SUBMISSION
 from app.services import Services
 from app.settings import Settings
 from app.store.tables import Job
-from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidInput
@@ -59,7 +58,6 @@ router = APIRouter(prefix="/selections", tags=["selections"], dependencies=OWNER
     "",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SelectionOut,
-    dependencies=[SUBMISSION_LIMIT],
     response_description="The queued selection. `Location` is its address.",
     responses=submitted(),
     openapi_extra=describe_bodies(

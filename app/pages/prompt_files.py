@@ -27,7 +27,6 @@ from app.prompts.schemas import PromptVersionOut
 from app.prompts.service import present
 from app.services import Services
 from app.store.states import Status
-from app.web.rate_limits import SUBMISSION_LIMIT
 
 router = APIRouter(prefix="/pages/prompts", dependencies=OWNER_ROUTE, include_in_schema=False)
 
@@ -36,14 +35,14 @@ FileDep = Annotated[Upload, receive("dataset", *COLUMN_PARTS)]
 TextsDep = Annotated[Upload, receive("texts", "text_column", *DIALECT_PARTS)]
 
 
-@router.post("/{name}/evaluations", dependencies=[SUBMISSION_LIMIT])
+@router.post("/{name}/evaluations")
 def evaluate(request: Request, name: NameDep, file: FileDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
     """Begin to judge what is live on a file of newer texts."""
     current = _read_current(services, owner, name)
     return _begin(request, current, file, "evaluation", partial(check_evaluation, current.selection_id or ""))
 
 
-@router.post("/{name}/predictions", dependencies=[SUBMISSION_LIMIT])
+@router.post("/{name}/predictions")
 def predict(request: Request, name: NameDep, file: TextsDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
     """Begin to label the texts of a file by what is live."""
     current = _read_current(services, owner, name)

@@ -28,7 +28,6 @@ from app.selections.finding import SelectionFinder
 from app.services import Services
 from app.store.rows import read_predictions
 from app.store.states import TERMINAL, Status
-from app.web.rate_limits import count_submission
 from app.web.validation import read_model
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
@@ -67,7 +66,6 @@ async def _try(
         wanted = read_model(RenderBody, {"input": text, "use": read_field(fields, "use") or None})
         return answer(request, "tried.html", found=await render(finder, indexes, wanted))
     services: Services = request.app.state.services
-    await run_in_threadpool(count_submission, request)
     body = JsonBody({"texts": [text], "spec": {"prompts": by}, "name": "tried on a page"})
     check = partial(check_prediction, find)
     accepted = await run_in_threadpool(submit, services, request.state.owner_id, body, key=uuid4().hex, check=check)

@@ -60,8 +60,6 @@ def settings_of(folder: Path) -> dict[str, object]:
         "stop_grace_seconds": 5.0,
         "retry_after_seconds": 1,
         "api_keys": {hashlib.sha256(key_of(owner).encode()).hexdigest(): owner for owner in OWNERS},
-        "rate_requests": None,
-        "rate_submissions": None,
         "max_selections": None,
         "allow_testing_models": True,
         "allowed_models": {TABLE_MODEL: "testing:tests.chaos.scorers:unhurried", BUNDLED: BUNDLED_MODEL},
