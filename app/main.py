@@ -45,7 +45,6 @@ from app.selections.result_endpoints import router as results_router
 from app.services import Services
 from app.settings import Settings
 from app.store.database import create_database
-from app.usage.endpoints import router as usage_router
 from app.web.access_log import AccessLogMiddleware
 from app.web.authentication import LOCAL_OWNER, AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
@@ -103,7 +102,6 @@ _ROUTERS = (
     prompts_router,
     prompt_answers_router,
     examples_router,
-    usage_router,
     health_router,
     metrics_router,
     creation.router,

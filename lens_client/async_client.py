@@ -7,7 +7,6 @@ import httpx
 from lens_client.async_connection import AsyncConnection
 from lens_client.async_jobs import AsyncEvaluations, AsyncPredictions, AsyncSelections
 from lens_client.async_resources import AsyncDatasets, AsyncPrompts
-from lens_client.models import Usage
 
 _TIMEOUT = httpx.Timeout(30.0, write=300.0, read=300.0)
 """A large upload may be validated after others (seconds)."""
@@ -34,10 +33,6 @@ class AsyncLensClient:
         """The models that the service offers."""
         answer = await self._connection.read_json("/models")
         return list(answer["items"])
-
-    async def usage(self) -> Usage:
-        """What you have stored and under way, and the limits of both."""
-        return await self._connection.read_as(Usage, "/usage")
 
     async def __aenter__(self) -> Self:
         return self

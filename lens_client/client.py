@@ -7,7 +7,6 @@ import httpx
 
 from lens_client.connection import Connection
 from lens_client.jobs import Evaluations, Predictions, Selections
-from lens_client.models import Usage
 from lens_client.resources import Datasets, Prompts
 
 _TIMEOUT = httpx.Timeout(30.0, write=300.0, read=300.0)
@@ -35,10 +34,6 @@ class LensClient:
         """The models that the service offers."""
         answer = self._connection.read_json("/models")
         return list(answer["items"])
-
-    def usage(self) -> Usage:
-        """What you have stored and under way, and the limits of both."""
-        return self._connection.read_as(Usage, "/usage")
 
     def __enter__(self) -> Self:
         return self

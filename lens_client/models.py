@@ -251,13 +251,3 @@ class SuspiciousLabel(Answer):
     likelier: str
     probability: float
     probability_of_likelier: float
-
-
-class Usage(Answer):
-    """What the owner of the key has stored and under way."""
-
-    bytes: dict[str, int | None]  #: what is stored, by part; `total`, and `limit`, which is None for no limit
-    jobs: tuple[dict[str, Any], ...]  #: of each kind: stored, and under way
-    under_way_limit: int | None
-    names: int
-    device_seconds: float  #: of attempts that ended

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import httpx
 import pytest
 import uvicorn
 from starlette.testclient import TestClient
@@ -135,7 +134,6 @@ def test_datasets_evaluations_and_predictions(url: str, finish: Callable[[str], 
         client.evaluations.delete(evaluation.id)
         assert client.evaluations.list() == []
         assert client.models()[0]["is_default"]
-        assert client.usage().model_dump(mode="json") == httpx.get(f"{url}/usage").json()
 
 
 def test_prompt_that_learns(url: str, selections: Selections) -> None:

@@ -146,7 +146,7 @@ def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
     assert body["detail"] == (
         "there is no such path; there are /datasets, /datasets/{dataset_id}, /evaluations, "
         "/evaluations/{evaluation_id}, /healthz, /models, /predictions, /predictions/{prediction_id}, /prompts, "
-        "/prompts/{name}, /readyz, /selections, /selections/{selection_id}, /usage; below /datasets/{dataset_id}/, "
+        "/prompts/{name}, /readyz, /selections, /selections/{selection_id}; below /datasets/{dataset_id}/, "
         "report; "
         "below /evaluations/{evaluation_id}/, cancel, events, resume, retry; below "
         "/predictions/{prediction_id}/, cancel, events, output, resume, retry; "

@@ -19,6 +19,7 @@ from tests.answered import make_answers
 from tests.formed import take_form
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_bag_of_words, make_result, make_rows, problem_of
+from tests.integration.test_quota import stored_by
 from tests.integration.worker import doubles
 from tests.integration.worker.test_classifying import TEXTS, run, submit, succeeded
 from tests.integration.worker.test_execution import end_the_wait
@@ -173,11 +174,11 @@ def test_rows_of_the_pool_are_beside_the_spec_until_they_were_asked(
     assert pooled not in json.dumps(run_sql(database, "SELECT spec FROM jobs WHERE id = :id", **own))
     count = "SELECT num_rows FROM pools WHERE job_id = :id"
     assert run_sql(database, count, **own) == len(result.pool.rows)
-    used = client.get("/usage").json()["bytes"]["results"]
+    used = stored_by(database)
     run(settings, path)
     succeeded(client, path)
     assert run_sql(database, f"SELECT count(*) FROM ({count}) AS own", **own) == 0
-    assert what == "evaluations" or client.get("/usage").json()["bytes"]["results"] < used
+    assert what == "evaluations" or stored_by(database) < used
 
 
 @pytest.mark.parametrize("end", ["fails", "is cancelled"])
