@@ -129,7 +129,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.indexes = Indexes(settings.max_index_mib * 2**20)
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
     app.state.admission = Admission(
-        settings.max_submissions, settings.max_waiting_submissions, LOCAL_OWNER if settings.is_open else None
+        settings.max_submissions, settings.max_waiting_submissions, None if settings.require_keys else LOCAL_OWNER
     )
     for router in _ROUTERS:
         app.include_router(router)

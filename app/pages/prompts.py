@@ -79,7 +79,7 @@ def show_name(request: Request, name: NameDep, owner: OwnerDep, services: Servic
         file=file,
         labels=labels,
         host=f"{request.url.scheme}://{request.url.netloc}",
-        is_open=services.settings.is_open,
+        is_open=request.state.key_name is None,
         types=FILE_TYPES,
     )
 

@@ -1,7 +1,6 @@
 """The events of a selection as server-sent events."""
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from app.lifecycle.results import SelectionOutcome
 from app.web.draining import DRAINING
 from lens_engine.metering.progress import Progress
 from lens_engine.types import Phase
+from tests.api_keys import headers_of
 from tests.integration.asgi import make_scope
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS, make_result, problem_of
@@ -123,12 +123,12 @@ def test_number_that_no_event_has_is_refused(client: TestClient, selections: Sel
 
 
 def test_selection_of_another_owner_is_not_streamed(
-    make_client: Callable[..., TestClient], selections: Selections
+    make_guarded: Callable[..., TestClient], selections: Selections
 ) -> None:
     selection_id = selections.succeeded()  # of the owner "local"
-    guarded = make_client(api_keys={hashlib.sha256(b"key").hexdigest(): "alice"})
+    guarded = make_guarded("alice")
     path = f"/selections/{selection_id}/events"
-    problem_of(guarded.get(path, headers={**STREAM, "Authorization": "Bearer key"}), 404, "not-found")
+    problem_of(guarded.get(path, headers={**STREAM, **headers_of("alice")}), 404, "not-found")
     problem_of(guarded.get(path, headers=STREAM), 401, "unauthorized")
 
 
