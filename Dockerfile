@@ -85,7 +85,7 @@ COPY --from=code /code/opt/lens /opt/lens
 EXPOSE 8000
 HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
-# It refuses to start without LENS_API_KEYS or LENS_REQUIRE_KEYS=true: this address is reached from the network.
+# It refuses to start without LENS_REQUIRE_KEYS=true: this address is reached from the network.
 CMD ["serve", "--host", "0.0.0.0"]
 
 

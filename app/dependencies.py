@@ -12,9 +12,8 @@ from app.ids import SELECTION, decode_cursor, is_id
 from app.services import Services
 from app.web.authentication import API_KEY
 from app.web.parameters import KNOWN_PARAMETERS
-from app.web.rate_limits import RATE_LIMIT
 
-OWNER_ROUTE = [API_KEY, RATE_LIMIT, KNOWN_PARAMETERS]
+OWNER_ROUTE = [API_KEY, KNOWN_PARAMETERS]
 """What every route of an owner has."""
 
 

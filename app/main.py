@@ -55,7 +55,6 @@ from app.web.error_handlers import install_error_handlers
 from app.web.loopback import LoopbackMiddleware
 from app.web.openapi import add_schemas
 from app.web.paths import PAGE_ASSETS
-from app.web.rate_limits import RateLimitHeaders, RateLimits
 from app.web.request_id import RequestIdMiddleware
 from app.web.request_metrics import RequestMetrics
 from lens_engine import __version__
@@ -74,9 +73,6 @@ order, make a language model classify best. Submit a labelled dataset, a templat
 **Keys.** If the service has API keys, send `Authorization: Bearer <key>`. You see only the selections of your key's
 owner. A service without API keys needs no header, checks none (its answers have `Lens-Authentication: off`), and
 accepts requests from localhost only.
-
-**Limits.** `RateLimit-Policy` and `RateLimit` say how often you may ask, and how often you still may. An answer 429 has
-`Retry-After`.
 
 **Errors.** Every error is a problem (RFC 9457) of media type `application/problem+json`.
 
@@ -131,9 +127,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.suggestions = TTLCache(maxsize=200, ttl=600)
     app.state.indexes = Indexes(settings.max_index_mib * 2**20)
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
-    app.state.rate_limits = RateLimits(settings)
     app.state.admission = Admission(
-        settings.max_submissions, settings.max_waiting_submissions, LOCAL_OWNER if settings.is_open else None
+        settings.max_submissions, settings.max_waiting_submissions, None if settings.require_keys else LOCAL_OWNER
     )
     for router in _ROUTERS:
         app.include_router(router)
@@ -151,7 +146,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     install_error_handlers(app)
     # The middleware added last sees a request first.
     app.add_middleware(BodyLimitMiddleware, settings=settings)
-    app.add_middleware(RateLimitHeaders)
     app.add_middleware(AuthenticationMiddleware, settings=settings, keys=app.state.keys)
     app.add_middleware(ShellMiddleware)
     app.add_middleware(LoopbackMiddleware, settings=settings)

@@ -35,7 +35,7 @@ TITLES = {
     "unknown-dataset": "The dataset does not exist",
     "unknown-selection": "The selection does not exist",
     "unknown-version": "The name has no such version",
-    "too-many-requests": "This owner sends more requests than the service allows",
+    "too-many-requests": "More requests than the service allows",
     "pool-full": "The pool of the prompt has no room for more",
     "owner-full": "This owner has no room for more",
     "too-many-selections": "This owner has too many jobs queued or running",

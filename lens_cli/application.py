@@ -14,7 +14,7 @@ from lens_cli.refusals import Refusal, show_refusal
 from lens_cli.report import report
 from lens_cli.select.command import select
 from lens_cli.service.commands import migrate, serve, work
-from lens_cli.service.owners import create_keys, usage
+from lens_cli.service.owners import create_keys
 from lens_cli.service.up import up
 from lens_cli.suggest.command import suggest
 from lens_cli.templates import templates
@@ -56,7 +56,6 @@ def create_application() -> typer.Typer:
     application.command("serve", rich_help_panel=_SERVICE)(serve)
     application.command("worker", rich_help_panel=_SERVICE)(work)
     application.command("migrate", rich_help_panel=_SERVICE)(migrate)
-    application.command("usage", rich_help_panel=_SERVICE)(usage)
     application.add_typer(create_keys(), name="keys", rich_help_panel=_SERVICE)
     return application
 

@@ -32,7 +32,6 @@ from app.selections.submission import submit_selection
 from app.services import Services
 from app.store.datasets import load_rows_from
 from app.web.parameters import read_number
-from app.web.rate_limits import SUBMISSION_LIMIT, count_submission
 from lens_engine.errors import InvalidInput
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.task.template import Task, Template
@@ -89,7 +88,7 @@ def _read_stored(services: Services, owner: str, dataset: str, test: str | None)
         return {"dataset": datasets.present(found), "test": test_rows, "rows": rows, "column": column}
 
 
-@router.post("/datasets", dependencies=[SUBMISSION_LIMIT])
+@router.post("/datasets")
 def store_files(request: Request, files: FilesDep) -> HTMLResponse:
     """Store a file of labelled texts, and perhaps one of test rows, and show what is in them."""
     try:
@@ -132,7 +131,6 @@ async def show_suggestion(
     wanted = (dataset, test, model or asked["model"] or services.settings.default_model)
     known: MutableMapping[Any, dict[str, Any]] = request.app.state.suggestions
     if (found := known.get((owner, *wanted))) is None:
-        await run_in_threadpool(count_submission, request)
         found = known[owner, *wanted] = await do_large(request, suggest, *wanted)
     name = await run_in_threadpool(_read_name, services, owner, dataset)
     limit = _read_seconds(seconds or str(asked["named"].get("budget.max_seconds", "")))
@@ -189,7 +187,7 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
     return answer(request, "prompt.html", prompt=prompt, row=one, has_demonstration=bool(shown), refusal=None)
 
 
-@router.post("/submit", dependencies=[SUBMISSION_LIMIT])
+@router.post("/submit")
 def submit(request: Request, fields: FieldsDep, upload: UploadDep, services: ServicesDep) -> HTMLResponse:
     """Submit the form as a client of the API would, and show the selection."""
     key = check_key(read_field(fields, "key") or uuid4().hex)

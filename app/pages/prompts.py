@@ -27,7 +27,6 @@ from app.services import Services
 from app.store import prompts as repository
 from app.store.tables import Dataset, Job
 from app.web.parameters import read_number
-from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.exports import FORMATS
 from lens_engine.retrieval.pool import PoolRow
@@ -80,7 +79,7 @@ def show_name(request: Request, name: NameDep, owner: OwnerDep, services: Servic
         file=file,
         labels=labels,
         host=f"{request.url.scheme}://{request.url.netloc}",
-        is_open=services.settings.is_open,
+        is_open=request.state.key_name is None,
         types=FILE_TYPES,
     )
 
@@ -123,7 +122,7 @@ def show_changes(
     )
 
 
-@router.post("/{name}/back", dependencies=[SUBMISSION_LIMIT])
+@router.post("/{name}/back")
 def roll_back(
     request: Request, name: NameDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
 ) -> HTMLResponse:
@@ -161,7 +160,7 @@ async def show_examples(
     return answer(request, "pool.html", rows=shown[:_MOST_EXAMPLES], more=more, url=url, name=name, version=version)
 
 
-@router.post("/{name}/examples", dependencies=[SUBMISSION_LIMIT])
+@router.post("/{name}/examples")
 async def add_example(
     request: Request, name: NameDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep, indexes: IndexesDep
 ) -> HTMLResponse:
@@ -173,7 +172,7 @@ async def add_example(
     return go_to(request, f"/pages/prompts/{name}")
 
 
-@router.post("/{name}/examples/{row}/out", dependencies=[SUBMISSION_LIMIT])
+@router.post("/{name}/examples/{row}/out")
 async def take_example_out(
     request: Request,
     name: NameDep,

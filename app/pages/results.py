@@ -32,7 +32,6 @@ from app.services import Services
 from app.store.datasets import load_texts
 from app.store.prompts import find_current, list_names
 from app.store.tables import Job
-from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.exports import FORMATS
 from lens_engine.result.headline import find_chosen, find_first
@@ -90,14 +89,14 @@ def show_rows(
     return answer(request, "rows.html", table=found.tabulate_cell(gold, answered, texts))
 
 
-@router.post("/selections/{selection_id}/without", dependencies=[SUBMISSION_LIMIT])
+@router.post("/selections/{selection_id}/without")
 async def run_without_suspicious(request: Request, selection_id: SelectionIdDep) -> HTMLResponse:
     """Begin a selection of the same file without the rows whose label looks wrong, asked for as this one was."""
     dataset = await do_large(request, leave_out_suspicious, selection_id)
     return go_to(request, f"/pages/new?dataset={dataset}&of={selection_id}")
 
 
-@router.post("/selections/{selection_id}/names", dependencies=[SUBMISSION_LIMIT])
+@router.post("/selections/{selection_id}/names")
 def promote(
     request: Request, selection_id: SelectionIdDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
 ) -> HTMLResponse:

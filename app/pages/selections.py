@@ -25,7 +25,6 @@ from app.selections.service import SelectionList, list_page
 from app.services import Services
 from app.store.states import TERMINAL, Status
 from app.store.tables import Job
-from app.web.rate_limits import count_submission
 from lens_engine.show.words import HEADLINES
 
 router = APIRouter(prefix="/pages/selections", dependencies=OWNER_ROUTE, include_in_schema=False)
@@ -149,7 +148,6 @@ def act(
         elif action == "cancel":
             service.cancel(session, owner, selection_id)
         else:
-            count_submission(request)
             queued = _queue_again(action, services, session, owner, selection_id)
     shown = go_to(request, "/pages/selections" if action == "delete" else f"/pages/selections/{selection_id}")
     shown.background = enqueueing(services, queued)

@@ -17,7 +17,6 @@ from app.store import prompts as repository
 from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag, version_etag
 from app.web.openapi import named, refusals, sends
 from app.web.parameters import read_last_number
-from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.request_body import json_body
 
 router = APIRouter(prefix="/prompts", tags=["prompts"], dependencies=OWNER_ROUTE)
@@ -40,7 +39,6 @@ def list_prompts(session: SessionDep, owner: OwnerDep, page: PageDep) -> PromptP
     "/{name}",
     response_model=PromptVersionOut,
     response_description="The version that the name has now.",
-    dependencies=[SUBMISSION_LIMIT],
     responses={
         200: sends("ETag"),
         201: {

@@ -31,7 +31,6 @@ from app.store.tables import Job
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
 from app.web.parameters import read_last_number
-from app.web.rate_limits import SUBMISSION_LIMIT
 
 _MOST_DIGITS = 18
 """Of the number of an event, which has 64 bits."""
@@ -61,7 +60,6 @@ def _unchanged(description: str) -> dict[int | str, dict[str, Any]]:
     "/selections",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SelectionOut,
-    dependencies=[SUBMISSION_LIMIT],
     response_description="The queued selection. `Location` is its address.",
     responses=submitted(),
     openapi_extra=describe_bodies(
@@ -157,7 +155,6 @@ def cancel_selection(selection_id: SelectionIdDep, session: SessionDep, owner: O
     "/selections/{selection_id}/retry",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SelectionOut,
-    dependencies=[SUBMISSION_LIMIT],
     response_description="The selection, queued again.",
     responses=_refusals("The selection has not failed."),
 )
@@ -174,7 +171,6 @@ def retry_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: 
     "/selections/{selection_id}/resume",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SelectionOut,
-    dependencies=[SUBMISSION_LIMIT],
     response_description="The selection, queued again.",
     responses={
         **_unchanged("The selection was already queued or running."),

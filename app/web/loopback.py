@@ -15,18 +15,18 @@ from app.settings import Settings
 from app.web.error_handlers import problem_response
 
 _NAME = "localhost"
-ADVICE = "set LENS_API_KEYS, or LENS_REQUIRE_KEYS=true and make a key with `lens keys create`"
+ADVICE = "set LENS_REQUIRE_KEYS=true, and make a key with `lens keys create`"
 
 
 class LoopbackMiddleware:
-    """Answers 403 to requests that do not come from this machine, if the settings ask for no key."""
+    """Answers 403 to requests that do not come from this machine, unless the settings ask for a key."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        fault = _fault(scope) if self._settings.is_open and scope["type"] == "http" else None
+        fault = None if self._settings.require_keys or scope["type"] != "http" else _fault(scope)
         if fault is None:
             await self._app(scope, receive, send)
             return

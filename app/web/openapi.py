@@ -87,7 +87,7 @@ def refusals(
     The entry `default` also keeps FastAPI from declaring its own 422, which the error handlers replace.
     """
     content = {"application/problem+json": {"schema": named(Problem)}}
-    # A route that needs a key may also be asked too often.
+    # The proxy of the Compose file may refuse any of them.
     expected = {*statuses, 429} if 401 in statuses else statuses
     descriptions = {status: _DESCRIPTIONS[status] for status in expected}
     if conflict is not None:

@@ -75,7 +75,7 @@ def check_host(settings: "Settings", host: str) -> None:
     """
     from app.web.loopback import ADVICE, is_loopback
 
-    if settings.is_open and not is_loopback(host):
+    if not settings.require_keys and not is_loopback(host):
         message = f"without API keys the service listens on this machine only (127.0.0.1), not on {host}"
         raise RefusedInput(message, ADVICE, "where: --host")
 

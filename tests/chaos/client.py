@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import httpx
 
-from tests.chaos.config import key_of
+from tests.api_keys import headers_of
 from tests.chaos.history import Accepted, History
 from tests.chaos.submissions import Variant
 
@@ -30,7 +30,7 @@ class Client(threading.Thread):
         self._owner = owner
         self._history = history
         self._variants = variants
-        headers = {"Authorization": f"Bearer {key_of(owner)}"}
+        headers = headers_of(owner)
         self._clients = [httpx.Client(base_url=one, headers=headers, timeout=_TIMEOUT_SECONDS) for one in addresses]
         self._stopping = threading.Event()
         self._abandoned = threading.Event()

@@ -72,11 +72,14 @@ def clear(service: Stack) -> None:
     until(lambda: _empty(service.database), "the tables are empty")
 
 
+_TABLES = "jobs, datasets, idempotency_keys, prompts, prompt_contents, turns, api_keys"
+
+
 def _empty(database: Database) -> bool:
     """False where a request reads at the same time, and Postgres ends one of the two to free the other."""
     try:
         with database.session_scope() as session:
-            session.execute(text("TRUNCATE jobs, datasets, idempotency_keys, prompts, prompt_contents, turns CASCADE"))
+            session.execute(text(f"TRUNCATE {_TABLES} CASCADE"))
     except OperationalError:
         return False
     return True

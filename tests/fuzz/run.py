@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import psycopg
 
-from tests.chaos.config import key_of
+from tests.api_keys import headers_of, key_of
 from tests.chaos.service import Service, running_service
 from tests.e2e.processes import ROOT
 from tests.e2e.waiting import until
@@ -74,9 +74,7 @@ def run_fuzz(folder: Path, num_examples: int, seed: int) -> Report:
 def _fill(service: Service) -> dict[str, dict[str, list[str]]]:
     """Give both owners selections in each state, and names. Returns ids by owner and parameter."""
     clients = {
-        owner: httpx.Client(
-            base_url=service.addresses[0], headers={"Authorization": f"Bearer {key_of(owner)}"}, timeout=60
-        )
+        owner: httpx.Client(base_url=service.addresses[0], headers=headers_of(owner), timeout=60)
         for owner in ("ada", "ben")
     }
     made = {owner: [_submit(client, owner, number) for number in range(3)] for owner, client in clients.items()}

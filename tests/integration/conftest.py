@@ -19,6 +19,7 @@ from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database, create_database
 from lens_engine.result import SelectionResult
+from tests.api_keys import make_keys
 from tests.integration.samples import make_bag_of_words, make_result, make_submission
 from worker.execution import execute_claimed
 
@@ -93,6 +94,17 @@ def make_client(settings: Settings) -> Iterator[Callable[..., TestClient]]:
     for client in made:
         close_app(client.app)
         client.close()
+
+
+@pytest.fixture
+def make_guarded(make_client: Callable[..., TestClient], database: Database) -> Callable[..., TestClient]:
+    """Clients of apps that ask for keys. The owners that are named have one."""
+
+    def make(*owners: str, **changes: Any) -> TestClient:
+        make_keys(database, *owners)
+        return make_client(require_keys=True, **changes)
+
+    return make
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from app.metrics.service_state import ServiceState
 from app.metrics.waits import count_wait
 from app.settings import Settings
 from app.store.database import Database
+from tests.api_keys import headers_of, make_keys
 from tests.integration.conftest import Selections, run_sql
 from worker.device import Device
 from worker.monitoring import WorkerMetrics, serve_metrics
@@ -50,24 +51,26 @@ def client(make_client: Callable[..., TestClient]) -> TestClient:
     return make_client(metrics_key_hash=HASHED)
 
 
-def test_metrics_need_their_own_key(make_client: Callable[..., TestClient]) -> None:
-    client = make_client(metrics_key_hash=HASHED, api_keys={hashlib.sha256(b"an owner's").hexdigest(): "alice"})
+def test_metrics_need_their_own_key(make_guarded: Callable[..., TestClient]) -> None:
+    client = make_guarded("alice", metrics_key_hash=HASHED)
     assert client.get("/metrics").status_code == 401
-    assert client.get("/metrics", headers={"Authorization": "Bearer an owner's"}).status_code == 401
+    assert client.get("/metrics", headers=headers_of("alice")).status_code == 401
     assert client.get("/metrics", headers={"Authorization": f"Bearer {KEY}"}).status_code == 200
     assert client.get("/selections", headers={"Authorization": f"Bearer {KEY}"}).status_code == 401
 
 
 @pytest.mark.parametrize(
-    ("host", "api_keys", "status"),
-    [("127.0.0.1", None, 200), ("::1", None, 200), ("10.0.0.9", None, 401), ("127.0.0.1", {"0" * 64: "alice"}, 401)],
+    ("host", "require_keys", "status"),
+    [("127.0.0.1", False, 200), ("::1", False, 200), ("10.0.0.9", False, 401), ("127.0.0.1", True, 401)],
 )
 def test_without_a_key_only_this_machine_reads_an_open_service(
-    make_client: Callable[..., TestClient], host: str, api_keys: dict[str, str] | None, status: int
+    make_client: Callable[..., TestClient], database: Database, host: str, require_keys: bool, status: int
 ) -> None:
-    app = make_client(api_keys=api_keys).app
+    app = make_client(require_keys=require_keys, key_cache_seconds=0).app
     client = TestClient(app, base_url="http://localhost", client=(host, 5000))
     assert client.get("/metrics").status_code == status
+    make_keys(database, "alice")
+    assert client.get("/metrics").status_code == 401
 
 
 def test_requests_are_counted_by_the_template_of_their_route(client: TestClient, selections: Selections) -> None:
@@ -93,7 +96,7 @@ def test_requests_are_counted_by_the_template_of_their_route(client: TestClient,
 
 
 def test_refusals_of_middleware_are_counted(make_client: Callable[..., TestClient]) -> None:
-    client = make_client(api_keys={"0" * 64: "alice"}, metrics_key_hash=HASHED)
+    client = make_client(require_keys=True, metrics_key_hash=HASHED)
     client.get("/selections")
     client.post("/metrics", content=b"0" * 3_000_000)
     found = read(client)

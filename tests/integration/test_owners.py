@@ -1,17 +1,19 @@
 """API keys, and walls between owners."""
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from app.keys.secret import hash_key
 from app.lifecycle import claims, endings
 from app.main import create_app
 from app.settings import Settings
 from app.store.database import Database
 from lens_engine.retrieval.pool import Pool
+from tests.api_keys import headers_of as as_
+from tests.api_keys import key_of
 from tests.integration.prompts_with_pools import make_finding_result, make_pool_of_rows
 from tests.integration.samples import make_bag_of_words, make_spec, make_submission, problem_of
 
@@ -40,16 +42,12 @@ NOBODYS = {
     "{name}": "nobodys",
 }
 """What a path has in place of an id, and an id of nobody."""
-KEYS = {"alice": "key-of-alice", "bob": "key-of-bob"}
+OWNERS = ("alice", "bob")
 
 
 @pytest.fixture
-def guarded(make_client: Callable[..., TestClient]) -> TestClient:
-    return make_client(api_keys={hashlib.sha256(key.encode()).hexdigest(): owner for owner, key in KEYS.items()})
-
-
-def as_(owner: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {KEYS[owner]}"}
+def guarded(make_guarded: Callable[..., TestClient]) -> TestClient:
+    return make_guarded(*OWNERS)
 
 
 def finish_selection(guarded: TestClient, database: Database, owner: str, pool: Pool | None = None) -> dict[str, Any]:
@@ -88,10 +86,11 @@ def alices_path(alices: dict[str, Any], place: str) -> str:
         "Bearer",
         "Bearer ",
         "Bearer wrong",
-        "Basic key-of-alice",
-        "key-of-alice",
-        "Bearer key-of-alice2",
-        f"Bearer {hashlib.sha256(b'key-of-alice').hexdigest()}",
+        f"Basic {key_of('alice')}",
+        key_of("alice"),
+        f"Bearer {key_of('alice')}2",
+        f"Bearer {key_of('carol')}",
+        f"Bearer {hash_key(key_of('alice'))}",
         "Bearer clé",
     ],
 )
@@ -110,7 +109,7 @@ def test_health_and_documentation_need_no_key(guarded: TestClient) -> None:
 
 def test_scheme_is_read_in_any_case(guarded: TestClient) -> None:
     for scheme in ("Bearer", "bearer", "BEARER"):
-        response = guarded.get("/selections", headers={"Authorization": f"{scheme} {KEYS['alice']}"})
+        response = guarded.get("/selections", headers={"Authorization": f"{scheme} {key_of('alice')}"})
         assert response.status_code == 200, scheme
 
 
@@ -188,6 +187,6 @@ def test_name_that_two_owners_have_is_rendered_from_the_pool_of_each(guarded: Te
 def test_two_owners_may_use_the_same_idempotency_key(guarded: TestClient) -> None:
     made = [
         guarded.post("/selections", json=make_submission(), headers={**as_(owner), "Idempotency-Key": "same"}).json()
-        for owner in KEYS
+        for owner in OWNERS
     ]
     assert made[0]["id"] != made[1]["id"]

@@ -1,6 +1,5 @@
 """Pages as the service answers them: frames, fragments, refusals, and what a list costs."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from app.store.tables import Job
 from lens_engine.show.documents import join_percent
 from lens_engine.task.wording import show_share
 from lens_engine.types import StopReason
+from tests.api_keys import headers_of, make_keys
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_answer, make_csv, make_result
 from tests.unit.lens_engine.show.reported import make_reported
@@ -150,7 +150,7 @@ def test_other_files_are_no_assets(client: TestClient, path: str) -> None:
 
 
 def test_frame_and_assets_need_no_key_and_content_does(make_client: Callable[..., TestClient]) -> None:
-    client = make_client(api_keys={})
+    client = make_client(require_keys=True)
     for path in ("/pages/selections", "/pages/assets/pages.js"):
         assert client.get(path, headers=BROWSER).status_code == 200
     for path in ("/pages/selections", "/pages/new", "/pages/prompts", "/pages/compare?of=a&of=b"):
@@ -159,16 +159,15 @@ def test_frame_and_assets_need_no_key_and_content_does(make_client: Callable[...
         assert 'id="key-form"' in answer.text
 
 
-def test_content_of_another_owner_is_not_shown(make_client: Callable[..., TestClient], selections: Selections) -> None:
+def test_content_of_another_owner_is_not_shown(make_guarded: Callable[..., TestClient], selections: Selections) -> None:
     selection_id = selections.succeeded()  # of the owner "local"
-    client = make_client(api_keys={hashlib.sha256(b"key").hexdigest(): "alice"})
-    headers = {**FRAGMENT, "Authorization": "Bearer key"}
+    client, headers = make_guarded("alice"), {**FRAGMENT, **headers_of("alice")}
     for path in (f"/{selection_id}", f"/{selection_id}/live", f"/{selection_id}/rows?of=classifier&gold=0&answer=0"):
         assert client.get(f"/pages/selections{path}", headers=headers).status_code == 404
     assert client.get(f"/pages/compare?of={selection_id}&of={selection_id}", headers=headers).status_code == 404
     for action in ("cancel", "resume", "retry", "delete"):
         assert client.post(f"/pages/selections/{selection_id}/{action}", headers=headers).status_code == 404
-    assert selections.status_of(selection_id) == "succeeded"
+    assert run_sql(selections.database, "SELECT status FROM jobs") == "succeeded"
 
 
 def test_page_and_report_show_the_figures_of_the_result(client: TestClient, selections: Selections) -> None:
@@ -256,6 +255,16 @@ def test_name_that_changed_meanwhile_is_not_rolled_back(client: TestClient, sele
     answer = client.post("/pages/prompts/films/back", data={"current": "1", "version": "1"}, headers=FRAGMENT)
     assert (answer.status_code, answer.headers["hx-retarget"]) == (412, "#problem")
     assert client.get("/prompts/films").json()["version"] == 2
+
+
+def test_page_of_a_name_says_to_send_a_key_where_one_is_asked_for(
+    client: TestClient, selections: Selections, make_client: Callable[..., TestClient]
+) -> None:
+    address = "/pages/prompts/films"
+    client.put("/prompts/films", json={"selection_id": selections.succeeded()}, headers={"If-None-Match": "*"})
+    assert "YOUR_KEY" not in client.get(address, headers=FRAGMENT).text
+    make_keys(selections.database, "local")  # the settings require none
+    assert "YOUR_KEY" in make_client().get(address, headers={**FRAGMENT, **headers_of("local")}).text
 
 
 def test_prompt_that_no_search_chose_goes_live_only_after_a_warning(client: TestClient, selections: Selections) -> None:

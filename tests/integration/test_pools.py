@@ -19,7 +19,6 @@ from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.store.database import Database
 from app.store.pools import PackedPool, unpack_pool
-from app.store.stored_bytes import read_stored_bytes
 from app.web.authentication import LOCAL_OWNER
 from lens_engine.config import USES, Use
 from lens_engine.result import SelectionResult
@@ -32,6 +31,7 @@ from lens_engine.types import Example, Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows, take_task
 from tests.integration.samples import TASK, make_result, problem_of
+from tests.integration.test_quota import stored_by
 from tests.unit.lens_engine.retrieval.odd_texts import TEXTS
 from tests.unit.lens_engine.retrieval.test_retrieval_code import join
 
@@ -154,14 +154,9 @@ def test_result_has_the_pool_only_if_it_is_asked_for(
     stored = {name: value for name, value in whole.json().items() if name not in ("selection_id", "pool_rows")}
     assert SelectionResult.model_validate(stored).with_digest().digest == result.digest
     assert client.get(f"/selections/{selections.succeeded()}/result").json()["pool_rows"] is None
-    used = bytes_of(database, "results")
+    used = stored_by(database)
     assert run_sql(database, "DELETE FROM pools") is None
-    assert bytes_of(database, "results") < used
-
-
-def bytes_of(database: Database, part: str) -> int:
-    with database.session_scope() as session:
-        return read_stored_bytes(session)[LOCAL_OWNER].get(part, 0)
+    assert stored_by(database) < used
 
 
 def test_pool_goes_with_the_selection_and_stays_with_the_name(
@@ -174,10 +169,10 @@ def test_pool_goes_with_the_selection_and_stays_with_the_name(
     assert client.delete(f"/selections/{selection_id}").status_code == 204
     assert run_sql(database, "SELECT count(*) FROM pools") == 0
     assert client.post("/prompts/triage/render", json={"input": TEXT}).json() == before
-    used = bytes_of(database, "prompts")
+    used = stored_by(database)
     assert client.delete("/prompts/triage", headers={"If-Match": "*"}).status_code == 204
     assert run_sql(database, "SELECT count(*) FROM prompt_pools") == 0
-    assert (used > 0, bytes_of(database, "prompts")) == (True, 0)
+    assert stored_by(database) < used
 
 
 def test_index_is_made_once_though_many_ask_at_once(

@@ -1,6 +1,5 @@
 """What one owner may have: selections that are queued or running, and bytes of datasets."""
 
-import hashlib
 import json
 import random
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from app.store.database import Database
 from app.store.quota import hold_quota
 from app.store.stored_bytes import count_stored
 from app.web.authentication import LOCAL_OWNER
+from tests.api_keys import headers_of
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import (
     make_csv,
@@ -50,11 +50,10 @@ def test_retry_counts_as_a_submission(make_client: Callable[..., TestClient], da
         assert selections.status_of(selection_id) in {"failed", "cancelled"}
 
 
-def test_owners_are_counted_apart(make_client: Callable[..., TestClient]) -> None:
-    keys = {hashlib.sha256(owner.encode()).hexdigest(): owner for owner in ("alice", "bob")}
-    client = make_client(max_selections=1, api_keys=keys)
+def test_owners_are_counted_apart(make_guarded: Callable[..., TestClient]) -> None:
+    client = make_guarded("alice", "bob", max_selections=1)
     answers = [
-        client.post("/selections", json=make_submission(), headers={"Authorization": f"Bearer {owner}"}).status_code
+        client.post("/selections", json=make_submission(), headers=headers_of(owner)).status_code
         for owner in ("alice", "bob", "alice")
     ]
     assert answers == [202, 202, 429]

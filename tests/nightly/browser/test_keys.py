@@ -1,27 +1,30 @@
 """A service with keys: the page asks once for each tab, and forgets with it."""
 
-import hashlib
 from collections.abc import Iterator
 
 import pytest
 
+from tests.api_keys import key_of, make_keys
 from tests.browser.axe import find_faults
 from tests.browser.page import Page
 from tests.e2e.processes import start_api
-from tests.e2e.stack import Stack, environment_of
+from tests.e2e.service import clear
+from tests.e2e.stack import Stack
 from tests.ports import reserve_port
 
-KEY = "a key of the tests"
+KEY = key_of("alice")
 
 
 @pytest.fixture(scope="module")
 def guarded(service: Stack) -> Iterator[str]:
     """The address of a second API, which asks for a key."""
+    clear(service)
+    make_keys(service.database, "alice")
     port = reserve_port()
-    keys = environment_of({"api_keys": {hashlib.sha256(KEY.encode()).hexdigest(): "alice"}})
-    api = start_api({**service.environment, **keys}, port, service.log_dir / "guarded.log")
+    api = start_api(service.environment, port, service.log_dir / "guarded.log")
     yield f"http://127.0.0.1:{port}"
     api.stop()
+    clear(service)
 
 
 @pytest.fixture

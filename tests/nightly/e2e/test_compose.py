@@ -199,10 +199,13 @@ def test_proxy_passes_a_request_on_and_refuses_large_headers(machine: Machine) -
     api, proxy = machine.ports["api"], machine.ports["proxy"]
     served = machine.run("api", ["lens", *machine.composition.command("api"), "--port", str(api)])
     site = re.sub(r"(resolver|access_log) .*;", "", machine.composition.config("proxy"))
+    site = re.sub("rate=[0-9]+r/s", "rate=1r/s", site)  # a slow machine sends less than the real rates in a second
     site = site.replace("listen 8080", f"listen 127.0.0.1:{proxy}").replace("api:8000", f"127.0.0.1:{api}")
     paths = "".join(f"{name}_temp_path {machine.folder / name};" for name in ("client_body", "proxy"))
     config = machine.folder / "nginx.conf"
     config.write_text(f"pid {machine.folder}/pid; daemon off; events {{}} http {{ access_log off; {paths} {site} }}")
+    check = [word.replace(":8000", f":{api}") for word in checks_of_images()[0]]
+    until(lambda: machine.ask("api", check).returncode == 0, "the API")
     machine.run("proxy", ["nginx", "-c", str(config), "-e", str(machine.folder / "nginx.log")])
 
     with httpx.Client(base_url=f"http://127.0.0.1:{proxy}", timeout=20) as client:
@@ -221,8 +224,13 @@ def test_proxy_passes_a_request_on_and_refuses_large_headers(machine: Machine) -
         )
         served.stop()
         answer = client.get('/a"b', headers={"X-Request-ID": "mine-1"})
-        check_problem(answer, 503, "unavailable", "/a")
+        check_problem(answer, 503, "unavailable", "/a%22b")
         assert (answer.headers["Retry-After"], answer.json()["request_id"]) == ("5", "mine-1")
+        too_many, away = (429, "too-many-requests", "1"), (503, "unavailable", "5")
+        for keys, expected in ((["one"] * 300, too_many), (["another"], away), (map(str, range(1_000)), too_many)):
+            last = [client.get("/selections", headers={"Authorization": f"Bearer {key}"}) for key in keys][-1]
+            check_problem(last, *expected[:2], "/selections")
+            assert last.headers["Retry-After"] == expected[2]
 
 
 def check_problem(answer: httpx.Response, status: int, code: str, instance: str) -> None:

@@ -61,7 +61,7 @@ def test_operations_have_short_names(document: dict[str, Any]) -> None:
         *("submit_evaluation", "submit_prediction", "submit_named_prediction", "get_output"),
         *("list_evaluations", "list_evaluation_events", "list_predictions", "list_prediction_events"),
         *("store_dataset", "list_datasets", "get_dataset", "get_dataset_report", "delete_dataset"),
-        *("is_alive", "is_ready", "list_models", "get_usage"),
+        *("is_alive", "is_ready", "list_models"),
     }
 
 
