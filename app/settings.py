@@ -114,6 +114,13 @@ class Settings(ModelSettings):
         "`budget.max_cost` there (USD); null for no maximum.",
     )
 
+    silent_seconds: float | None = Field(
+        60.0,
+        ge=1,
+        description="Time for which the event loop of an API process may be silent; then the process ends, and is "
+        "started again by `lens up` or Docker (seconds); null for no limit.",
+    )
+
     # Clients. Their keys are in the database.
     require_keys: bool = Field(
         False,

@@ -11,6 +11,7 @@ from app.store.database import POSTGRES_AWAY, create_database
 from worker.device import Device, UnfitWorker
 from worker.inspection import inspect
 from worker.monitoring import HealthFile, serve_metrics
+from worker.parent import leave_in_time
 from worker.process import create_worker
 from worker.releases import hand_in_releases
 
@@ -45,6 +46,7 @@ def _work(settings: Settings, device: Device) -> int:
     check_schema(settings)
     worker = create_worker(settings, device)
     serve_metrics(worker.metrics, settings)
+    leave_in_time(settings, lambda: worker.horse_pid, worker.kill_horse)
     worker.work(with_scheduler=False)
     return 0 if worker.was_asked_to_stop else EXIT_FAILED
 

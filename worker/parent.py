@@ -18,11 +18,14 @@ from app.lifecycle.endings import Crash, finish_late, requeue
 from app.problems import problem
 from app.settings import Settings
 from app.store.database import create_database
-from worker.horse import REPORT
+from worker.horse import LEAVE_SECONDS, REPORT, has_exited
+from worker.releases import give_back
 from worker.tally import count_killed
 
 _LONGEST_PAUSE_SECONDS = 5.0
 _CLOSE_SECONDS = 1.0
+_HORSE_SECONDS, _LOOK_SECONDS = 8.0, 0.2
+"""Time in which a work-horse gives its job back by itself, and between two looks (seconds)."""
 
 _log = logging.getLogger(__name__)
 
@@ -87,6 +90,36 @@ class AttemptWatch:
         self._lost_at = min(self._lost_at, now) if lease is Lease.LOST else math.inf
         is_over = now - self._lost_at >= grace
         return f"{claim.job_id} ended or was taken over, and its run did not stop" if is_over else None
+
+
+def leave_in_time(settings: Settings, find_horse: Callable[[], int], kill: Callable[[], None]) -> None:
+    """Have this process end soon after SIGTERM or SIGINT, whatever it and its work-horse wait for.
+
+    Python hears a signal between two steps of its own, so not while a C function looks for the address of a store that
+    is gone, or loads weights. A thread hears it at once, by a pipe. Call this in the main thread.
+    """
+    heard, hearing = os.pipe()
+    os.set_blocking(hearing, False)
+    signal.set_wakeup_fd(hearing, warn_on_full_buffer=False)
+
+    def is_horse_alive() -> bool:
+        return bool(horse := find_horse()) and not has_exited(horse)
+
+    def leave() -> None:
+        while os.read(heard, 1)[0] not in (signal.SIGTERM, signal.SIGINT):
+            pass
+        ends = time.monotonic() + _HORSE_SECONDS
+        while is_horse_alive() and time.monotonic() < ends:
+            time.sleep(_LOOK_SECONDS)
+        time.sleep(LEAVE_SECONDS)
+        _log.warning("the worker ends without a last word to Redis", extra={"action": "leave"})
+        if is_horse_alive() and (claim := REPORT.claim) is not None:
+            _log.warning("%s is given back for its work-horse, which does not end", claim.job_id)
+            give_back(settings, claim)
+        kill()
+        os._exit(0)
+
+    threading.Thread(target=leave, name="lens-leave", daemon=True).start()
 
 
 def describe_death(wait_status: int) -> str:

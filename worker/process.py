@@ -31,7 +31,7 @@ from app.worker_device import REDIS_FIELD
 from worker.device import Device
 from worker.faults import WorkerFault
 from worker.hardened_rq import GuardedJob, TolerantWorker, tolerating_refusals
-from worker.horse import REPORT, die_with_parent, has_exited, leave_soon
+from worker.horse import REPORT, die_with_parent, leave_soon
 from worker.monitoring import HealthFile, WorkerMetrics
 from worker.parent import AttemptWatch, CrashHandler
 
@@ -116,6 +116,7 @@ class JobWorker(TolerantWorker):
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid)
+        signal.set_wakeup_fd(-1)  # `leave_in_time` is its parent's
         leave_pandas_out()
         self._own_job = job
         super().main_work_horse(job, queue)
@@ -145,13 +146,6 @@ class JobWorker(TolerantWorker):
     def _install_signal_handlers(self) -> None:
         super()._install_signal_handlers()  # type: ignore[no-untyped-call]
         signal.signal(signal.SIGUSR1, self.request_drain)
-
-    def request_stop(self, signum: int, frame: FrameType | None) -> None:
-        """As RQ does; but a Redis that is away does not keep the process once its work-horse has ended."""
-        if os.getpid() == self.pid:
-            horse = self.horse_pid
-            leave_soon(lambda: not horse or has_exited(horse))
-        super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
     def request_drain(self, _signum: int, _frame: FrameType | None) -> None:
         """Take no further job, and end after the one under way. SIGTERM still releases that one at once."""

@@ -30,10 +30,10 @@ from app.pages.sample import has_sample
 from app.selections import service as selections
 from app.selections.submission import submit_selection
 from app.services import Services
-from app.store.datasets import load_rows_from
+from app.store.datasets import find_label_column, load_rows_from
 from app.web.parameters import read_number
 from lens_engine.errors import InvalidInput
-from lens_engine.task.defaults import DEFAULT_TEMPLATE
+from lens_engine.task.defaults import write_template
 from lens_engine.task.template import Task, Template
 from lens_engine.task.unicode_form import fold_label
 from lens_engine.task.verbalizer import Verbalizer
@@ -171,14 +171,14 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
     with services.database.session_scope() as session:
         datasets.get(session, owner, dataset)
         rows = load_rows_from(session, dataset, first, _SHOWN_ROWS)
+        pattern = read_field(fields, "template") or write_template(find_label_column(session, dataset))
     if not rows:
         return answer(request, "prompt.html", refusal=f"there is no row {first}; choose a smaller number")
     one, label = rows[0], fold_label(rows[0].label)
     other = next((row for row in rows if fold_label(row.label) != label), rows[-1])
     try:
         words = Verbalizer(read_words(fields))
-        template = Template(read_field(fields, "template") or DEFAULT_TEMPLATE)
-        task = Task(template, words, instruction=read_field(fields, "instruction"))
+        task = Task(Template(pattern), words, instruction=read_field(fields, "instruction"))
     except InvalidInput as error:  # a person is still typing
         return answer(request, "prompt.html", refusal=str(error))
     known = {fold_label(name): name for name in words.words}

@@ -6,8 +6,9 @@ from sqlalchemy.orm import Session
 
 from app.errors import UnknownDataset
 from app.services import Services
-from app.store.datasets import load_rows, owns_dataset
+from app.store.datasets import find_label_column, load_rows, owns_dataset
 from lens_engine.reading import ParsedDataset
+from lens_engine.reading.table import ColumnNames
 from lens_engine.types import Example
 
 
@@ -17,6 +18,7 @@ class KnownDataset:
 
     id: str
     examples: tuple[Example, ...] = ()  #: none if they are not needed
+    label_column: ColumnNames | None = None  #: None if it is not known
 
 
 Labelled = ParsedDataset | KnownDataset
@@ -30,7 +32,7 @@ def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str)
     """
     with services.database.session_scope() as session:
         check_dataset(session, owner_id, dataset_id, field)
-        return KnownDataset(dataset_id, load_rows(session, dataset_id))
+        return KnownDataset(dataset_id, load_rows(session, dataset_id), find_label_column(session, dataset_id))
 
 
 def check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:

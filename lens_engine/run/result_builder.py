@@ -25,6 +25,7 @@ from lens_engine.run.run_warnings import list_warnings
 from lens_engine.run.shown_prompts import show_prompt
 from lens_engine.run.single_prompts import ComparedPrompts, SinglePrompts
 from lens_engine.run.state import ComparisonState, JudgedForm, JudgedWording, RunState
+from lens_engine.run.tested import find_better
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
 from lens_engine.search.base import Findings
@@ -80,7 +81,8 @@ def build_result(
         provenance=_describe_provenance(prepared),
     )
     warnings = list_warnings(prepared, prompts, result, is_empty_handed=is_empty_handed)
-    sentence = say_verdict(result, is_empty_handed=is_empty_handed)
+    better = find_better(compared[0], comparison.candidates, chosen, prompts.test_rows.gold, run.config.objective)
+    sentence = say_verdict(result, is_empty_handed=is_empty_handed, better=better)
     return result.model_copy(update={"verdict": Verdict(sentence=sentence), "warnings": warnings}).with_digest()
 
 

@@ -115,7 +115,7 @@ def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[
 @pytest.mark.parametrize(
     ("kind", "scorer", "name", "told"),
     [
-        ("bag_of_words", KnowingScorer(), "bag_of_words", "word counting is"),
+        ("bag_of_words", KnowingScorer(), "bag_of_words", "Word counting is"),
         ("states", KnowingScorer(), "states", "Use the classifier: it is"),
         ("auto", GreyDayScorer(), "states_and_words", "Use the classifier: it is"),
         ("label_probabilities", TableScorer(), "label_probabilities", "The classifier is"),  # beside the prompt
