@@ -225,7 +225,9 @@ class CausalLMScorer:
 
 
 def _find_shared(prefixes: Sequence[Prefix]) -> Prefix:
-    """The segments with which all prefixes begin."""
+    """The segments with which all prefixes begin; none of a single one, which no other prompt of the call shares."""
+    if len(prefixes) == 1:
+        return ()
     shortest = min(prefixes, key=len)
     differ = (place for place in range(len(shortest)) if any(one[place] != shortest[place] for one in prefixes))
     return shortest[: next(differ, len(shortest))]
