@@ -13,6 +13,8 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.answering.client import AnswersClient
+from app.answering.metrics import AskingMetrics
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody
 from app.datasets import endpoints as datasets
@@ -142,6 +144,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(router)
     request_metrics = _install_metrics(app)
     app.state.streams = Streams(note_refusal=app.state.process_metrics.refused_streams.inc)
+    app.state.answers = AnswersClient(settings, AskingMetrics(app.state.registry))
     app.state.reader = Reader(settings, app.state.process_metrics.reader_ends.inc)
     install_documentation(
         app,
@@ -200,6 +203,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
         stopping.set()
         measuring.cancel()
         await sweeping  # a running sweep holds a connection
+        await app.state.answers.close()
         close_app(app)
 
 

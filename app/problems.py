@@ -42,7 +42,9 @@ TITLES = {
     "too-many-outputs": "This owner reads too many outputs at once",
     "too-many-streams": "As many streams of events are open as the process holds",
     "unavailable": "The service is temporarily unavailable",
-    "busy": "The service is reading too many submissions",
+    "busy": "The service has too much to do",
+    "model-loading": "The model is being loaded",
+    "answers-away": "No process answers at once",
     "storage-full": "The service has no disk space left",
     "internal-error": "The server failed unexpectedly",
     # datasets, tasks and options

@@ -147,6 +147,11 @@ class CausalLMScorer:
         return label_log_probs
 
     @property
+    def weight_bytes(self) -> int:
+        """Memory that the weights take (bytes)."""
+        return 0 if self._tap is None else self._tap.weight_bytes
+
+    @property
     def num_layers(self) -> int:
         return 0 if self._tap is None else self._tap.num_layers
 
