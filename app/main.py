@@ -13,7 +13,10 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.answering.client import AnswersClient
+from app.answering.metrics import AskingMetrics
 from app.answers import files as answered_files
+from app.answers.classifying import Classifying
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody
 from app.datasets import endpoints as datasets
@@ -134,6 +137,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for router in _ROUTERS:
         app.include_router(router)
     request_metrics = _install_metrics(app)
+    app.state.answers = AnswersClient(settings, AskingMetrics(app.state.registry))
+    app.state.classifying = Classifying(app.state.answers, settings.max_index_mib << 20)
     app.state.reader = Reader(settings, app.state.process_metrics.reader_ends.inc)
     install_documentation(
         app,
@@ -171,6 +176,7 @@ def close_app(app: FastAPI) -> None:
     services: Services = app.state.services
     app.state.reader.close()
     app.state.indexes.close()
+    app.state.classifying.close()
     services.enqueuers.shutdown(cancel_futures=True)
     services.queue.close()
     app.state.keys.close()
@@ -190,6 +196,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
         stopping.set()
         measuring.cancel()
         await sweeping  # a running sweep holds a connection
+        await app.state.answers.close()
         close_app(app)
 
 

@@ -1,7 +1,9 @@
 """Forms of the values of settings."""
 
+import ipaddress
 import re
 from typing import Annotated, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, StringConstraints
 
@@ -29,6 +31,25 @@ def _check_redis(url: str) -> str:
     return url
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host of an address is this machine: `localhost` or a loopback address."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def split_addresses(value: object) -> object:
+    return [one.strip() for one in value.split(",") if one.strip()] if isinstance(value, str) else value
+
+
+def _check_http(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be http:// or https:// addresses, with commas between them")
+    return address.rstrip("/")
+
+
 def _check_models(models: dict[str, M]) -> dict[str, M]:
     if any(not _MODEL_NAME.fullmatch(name) for name in models):
         raise ValueError(
@@ -39,6 +60,10 @@ def _check_models(models: dict[str, M]) -> dict[str, M]:
 
 PostgresAddress = Annotated[str, AfterValidator(_use_psycopg)]
 RedisAddress = Annotated[str, AfterValidator(_check_redis)]
+HttpAddress = Annotated[str, AfterValidator(_check_http)]
+Token = Annotated[str, StringConstraints(min_length=16, pattern=r"^[!-~]+$")]
+"""Of a header. At least 16 characters, which nobody guesses."""
+
 RayAddress = Annotated[str, StringConstraints(pattern=r"^(|local|[^\s/]+:\d{1,5})$")]
 """Empty, or what `lens_engine.cluster.placement.find_place` takes."""
 

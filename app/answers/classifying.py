@@ -10,18 +10,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from cachetools import LRUCache
 from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from app.answering.client import Asking
-from app.answering.subjects import Subject
+from app.answering.client import AnswersClient
+from app.answering.disconnecting import unless_gone
+from app.answering.subjects import Subject, weigh_subject
+from app.answers.answers import Version
 from app.answers.classify_schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish
 from app.answers.finding import Finder
 from app.errors import TooManyRequests, Unprocessable
-from app.intake.limits import check_asking, check_model_name
-from app.settings import Settings
+from app.held_values import HeldValues
+from app.intake.limits import check_asking
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import measure_figures
 from lens_engine.config import Use
@@ -30,14 +31,10 @@ from lens_engine.evaluation.answers import Answers
 from lens_engine.evaluation.rows import Prediction
 from lens_engine.evaluation.table import is_answered, shorten
 from lens_engine.retrieval.form import PromptForm
-from lens_engine.task.text_checks import find_fault, is_blank
 from lens_engine.types import Example
 
 MOST_AT_ONCE = 8
 """Requests of one owner that are answered at the same time."""
-
-_MOST_ASKED = 200
-"""What is asked that one process remembers: a subject may have some kilobytes, without its demonstrations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +52,14 @@ class Asked:
 
 
 class Classifying:
-    """What one API process needs to classify. All calls but `find` must come from its event loop."""
+    """What one API process needs to classify. All calls must come from its event loop."""
 
-    def __init__(self, asking: Asking) -> None:
+    def __init__(self, asking: AnswersClient, most_bytes: int) -> None:
+        """`most_bytes`: of what is asked that the process holds."""
         self.asking = asking
-        self._asked: LRUCache[Any, Asked] = LRUCache(_MOST_ASKED)
+        self._asked = HeldValues[tuple[object, ...], Asked](
+            most_bytes, lambda asked: weigh_subject(asked.subject), "lens-asked"
+        )
         self._open = Counter[str]()
 
     @contextmanager
@@ -82,24 +82,29 @@ class Classifying:
             self._open[owner_id] -= 1
             self._open += Counter()  # forgets owners without a request
 
-    def find(self, finder: Finder, wish: Wish) -> Asked:
+    async def find(self, finder: Finder, wish: Wish) -> Asked:
         """What is asked, read anew where the selection or the name has another version.
 
         Raises:
             NotFound, NotFinished, NoResult, NoClassifier: there is nothing of the kind.
-            UnknownModelName: its model is not offered any more.
         """
-        with finder.services.database.session_scope() as session:
-            version = finder.find_version(session, "result")
-            key = (finder.owner_id, finder.path, version, wish.prompts, wish.use, wish.fixed)
-            found = None if version is None else self._asked.get(key)
-            if found is None:
-                found = read_asked(finder, session, wish)
-                if version is not None:
-                    self._asked[key] = found
-        if found.contender.model is not None:
-            check_model_name(found.contender.model, finder.services.settings)
-        return found
+
+        def read() -> Asked:
+            with finder.services.database.session_scope() as session:
+                return read_asked(finder, session, wish)
+
+        def find_version() -> Version | None:
+            with finder.services.database.session_scope() as session:
+                return finder.find_version(session, "result")
+
+        version = await run_in_threadpool(find_version)
+        if version is None:  # `read` says why
+            return await run_in_threadpool(read)
+        key = (finder.owner_id, finder.path, version, wish.prompts, wish.use, wish.fixed)
+        return await self._asked.find_or_make(key, read)
+
+    def close(self) -> None:
+        self._asked.close()
 
 
 async def get_classifying(request: Request) -> Classifying:
@@ -141,38 +146,30 @@ def _describe(classifier: Classifier, use: Use | None) -> Contender:
     )
 
 
-async def classify(finder: Finder, classifying: Classifying, body: ClassifyBody) -> ClassifiedOut:
+async def classify(request: Request, finder: Finder, classifying: Classifying, body: ClassifyBody) -> ClassifiedOut:
     """The answers to the inputs of a body; a bad input has its error, and costs no other.
 
     Raises:
         TooManyRequests: the owner asks too often at the same time.
         Unprocessable: a label is not one of those that can be answered.
-        NotFound, NotFinished, NoResult, NoClassifier, UnknownModelName: as `Classifying.find`.
-        Busy, Unavailable: who asks the model has too much to do, loads the model, or is away.
-        Conflict: the classifier is of another model than the one that has its name now.
+        NotFound, NotFinished, NoResult, NoClassifier: as `Classifying.find`.
+        Others: as `AnswersClient.ask`.
     """
     settings = finder.services.settings
     with classifying.hold(finder.owner_id):
-        asked = await run_in_threadpool(classifying.find, finder, body)
-        model = asked.contender.model
-        check_asking(asked.classifier, model, len(body.inputs), len(asked.classifier.prompts), settings)
-        gold = None if body.labels is None else _read_labels(asked.classifier, body)
-        faults = [_find_fault(text, settings) for text in body.inputs]
-        good = [text for text, fault in zip(body.inputs, faults, strict=True) if fault is None]
-        found = iter(await classifying.asking.ask(asked.subject, good) if good else [])
-    predictions = [next(found) if fault is None else Prediction(error=fault) for fault in faults]
+        asked = await classifying.find(finder, body)
+        classifier, contender = asked.classifier, asked.contender
+        check_asking(classifier, contender.model, len(body.inputs), len(classifier.prompts), settings)
+        gold = None if body.labels is None else _read_labels(classifier, body)
+        answering = classifying.asking.ask(asked.subject, body.inputs, contender.kind)
+        predictions = await unless_gone(request, answering)
     return ClassifiedOut(
         **asked.about,
-        contender=asked.contender,
-        labels=list(asked.classifier.labels),
+        contender=contender,
+        labels=list(classifier.labels),
         answers=[_present(number, one, body.answer_above) for number, one in enumerate(predictions)],
         figures=None if gold is None else _measure(gold, predictions),
     )
-
-
-def _find_fault(text: str, settings: Settings) -> str | None:
-    """What is wrong with an input, as a sentence without its subject."""
-    return "is blank; write a text" if is_blank(text) else find_fault(text, settings.max_text_characters)
 
 
 def _read_labels(classifier: Classifier, body: ClassifyBody) -> Answers:
@@ -214,5 +211,5 @@ def _present(number: int, one: Prediction, answer_above: float | None) -> Answer
         probabilities=probabilities or None,
         answered=one.label is not None and (answer_above is None or is_answered(probability, answer_above)),
         cut=one.is_cut,
-        error=None if one.error is None else InputError(code="input-refused", detail=one.error),
+        error=None if one.error is None else InputError(code=one.code or "invalid-input", detail=one.error),
     )

@@ -15,7 +15,7 @@ from app.dependencies import ServicesDep
 from app.errors import Unauthorized
 from app.keys.lookup import KeyLookup
 from app.keys.secret import hash_key
-from app.web.loopback import is_loopback
+from app.setting_types import is_loopback
 
 router = APIRouter()
 METRICS_PATH = "/metrics"

@@ -46,7 +46,7 @@ async def _try(
         return answer(request, "tried.html", found=await render(finder, indexes, wanted))
     body = read_model(ClassifyBody, {"inputs": [text], "prompts": by})
     try:
-        found = await classify(finder, classifying, body)
+        found = await classify(request, finder, classifying, body)
     except ModelLoading as error:  # the page asks again by itself
         url, asked = f"{root_of(request)}/pages{finder.path}/try", {"input": text, "by": by}
         return answer(request, "answer.html", found=None, waits=error.detail, url=url, asked=asked)

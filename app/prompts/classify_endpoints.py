@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from app.answers.classify_schemas import ClassifiedOut, ClassifyBody, EvaluationOut, EvaluationPage, TextsOut
 from app.answers.classifying import ClassifyingDep, classify
@@ -36,12 +36,13 @@ def _make_finder(name: str, services: Services, owner_id: str) -> Finder:
     openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": named(ClassifyBody)}}}},
 )
 async def classify_by_prompt(
+    request: Request,
     finder: PromptFinderDep,
     classifying: ClassifyingDep,
     body: Annotated[ClassifyBody, Depends(json_body(ClassifyBody, is_stored=False))],
 ) -> ClassifiedOut:
     """Classify up to 256 texts at once, by the classifier or the prompt of a name. Nothing is stored."""
-    return await classify(finder, classifying, body)
+    return await classify(request, finder, classifying, body)
 
 
 @router.post(

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from app.answers.classify_schemas import ClassifiedOut, ClassifyBody, TextsOut
 from app.answers.classifying import ClassifyingDep, classify
@@ -34,12 +34,13 @@ def _make_finder(selection_id: str, services: Services, owner_id: str) -> Finder
     openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": named(ClassifyBody)}}}},
 )
 async def classify_by_selection(
+    request: Request,
     finder: SelectionFinderDep,
     classifying: ClassifyingDep,
     body: Annotated[ClassifyBody, Depends(json_body(ClassifyBody, is_stored=False))],
 ) -> ClassifiedOut:
     """Classify up to 256 texts at once, by the classifier or the prompt of a selection. Nothing is stored."""
-    return await classify(finder, classifying, body)
+    return await classify(request, finder, classifying, body)
 
 
 @router.post(

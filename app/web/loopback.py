@@ -5,12 +5,11 @@ and a page whose name is pointed at 127.0.0.1 later (DNS rebinding) may read the
 Host and what a browser says of the page are all looked at, however the server was started.
 """
 
-import ipaddress
-
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.errors import NotLocal
+from app.setting_types import is_loopback
 from app.settings import Settings
 from app.web.error_handlers import problem_response
 
@@ -32,14 +31,6 @@ class LoopbackMiddleware:
             return
         refusal = NotLocal(f"this service asks for no API key and answers this machine only: {fault}")
         await problem_response(scope, refusal)(scope, receive, send)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host of an address is this machine: `localhost` or a loopback address."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == _NAME
 
 
 def _fault(scope: Scope) -> str | None:

@@ -52,7 +52,7 @@ def create(
     typer.echo(made.secret)
     notes = Console(stderr=True, highlight=False)
     notes.print(Text(f"{made.row.id} of {made.row.owner_id}. Keep the key: it is not shown again."), soft_wrap=True)
-    if made.is_first and read_settings().is_open:
+    if made.is_first and not read_settings().require_keys:
         reader = "This key reads" if owner == LOCAL_OWNER else "A key for this owner reads"
         notes.print(Text(_FIRST.format(local=LOCAL_OWNER, reader=reader)), soft_wrap=True)
 

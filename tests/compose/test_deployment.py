@@ -127,7 +127,7 @@ def test_scaled_services_share_the_work(lens: Deployment) -> None:
     lens.up("--scale api=1", "--scale worker=1")
 
     assert statuses == {200}
-    assert set(lens.containers()) == {"postgres", "redis", "api", "proxy", "worker"}
+    assert set(lens.containers()) == {"postgres", "redis", "api", "proxy", "answers", "worker"}
 
 
 def test_drained_worker_ends_by_itself_and_comes_back_with_up(lens: Deployment) -> None:
@@ -169,7 +169,7 @@ def test_backup_comes_back_on_a_new_machine_and_into_the_living_database(lens: D
         assert lens.running() == {"postgres"}
         lens.do(command + restore)
         assert {it["id"] for it in lens.ask("GET", "/selections").json()["items"]} == ids
-        assert lens.running() == {"postgres", "redis", "api", "proxy", "worker", "endpoint-worker"}
+        assert lens.running() == {"postgres", "redis", "api", "proxy", "answers", "worker", "endpoint-worker"}
         make_key(lens)
         lens.do("docker compose rm --stop --force endpoint-worker")
     lens.up()

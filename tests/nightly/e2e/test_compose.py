@@ -91,6 +91,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
         "POSTGRES_PASSWORD": "a1",
         "OWNER_PASSWORD": "b2",
         "REDIS_PASSWORD": "c3",
+        "LENS_ANSWERS_TOKEN": "a-token-of-the-tests",
         "LENS_ALLOWED_MODELS": f'{{"tiny": "{tmp_path / "tiny"}"}}',
         "LENS_DEFAULT_MODEL": "tiny",
         "LENS_SWEEP_INTERVAL_SECONDS": "0.3",
@@ -176,6 +177,12 @@ def test_services_of_the_file_run_a_selection(machine: Machine) -> None:
     worker.stop()  # it would touch the file again
     os.utime(machine.folder / "health", (0, 0))
     assert machine.ask("worker", [*of_the_image, *of_worker]).returncode == 1
+
+
+def test_what_answers_at_once_becomes_healthy(machine: Machine) -> None:
+    port = str(reserve_port())
+    machine.run("answers", ["lens", *machine.composition.command("answers"), "--port", port])
+    machine.wait_until_healthy("answers", {":8090": f":{port}"})
 
 
 def test_role_of_the_service_changes_no_table_and_sees_no_other_password(machine: Machine) -> None:
