@@ -18,14 +18,14 @@ from app.lifecycle.endings import Crash, finish_late, requeue
 from app.problems import problem
 from app.settings import Settings
 from app.store.database import create_database
-from worker.horse import LEAVE_SECONDS, REPORT, has_exited
+from worker.horse import REPORT
 from worker.releases import give_back
 from worker.tally import count_killed
 
 _LONGEST_PAUSE_SECONDS = 5.0
 _CLOSE_SECONDS = 1.0
-_HORSE_SECONDS, _LOOK_SECONDS = 8.0, 0.2
-"""Time in which a work-horse gives its job back by itself, and between two looks (seconds)."""
+_LEAVE_SECONDS = 12.0
+"""Time for a work-horse that gives its job back, and for last words to Redis, for which RQ waits ten minutes."""
 
 _log = logging.getLogger(__name__)
 
@@ -102,20 +102,13 @@ def leave_in_time(settings: Settings, find_horse: Callable[[], int], kill: Calla
     os.set_blocking(hearing, False)
     signal.set_wakeup_fd(hearing, warn_on_full_buffer=False)
 
-    def is_horse_alive() -> bool:
-        return bool(horse := find_horse()) and not has_exited(horse)
-
     def leave() -> None:
         while os.read(heard, 1)[0] not in (signal.SIGTERM, signal.SIGINT):
             pass
-        ends = time.monotonic() + _HORSE_SECONDS
-        while is_horse_alive() and time.monotonic() < ends:
-            time.sleep(_LOOK_SECONDS)
-        time.sleep(LEAVE_SECONDS)
-        _log.warning("the worker ends without a last word to Redis", extra={"action": "leave"})
-        if is_horse_alive() and (claim := REPORT.claim) is not None:
-            _log.warning("%s is given back for its work-horse, which does not end", claim.job_id)
-            give_back(settings, claim)
+        time.sleep(_LEAVE_SECONDS)
+        _log.warning("the worker ends now: its run, or a store, does not answer", extra={"action": "leave"})
+        if find_horse() and (claim := REPORT.claim) is not None:
+            give_back(settings, claim)  # without effect if the work-horse has done so
         kill()
         os._exit(0)
 

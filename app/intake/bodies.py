@@ -20,7 +20,6 @@ _MAX_OTHER_CONTAINERS = 1000
 """Largest number of objects and lists of a JSON body besides two for each row."""
 
 _MAX_NAME_CHARACTERS = 200
-_NUM_SNIFFED_BYTES = 1024
 _NOT_OF_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Zip, gzip, Parquet, Arrow and others have such a byte near their beginning. Texts in UTF-16 have it too."""
 
@@ -64,8 +63,8 @@ class FormBody:
 
     @property
     def has_binary_file(self) -> bool:
-        """Whether a file is perhaps an archive, or of another format that no person writes."""
-        return any(_NOT_OF_TEXT.search(_read_start(path)) for path in self.files.values())
+        """Whether a file is perhaps an archive, or of another format that no person writes. It reads them whole."""
+        return any(_NOT_OF_TEXT.search(path.read_bytes()[:1024]) for path in self.files.values())
 
     def digest(self) -> str:
         """SHA-256 of the canonical spec, the bytes of the files and the names of the columns."""
@@ -159,11 +158,6 @@ def parsing_limits(settings: Settings, *, skips_unlabelled: bool = False) -> Par
 
 def _digest_json(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def _read_start(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(_NUM_SNIFFED_BYTES)
 
 
 def _digest_file(path: Path) -> str:

@@ -36,7 +36,7 @@ class DrainingServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, drain_seconds: float, silent_seconds: float | None = None) -> None:
         super().__init__(config)
         self._drain_seconds = drain_seconds
-        self._watchdog = None if silent_seconds is None else Watchdog(silent_seconds)
+        self._watchdog = Watchdog(silent_seconds)
         self._stop_at: float | None = None
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
@@ -46,8 +46,7 @@ class DrainingServer(uvicorn.Server):
             with suppress(KeyboardInterrupt):
                 super().run(sockets)
         finally:
-            if self._watchdog is not None:
-                self._watchdog.stop()
+            self._watchdog.stop()
             signal.signal(signal.SIGTERM, before)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -64,8 +63,7 @@ class DrainingServer(uvicorn.Server):
         """Stop when the time is over. uvicorn calls this ten times a second."""
         if self._stop_at is not None and not self.should_exit and time.monotonic() >= self._stop_at:
             super().handle_exit(signal.SIGTERM, None)
-        if self._watchdog is not None:
-            self._watchdog.feed()
+        self._watchdog.feed()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -80,8 +78,7 @@ class DrainingServer(uvicorn.Server):
         """A client that reads makes the part of its answer that waits here smaller or, when it is empty, new."""
         waiting = dict[asyncio.Transport, tuple[int, float]]()
         while True:
-            if self._watchdog is not None:
-                self._watchdog.feed()
+            self._watchdog.feed()
             now = time.monotonic()
             found = {one.transport: one.transport.get_write_buffer_size() for one in self.server_state.connections}
             waiting = {

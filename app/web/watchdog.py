@@ -14,16 +14,18 @@ _DEBUGGERS = ("pdb", "pydevd", "debugpy")
 
 
 class Watchdog:
-    """Begins with the first call of `feed`."""
+    """Begins with the first call of `feed`; never if `seconds` is None."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds or 0.0
         self._silent_seconds = 0.0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="lens-watchdog", daemon=True)
 
     def feed(self) -> None:
         """Say that the loop is alive."""
+        if not self._seconds:
+            return
         if self._thread.ident is None:
             faulthandler.register(signal.SIGPROF, chain=True)  # writes where each thread is, before the process ends
             self._thread.start()
