@@ -53,7 +53,6 @@ from worker.heartbeat import Heartbeat, Rhythm
 from worker.horse import REPORT
 from worker.job_context import JobContext, commit_with_patience, longest_pause, reserve_seconds
 from worker.progress import RunMonitor
-from worker.releases import note_release
 from worker.selecting import run_selection
 from worker.tally import count
 
@@ -160,8 +159,6 @@ class Attempt:
         self._monitor.tally.outcome = "released"
         if self._end_soon(endings.requeue):
             self._log("released for a shutdown")
-        elif note_release(self._settings, self._claim):
-            self._log("released for a shutdown: noted on disk, and handed in when a worker starts here")
         else:
             self._log("not released: the lease will run out", level=logging.WARNING)
 

@@ -32,7 +32,6 @@ class Claim:
     """The right to write to a job until another attempt begins.
 
     `worker/horse.py` passes it to the parent process by the order of its fields, in 511 bytes at most.
-    `worker/releases.py` notes it on disk.
     """
 
     job_id: str

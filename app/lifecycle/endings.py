@@ -1,12 +1,11 @@
-"""How an attempt ends. No other module takes a job from its holder, and only five callers do:
+"""How an attempt ends. No other module takes a job from its holder, and only four callers do:
 
     the run        with its result, a fault of its input or its worker, or a shutdown    worker/execution.py
     its heartbeat  with a run that makes no progress                                     worker/heartbeat.py
     its parent     with a work-horse that died, or that it killed                        worker/parent.py
-    the start      of a worker, with a release that a shutdown noted on disk             worker/releases.py
     the sweep      with a lease that ran out: the worker or its machine is gone          app/lifecycle/sweep.py
 
-Only the parent kills. The first four name their claim, and change nothing if it is lost. Each
+Only the parent kills. The first three name their claim, and change nothing if it is lost. Each
 function fits in one short transaction, and the caller commits.
 """
 
