@@ -1,6 +1,7 @@
 """A prompt that learns: rows are added to its pool and taken out, each time by a version of the name."""
 
 import io
+import re
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -121,6 +122,21 @@ def test_earlier_version_has_its_pool_again(client: TestClient, triage: str) -> 
     assert [row["row"] for row in list_rows(client)] == [*range(5), *range(6, 40), 61], again.text
     history = client.get("/prompts/triage/versions").json()["items"]
     assert [one["added"] - one["taken_out"] for one in history] == [0, 0, 0, -1, 1, -1, 1, 0]
+
+
+def test_version_before_a_deletion_of_the_name_does_not_come_back(client: TestClient, triage: str) -> None:
+    add(client, 1, ADDED)
+    take_out(client, 2, 5)
+    assert client.delete("/prompts/triage", headers={"If-Match": '"3"'}).status_code == 204
+    client.put("/prompts/triage", json={"selection_id": triage}, headers=NEW)
+    assert add(client, 5, ADDED).json()["pool_rows"] == len(list_rows(client)) == 41
+    for version in (1, 2, 3, 4):
+        refusal = client.put("/prompts/triage", json={"version": version}, headers={"If-Match": '"6"'})
+        assert pointers_of(problem_of(refusal, 422, "unknown-version")) == ["/version"]
+        assert client.get("/pages/prompts/triage/changes", params={"version": version}).status_code == 404
+    assert re.findall(r'label="Go back to version (\d+)', client.get("/pages/prompts/triage").text) == ["5"]
+    back = client.put("/prompts/triage", json={"version": 5}, headers={"If-Match": '"6"'})
+    assert (back.json()["version"], back.json()["pool_rows"], len(list_rows(client))) == (7, 40, 40)
 
 
 @pytest.mark.usefixtures("triage")
