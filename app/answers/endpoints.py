@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -12,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from app.answers import finding
 from app.answers.answers import Answers
 from app.answers.finding import Finder, answer_known
-from app.answers.indexes import IndexesDep
+from app.answers.indexes import IndexesDep, Superseded
 from app.answers.schemas import RenderBody, Rendered, refuse_blank
 from app.dependencies import OWNER_ROUTE, OwnerDep, PathDep, ServicesDep
 from app.services import Services
@@ -135,12 +136,14 @@ class AnswerRoutes:
         With `input`, also the demonstrations of this text, where the form of the prompt finds some for each.
         """
         name = f"support-examples-{use}-{input}"
-        answers = await run_in_threadpool(self._read, caller, name)
-        if isinstance(answers, Response):
-            return answers
-        pool = None if input is None else await answers.fetch_pool(indexes, use)
-        shown = await run_in_threadpool(answers.show, use, input, pool)
-        return answer_with_etag(answers.version.etag(name), shown, answers.version.headers)
+        while True:
+            answers = await run_in_threadpool(self._read, caller, name)
+            if isinstance(answers, Response):
+                return answers
+            with suppress(Superseded):
+                pool = None if input is None else await answers.fetch_pool(indexes, use)
+                shown = await run_in_threadpool(answers.show, use, input, pool)
+                return answer_with_etag(answers.version.etag(name), shown, answers.version.headers)
 
     def get_classifier(self, caller: CallerDep) -> Response:
         """Return the classifier to use: prompts, and a head on what the model says after them.

@@ -1,5 +1,6 @@
 """How answers are found, of a selection or of a prompt, and which version of them there is."""
 
+from contextlib import suppress
 from typing import Literal, NamedTuple, Protocol
 
 from fastapi import Response
@@ -7,7 +8,7 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from app.answers.answers import Answers, Version
-from app.answers.indexes import Indexes
+from app.answers.indexes import Indexes, Superseded
 from app.answers.schemas import RenderBody, Rendered
 from app.services import Services
 from app.web.etag import answer_unchanged, is_known
@@ -76,6 +77,8 @@ async def render(finder: Finder, indexes: Indexes, body: RenderBody) -> Rendered
             answers = finder.read(session, has_ended=is_classifier)
             return answers, answers.read_classifier(session) if is_classifier else None
 
-    answers, classifier = await run_in_threadpool(read)
-    pool = await answers.fetch_pool(indexes, body.use) if classifier is None else None
-    return await run_in_threadpool(answers.render, body, classifier, pool)
+    while True:
+        answers, classifier = await run_in_threadpool(read)
+        with suppress(Superseded):
+            pool = await answers.fetch_pool(indexes, body.use) if classifier is None else None
+            return await run_in_threadpool(answers.render, body, classifier, pool)
