@@ -120,7 +120,9 @@ class Change:
                 f"the name has had {MOST_VERSIONS:,} versions, the most that it may have; take a new name, and let "
                 "production read it"
             )
-        about = {"selection_id": new.selection_id, "summary": new.summary, "note": note, "key_name": self.key_name}
+        pool_rows = pools.count_rows(session, prompt, new.content.pool_digest, new.changes)
+        summary = {**new.summary, "pool_rows": pool_rows}
+        about = {"selection_id": new.selection_id, "summary": summary, "note": note, "key_name": self.key_name}
         version = repository.add_version(session, prompt, new.content, **about)
         pools.write_changes(session, prompt, before, new.changes)
         check_bytes(session, self.owner_id, self.services.settings)
@@ -163,10 +165,9 @@ class Change:
         result = part.model_dump(mode="json")
         num_rows = count_rows(session, selection.dataset_id)
         pool = pools.copy_pool(session, self.owner_id, self.name, selection_id, num_rows)
-        digest = _digest(result, classifier, pool and pool.digest)
-        content = PromptContent(digest=digest, result=result, classifier=classifier, pool_digest=pool and pool.digest)
-        summary = _summarise(part, classifier, pool and pool.num_rows)
-        return NextVersion(selection_id, summary, content)
+        digest = _digest(result, classifier, pool)
+        content = PromptContent(digest=digest, result=result, classifier=classifier, pool_digest=pool)
+        return NextVersion(selection_id, _summarise(part, classifier), content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ class NextVersion:
     """What the next version of a prompt keeps."""
 
     selection_id: str
-    summary: dict[str, Any]
+    summary: dict[str, Any]  #: without the number of rows of the pool, which are counted
     content: PromptContent
     changes: Changes = field(default_factory=dict)  #: of the pool
 
@@ -211,7 +212,7 @@ def _digest(result: Mapping[str, Any], classifier: Mapping[str, Any] | None, poo
     return hashlib.sha256(json.dumps([result, classifier, pool], sort_keys=True).encode()).hexdigest()
 
 
-def _summarise(result: PromptPart, classifier: Mapping[str, Any] | None, pool_rows: int | None) -> dict[str, Any]:
+def _summarise(result: PromptPart, classifier: Mapping[str, Any] | None) -> dict[str, Any]:
     answer, made = result.answer_for(None), None if classifier is None else ClassifierPart.model_validate(classifier)
     test = None if made is None else made.test
     tested = test or answer.test
@@ -220,7 +221,6 @@ def _summarise(result: PromptPart, classifier: Mapping[str, Any] | None, pool_ro
         accuracy=None if answer.test is None else answer.test.accuracy,
         recommended=answer.recommended,
         form=answer.form.name,
-        pool_rows=pool_rows,
         head=None if made is None else made.head.kind,
         classifier_accuracy=None if test is None else test.accuracy,
         largest_class=None if tested is None else tested.largest_class,

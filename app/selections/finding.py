@@ -70,11 +70,12 @@ class SelectionFinder:
         return Version((self.selection_id, str(attempt)))
 
     def _find_pool(self, session: Session) -> PoolSource | None:
-        own = select(StoredPool.digest, StoredPool.num_rows).where(StoredPool.job_id == self.selection_id)
-        found = session.execute(own).one_or_none()
+        columns = select(StoredPool.digest, StoredPool.num_rows).where(StoredPool.job_id == self.selection_id)
+        found = session.execute(columns).one_or_none()
         if found is None:
             return None
-        return PoolSource(("selection", self.selection_id, found.digest), found.num_rows, self._load_pool)
+        own = ("selection", self.selection_id)
+        return PoolSource(self.owner_id, own, (found.digest,), found.num_rows, self._load_pool)
 
     def _load_pool(self) -> Pool:
         with self.services.database.session_scope() as session:

@@ -41,9 +41,17 @@ def read_current(session: Session, owner_id: str, name: str) -> Found | None:
 
 def find_content(session: Session, owner_id: str, name: str, version: int) -> Found | None:
     """Return a version with its content. None if there is none, or a deletion of the name took the content."""
+    if version < find_last_deletion(session, owner_id, name):  # its content may be there anew, but not its pool
+        return None
     statement = select(PromptVersion, PromptContent).join(PromptContent, _HAS_CONTENT)
     own = (PromptVersion.owner_id == owner_id, PromptVersion.name == name, PromptVersion.version == version)
     return _first(session, statement.where(*own))
+
+
+def find_last_deletion(session: Session, owner_id: str, name: str) -> int:
+    """Return the number of the last version that deleted the name; 0 for none."""
+    deletions = (PromptVersion.owner_id == owner_id, PromptVersion.name == name, PromptVersion.digest.is_(None))
+    return session.scalar(select(func.max(PromptVersion.version)).where(*deletions)) or 0
 
 
 def find_name(session: Session, owner_id: str, name: str) -> Prompt | None:

@@ -1,6 +1,7 @@
 """Pairs of rows whose texts are nearly equal and whose labels differ, and test rows that others nearly equal.
 
-Texts are compared by their sets of five characters in a row, by cosine; of very many, a random sample is.
+Texts are compared by their sets of five characters in a row, by cosine; of very many, a random sample is. In scripts
+without spaces, where a character tells more, the sets have one to three in a row.
 """
 
 import random
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from lens_engine.task.terms import measure_text, part_unspaced
 from lens_engine.task.unicode_form import fold_label
 from lens_engine.types import Example, Record
 
@@ -38,8 +40,8 @@ class NearDuplicate(Record):
     """Two rows whose texts are nearly equal and whose labels differ."""
 
     similarity: float = Field(
-        description="Similarity, at most 1: the cosine of the sets of five characters in a row. Case and repeated "
-        "spaces are ignored."
+        description="Similarity, at most 1: the cosine of the sets of five characters in a row, or of one to three in "
+        "scripts without spaces. Case and repeated spaces are ignored."
     )
     first: RowText = Field(description="The earlier row.")
     second: RowText = Field(description="The later row.")
@@ -95,9 +97,9 @@ def count_near(examples: Sequence[Example], others: Sequence[Example]) -> int:
 
 
 def _sample(examples: Sequence[Example], most: int) -> list[Example]:
-    """A random sample of at most `most` examples, in their order, of at most `_MOST_CHARACTERS` characters."""
+    """A random sample of at most `most` examples, in their order, of at most `_MOST_CHARACTERS` by `measure_text`."""
     places = random.Random(0).sample(range(len(examples)), min(most, len(examples)))
-    room = np.cumsum([len(examples[place].text) for place in places]) <= _MOST_CHARACTERS
+    room = np.cumsum([measure_text(examples[place].text) for place in places]) <= _MOST_CHARACTERS
     return [examples[place] for place in sorted(place for place, fits in zip(places, room, strict=True) if fits)]
 
 
@@ -126,4 +128,5 @@ def _make_sets(rows: Sequence[Example]) -> Any:
 
 
 def _list_members(text: str) -> list[str]:
-    return [text[start : start + _CHARACTERS] for start in range(max(len(text) - _CHARACTERS + 1, 1))]
+    rest, terms = part_unspaced(text)
+    return terms + [rest[start : start + _CHARACTERS] for start in range(max(len(rest) - _CHARACTERS + 1, 1))]

@@ -168,7 +168,7 @@ def test_deleted_name_is_gone_with_its_content_and_its_numbers_go_on(
     assert client.get("/prompts").json()["items"] == []
     with database.session_scope() as session:
         assert session.scalars(select(PromptContent)).all() == []
-    assert put(client, selection_id=finish(make_other_result())).json()["version"] == 3
+    assert put(client, selection_id=selection_id).json()["version"] == 3
     history = client.get("/prompts/triage/versions").json()["items"]
     assert [one["selection_id"] is None for one in history] == [False, True, False]
     refusal = client.put("/prompts/triage", json={"version": 1}, headers={"If-Match": '"3"'})

@@ -3,10 +3,11 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from app.answers.indexes import Indexes, PoolSource, weigh_pool
+from app.answers.indexes import SMALL_CHARACTERS, SMALL_ROWS, Indexes, PoolSource, Superseded, weigh_pool
 from app.errors import NotFound
 from lens_engine.retrieval.pool import Pool
 from lens_engine.types import Example
@@ -24,16 +25,19 @@ class Loads:
 
     def __init__(self) -> None:
         self.made: list[str] = []
-        self.may_go_on = threading.Event()
+        self.begun, self.may_go_on = threading.Event(), threading.Event()
         self.may_go_on.set()
 
-    def source(self, mark: str) -> PoolSource:
+    def source(
+        self, mark: str, owner: str = "ann", version: str = "", num_rows: int = 20, text: str = ""
+    ) -> PoolSource:
         def load() -> Pool:
+            self.begun.set()
             self.may_go_on.wait(20)
-            self.made.append(mark)
-            return make_pool(mark)
+            self.made.append(mark + version)
+            return make_pool(mark + version + text)
 
-        return PoolSource(("test", mark), 20, load)
+        return PoolSource(owner, ("test", owner, mark), (version,), num_rows, load)
 
 
 @pytest.fixture
@@ -66,8 +70,8 @@ def test_pool_that_nobody_asked_for_the_longest_time_is_forgotten(indexes: Index
         asyncio.run(indexes.find(loads.source(mark)))
         assert indexes.num_bytes <= 2.5 * SIZE
     assert loads.made == ["a", "b", "c", "b"]
-    assert indexes.held(("test", "c")) is None
-    assert indexes.held(("test", "b")) is not None
+    assert indexes.held(loads.source("c")) is None
+    assert indexes.held(loads.source("b")) is not None
 
 
 def test_pool_that_is_too_large_is_held_until_another_one_is_asked_for() -> None:
@@ -76,7 +80,7 @@ def test_pool_that_is_too_large_is_held_until_another_one_is_asked_for() -> None
         assert asyncio.run(indexes.find(loads.source(mark))).rows == make_pool(mark).rows
         assert indexes.num_bytes <= 1.1 * SIZE
     assert loads.made == ["a", "b", "a"]
-    assert [indexes.held(("test", mark)) is None for mark in "ab"] == [False, True]
+    assert [indexes.held(loads.source(mark)) is None for mark in "ab"] == [False, True]
     indexes.close()
 
 
@@ -85,5 +89,45 @@ def test_pool_that_cannot_be_read_is_tried_again(indexes: Indexes) -> None:
         raise NotFound("gone")
 
     with pytest.raises(NotFound):
-        asyncio.run(indexes.find(PoolSource(("test", "a"), 20, refuse)))
+        asyncio.run(indexes.find(replace(Loads().source("a"), load=refuse)))
     assert asyncio.run(indexes.find(Loads().source("a"))).rows == make_pool("a").rows
+
+
+def test_newest_version_is_made_and_held_alone_and_owners_take_turns() -> None:
+    indexes, loads, large = Indexes(10 * SIZE), Loads(), SMALL_ROWS + 1
+    loads.may_go_on.clear()
+    asked = [("x", "eve", one) for one in "1234"]
+    asked = [*asked[:2], ("y", "eve", "1"), *asked[2:], ("z", "bob", "1")]
+
+    async def ask() -> list[Pool | BaseException]:
+        asking = [asyncio.create_task(indexes.find(loads.source(*asked[0], large)))]
+        await asyncio.to_thread(loads.begun.wait, 20)
+        asking += [asyncio.create_task(indexes.find(loads.source(*one, large))) for one in asked[1:]]
+        small = await asyncio.wait_for(indexes.find(Loads().source("small", "bob")), 20)
+        assert small.rows == make_pool("small").rows  # although a large pool is being made
+        loads.may_go_on.set()
+        return await asyncio.gather(*asking, return_exceptions=True)
+
+    found = asyncio.run(ask())
+    assert loads.made == ["x1", "x4", "z1", "y1"]
+    assert [type(one) for one in found] == [Pool, Superseded, Pool, Superseded, Pool, Pool]
+    assert [indexes.held(loads.source(*one)) is None for one in asked] == [True, True, False, True, False, False]
+    indexes.close()
+
+
+def test_few_rows_of_long_texts_are_made_like_many_rows(indexes: Indexes) -> None:
+    large, loads = Loads(), Loads()
+    large.may_go_on.clear()
+
+    async def ask() -> None:
+        first = asyncio.create_task(indexes.find(large.source("a", num_rows=SMALL_ROWS + 1)))
+        await asyncio.to_thread(large.begun.wait, 20)
+        long = asyncio.create_task(indexes.find(loads.source("b", text="x" * (SMALL_CHARACTERS // 20))))
+        await asyncio.to_thread(loads.begun.wait, 20)
+        await asyncio.wait_for(indexes.find(loads.source("c")), 20)
+        assert (loads.made, long.done()) == (["b", "c"], False)
+        large.may_go_on.set()
+        await asyncio.gather(first, long)
+
+    asyncio.run(ask())
+    assert loads.made == ["b", "c", "b"]
