@@ -22,7 +22,6 @@ from app.health.readiness import DatabaseCheck
 from app.intake.admission import Admission
 from app.intake.reader import Reader
 from app.intake.spool import sweep_uploads
-from app.jobs.streaming import Streams
 from app.keys.lookup import KeyLookup
 from app.kinds import evaluation, prediction, prediction_output, selection
 from app.kinds.prediction_output import Outputs
@@ -134,7 +133,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for router in _ROUTERS:
         app.include_router(router)
     request_metrics = _install_metrics(app)
-    app.state.streams = Streams(note_refusal=app.state.process_metrics.refused_streams.inc)
     app.state.reader = Reader(settings, app.state.process_metrics.reader_ends.inc)
     install_documentation(
         app,
@@ -162,9 +160,7 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
     ProcessCollector(registry=registry)
     registry.register(ServiceState(app.state.services))
     app.state.registry, app.state.sweep_metrics = registry, SweepMetrics(registry)
-    app.state.process_metrics = ProcessMetrics(
-        registry, app.state.services, app.state.admission, lambda: app.state.streams.num_open
-    )
+    app.state.process_metrics = ProcessMetrics(registry, app.state.services, app.state.admission)
     return RequestMetrics(registry)
 
 

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Request, Response, status
+from fastapi import APIRouter, Query, Response, status
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 from starlette.responses import JSONResponse
@@ -14,7 +14,6 @@ from app.ids import encode_cursor
 from app.jobs import repository, service
 from app.jobs.polls import JobState, retry_after
 from app.jobs.schemas import EventOut, EventPage, QueueOut
-from app.jobs.streaming import MEDIA_TYPE, NOTHING_MORE, STREAM, answer_stream
 from app.jobs.view import View, list_page
 from app.lifecycle.enqueueing import enqueueing
 from app.queue import JobId
@@ -66,12 +65,11 @@ class JobRoutes:
         self._add(
             "GET",
             self.list_events,
-            "One page of events, or the stream.",
+            "One page of events.",
             path="/events",
             name="list_events" if kind == "selection" else f"list_{kind}_events",
             summary=f"List {kind.title()} Events",
             response_model=EventPage,
-            responses={200: STREAM, 204: {"description": NOTHING_MORE}},
         )
 
     def _add_changes(self, kind: str, out: type[BaseModel]) -> None:
@@ -109,7 +107,7 @@ class JobRoutes:
             conflict: what 409 means.
         """
         view, kind, verb = self._view, self._kind, endpoint.__name__
-        words = {"kind": kind, "a_kind": f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}", "stream": MEDIA_TYPE}
+        words = {"kind": kind, "a_kind": f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"}
         words |= {"keeps": view.keeps, "resumes": view.resumes}
         usual: dict[str, Any] = {"name": f"{verb}_{kind}", "response_model": view.out}
         if method == "DELETE":
@@ -157,26 +155,12 @@ class JobRoutes:
         waiting = retry_after(services.settings, state.status, state.progress)
         return answer_with_etag(self._make_etag(state, place), shown, {**REVALIDATED, **waiting})
 
-    def list_events(
-        self,
-        request: Request,
-        job_id: PathDep,
-        services: ServicesDep,
-        owner: OwnerDep,
-        page: PageDep,
-        last_event_id: Annotated[str | None, Header(description="Number of the last event of a stream before.")] = None,
-    ) -> EventPage | Response:
-        """List the events of {a_kind}, oldest first.
-
-        With `Accept: {stream}`, stream them as they happen; a message `job` has the {kind} whenever it has changed, and
-        `close` comes after the last event.
-        """
-        if MEDIA_TYPE in request.headers.get("Accept", ""):
-            name = "Last-Event-ID" if last_event_id else "cursor"
-            return answer_stream(request, self._view, job_id, _event_id(last_event_id or page.last_id, name))
+    def list_events(self, job_id: PathDep, services: ServicesDep, owner: OwnerDep, page: PageDep) -> EventPage:
+        """List the events of {a_kind}, oldest first."""
         with services.database.session_scope() as session:
             service.get(session, owner, self._kind, job_id)
-            found = repository.list_events(session, job_id, _event_id(page.last_id), page.limit)
+            after = read_last_number(page.last_id, _MOST_DIGITS, "cursor", "events") or 0
+            found = repository.list_events(session, job_id, after, page.limit)
         items = [EventOut.model_validate(event) for event in found[: page.limit]]
         last_id = str(items[-1].id) if items else page.last_id
         follow = None if last_id is None else encode_cursor(last_id)
@@ -217,7 +201,3 @@ class JobRoutes:
         answer.headers["Retry-After"] = str(services.settings.retry_after_seconds)
         answer.background = enqueueing(services, JobId(job.id, job.attempt + 1, job.model))
         return answer
-
-
-def _event_id(last_id: str | None, name: str = "cursor") -> int:
-    return read_last_number(last_id, _MOST_DIGITS, name, "events") or 0
