@@ -196,10 +196,6 @@ class TooManyOutputs(TooManyRequests):
     code = "too-many-outputs"
 
 
-class TooManyStreams(TooManyRequests):
-    code = "too-many-streams"
-
-
 class OwnerFull(AppError):
     status, code = 413, "owner-full"
 

@@ -40,7 +40,6 @@ TITLES = {
     "owner-full": "This owner has no room for more",
     "too-many-selections": "This owner has too many jobs queued or running",
     "too-many-outputs": "This owner reads too many outputs at once",
-    "too-many-streams": "As many streams of events are open as the process holds",
     "unavailable": "The service is temporarily unavailable",
     "busy": "The service has too much to do",
     "model-loading": "The model is being loaded",

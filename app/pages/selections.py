@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Path, Query, Request
 from sqlalchemy import ColumnElement, func
 from sqlalchemy.orm import Session
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, SelectionIdDep, ServicesDep
 from app.lifecycle.enqueueing import enqueueing
@@ -25,6 +25,7 @@ from app.selections.service import SelectionList, list_page
 from app.services import Services
 from app.store.states import TERMINAL, Status
 from app.store.tables import Job
+from app.web.etag import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from lens_engine.show.words import HEADLINES
 
 router = APIRouter(prefix="/pages/selections", dependencies=OWNER_ROUTE, include_in_schema=False)
@@ -122,11 +123,19 @@ def show_selection(
 
 
 @router.get("/{selection_id}/live")
-def show_live(request: Request, selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
+def show_live(
+    request: Request,
+    selection_id: SelectionIdDep,
+    owner: OwnerDep,
+    services: ServicesDep,
+    if_none_match: KnownEtag = None,
+) -> Response:
     """The part that changes while a selection runs; the whole page when it has ended."""
     found = _describe(services, owner, selection_id)
     if Status(found["job"].status) not in TERMINAL:
-        return answer(request, "live.html", None, **found)
+        shown = answer(request, "live.html", None, **found)
+        etag = make_etag(repr(shown.body))  # the time decides about it, too
+        return answer_unchanged(etag, {}) if is_known(if_none_match, etag) else answer_with_etag(etag, shown, {})
     ended = answer(request, "selection.html", None, **found, **describe_result(services, found["job"]))
     ended.headers.update({"HX-Retarget": "#main", "HX-Reswap": "innerHTML"})
     return ended

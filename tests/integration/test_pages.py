@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Engine, event
 from starlette.testclient import TestClient
 
+from app.lifecycle import endings
 from app.lifecycle.claims import renew_lease
 from app.store.database import Database
 from app.store.tables import Job
@@ -122,6 +123,22 @@ def test_progress_is_said_every_ten_percent(client: TestClient, selections: Sele
     assert '<p role="status" class="unseen">20&nbsp;% done</p>' in shown
 
 
+def test_live_part_is_sent_only_if_it_has_changed(client: TestClient, selections: Selections) -> None:
+    claim = selections.running()
+    path = f"/pages/selections/{claim.job_id}/live"
+    etag = client.get(path, headers=FRAGMENT).headers["etag"]
+    again = client.get(path, headers={**FRAGMENT, "If-None-Match": etag})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
+    with selections.database.session_scope() as session:
+        renew_lease(session, claim, 60, PROGRESS)
+    changed = client.get(path, headers={**FRAGMENT, "If-None-Match": etag})
+    assert (changed.status_code, changed.headers["cache-control"]) == (200, "no-store")
+    assert changed.headers["etag"] != etag
+    with selections.database.session_scope() as session:
+        endings.fail(session, claim, {"code": "non-finite", "detail": "x"})
+    assert client.get(path, headers={**FRAGMENT, "If-None-Match": "*"}).headers["hx-retarget"] == "#main"
+
+
 def test_frame_shows_its_address_as_text(client: TestClient) -> None:
     frame = client.get('/pages/new?x=%22%3E<script>alert(1)</script>"><script>', headers=BROWSER)
     assert frame.status_code == 200
@@ -135,7 +152,7 @@ def test_frame_leads_to_pages_alone(client: TestClient, path: str) -> None:
     assert "hx-get" not in client.get(path, headers=BROWSER).text
 
 
-@pytest.mark.parametrize("name", ["htmx.min.js", "hx-sse.min.js", "pages.js", "pages.css", "lens.css"])
+@pytest.mark.parametrize("name", ["htmx.min.js", "pages.js", "pages.css", "lens.css"])
 def test_assets_may_be_kept_and_are_what_they_say(client: TestClient, name: str) -> None:
     answer = client.get(f"/pages/assets/{name}")
     assert answer.status_code == 200

@@ -3,20 +3,21 @@
 import csv
 import io
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
-from app.lifecycle.claims import Lease
+from app.lifecycle.claims import Claim, Lease
 from app.store.database import Database
 from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
-from lens_engine.types import StopReason
+from lens_engine.types import Phase, StopReason
 from tests.answered import make_answers
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS, make_result, make_rows, make_submission, problem_of
 
 
@@ -154,6 +155,37 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
     ]
     assert page["items"][-2]["data"] == {"size": 2, "head": "linear", "accuracy": 0.75}
     assert page["next"] is None
+
+
+def advance(selections: Selections, claim: Claim, progress: Progress = PROGRESS) -> None:
+    with selections.database.session_scope() as session:
+        claims.renew_lease(session, claim, 60, progress)
+
+
+def test_steps_of_a_selection_are_events(selections: Selections) -> None:
+    claim = selections.running()
+    first = replace(PROGRESS, phase=Phase.FILTER, step=1, survivors=200, best_validation_accuracy=None, pairs_done=10)
+    second = replace(first, survivors=100, pairs_done=20)
+    third = replace(PROGRESS, best_random_accuracy=0.5, pairs_done=30)
+    for progress in (first, replace(first, pairs_done=15), second, third, replace(third, pairs_done=35)):
+        advance(selections, claim, progress)
+
+    told = selections.events_of(claim.job_id, "progress")
+
+    names = ("survivors", "best_validation_accuracy", "best_random_accuracy", "pairs_done", "attempt")
+    assert [tuple(one[name] for name in names) for one in told] == [
+        (200, None, None, 10, 1),
+        (100, None, None, 20, 1),
+        (third.survivors, 0.83, 0.5, 30, 1),
+    ]
+
+
+def test_steps_of_other_kinds_are_no_events(selections: Selections) -> None:
+    _, evaluation_id = selections.asked("evaluation")
+    claim = selections.claim(evaluation_id)
+    advance(selections, claim)
+    count = "SELECT count(*) FROM events WHERE job_id = :id AND type = 'progress'"
+    assert run_sql(selections.database, count, id=evaluation_id) == 0
 
 
 def test_events_come_in_pages(client: TestClient, selections: Selections) -> None:
