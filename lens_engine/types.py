@@ -32,7 +32,6 @@ FormatName = Literal[
     "langchain",
     "dspy",
     "promptfoo",
-    "lm-eval",
     "python",
     "markdown",
 ]

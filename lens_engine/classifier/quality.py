@@ -10,6 +10,7 @@ from pydantic import Field
 from lens_engine.classifier.abstaining import AnsweredShare, measure_shares
 from lens_engine.classifier.macro_f1 import measure_macro_f1, standard_error, value_rows
 from lens_engine.config import Objective
+from lens_engine.scoring.no_answer import pick_answers
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 _BINS = 10
@@ -86,7 +87,7 @@ class RowFigures(NamedTuple):
     """What is measured of the answers to rows, in as much memory for many labels as for two."""
 
     gold: IndexArray  #: `[rows]`, index of each row's label
-    answers: IndexArray  #: `[rows]`, index of the most probable label
+    answers: IndexArray  #: `[rows]`, as `pick_answers`
     confidences: FloatArray  #: `[rows]`, probability of the answer
     losses: FloatArray  #: `[rows]`, negative log-probability of the gold label (nats)
 
@@ -97,8 +98,8 @@ class RowFigures(NamedTuple):
             class_log_probs: `[rows, labels]`, natural log; each row sums to one as probabilities.
             gold: `[rows]`, index of each row's label.
         """
-        answers, confidences = np.asarray(class_log_probs.argmax(axis=1)), np.exp(class_log_probs.max(axis=1))
-        return cls(gold, answers, confidences, gold_losses(class_log_probs, gold))
+        confidences = np.exp(class_log_probs.max(axis=1))
+        return cls(gold, pick_answers(class_log_probs, gold), confidences, gold_losses(class_log_probs, gold))
 
     @classmethod
     def join(cls, parts: "Sequence[RowFigures]") -> Self:

@@ -4,9 +4,8 @@ contract     what a format shows, and how it writes that
 text  json_file   the prompt that was evaluated, and everything
 jsonl  csv_file   text and label word of each example
 openai_chat  anthropic  gemini   turns of a chat
-langchain  dspy  promptfoo  lm_eval   files of tools
+langchain  dspy  promptfoo   files of tools
 python       code that asks an OpenAI-compatible endpoint, for a classifier of label probabilities too
-logit_bias   the map of token biases that carries one prompt; it needs the tokenizer of the model
 markdown     for people
 folder  retrieval_code  prompt_module   a folder that renders the prompt of each input, without Lens
 
@@ -29,7 +28,6 @@ from lens_engine.exports.gemini import GEMINI
 from lens_engine.exports.json_file import JSON
 from lens_engine.exports.jsonl import JSONL
 from lens_engine.exports.langchain import LANGCHAIN
-from lens_engine.exports.lm_eval import LM_EVAL
 from lens_engine.exports.markdown import MARKDOWN
 from lens_engine.exports.openai_chat import OPENAI_CHAT
 from lens_engine.exports.promptfoo import PROMPTFOO
@@ -62,7 +60,6 @@ FORMATS: Mapping[FormatName, Format] = {
     "langchain": LANGCHAIN,
     "dspy": DSPY,
     "promptfoo": PROMPTFOO,
-    "lm-eval": LM_EVAL,
     "python": PYTHON,
     "markdown": MARKDOWN,
 }

@@ -71,21 +71,25 @@ class Source:
 
     @property
     def system(self) -> str:
-        """The system message, for formats with a place for it: the instruction, and what tells the label words."""
+        """The system message: the instruction, and what tells the label words."""
         words = instruct(self.words) if self.task.chat is None else self.task.chat.system
         return join_system(self.task.instruction, words)
-
-    @property
-    def needed_system(self) -> str | None:
-        """The system message, for formats that have one only where it is needed: for a chat, as it was evaluated,
-        with an instruction, or without demonstrations."""
-        is_needed = self.task.chat is not None or self.task.instruction or not self.demonstrations
-        return self.system if is_needed else None
 
     @property
     def around_input(self) -> tuple[str, str]:
         """What a turn of the user has before its text, and after: as evaluated for a chat, and else nothing."""
         return ("", "") if self.task.chat is None else Template(self.task.template).around_text
+
+
+def refuse_system_in_turn(task: TaskRecord) -> None:
+    """
+    Raises:
+        InvalidConfig: the server of a chat takes no system message, which code sends.
+    """
+    if task.chat is not None and task.chat.system_in_turn:
+        raise InvalidConfig(
+            "the server takes no system message, which this code sends; take openai-chat", field="format"
+        )
 
 
 def _show_accuracy(answer: SupportExamples) -> str:

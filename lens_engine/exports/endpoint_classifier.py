@@ -7,7 +7,7 @@ from typing import Any
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import ArgmaxHead, LinearHead, PriorHead, PromptsHead
 from lens_engine.errors import InvalidConfig
-from lens_engine.exports.contract import Source
+from lens_engine.exports.contract import Source, refuse_system_in_turn
 from lens_engine.result.of_prompt import head_of_prompt
 from lens_engine.task.chat import join_system, merge_fields, read_turns
 from lens_engine.task.record import TaskRecord
@@ -33,7 +33,8 @@ class EndpointClassifier:
     def of_classifier(cls, classifier: Classifier) -> "EndpointClassifier":
         """
         Raises:
-            InvalidConfig: the head reads hidden states or words, or the model gives no probabilities.
+            InvalidConfig: the head reads hidden states or words, or the model gives no probabilities or takes no
+                system message.
         """
         head, model = classifier.head, classifier.model
         if not isinstance(head, ArgmaxHead | PriorHead | LinearHead):
@@ -47,7 +48,7 @@ class EndpointClassifier:
                 "the classifier finds demonstrations for each input; take the format folder of the result",
                 field="format",
             )
-        _refuse_sampled(classifier.task)
+        _refuse_chat(classifier.task)
         prompts = tuple(prompt.text for prompt in classifier.prompts)
         return cls(classifier.task, prompts, head, None if model is None else model.model)
 
@@ -55,9 +56,9 @@ class EndpointClassifier:
     def of_source(cls, source: Source) -> "EndpointClassifier":
         """
         Raises:
-            InvalidConfig: the model gives no probabilities.
+            InvalidConfig: the model gives no probabilities, or takes no system message.
         """
-        _refuse_sampled(source.task)
+        _refuse_chat(source.task)
         return cls(
             source.task, (source.answer.prompt,), head_of_prompt(source.task, source.answer), source.model, source.note
         )
@@ -90,7 +91,8 @@ class EndpointClassifier:
         return found
 
 
-def _refuse_sampled(task: TaskRecord) -> None:
+def _refuse_chat(task: TaskRecord) -> None:
+    refuse_system_in_turn(task)
     if task.chat is not None and task.chat.is_sampled:
         raise InvalidConfig(
             "the model gives no probabilities of label words, which this code reads; take openai-chat, and the answer "

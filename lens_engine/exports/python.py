@@ -23,14 +23,14 @@ import urllib.request
 
 _SERVER = """\
 The server has the weights of MODEL and answers POST {base_url}/completions with the log-probabilities of a prompt
-(`echo` with `logprobs`), as vLLM and SGLang do. The server of llama.cpp, Ollama and the API of OpenAI do not.
+(`echo` with `logprobs`), as vLLM does. The server of llama.cpp, Ollama and the API of OpenAI do not.
 Lens tokenises demonstrations, input and label word apart, and a server the whole text; most texts have the same
 tokens.\
 """
 
 _CHAT_SERVER = """\
 The server has MODEL and answers POST {base_url}/chat/completions with the 20 most probable tokens (`top_logprobs`), as
-the API of OpenAI, vLLM, SGLang and the server of llama.cpp do.\
+the API of OpenAI, vLLM and the server of llama.cpp do.\
 """
 
 _ASK_CHAT = '''

@@ -27,6 +27,7 @@ from lens_engine.run.single_prompts import ComparedPrompts, SinglePrompts
 from lens_engine.run.state import ComparisonState, JudgedForm, JudgedWording, RunState
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
+from lens_engine.scoring.no_answer import pick_answers
 from lens_engine.search.base import Findings
 from lens_engine.search.judgement import summarise
 from lens_engine.show.verdict import say_verdict
@@ -121,7 +122,7 @@ def _list_test_answers(
         rows=tuple(example.row for example in prompts.test_rows.examples),
         gold=tuple(gold.tolist()),
         support_examples=tuple(None if one is None else tuple(one.answers.tolist()) for one in figures),
-        fixed=tuple(None if one is None else tuple(one.argmax(axis=1).tolist()) for one in fixed),
+        fixed=tuple(None if one is None else tuple(pick_answers(one, gold).tolist()) for one in fixed),
         classifier=None if classifier is None else classifier.tested,
         support_examples_probabilities=tuple(
             one.probabilities if one is not None and has_probabilities else None for one in figures

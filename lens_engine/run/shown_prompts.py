@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from lens_engine.classifier.candidates import Candidate
 from lens_engine.classifier.macro_f1 import compare_macro_f1
 from lens_engine.classifier.quality import compare_hits
@@ -20,6 +18,7 @@ from lens_engine.result import (
 from lens_engine.result.headline import kind_of
 from lens_engine.run.single_prompts import ComparedPrompts, Contender, SinglePrompts
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.no_answer import pick_answers
 from lens_engine.search.base import Run
 from lens_engine.show.verdict import say_best, say_prompt
 from lens_engine.types import FloatArray, Permutation
@@ -90,8 +89,8 @@ def _compare_with_random(prompts: SinglePrompts, compared: ComparedPrompts) -> C
     rival = next((one for one in others if one.method == "random_and_validation"), None)
     if rival is None or compared.use not in own.test:
         return None
-    answers, rivals = (np.asarray(one.test_log_probs[compared.use].argmax(axis=1)) for one in (own, rival))
     gold = prompts.test_rows.gold
+    answers, rivals = (pick_answers(one.test_log_probs[compared.use], gold) for one in (own, rival))
     only_own, only_rival, p_value = compare_hits(answers == gold, rivals == gold)
     return Comparison(
         only_own_right=only_own,

@@ -42,7 +42,7 @@ ANSWERS: dict[Use, SupportExamples] = {
     "probabilities": make_answer("probabilities", "random_and_validation", 4, 1),
 }
 CLASSIFIER = {"prompts": "classifier"}
-EVALUATED = {"text", "json", "lm-eval", "python"}
+EVALUATED = {"text", "json", "python"}
 """Formats with the prompt that was evaluated."""
 
 

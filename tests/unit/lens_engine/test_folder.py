@@ -66,7 +66,7 @@ def test_archive_has_the_files_of_the_folder_and_always_the_same_bytes() -> None
 def test_other_formats_have_the_fixed_form_and_say_so_in_a_comment(format: FormatName, tmp_path: Path) -> None:
     content = export_support_examples(make(), format).decode()
     fixed = export_support_examples(make("fixed"), format).decode()
-    has_comments = format in ("json", "lm-eval", "markdown", "python")
+    has_comments = format in ("json", "markdown", "python")
     assert (NOTE in content) == has_comments
     assert "fixed form" not in fixed
     if format == "json":
