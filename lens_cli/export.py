@@ -1,6 +1,5 @@
-"""`lens export`: the support examples of a result, or a classifier, in the form that another tool loads."""
+"""`lens export`: the support examples of a result in the form that another tool loads."""
 
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -21,15 +20,12 @@ _OTHER_PROMPT = "a model does not get the prompt that was evaluated from this fo
 
 
 def export(
-    result: Annotated[
-        Path,
-        typer.Argument(help="Result: a file that lens select --output wrote; or a classifier, of --classifier."),
-    ],
+    result: Annotated[Path, typer.Argument(help="Result: a file that lens select --output wrote.")],
     format: Annotated[
         str,
         typer.Option(
             help="Format: json, text, jsonl, csv, openai-chat, anthropic, gemini, langchain, dspy, promptfoo, "
-            "python, markdown or folder. Of a classifier: python."
+            "markdown or folder."
         ),
     ] = "text",
     use: Annotated[
@@ -40,11 +36,10 @@ def export(
         Path | None, typer.Option(help="File to write, or a new or empty folder; default: standard output.")
     ] = None,
 ) -> None:
-    """Write the support examples of a result, or a classifier, in the form that another tool loads.
+    """Write the support examples of a result in the form that another tool loads.
 
-    `text`, `json` and `python` give a model the prompt that was evaluated. The turns of a chat do not: `lens
-    evaluate --form` measures them before production takes them. `python` needs no Lens, and asks an OpenAI-compatible
-    endpoint: the prompt of a result, or the classifier of its file, unless that reads hidden states or words alone.
+    `text` and `json` give a model the prompt that was evaluated. The turns of a chat do not: `lens evaluate --form`
+    measures them before production takes them.
 
     `folder` has a Python module that renders the prompt of each input, also where it finds demonstrations for each; the
     other formats then have its fixed form.
@@ -87,28 +82,10 @@ def _export_folder(path: Path, use: Use | None, output: Path | None) -> None:
         whole.replace(output)
 
 
-def _export_classifier(path: Path, format: str) -> bytes | None:
-    """The code of a classifier; None if the file is none."""
-    from lens_engine.classifier.classifier import Classifier
-    from lens_engine.exports import write_classifier_export
-
-    try:
-        found = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or "head" not in found:
-        return None
-    if format != "python":
-        raise RefusedInput(f"a classifier has no format {format!r}; take python", "where: --format")
-    return write_classifier_export(Classifier.load(path))
-
-
 def _export(path: Path, format: str, use: Use | None) -> tuple[bytes, str | None]:
-    """The export of a classifier, or of a result with a note on it."""
+    """The export of a result, with a note on it."""
     from lens_engine.exports import FORMATS, FormatName, Source, export_support_examples
 
-    if (code := _export_classifier(path, format)) is not None:
-        return code, None
     result = read_result(path)
     content = export_support_examples(result, cast(FormatName, format), use=use)
     source = Source.of_result(result, use)

@@ -32,7 +32,6 @@ FormatName = Literal[
     "langchain",
     "dspy",
     "promptfoo",
-    "python",
     "markdown",
 ]
 """Formats of exports of one file."""

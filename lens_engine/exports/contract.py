@@ -81,17 +81,6 @@ class Source:
         return ("", "") if self.task.chat is None else Template(self.task.template).around_text
 
 
-def refuse_system_in_turn(task: TaskRecord) -> None:
-    """
-    Raises:
-        InvalidConfig: the server of a chat takes no system message, which code sends.
-    """
-    if task.chat is not None and task.chat.system_in_turn:
-        raise InvalidConfig(
-            "the server takes no system message, which this code sends; take openai-chat", field="format"
-        )
-
-
 def _show_accuracy(answer: SupportExamples) -> str:
     if answer.test is None:
         return ""

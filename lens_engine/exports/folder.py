@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from lens_engine.errors import InvalidConfig
-from lens_engine.exports.contract import Source, refuse_system_in_turn
+from lens_engine.exports.contract import Source
 from lens_engine.exports.retrieval_code import write_retrieval
 from lens_engine.retrieval.pool import Pool, Retrieval
 
@@ -24,9 +24,10 @@ def write_folder(source: Source, pool: Pool | None) -> dict[str, bytes]:
         pool: rows in which the prompt finds demonstrations; None for a fixed form.
 
     Raises:
-        InvalidConfig: the prompt finds demonstrations, and the pool is missing; or as `refuse_system_in_turn`.
+        InvalidConfig: the prompt finds demonstrations, and the pool is missing; or its server takes no system message.
     """
-    refuse_system_in_turn(source.task)
+    if source.task.chat is not None and source.task.chat.system_in_turn:
+        raise InvalidConfig("the server takes no system message, and the code sends one", field="format")
     answer = source.chosen
     if answer.form.nearest and pool is None:
         raise InvalidConfig(f"the prompt has the form {answer.form.name}, and its pool is missing", field="format")

@@ -92,16 +92,10 @@ def test_formats_say_whether_they_have_what_was_evaluated() -> None:
     text = make_source(TURNS, TEXT_TASK).task
     of_text = {name for name, one in FORMATS.items() if one.is_evaluated_prompt(text)}
     of_chat = {name for name, one in FORMATS.items() if one.is_evaluated_prompt(SOURCE.task)}
-    assert of_text == {"text", "json", "python"}
+    assert of_text == {"text", "json"}
     assert of_chat == of_text | {"openai-chat", "anthropic", "gemini", "langchain", "promptfoo"}
 
 
-def test_code_that_does_not_fit_is_refused() -> None:
-    sampled = make_source(TURNS, ask_for_words(TEXT_TASK, TASK.label_spans, is_sampled=True))
-    with pytest.raises(InvalidConfig, match="the model gives no probabilities"):
-        written(sampled, "python")
-    in_turn = make_source(TURNS, in_first_turn(TASK))
+def test_folder_of_a_server_without_system_messages_is_refused() -> None:
     with pytest.raises(InvalidConfig, match="takes no system message"):
-        written(in_turn, "python")
-    with pytest.raises(InvalidConfig, match="takes no system message"):
-        write_folder(in_turn, None)
+        write_folder(make_source(TURNS, in_first_turn(TASK)), None)

@@ -130,7 +130,7 @@ def test_support_examples_are_one_prompt() -> None:
         check_changes(make_subject(), Changes(prompts=1))
 
 
-@pytest.mark.parametrize("form", ["csv", "python", "nothing"])
+@pytest.mark.parametrize("form", ["csv", "json", "nothing"])
 def test_form_that_is_no_chat_is_refused_with_those_that_are(form: str) -> None:
     with pytest.raises(InvalidConfig, match=f"{form} is no form of a chat; take openai-chat, anthropic") as caught:
         check_changes(make_subject(), Changes(form=form))  # type: ignore[arg-type]
