@@ -1,4 +1,4 @@
-"""A chat API that is compatible with OpenAI's: `/chat/completions`, and the 20 most probable first tokens of an answer.
+"""A chat API that is compatible with OpenAI's: `/chat/completions`, and the most probable first tokens of an answer.
 
 Prompts are turns (`lens_engine.task.chat`). The value of a label is the logarithm of the summed probabilities of the
 listed tokens that, without the spaces around them, equal the label's answer: its word, or the first token of a word

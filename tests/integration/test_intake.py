@@ -16,7 +16,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.errors import Unprocessable
-from app.ids import new_id
 from app.intake import reader, receiving
 from app.intake.bodies import JsonBody
 from app.store.database import Database
@@ -74,7 +73,7 @@ def test_answer_is_that_of_a_small_submission(client: TestClient, send: Send, mo
 with ZipFile(_packed := BytesIO(), "w") as _archive:
     _archive.writestr("data.csv", make_csv())
 NO_TEXTS = [_packed.getvalue(), gzip.compress(make_csv()), b"PAR1\x15\x04", b"ARROW1\0\0"]
-SELECTION = f"/selections/{new_id('sel')}"
+SELECTION = "/selections/sel_01jd0000000000000000000000"
 
 
 @pytest.mark.parametrize(

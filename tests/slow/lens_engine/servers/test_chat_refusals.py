@@ -235,10 +235,9 @@ def test_run_counts_refused_requests_as_wrong_and_says_how_many() -> None:
 
         answers = result.test_answers
         refused = [place for place, row in enumerate(answers.rows) if row % 16 == 0]  # of the first label
-        given = answers.support_examples[0]
         assert refused
-        assert given is not None
-        assert all(given[place] != answers.gold[place] for place in refused)
+        for given in filter(None, answers.support_examples):  # as the model answers, and after label biases
+            assert all(given[place] != answers.gold[place] for place in refused)
 
         scorer = open_endpoint(Endpoint("openai-chat", f"{double.url}/v1", MODEL), answer_bytes=None)
         rows = [TextRow(f"text {row} on billing") for row in (12, 16)]

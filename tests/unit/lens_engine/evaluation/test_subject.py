@@ -107,7 +107,7 @@ def test_orders_are_others_and_the_same_for_a_seed() -> None:
             str(row - 10) for row in one.answer.rows
         ]
         shown = [message["content"] for message in one.messages("openai-chat")]
-        assert shown[:-1:2] == [f"film {row - 10}" for row in one.answer.rows]
+        assert shown[1:-1:2] == [f"film {row - 10}" for row in one.answer.rows]
 
 
 def test_instruction_stays_before_the_examples_in_every_order() -> None:
@@ -165,7 +165,10 @@ def test_support_examples_are_asked_as_a_chat() -> None:
     classifier = make_classifier(make_subject(2), Changes(form="openai-chat"), TableScorer())
     asked = classifier.prompts[0].text + classifier.task.task().render_query("new")
     words = asked.replace("\ufdd0", "").replace("\ufdd1", "")
-    assert words == "<user>film 0\n<assistant>great\n<user>film 1\n<assistant>terrible\n<user>new\n<assistant>"
+    assert words == (
+        "<system>Answer with one of these labels and nothing else: great, terrible.\n"
+        "<user>film 0\n<assistant>great\n<user>film 1\n<assistant>terrible\n<user>new\n<assistant>"
+    )
     assert make_classifier(make_subject(2), Changes(), TableScorer()) == make_subject(2).asked
 
 
