@@ -62,7 +62,6 @@ def expect(selection_id: str, path: str, prompts: list[list[str]], of: SupportEx
         "selection_id": selection_id,
         **({"name": "triage", "version": 1} if path.startswith("/prompts") else {}),
         "partial": False,
-        "running": False,
         "form": {"kind": "fixed", "nearest": 0},
         "pool_rows": None,
         "label_words": [{"label": "positive", "word": "great"}, {"label": "negative", "word": "terrible"}],

@@ -19,7 +19,6 @@ from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.store.database import Database
 from app.store.pools import PackedPool, unpack_pool
-from app.web.authentication import LOCAL_OWNER
 from lens_engine.config import USES, Use
 from lens_engine.result import SelectionResult
 from lens_engine.retrieval.pool import Pool
@@ -213,43 +212,6 @@ def make_best(result: SelectionResult) -> SelectionResult:
     return result.model_copy(update=changes).with_digest()
 
 
-def test_running_selection_answers_with_the_best_so_far(
-    client: TestClient, selections: Selections, database: Database, save: Callable[..., None]
-) -> None:
-    claim = selections.running()
-    path = f"/selections/{claim.job_id}"
-    for request in (client.get(f"{path}/support-examples"), client.post(f"{path}/render", json={"input": TEXT})):
-        assert "has chosen no examples yet" in problem_of(request, 409, "not-finished")["detail"]
-        assert "retry-after" in request.headers
-    save(claim, None)
-    problem_of(client.get(f"{path}/support-examples"), 409, "not-finished")
-    save(claim, make_best(make_result(has_classifier=False)), 2)
-    early = client.get(f"{path}/support-examples")
-    shown = early.json()
-    assert (shown["partial"], shown["running"], shown["form"]["kind"]) == (True, True, "fixed")
-    assert (shown["judged"]["accuracy"], shown["judged"]["n"]) == (0.875, 8)
-    assert early.headers["cache-control"] == "no-store"
-    known = {"If-None-Match": early.headers["etag"]}
-    assert client.get(f"{path}/support-examples", headers=known).status_code == 304
-    for owner, status in (("another", 404), (LOCAL_OWNER, 304)):
-        run_sql(database, "UPDATE jobs SET owner_id = :owner", owner=owner)
-        assert client.get(f"{path}/support-examples", headers=known).status_code == status
-    result = make_finding_result()
-    save(claim, make_best(result), 3)
-    later = client.get(f"{path}/support-examples", headers=known)
-    assert (later.status_code, later.json()["form"]["kind"]) == (200, "nearest")
-    rendered = client.post(f"{path}/render", json={"input": TEXT}).json()
-    assert (rendered["partial"], rendered["running"], rendered["judged"]["n"]) == (True, True, 8)
-    assert [rendered["prompts"][0]["prompt"]] == list_asked(result, "prompt", [TEXT])
-    for part in ("result", "export"):
-        problem_of(client.get(f"{path}/{part}"), 409, "not-finished")
-    with database.session_scope() as session:
-        assert endings.finish(session, claim, result)
-    final = client.get(f"{path}/support-examples", headers={"If-None-Match": later.headers["etag"]})
-    assert (final.status_code, final.json()["running"], final.json()["partial"]) == (200, False, False)
-    assert final.headers["cache-control"] == "private, no-cache"
-
-
 def test_pool_of_the_best_so_far_lives_as_long_as_something_names_it(
     client: TestClient, selections: Selections, database: Database, save: Callable[..., None]
 ) -> None:
@@ -266,7 +228,7 @@ def test_pool_of_the_best_so_far_lives_as_long_as_something_names_it(
     rendered = client.post(f"{path}/render", json={"input": TEXT}).json()
     assert [rendered["prompts"][0]["prompt"]] == list_asked(result, "prompt", [TEXT])
     assert client.post(f"{path}/resume").status_code == 202
-    assert client.post(f"{path}/render", json={"input": TEXT}).json()["running"]
+    problem_of(client.post(f"{path}/render", json={"input": TEXT}), 409, "not-finished")
     claim = selections.claim(claim.job_id)
     assert run_sql(database, count) == 1
     with database.session_scope() as session:

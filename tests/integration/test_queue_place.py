@@ -95,18 +95,6 @@ def test_owners_who_wait_are_counted(client: TestClient, selections: Selections,
     assert place_of(client, delayed) == {"position": None, "owners": 3, "workers": 0}
 
 
-@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
-def test_places_are_in_the_order_of_an_owners_turns(
-    client: TestClient, selections: Selections, database: Database, kind: str
-) -> None:
-    first, second, begun = (selections.queued() for _ in range(3))
-    run_sql(database, "UPDATE jobs SET attempt = 1 WHERE id = :id", id=begun)
-    _, short = selections.asked(kind)
-
-    assert client.get(f"/{kind}s/{short}").json()["queue"]["position"] == 1
-    assert [place_of(client, id_)["position"] for id_ in (begun, first, second)] == [2, 3, 4]  # type: ignore[index]
-
-
 @pytest.mark.usefixtures("worker_is_registered")
 def test_living_workers_are_counted(client: TestClient, selections: Selections) -> None:
     assert place_of(client, selections.queued()) == {"position": 1, "owners": 1, "workers": 1}

@@ -17,7 +17,7 @@ from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason
 from tests.answered import make_answers
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections
 from tests.integration.samples import PROGRESS, make_result, make_rows, make_submission, problem_of
 
 
@@ -180,14 +180,6 @@ def test_steps_of_a_selection_are_events(selections: Selections) -> None:
     ]
 
 
-def test_steps_of_other_kinds_are_no_events(selections: Selections) -> None:
-    _, evaluation_id = selections.asked("evaluation")
-    claim = selections.claim(evaluation_id)
-    advance(selections, claim)
-    count = "SELECT count(*) FROM events WHERE job_id = :id AND type = 'progress'"
-    assert run_sql(selections.database, count, id=evaluation_id) == 0
-
-
 def test_events_come_in_pages(client: TestClient, selections: Selections) -> None:
     path = f"/selections/{selections.succeeded()}/events"
     first = client.get(path, params={"limit": 2}).json()
@@ -243,7 +235,7 @@ def test_support_examples_are_the_part_of_the_result_for_the_use(
     best = shown.pop("best")
     assert (best["name"], best["accuracy"]) == (answer["best"]["name"], answer["best"]["test"]["accuracy"])
     assert best["path"] == (None if answer["recommended"] else f"{path}/classifier")
-    assert [shown.pop(name) for name in ("running", "pool_rows", "demonstrations")] == [False, None, None]
+    assert [shown.pop(name) for name in ("pool_rows", "demonstrations")] == [None, None]
     assert shown == {name: (answer if name in answer else result)[name] for name in shown}
     assert {"task", "method", "prompt", "label_biases", "recommended", "reason"} <= shown.keys()
 
@@ -306,7 +298,7 @@ def test_input_that_would_fail_again_is_not_to_be_retried(
     with database.session_scope() as session:
         assert endings.fail(session, claim, {"code": "invalid-options", "detail": "max_pairs is 5"})
     refusal = problem_of(client.get(f"/selections/{claim.job_id}/support-examples"), 409, "no-result")
-    assert "submit a new selection: max_pairs is 5" in refusal["detail"]
+    assert "submit a new one: max_pairs is 5" in refusal["detail"]
     failed = client.get(f"/selections/{selections.failed()}/support-examples").json()
     assert "/retry queues it again" in failed["detail"]
 
