@@ -8,6 +8,7 @@ from app.logs.setup import configure_logging
 from app.schema import current_revision, is_behind, own_revisions
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, create_database
+from lens_engine.local.processors import let_threads_sleep
 from worker.device import Device, UnfitWorker
 from worker.inspection import inspect
 from worker.monitoring import HealthFile, serve_metrics
@@ -26,6 +27,7 @@ def main(look: Callable[[Settings], Device] = inspect) -> int:
     Args:
         look: checks the models and the device; raises UnfitWorker.
     """
+    let_threads_sleep()
     settings = Settings()
     configure_logging(settings.log_level, settings.log_format)
     HealthFile(settings.worker_health_file).remove()

@@ -35,7 +35,7 @@ from app.web.parameters import read_number
 from lens_engine.errors import InvalidInput
 from lens_engine.task.defaults import write_template
 from lens_engine.task.template import Task, Template
-from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.verbalizer import Verbalizer
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
@@ -174,15 +174,15 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
         pattern = read_field(fields, "template") or write_template(find_label_column(session, dataset))
     if not rows:
         return answer(request, "prompt.html", refusal=f"there is no row {first}; choose a smaller number")
-    one, label = rows[0], fold_label(rows[0].label)
-    other = next((row for row in rows if fold_label(row.label) != label), rows[-1])
+    one, label = rows[0], fold_text(rows[0].label)
+    other = next((row for row in rows if fold_text(row.label) != label), rows[-1])
     try:
         words = Verbalizer(read_words(fields))
         task = Task(Template(pattern), words, instruction=read_field(fields, "instruction"))
     except InvalidInput as error:  # a person is still typing
         return answer(request, "prompt.html", refusal=str(error))
-    known = {fold_label(name): name for name in words.words}
-    shown = [replace(other, label=known[fold_label(other.label)])] if fold_label(other.label) in known else []
+    known = {fold_text(name): name for name in words.words}
+    shown = [replace(other, label=known[fold_text(other.label)])] if fold_text(other.label) in known else []
     prompt = task.render_prompt(shown, one.text)
     return answer(request, "prompt.html", prompt=prompt, row=one, has_demonstration=bool(shown), refusal=None)
 

@@ -150,7 +150,7 @@ class Change:
             version, content = found
             assert version.selection_id is not None
             changes = pools.list_changes(session, self.owner_id, self.name, body.version)
-            summary = {**version.summary, "added": 0, "taken_out": 0}
+            summary = {**version.summary, "added": 0, "taken_out": 0, "warning": None}
             return NextVersion(version.selection_id, summary, content, changes)
         return self._copy(session, body.selection_id or "")
 
@@ -196,7 +196,8 @@ def get(session: Session, owner_id: str, name: str) -> PromptVersion:
 def present(version: PromptVersion) -> PromptVersionOut:
     """Build the API's view of a version."""
     own = {name: getattr(version, name) for name in _OF_VERSION}
-    return PromptVersionOut(**own, **version.summary, warning=_warn_of_last(version.version))
+    warnings = filter(None, (version.summary.get("warning"), _warn_of_last(version.version)))
+    return PromptVersionOut(**own, **{**version.summary, "warning": "; ".join(warnings) or None})
 
 
 def _warn_of_last(version: int) -> str | None:

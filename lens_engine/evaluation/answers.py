@@ -10,7 +10,7 @@ from lens_engine.classifier.log_probs import LEAST_LOG_PROB
 from lens_engine.classifier.quality import RowFigures
 from lens_engine.errors import InvalidDataset
 from lens_engine.evaluation.rows import NO_ANSWER, Prediction
-from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.types import Example, IndexArray
 
 _NONE = -1
@@ -92,10 +92,10 @@ def join_labels(labels: Sequence[str], examples: Sequence[Example]) -> list[Exam
     Raises:
         InvalidDataset: a row has a label that the classifier does not know.
     """
-    label_of = {fold_label(label): label for label in reversed(labels)} | {label: label for label in labels}
+    label_of = {fold_text(label): label for label in reversed(labels)} | {label: label for label in labels}
     joined = list[Example]()
     for example in examples:
-        label = label_of.get(example.label) or label_of.get(fold_label(example.label))
+        label = label_of.get(example.label) or label_of.get(fold_text(example.label))
         if label is None:
             raise InvalidDataset(
                 f"{example.place} has the label {example.label!r}, which the selection did not have; its labels are "

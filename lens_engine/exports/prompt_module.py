@@ -30,6 +30,15 @@ MOST_TERMS = 200_000  # by which rows are found
 MOST_CHARACTERS = 4_000_000  # of all rows together that are read for terms
 MOST_MARKS = 30  # combining marks in a row; a text with more is compared as it is
 ONE = 1 << 24  # the weight 1: weights are whole numbers, so that their sums are exact
+INVISIBLE = dict.fromkeys(
+    code
+    for start, end in (
+        *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F)),
+        *((0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF)),
+        *((0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
+    )
+    for code in range(start, end + 1)
+)  # characters that nobody sees
 NONCHARACTERS = dict.fromkeys((0xFDD0, 0xFDD1, 0xFDD2), 0xFFFD)  # which Lens replaces: they are marks of its own
 
 
@@ -123,8 +132,9 @@ def share_characters(texts: Sequence[str]) -> int | None:
 def normalise(text: str) -> str:
     """What texts have in common that count as equal."""
     if not has_long_run(text):
-        text = unicodedata.normalize("NFC", text)
-    return text.strip().casefold()
+        text = unicodedata.normalize("NFKC", text)
+    text = text.translate(INVISIBLE).casefold()
+    return " ".join((text if has_long_run(text) else unicodedata.normalize("NFC", text)).split())
 
 
 def has_long_run(text: str) -> bool:

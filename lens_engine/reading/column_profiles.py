@@ -10,7 +10,7 @@ from lens_engine.reading.columns import MAX_COLUMNS
 from lens_engine.reading.table import Several, Table, is_set, pick, show_value, split_labels
 from lens_engine.task.terms import count_unspaced
 from lens_engine.task.text_checks import is_blank, show_names
-from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.wording import show_count
 
 MAX_DISTINCT = 200  #: largest number of distinct values that are counted
@@ -105,7 +105,7 @@ class ColumnProfile:
             self.num_codes += _CODE.match(value) is not None
             self.num_spaces += value.strip().count(" ") + count_unspaced(value) // 4
             if len(self.distinct) <= MAX_DISTINCT:
-                self.distinct.add(fold_label(value))
+                self.distinct.add(fold_text(value))
 
 
 def profile_columns(table: Table) -> list[ColumnProfile]:

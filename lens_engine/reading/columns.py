@@ -15,7 +15,7 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.reading.table import LABEL, NAMED_ROWS, TEXT, Table, WantedColumns, list_columns
 from lens_engine.task.terms import count_unspaced
 from lens_engine.task.text_checks import show_names
-from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.wording import show_label
 
 MAX_COLUMNS = 1_000
@@ -210,8 +210,8 @@ def _is_value(place: int, first: Sequence[str], values: Sequence[str]) -> bool:
         return _are_numbers(values)
     if not one.strip() or len(one) > _LONGEST_LABEL or any(is_usual(name) for name in first if name is not one):
         return False
-    counts = Counter(map(fold_label, values))
-    return counts[fold_label(one)] > 1 and 2 * len(counts) <= len(values)
+    counts = Counter(map(fold_text, values))
+    return counts[fold_text(one)] > 1 and 2 * len(counts) <= len(values)
 
 
 def _are_numbers(values: Sequence[str]) -> bool:

@@ -20,7 +20,7 @@ from numpy import int32, int64
 from numpy.typing import NDArray
 
 from lens_engine.task.terms import list_terms, measure_text
-from lens_engine.task.unicode_form import canonical_form
+from lens_engine.task.unicode_form import fold_text
 
 MOST_TERMS = 200_000
 """Largest number of terms by which rows are found: those of the most rows, and of equals those that come first."""
@@ -128,8 +128,8 @@ class ExampleIndex:
     def nearest(self, texts: Sequence[str], k: int, *, excluded: Collection[int] = ()) -> list[list[Neighbour]]:
         """For each text the `k` rows that are most like it, the most similar first; of equally similar ones, the first.
 
-        A row with the same text, but for its Unicode form, case and outer spaces, is not found. Rows that have no term
-        of the text fill up, so that there are fewer than `k` only if the pool has no more.
+        A row with the same text, as `fold_text` compares it, is not found. Rows that have no term of the text fill up,
+        so that there are fewer than `k` only if the pool has no more.
 
         Args:
             excluded: places that are not found either.
@@ -165,11 +165,6 @@ def _share_characters(texts: Sequence[str]) -> int | None:
             return share
         left -= length
     return None
-
-
-def fold_text(text: str) -> str:
-    """What texts have in common that count as equal."""
-    return canonical_form(text).strip().casefold()
 
 
 def _find_largest(scores: NDArray[int64], k: int) -> NDArray[np.intp]:

@@ -9,6 +9,7 @@ import pytest
 
 from app.answers.indexes import SMALL_CHARACTERS, SMALL_ROWS, Indexes, PoolSource, Superseded, weigh_pool
 from app.errors import NotFound
+from lens_engine.retrieval import index
 from lens_engine.retrieval.pool import Pool
 from lens_engine.types import Example
 
@@ -25,19 +26,18 @@ class Loads:
 
     def __init__(self) -> None:
         self.made: list[str] = []
-        self.begun, self.may_go_on = threading.Event(), threading.Event()
+        self.may_go_on = threading.Event()
         self.may_go_on.set()
 
-    def source(
-        self, mark: str, owner: str = "ann", version: str = "", num_rows: int = 20, text: str = ""
-    ) -> PoolSource:
-        def load() -> Pool:
-            self.begun.set()
-            self.may_go_on.wait(20)
-            self.made.append(mark + version)
-            return make_pool(mark + version + text)
+    def source(self, mark: str, owner: str = "", num_rows: int = 20, text: str = "") -> PoolSource:
+        """The source of a pool: the mark is a letter and the version."""
 
-        return PoolSource(owner, ("test", owner, mark), (version,), num_rows, load)
+        def load() -> Pool:
+            self.may_go_on.wait(20)
+            self.made.append(mark)
+            return make_pool(mark + text)
+
+        return PoolSource(owner, (owner, mark[0]), (mark[1:],), num_rows, load)
 
 
 @pytest.fixture
@@ -93,41 +93,31 @@ def test_pool_that_cannot_be_read_is_tried_again(indexes: Indexes) -> None:
     assert asyncio.run(indexes.find(Loads().source("a"))).rows == make_pool("a").rows
 
 
-def test_newest_version_is_made_and_held_alone_and_owners_take_turns() -> None:
-    indexes, loads, large = Indexes(10 * SIZE), Loads(), SMALL_ROWS + 1
-    loads.may_go_on.clear()
-    asked = [("x", "eve", one) for one in "1234"]
-    asked = [*asked[:2], ("y", "eve", "1"), *asked[2:], ("z", "bob", "1")]
+def test_newest_version_is_made_and_held_alone_and_owners_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    indexes, loads, large = Indexes(50 * SIZE), Loads(), SMALL_ROWS + 1
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def wait_for_the_first(text: str) -> list[str]:
+        if "x1" in text:
+            begun.set()
+            may_go_on.wait(20)
+        return [text]
+
+    monkeypatch.setattr(index, "list_terms", wait_for_the_first)
+    of_eve = [loads.source(one, "eve", large) for one in ("x1", "x2", "y1", "x3", "x4")]
+    long = loads.source("w1", "ann", text="w" * (SMALL_CHARACTERS // 20))
+    asked = [*of_eve, loads.source("z1", "bob", large), long]
 
     async def ask() -> list[Pool | BaseException]:
-        asking = [asyncio.create_task(indexes.find(loads.source(*asked[0], large)))]
-        await asyncio.to_thread(loads.begun.wait, 20)
-        asking += [asyncio.create_task(indexes.find(loads.source(*one, large))) for one in asked[1:]]
-        small = await asyncio.wait_for(indexes.find(Loads().source("small", "bob")), 20)
-        assert small.rows == make_pool("small").rows  # although a large pool is being made
-        loads.may_go_on.set()
+        asking = [asyncio.create_task(indexes.find(asked[0]))]
+        await asyncio.to_thread(begun.wait, 20)
+        asking += [asyncio.create_task(indexes.find(one)) for one in asked[1:]]
+        await asyncio.wait_for(indexes.find(loads.source("small", "bob")), 20)  # while the first is made
+        may_go_on.set()
         return await asyncio.gather(*asking, return_exceptions=True)
 
     found = asyncio.run(ask())
-    assert loads.made == ["x1", "x4", "z1", "y1"]
-    assert [type(one) for one in found] == [Pool, Superseded, Pool, Superseded, Pool, Pool]
-    assert [indexes.held(loads.source(*one)) is None for one in asked] == [True, True, False, True, False, False]
+    assert loads.made == ["x1", "w1", "small", "x4", "z1", "w1", "y1"]
+    assert [type(one) is Superseded for one in found] == [False, True, False, True, False, False, False]
+    assert [one.key[1:] for one in asked if indexes.held(one)] == [("y", "1"), ("x", "4"), ("z", "1"), ("w", "1")]
     indexes.close()
-
-
-def test_few_rows_of_long_texts_are_made_like_many_rows(indexes: Indexes) -> None:
-    large, loads = Loads(), Loads()
-    large.may_go_on.clear()
-
-    async def ask() -> None:
-        first = asyncio.create_task(indexes.find(large.source("a", num_rows=SMALL_ROWS + 1)))
-        await asyncio.to_thread(large.begun.wait, 20)
-        long = asyncio.create_task(indexes.find(loads.source("b", text="x" * (SMALL_CHARACTERS // 20))))
-        await asyncio.to_thread(loads.begun.wait, 20)
-        await asyncio.wait_for(indexes.find(loads.source("c")), 20)
-        assert (loads.made, long.done()) == (["b", "c"], False)
-        large.may_go_on.set()
-        await asyncio.gather(first, long)
-
-    asyncio.run(ask())
-    assert loads.made == ["b", "c", "b"]

@@ -1,10 +1,8 @@
 import pickle
-import threading
 
 import pytest
 from pydantic import ValidationError
 
-from lens_engine.retrieval import index
 from lens_engine.retrieval.form import FormKind, PromptForm
 from lens_engine.retrieval.pool import Found, Pool, PoolRow, Retrieval
 from lens_engine.types import Example
@@ -82,27 +80,6 @@ def test_index_stays_in_the_process_that_made_it() -> None:
     found = pickle.loads(pickle.dumps(POOL))
 
     assert (found, "index" in found.__dict__) == (POOL, False)
-
-
-def test_index_is_made_while_that_of_another_pool_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, other_is_made = threading.Event(), threading.Event()
-    slow, other = (Pool.of([Example(0, text, "a")]) for text in ("slow", "quick"))
-
-    def wait_in_the_slow_one(text: str) -> list[str]:
-        begun.set()
-        assert text == "quick" or other_is_made.wait(20)
-        return [text]
-
-    monkeypatch.setattr(index, "list_terms", wait_in_the_slow_one)
-    making = [threading.Thread(target=lambda: slow.index), threading.Thread(target=lambda: other.index)]
-    making[0].start()
-    assert begun.wait(20)
-    making[1].start()
-    making[1].join(10)
-
-    assert ("index" in other.__dict__, "index" in slow.__dict__) == (True, False)
-    other_is_made.set()
-    making[0].join()
 
 
 @pytest.mark.parametrize(

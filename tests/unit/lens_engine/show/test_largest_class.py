@@ -71,15 +71,6 @@ def test_run_below_the_largest_class_recommends_no_classifier() -> None:
     assert "always the most frequent label" in str(ResultView(result).accuracies.charts[0])
 
 
-def test_run_above_the_largest_class_recommends_its_classifier() -> None:
-    telling = [Example(one.row, f"{one.text} word{one.label}", one.label) for one in NOTHING_TO_LEARN]
-    result = find(telling)
-    assert result.verdict.sentence.startswith(
-        "Word counting is right for 40 of 40 test texts (100 %); no other classifier was tried."
-    )
-    assert not any("largest class" in warning for warning in result.warnings)
-
-
 def test_suggestion_and_estimate_say_that_words_at_the_level_of_guessing_do_not_tell_what_a_model_does() -> None:
     suggestion = suggest_for_rows(NOTHING_TO_LEARN)
     problem = Problem(Task.for_examples(NOTHING_TO_LEARN), NOTHING_TO_LEARN)
