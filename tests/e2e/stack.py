@@ -69,7 +69,9 @@ class Stack:
     log_of_postgres: Path
     hold_path: Path
     model_dir: Path  #: where the model `tiny` is looked for
+    answers_port: int  #: where the API asks models, if `start_answers` was called
     workers: list[Worker] = field(default_factory=list)
+    others: list[Process] = field(default_factory=list)
     warm: Worker | None = None  #: left running by earlier tests, and used by those that kill nothing
     api: Process | None = None
 
@@ -128,6 +130,11 @@ class Stack:
         worker = Worker("worker", ["-m", module], {**self.environment, **environment}, log_path)
         self.workers.append(worker)
         return worker
+
+    def start_answers(self) -> None:
+        """Start what answers at once."""
+        arguments = ["-m", "worker.answering", "127.0.0.1", str(self.answers_port)]
+        self.others.append(Process("answers", arguments, self.environment, self.log_dir / "answers.log"))
 
     def start_api(self) -> None:
         """Start the API where the client looks for it, and wait until it is ready."""
