@@ -192,10 +192,6 @@ class TooManyJobs(TooManyRequests):
     code = "too-many-selections"
 
 
-class TooManyOutputs(TooManyRequests):
-    code = "too-many-outputs"
-
-
 class OwnerFull(AppError):
     status, code = 413, "owner-full"
 

@@ -39,7 +39,6 @@ TITLES = {
     "pool-full": "The pool of the prompt has no room for more",
     "owner-full": "This owner has no room for more",
     "too-many-selections": "This owner has too many jobs queued or running",
-    "too-many-outputs": "This owner reads too many outputs at once",
     "unavailable": "The service is temporarily unavailable",
     "busy": "The service has too much to do",
     "model-loading": "The model is being loaded",
