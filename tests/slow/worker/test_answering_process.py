@@ -10,7 +10,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from lens_cli.service.lasting_process import is_healthy
 from prometheus_client import CollectorRegistry
 
 from app.answering.client import AnswersClient
@@ -21,6 +20,7 @@ from app.settings import Settings
 from lens_engine.evaluation.rows import BATCH_ROWS, Prediction, predict_rows
 from lens_engine.reading import TextRow
 from lens_engine.testing import TableScorer
+from tests.e2e.processes import status_at
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
 from tests.subjects import make_classifier
@@ -51,8 +51,7 @@ class Program:
         self.process = subprocess.Popen(command, cwd=ROOT, env=os.environ | settings)
 
     def wait(self) -> None:
-        is_up = is_healthy(self.url)
-        until(lambda: self.process.poll() is not None or is_up(self.process.pid, ""), "the process answers")
+        until(lambda: self.process.poll() is not None or status_at(self.port, "/healthz") == 200, "the process answers")
 
     def kill(self) -> None:
         self.process.kill()
