@@ -1,18 +1,16 @@
 """Whose turn it is. A free worker claims the job that this module chooses, whichever job of RQ woke it.
 
-Jobs of RQ only wake workers, so no order is lost with Redis. Each owner has one job in the choice: evaluations and
-predictions before selections, then those that a worker had before, then the oldest. Among the owners goes first whose
-jobs of this length run on the fewest workers, then whose jobs had a worker the longest time ago, then the oldest job.
-A short job goes before the selections of other owners, but not if its owner was served since the selection began to
-wait. So one owner's flood costs another owner at most the job under way.
+Jobs of RQ only wake workers, so no order is lost with Redis. Each owner has one job in the choice: those that a worker
+had before go first, then the oldest. Among the owners goes first whose jobs run on the fewest workers, then whose jobs
+had a worker the longest time ago, then the oldest job. So one owner's flood costs another owner at most the job under
+way.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, literal, select, true
+from sqlalchemy import ColumnElement, case, func, literal, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
@@ -23,7 +21,6 @@ from app.store.states import LEASED, Status
 from app.store.tables import Job, Turn
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
-_IS_SHORT: Any = literal(False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,31 +28,19 @@ class Head:
     """The job of an owner that is in the choice, and what its owner has."""
 
     job_id: str
-    is_short: bool  #: an evaluation or a prediction
     queued_at: datetime
     served_at: datetime | None  #: the last time at which an attempt of the owner began or ended; None for never
     num_running: int = 0  #: jobs of the owner that workers hold
-    num_alike: int = 0  #: those of them that are as long: short, or selections
 
     @property
     def rank(self) -> tuple[int, datetime, datetime, str]:
-        """The smallest goes first, among heads of one length."""
-        return self.num_alike, self.served_at or _NEVER, self.queued_at, self.job_id
-
-    @property
-    def waits_since(self) -> datetime:
-        """Since when the owner has waited for this turn."""
-        return max(self.queued_at, self.served_at or _NEVER)
+        """The smallest goes first."""
+        return self.num_running, self.served_at or _NEVER, self.queued_at, self.job_id
 
 
 def choose(heads: Sequence[Head]) -> Head | None:
     """The head whose turn it is; None without any."""
-    short = min((head for head in heads if head.is_short), key=lambda head: head.rank, default=None)
-    long = min((head for head in heads if not head.is_short), key=lambda head: head.rank, default=None)
-    if short is None or long is None:
-        return short or long
-    has_overtaken = short.served_at is not None and short.served_at >= long.waits_since
-    return long if has_overtaken and long.num_running <= short.num_running else short
+    return min(heads, key=lambda head: head.rank, default=None)
 
 
 def claim_next(session: Session, settings: Settings) -> Claim | None:
@@ -110,25 +95,14 @@ def _list_heads(session: Session, settings: Settings, passed: Sequence[str]) -> 
         passed: ids of jobs that are left out.
     """
     waiting = (
-        select(Job.id, Job.owner_id, _IS_SHORT.label("is_short"), Job.queued_at)
+        select(Job.id, Job.owner_id, Job.queued_at)
         .where(may_start(), queue_of_job(settings) == settings.worker_queue, Job.id.not_in(passed))
         .ext(distinct_on(Job.owner_id))
-        .order_by(Job.owner_id, _IS_SHORT.desc(), (Job.attempt > 0).desc(), Job.queued_at, Job.id)
+        .order_by(Job.owner_id, (Job.attempt > 0).desc(), Job.queued_at, Job.id)
         .subquery()
     )
-    held = _count_held().where(Job.owner_id == waiting.c.owner_id).correlate(waiting).lateral()
-    rows = session.execute(
-        select(waiting.c.id, waiting.c.is_short, waiting.c.queued_at, Turn.served_at, held.c.short, held.c.long)
-        .join_from(waiting, held, true())
-        .outerjoin(Turn, Turn.owner_id == waiting.c.owner_id)
-    )
-    return [
-        Head(id_, is_short, queued_at, served_at, short + long, short if is_short else long)
-        for id_, is_short, queued_at, served_at, short, long in rows
-    ]
-
-
-def _count_held() -> Any:
-    """How many short jobs and how many selections workers hold."""
-    counts = (func.count().filter(_IS_SHORT).label("short"), func.count().filter(~_IS_SHORT).label("long"))
-    return select(*counts).where(Job.status.in_([status.value for status in LEASED]))
+    is_held = Job.status.in_([status.value for status in LEASED])
+    held = select(func.count()).where(is_held, Job.owner_id == waiting.c.owner_id).scalar_subquery()
+    query = select(waiting.c.id, waiting.c.queued_at, Turn.served_at, held)
+    rows = session.execute(query.outerjoin(Turn, Turn.owner_id == waiting.c.owner_id))
+    return [Head(*row) for row in rows]

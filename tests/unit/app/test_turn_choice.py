@@ -16,10 +16,8 @@ def at(minutes: float) -> datetime:
     return START + timedelta(minutes=minutes)
 
 
-def head(name: str, queued: float, served: float | None = None, running: int = 0, alike: int = 0) -> Head:
-    """A head; the names of short jobs begin with "short"."""
-    served_at = None if served is None else at(served)
-    return Head(name, name.startswith("short"), at(queued), served_at, running, alike)
+def head(name: str, queued: float, served: float | None = None, running: int = 0) -> Head:
+    return Head(name, at(queued), None if served is None else at(served), running)
 
 
 @pytest.mark.parametrize(
@@ -29,12 +27,7 @@ def head(name: str, queued: float, served: float | None = None, running: int = 0
         ([head("b", 2), head("a", 1)], "a"),
         ([head("old", 1, served=5), head("served before", 2, served=4)], "served before"),
         ([head("served", 1, served=5), head("new", 2)], "new"),
-        ([head("on two", 1, served=1, running=2, alike=2), head("on one", 2, served=2, running=1, alike=1)], "on one"),
-        ([head("selection", 1), head("short", 2)], "short"),
-        ([head("selection", 1), head("short, served since", 2, served=3)], "selection"),
-        ([head("selection", 1, served=3), head("short, served before", 2, served=2)], "short, served before"),
-        ([head("second selection", 1, served=2, running=1, alike=1), head("short", 2, served=3)], "short"),
-        ([head("selection", 1, running=1), head("short", 2, served=3, running=1, alike=1)], "selection"),
+        ([head("on two", 1, served=1, running=2), head("on one", 2, served=2, running=1)], "on one"),
     ],
 )  # fmt: skip
 def test_turn_is_that_of(heads: list[Head], chosen: str | None) -> None:
@@ -49,90 +42,45 @@ class Service:
 
     num_workers: int
     minute: int = 0
-    waiting: dict[str, list[tuple[bool, int]]] = field(default_factory=lambda: defaultdict(list))
-    running: list[tuple[str, bool, int]] = field(default_factory=list)  #: owner, whether it is short, minute of its end
+    waiting: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  #: when each job was queued
+    running: list[tuple[str, int]] = field(default_factory=list)  #: owner, minute of its end
     served: dict[str, int] = field(default_factory=dict)
-    begun: list[tuple[str, bool]] = field(default_factory=list)
+    begun: list[str] = field(default_factory=list)  #: owners
 
-    def submit(self, owner: str, *, is_short: bool) -> None:
-        self.waiting[owner].append((is_short, self.minute))
+    def submit(self, owner: str, number: int) -> None:
+        self.waiting[owner] += [self.minute] * number
 
-    def step(self, short_minutes: int, long_minutes: int) -> None:
-        for owner, _, end in self.running:
-            if end == self.minute:
-                self.served[owner] = self.minute
-        self.running = [one for one in self.running if one[2] != self.minute]
+    def step(self, minutes: int) -> None:
+        self.served.update({owner: self.minute for owner, end in self.running if end == self.minute})
+        self.running = [one for one in self.running if one[1] != self.minute]
         while len(self.running) < self.num_workers and (chosen := choose(self._list_heads())) is not None:
             owner = chosen.job_id
-            self.waiting[owner].remove(self._first(owner))
-            self.begun.append((owner, chosen.is_short))
+            self.waiting[owner].pop(0)
+            self.begun.append(owner)
             self.served[owner] = self.minute
-            end = self.minute + (short_minutes if chosen.is_short else long_minutes)
-            self.running.append((owner, chosen.is_short, end))
+            self.running.append((owner, self.minute + minutes))
         self.minute += 1
 
-    def _first(self, owner: str) -> tuple[bool, int]:
-        return min(self.waiting[owner], key=lambda one: (not one[0], one[1]))
-
     def _list_heads(self) -> list[Head]:
-        held, alike = Counter(one[0] for one in self.running), Counter(one[:2] for one in self.running)
+        held = Counter(owner for owner, _ in self.running)
         return [
-            Head(
-                owner,
-                is_short := self._first(owner)[0],
-                at(self._first(owner)[1]),
-                at(self.served[owner]) if owner in self.served else None,
-                held[owner],
-                alike[owner, is_short],
-            )
-            for owner, jobs in self.waiting.items()
-            if jobs
+            Head(owner, at(queued[0]), at(self.served[owner]) if owner in self.served else None, held[owner])
+            for owner, queued in self.waiting.items()
+            if queued
         ]
 
 
 @pytest.mark.parametrize("num_workers", [1, 2, 5])
-@pytest.mark.parametrize("is_short", [False, True])
-@pytest.mark.parametrize("floods", ["short", "selections", "both"])
-def test_flood_of_one_owner_costs_another_the_job_under_way(num_workers: int, is_short: bool, floods: str) -> None:
+def test_flood_of_one_owner_costs_another_the_job_under_way(num_workers: int) -> None:
     service = Service(num_workers)
-    for number in range(500):
-        service.submit("flood", is_short=floods == "short" or (floods == "both" and number % 2 == 0))
+    service.submit("flood", 500)
     for _ in range(23):
-        service.step(short_minutes=2, long_minutes=5)
+        service.step(5)
     begun = len(service.begun)
-    service.submit("guest", is_short=is_short)
+    service.submit("guest", 1)
     while not service.waiting["flood"] or service.waiting["guest"]:
-        service.step(short_minutes=2, long_minutes=5)
-    assert service.begun[begun][0] == "guest"
-
-
-@pytest.mark.parametrize("num_workers", [1, 2])
-def test_endless_short_jobs_keep_no_selection_waiting(num_workers: int) -> None:
-    service = Service(num_workers)
-    for _ in range(10):
-        service.submit("guest", is_short=False)
-    for _ in range(400):
-        while len(service.waiting["flood"]) < 5:
-            service.submit("flood", is_short=True)
-        service.step(short_minutes=1, long_minutes=7)
-    assert Counter(service.begun)["guest", False] == 10
-
-
-def test_selections_of_others_keep_no_short_job_waiting() -> None:
-    service = Service(num_workers=1)
-    for owner in ("a", "b", "c"):
-        for _ in range(20):
-            service.submit(owner, is_short=False)
-    for _ in range(20):
-        service.step(short_minutes=1, long_minutes=7)
-    for _ in range(3):
-        service.submit("guest", is_short=True)
-    begun = len(service.begun)
-    while service.waiting["guest"]:
-        service.step(short_minutes=1, long_minutes=7)
-    order = [owner for owner, _ in service.begun[begun:]]
-    assert order[0] == "guest"
-    assert len(order) <= 1 + 2 * 4, "at most one job of each other owner between two"
+        service.step(5)
+    assert service.begun[begun] == "guest"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -140,10 +88,9 @@ def test_workers_are_shared_in_time_among_owners_who_wait(seed: int) -> None:
     """Long and short runs of three owners on four workers: nobody who waits has fewer than his share."""
     random, service = Random(seed), Service(num_workers=4)
     for owner in ("a", "b", "c"):
-        for _ in range(300):
-            service.submit(owner, is_short=False)
+        service.submit(owner, 300)
     held = Counter[str]()
     for _ in range(1500):
-        service.step(short_minutes=1, long_minutes=random.choice([1, 9]))
+        service.step(random.choice([1, 9]))
         held.update(one[0] for one in service.running)
     assert min(held.values()) >= 0.8 * sum(held.values()) / 3
