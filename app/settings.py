@@ -135,7 +135,7 @@ class Settings(ModelSettings):
     max_upload_bytes: int = Field(
         50 * 2**20,
         ge=1024,
-        description="Maximum size of a body with rows (bytes): of a selection, evaluation, prediction or dataset.",
+        description="Maximum size of a body with rows (bytes): of a selection, a dataset or a file to classify.",
     )
     max_stored_bytes: int = Field(
         100 * 2**20,

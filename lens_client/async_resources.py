@@ -163,13 +163,7 @@ class AsyncPrompts:
         """
         wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
         asking = AsyncClassifying(self._connection, path_of("prompts", name), wish)
-        if output is not None:
-            assert not isinstance(inputs, List)
-            await asking.label_file(Path(inputs), Path(output), parts, format, on_batch)
-            return None
-        texts = [inputs] if isinstance(inputs, str) else inputs
-        assert isinstance(texts, List)
-        return await asking.classify(texts, labels)
+        return await asking.answer(inputs, output, labels, parts, format, on_batch)
 
     async def evaluate(
         self,

@@ -174,13 +174,7 @@ class AsyncSelections:
         """
         wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
         asking = AsyncClassifying(self._connection, path_of("selections", selection_id), wish)
-        if output is not None:
-            assert not isinstance(inputs, List)
-            await asking.label_file(Path(inputs), Path(output), parts, format, on_batch)
-            return None
-        texts = [inputs] if isinstance(inputs, str) else inputs
-        assert isinstance(texts, List)
-        return await asking.classify(texts, labels)
+        return await asking.answer(inputs, output, labels, parts, format, on_batch)
 
     async def export(self, selection_id: str, format: str = "json", *, use: Use | None = None) -> bytes:
         """The support examples as a file that another tool loads."""

@@ -35,6 +35,24 @@ class Classifying:
         self._path = path
         self._wish = leave_none_out(wish)
 
+    def answer(
+        self,
+        inputs: str | list[str] | Path,
+        output: str | Path | None,
+        labels: list[str | None] | None,
+        parts: dict[str, Any],
+        format: str | None,
+        on_batch: Heard,
+    ) -> Classified | None:
+        """The answers to a text or several; with `output`, a file with those to a file, and None."""
+        if output is not None:
+            assert not isinstance(inputs, list)
+            self.label_file(Path(inputs), Path(output), parts, format, on_batch)
+            return None
+        texts = [inputs] if isinstance(inputs, str) else inputs
+        assert isinstance(texts, list)
+        return self.classify(texts, labels)
+
     def classify(self, inputs: Sequence[str], labels: Sequence[str | None] | None = None) -> Classified:
         """The answers to any number of texts; with labels, figures of each batch of 256 alone."""
         batches = [

@@ -164,13 +164,7 @@ class Prompts:
         """
         wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
         asking = Classifying(self._connection, path_of("prompts", name), wish)
-        if output is not None:
-            assert not isinstance(inputs, List)
-            asking.label_file(Path(inputs), Path(output), parts, format, on_batch)
-            return None
-        texts = [inputs] if isinstance(inputs, str) else inputs
-        assert isinstance(texts, List)
-        return asking.classify(texts, labels)
+        return asking.answer(inputs, output, labels, parts, format, on_batch)
 
     def evaluate(
         self,

@@ -187,9 +187,6 @@ def _measure(gold: Answers, predictions: Sequence[Prediction]) -> Figures | None
         return None
     figures = gold.figures()
     quality, right = measure_figures(figures), int(figures.hits.sum())
-    confusion = [[0] * len(gold.classes) for _ in gold.classes]
-    for label, answer in zip(figures.gold.tolist(), figures.answers.tolist(), strict=True):
-        confusion[label][answer] += 1
     return Figures(
         n=quality.n,
         right=right,
@@ -197,7 +194,7 @@ def _measure(gold: Answers, predictions: Sequence[Prediction]) -> Figures | None
         macro_f1=quality.macro_f1 or 0.0,
         log_loss=quality.log_loss,
         unanswered=len(gold.examples) - quality.n,
-        confusion=confusion,
+        confusion=gold.confusion().tolist(),
     )
 
 

@@ -1,7 +1,7 @@
-"""What the operator offers and allows to jobs of every kind: models, time, pairs, and the cost of paid requests.
+"""What the operator offers and allows: models, time, pairs, and the cost of paid requests.
 
-A selection has them as limits of its budget, and ends with the best so far. An evaluation or a prediction is refused
-if it takes more pairs, or costs more by a first estimate; its worker ends it at the limit on the cost.
+A selection has them as limits of its budget, and ends with the best so far. A request to classify is refused if it
+takes more pairs, or costs more by a first estimate.
 """
 
 from app.errors import UnknownModelName, Unprocessable

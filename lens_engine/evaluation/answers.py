@@ -81,6 +81,12 @@ class Answers:
         of_gold, of_answer = (np.log(one[has_answer].clip(min=least)) for one in (self._of_gold, self._of_answer))
         return RowFigures(self.gold[has_answer], self._answers[has_answer], np.exp(of_answer), -of_gold)
 
+    def confusion(self) -> IndexArray:
+        """`[labels, labels]`, rows by label and answer; those without an answer are left out."""
+        counts = np.zeros((len(self.classes), len(self.classes)), dtype=np.intp)
+        np.add.at(counts, (self.gold[self.is_answer], self._answers[self.is_answer]), 1)
+        return counts
+
 
 def every_row_is_too_long() -> InvalidDataset:
     return InvalidDataset("every row exceeds the context of the model; shorten the texts", field="dataset")

@@ -41,8 +41,6 @@ def measure(
         InvalidDataset: no row has an answer.
     """
     known, figures = known or {}, answers.figures()
-    confusion = np.zeros((len(answers.classes), len(answers.classes)), dtype=np.intp)
-    np.add.at(confusion, (figures.gold, figures.answers), 1)
     unanswered, quality = len(examples) - len(figures.gold), measure_with_intervals(figures)
     too_long = [f"{show_count(unanswered, 'row', 'was')} too long and not judged"] if unanswered else []
     answered = list(zip(answers.examples, answers.labels(), strict=True))
@@ -51,7 +49,7 @@ def measure(
         quality=quality,
         unanswered=unanswered,
         labels=classifier.labels,
-        confusion=tuple(tuple(row) for row in confusion.tolist()),
+        confusion=tuple(tuple(row) for row in answers.confusion().tolist()),
         comparison=_compare(known, [(one, label) for one, label in answered if label is not None], answers.classes),
         matches=all(same) if same else None,
         order=order,

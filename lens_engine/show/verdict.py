@@ -203,7 +203,7 @@ def advise_by_words(accuracy: float, share: float | None, rows: str, number: int
     if accuracy > share + error:
         return f"{found}. Lens is worth a try where that is not enough."
     look = (
-        " Word counting mostly finds something in so many rows, so look also whether a reader could tell the labels by "
+        " Word counting mostly finds something in as many rows. Look also whether a reader could tell the labels by "
         "the texts, and whether this is the column of the labels."
     )
     return (

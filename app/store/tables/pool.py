@@ -8,11 +8,7 @@ from app.store.tables.prompt import NameText
 
 
 class StoredPool(Base):
-    """The pool of a job. All its attempts have the same.
-
-    Of a selection: that of its result, and before that of the best so far. Of an evaluation or a prediction: a copy of
-    the pool of the prompt that it asks, as it was when the job was submitted, until the job has succeeded.
-    """
+    """The pool of a selection: that of its result, and before that of the best so far. All attempts have one."""
 
     __tablename__ = "pools"
 

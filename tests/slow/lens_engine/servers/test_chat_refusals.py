@@ -198,7 +198,7 @@ def select(double: ChatDouble, answers: AnswerKind = "probabilities", **given: A
 
 
 class Stop(SilentListener):
-    """Asks for a stop after so many looks."""
+    """Asks for a stop after `looks` looks."""
 
     def __init__(self, looks: int) -> None:
         self.looks = looks
@@ -210,7 +210,7 @@ class Stop(SilentListener):
 
 @dataclass
 class Some:
-    """Refuses the first of so many texts each."""
+    """Refuses the texts whose number is a multiple of `by`."""
 
     by: int
     answer: Callable[[], Response] = REFUSALS["code"]
