@@ -11,6 +11,7 @@ from app.errors import BadRequest
 from app.intake.bodies import Body, FormBody, parsing_limits
 from app.intake.limits import check_model_name
 from app.intake.refusals import invalid_inputs
+from app.selections import results
 from app.selections import service as selections
 from app.selections.checking import read_files
 from app.services import Services
@@ -51,7 +52,7 @@ def leave_out_suspicious(services: Services, owner_id: str, selection_id: str) -
         NotFound, NotFinished, NoResult: the selection has no result.
         RefusedInput, OwnerFull: too few rows are left, or the owner has too many bytes stored.
     """
-    view = selections.get_view(services, owner_id, selection_id)
+    view = results.get_view(services, owner_id, selection_id)
     wrong = {one.row for one in view.result.suspicious_labels}
     with services.database.session_scope() as session:
         job = selections.get(session, owner_id, selection_id)

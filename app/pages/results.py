@@ -27,7 +27,7 @@ from app.pages.preview import leave_out_suspicious
 from app.pages.rendering import answer, go_to, root_of
 from app.prompts.schemas import PromptBody
 from app.prompts.service import Change, Condition, present
-from app.selections import service
+from app.selections import results, service
 from app.services import Services
 from app.store.datasets import load_texts
 from app.store.prompts import find_current, list_names
@@ -62,7 +62,7 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
 
 def _find_view(services: Services, job: Job) -> ResultView | None:
     try:
-        return service.get_view(services, job.owner_id, job.id)
+        return results.get_view(services, job.owner_id, job.id)
     except (NoResult, NotFinished):
         return None
 
@@ -78,7 +78,7 @@ def show_rows(
     answered: Annotated[int, Query(ge=0, alias="answer")],
 ) -> HTMLResponse:
     """The test rows behind a cell of a confusion matrix, with their texts."""
-    view = service.get_view(services, owner, selection_id)
+    view = results.get_view(services, owner, selection_id)
     found = next((one for one in view.answered if one.name == of), None)
     if found is None or max(gold, answered) >= len(found.labels):
         raise NotFound("the result has no such cell")

@@ -22,7 +22,7 @@ from app.prompts.finding import known_prompt
 from app.prompts.pools import Changes
 from app.prompts.schemas import PromptBody, PromptSummary, PromptVersionOut
 from app.selections import repository as selections
-from app.selections import service as selection_service
+from app.selections import results
 from app.services import Services
 from app.store import prompts as repository
 from app.store.datasets import count_rows
@@ -158,7 +158,7 @@ class Change:
         selection = selections.lock_job(session, self.owner_id, selection_id)
         if selection is None:
             raise UnknownSelection.at("/selection_id", "there is no selection with this id")
-        report = selection_service.get_report(self.services, session, self.owner_id, selection_id)
+        report = results.get_report(self.services, session, self.owner_id, selection_id)
         stored = selections.find_classifier(session, selection_id)
         classifier = None if stored is None else stored.classifier
         part = PromptPart.model_validate(report.result)

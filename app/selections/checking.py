@@ -11,7 +11,7 @@ from app.intake.limits import bound_budget, check_model_name, find_prices, list_
 from app.intake.refusals import as_problem, invalid_inputs
 from app.lifecycle.spec import StoredSpec
 from app.selections.rows import Labelled, find_dataset
-from app.selections.schemas import SelectionSpec, SubmissionBody
+from app.selections.submission_schemas import SelectionSpec, SubmissionBody
 from app.services import Services
 from app.settings import Settings
 from app.web.validation import read_model

@@ -21,10 +21,9 @@ from app.selections.schemas import (
     QueueOut,
     SelectionOut,
     SelectionPage,
-    SelectionSpec,
-    SubmissionBody,
 )
 from app.selections.submission import answer_submission, submitted
+from app.selections.submission_schemas import SelectionSpec, SubmissionBody
 from app.services import Services
 from app.store.states import Status
 from app.store.tables import Job

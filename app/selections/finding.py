@@ -14,7 +14,7 @@ from app.answers.stored import PromptPart
 from app.dependencies import OwnerDep, SelectionIdDep, ServicesDep
 from app.errors import NoResult
 from app.ids import path_of
-from app.selections import repository, service
+from app.selections import repository, results, service
 from app.services import Services
 from app.store.pools import read_pool
 from app.store.tables import Report, StoredClassifier, StoredPool
@@ -42,7 +42,7 @@ class SelectionFinder:
 
     def read(self, session: Session) -> Answers:
         version = self.read_version(session)  # before its result, so that no old result has the version of a new one
-        report = service.get_report(self.services, session, self.owner_id, self.selection_id)
+        report = results.get_report(self.services, session, self.owner_id, self.selection_id)
         return Answers(
             version,
             {"selection_id": self.selection_id},
@@ -57,14 +57,14 @@ class SelectionFinder:
 
     def find_input(self, session: Session) -> InputFormat | None:
         service.get(session, self.owner_id, self.selection_id)
-        return service.find_input(session, self.selection_id)
+        return results.find_input(session, self.selection_id)
 
     def read_version(self, session: Session) -> Version:
         """The version of a part that is read afterwards."""
         return self._version_of(service.get(session, self.owner_id, self.selection_id).attempt)
 
     def _classifier(self, session: Session) -> Classifier:
-        return service.get_classifier(self.services, session, self.owner_id, self.selection_id)
+        return results.get_classifier(self.services, session, self.owner_id, self.selection_id)
 
     def _version_of(self, attempt: int) -> Version:
         return Version((self.selection_id, str(attempt)))

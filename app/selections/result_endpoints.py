@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.answers.answers import Version
 from app.answers.finding import answer_known
 from app.dependencies import OWNER_ROUTE
-from app.selections import service
+from app.selections import results
 from app.selections.finding import SelectionFinder, SelectionFinderDep
 from app.selections.presentation import present_result
 from app.selections.result_schemas import ResultOut, SuspiciousLabelsOut
@@ -75,7 +75,7 @@ def get_result(
     """
 
     def show(session: Session) -> ResultOut:
-        report = service.get_report(finder.services, session, finder.owner_id, finder.selection_id)
+        report = results.get_report(finder.services, session, finder.owner_id, finder.selection_id)
         return present_result(session, report, has_pool=pool)
 
     return _answer(finder, if_none_match, f"result-{pool}", show)
@@ -95,7 +95,7 @@ def list_suspicious_labels(
     """List the rows whose label the classifier contradicts with confidence, the most suspicious first."""
 
     def show(session: Session) -> SuspiciousLabelsOut | Response:
-        found = service.list_suspicious_labels(finder.services, session, finder.owner_id, finder.selection_id)
+        found = results.list_suspicious_labels(finder.services, session, finder.owner_id, finder.selection_id)
         if format == "json":
             return found
         content = write_suspicious_labels(found.items, {one.row: one.text for one in found.items})
@@ -120,7 +120,7 @@ def get_report(
         version = _find_version(finder, session, if_none_match, name)
     if isinstance(version, Response):
         return version
-    view = service.get_view(finder.services, finder.owner_id, finder.selection_id, with_wrong=True)
+    view = results.get_view(finder.services, finder.owner_id, finder.selection_id, with_wrong=True)
     content = write_html(view) if format == "html" else write_markdown(view)
     shown = Response(content, media_type=f"text/{format}; charset=utf-8", headers=_REPORT_HEADERS)
     return answer_with_etag(version.etag(name), shown, REVALIDATED)
