@@ -9,6 +9,7 @@ from lens_engine.classifier.quality import is_clearly_better
 from lens_engine.config import Objective
 from lens_engine.result.headline import HeadlineKind, Tested, kind_of
 from lens_engine.run.single_prompts import ComparedPrompts
+from lens_engine.scoring.no_answer import pick_answers
 from lens_engine.types import IndexArray
 
 
@@ -26,7 +27,7 @@ def find_better(
     use, tested = compared.use, list[Tested]()
     for prompt in compared.contenders:
         if use in prompt.test:
-            answers = prompt.test_log_probs[use].argmax(axis=1)
+            answers = pick_answers(prompt.test_log_probs[use], gold)
             tested.append(Tested("prompt", prompt.method, prompt.test[use], answers, prompt is compared.chosen))
     for one in candidates:
         if one.classifier.test is not None and one.tested:
