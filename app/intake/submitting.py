@@ -59,6 +59,7 @@ class NewJob:
     test: Labelled | None = None
     name: str | None = None
     source: dict[str, Any] | None = None  #: what is judged or asked
+    num_labels: int | None = None  #: among which a selection chooses
     warnings: tuple[str, ...] = ()  #: about the rows and their use, and what was taken by default
     answer_bytes: int = 0  #: size of what the job will write for its rows
     pool: PackedPool | None = None  #: of the prompt that is asked; None if it finds no demonstrations
@@ -174,6 +175,7 @@ def _store(services: Services, session: Session, owner_id: str, new: NewJob) -> 
         dataset_id=ids["dataset"],
         test_dataset_id=ids.get("test"),
         spec=new.spec,
+        num_labels=new.num_labels,
         reserved_bytes=reserved,
         request_id=context.get("request_id"),
         warnings=[*warnings, *new.warnings],

@@ -39,7 +39,7 @@ from app.store.tables import Job
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.evaluation.answers import join_labels
+from lens_engine.evaluation.answers import join_labels, leave_out
 from lens_engine.evaluation.subject import (
     OPTIMISTIC,
     Changes,
@@ -192,7 +192,8 @@ def _check_request(
     with invalid_inputs(dataset=rows):
         check_changes(found.subject, changes)
         if rows is not None:
-            join_labels(found.asked.labels, rows.examples)  # refuses a label that the selection did not have
+            # Refuses a label that the selection did not have.
+            join_labels(found.asked.labels, leave_out(found.asked.task, rows.examples)[0])
     if isinstance(found.subject, Classifier):
         if wanted.orders:
             raise Unprocessable.at("/spec/orders", "a classifier has no other orders; leave `orders` out")

@@ -215,6 +215,7 @@ def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> N
         dataset,
         test,
         spec.name,
+        num_labels=len(split.task.labels),
         warnings=(*warnings, *split.notes),
     )
 

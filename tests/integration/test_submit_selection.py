@@ -179,8 +179,8 @@ def test_repeated_and_torn_texts_are_warned_of_at_submission(client: TestClient)
     repeated, torn = make_rows()[0], {**make_rows()[1], "label": "negative"}
     sent = client.post("/selections", json={"spec": make_spec(), "examples": [*make_rows(), repeated, torn]}).json()
     assert sent["warnings"] == [
-        "1 dataset row has the text of an earlier row and was left out (row 60)",
-        "1 text of the dataset rows has more than one label and was set aside (row 1)",
+        "1 dataset row has the text of an earlier row and was left out (row 61)",
+        "1 text of the dataset rows has more than one label and was set aside (row 2)",
         *FEW_ROWS,
     ]
 

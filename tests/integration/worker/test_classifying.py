@@ -42,11 +42,12 @@ def selection(selections: Selections, settings: Settings) -> str:
 
 @pytest.fixture
 def made(selections: Selections, settings: Settings, database: Database) -> str:
-    """A selection with the result of `make_result`."""
+    """A selection with the result of `make_result`, which left out a label."""
     claim, result = selections.running(), make_result()
     made_of = result.provenance.model_copy(update={"model": settings.default_model, "revision": "0" * 64})
     with database.session_scope() as session:
-        endings.finish(session, claim, SelectionOutcome(result.model_copy(update={"provenance": made_of})))
+        changes = {"provenance": made_of, "task": result.task.model_copy(update={"left_out": ("mixed",)})}
+        endings.finish(session, claim, SelectionOutcome(result.model_copy(update=changes)))
     return claim.job_id
 
 
@@ -99,9 +100,12 @@ def test_evaluation_of_other_rows_orders_and_turns(client: TestClient, settings:
     # Two demonstrations have one other order.
     assert (found["quality"]["n"], found["form"], found["order"]["permutations"]) == (30, "openai-chat", 1)
     assert (found["comparison"], found["matches"]) == (None, None)
-    path = submit(client, f"/selections/{made}/evaluations", examples=make_rows()[:30])
+    rows = [*make_rows()[:30], {"text": "so so", "label": "Mixed"}]
+    path = submit(client, f"/selections/{made}/evaluations", examples=rows)
     run(settings, path)
-    assert succeeded(client, path)["result"]["confusion"] != found["confusion"]
+    other = succeeded(client, path)["result"]
+    assert (other["confusion"] != found["confusion"], other["quality"]["n"]) == (True, 30)
+    assert "1 row was left out, which has a label that the selection left out as too rare" in other["warnings"][0]
 
 
 def test_evaluation_on_the_rows_of_the_selection_says_so(client: TestClient, made: str) -> None:
