@@ -52,6 +52,7 @@ from app.web.body_limit import BodyLimitMiddleware
 from app.web.documentation import install_documentation
 from app.web.draining import DRAINING
 from app.web.error_handlers import install_error_handlers
+from app.web.head import HeadMiddleware
 from app.web.loopback import LoopbackMiddleware
 from app.web.openapi import add_schemas
 from app.web.paths import PAGE_ASSETS
@@ -159,6 +160,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(AuthenticationMiddleware, settings=settings, keys=app.state.keys)
     app.add_middleware(ShellMiddleware)
     app.add_middleware(LoopbackMiddleware, settings=settings)
+    app.add_middleware(HeadMiddleware)
     app.add_middleware(AccessLogMiddleware, metrics=request_metrics)
     app.add_middleware(RequestIdMiddleware)
     return app

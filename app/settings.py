@@ -114,6 +114,13 @@ class Settings(ModelSettings):
         "`budget.max_cost` there (USD); null for no maximum.",
     )
 
+    silent_seconds: float | None = Field(
+        60.0,
+        ge=1,
+        description="Time for which the event loop of an API process may be silent; then the process ends, and is "
+        "started again by `lens up` or Docker (seconds); null for no limit.",
+    )
+
     # Clients. `api_keys` is a JSON object from the SHA-256 of an API key (hex) to the owner.
     api_keys: Annotated[Keys | None, NoDecode, BeforeValidator(read_keys)] = Field(
         None, repr=False, description="JSON object: SHA-256 of an API key (hex) -> owner; null for none."

@@ -20,6 +20,7 @@ from lens_cli.suggest.command import suggest
 from lens_cli.templates import templates
 from lens_cli.views.steps import steps_on_stderr
 from lens_engine import __version__
+from lens_engine.local.processors import let_threads_sleep
 
 _ALLOCATIONS_BEFORE_COLLECTION = 50_000
 """Python's default is 700 or 2,000. Importing torch and transformers makes a million objects and no garbage. To look
@@ -64,6 +65,7 @@ def create_application() -> typer.Typer:
 def main() -> None:
     """Run the command line. A refusal ends as a message and an exit code, without a traceback."""
     gc.set_threshold(_ALLOCATIONS_BEFORE_COLLECTION)
+    let_threads_sleep()
     try:
         create_application()()
     except Refusal as refusal:

@@ -32,8 +32,6 @@ FormatName = Literal[
     "langchain",
     "dspy",
     "promptfoo",
-    "lm-eval",
-    "python",
     "markdown",
 ]
 """Formats of exports of one file."""

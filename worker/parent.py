@@ -19,10 +19,13 @@ from app.problems import problem
 from app.settings import Settings
 from app.store.database import create_database
 from worker.horse import REPORT
+from worker.releases import give_back
 from worker.tally import count_killed
 
 _LONGEST_PAUSE_SECONDS = 5.0
 _CLOSE_SECONDS = 1.0
+_LEAVE_SECONDS = 12.0
+"""Time for a work-horse that gives its job back, and for last words to Redis, for which RQ waits ten minutes."""
 
 _log = logging.getLogger(__name__)
 
@@ -87,6 +90,29 @@ class AttemptWatch:
         self._lost_at = min(self._lost_at, now) if lease is Lease.LOST else math.inf
         is_over = now - self._lost_at >= grace
         return f"{claim.job_id} ended or was taken over, and its run did not stop" if is_over else None
+
+
+def leave_in_time(settings: Settings, find_horse: Callable[[], int], kill: Callable[[], None]) -> None:
+    """Have this process end soon after SIGTERM or SIGINT, whatever it and its work-horse wait for.
+
+    Python hears a signal between two steps of its own, so not while a C function looks for the address of a store that
+    is gone, or loads weights. A thread hears it at once, by a pipe. Call this in the main thread.
+    """
+    heard, hearing = os.pipe()
+    os.set_blocking(hearing, False)
+    signal.set_wakeup_fd(hearing, warn_on_full_buffer=False)
+
+    def leave() -> None:
+        while os.read(heard, 1)[0] not in (signal.SIGTERM, signal.SIGINT):
+            pass
+        time.sleep(_LEAVE_SECONDS)
+        _log.warning("the worker ends now: its run, or a store, does not answer", extra={"action": "leave"})
+        if find_horse() and (claim := REPORT.claim) is not None:
+            give_back(settings, claim)  # without effect if the work-horse has done so
+        kill()
+        os._exit(0)
+
+    threading.Thread(target=leave, name="lens-leave", daemon=True).start()
 
 
 def describe_death(wait_status: int) -> str:

@@ -9,7 +9,9 @@ import hashlib
 import json
 import logging
 import os
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -26,7 +28,7 @@ from lens_engine.disk.cache_folder import cache_folder
 from lens_engine.disk.replace_file import replace_file
 from worker.job_context import commit_with_patience
 
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS, _HURRIED_SECONDS = 60.0, 3.0
 _log = logging.getLogger(__name__)
 
 
@@ -40,6 +42,22 @@ def note_release(settings: Settings, claim: Claim) -> bool:
         _log.warning("the release of %s was not noted on disk (%s)", claim.job_id, type(error).__name__)
         return False
     return True
+
+
+def give_back(settings: Settings, claim: Claim) -> None:
+    """Give back the job of a work-horse that does not do so, and count no crash: in Postgres, or else on disk."""
+    is_given_back = threading.Event()
+
+    def write() -> None:
+        database = create_database(settings, pool_size=1)
+        with suppress(*POSTGRES_AWAY):
+            commit_with_patience(database, partial(requeue, claim=claim), 0)
+            database.dispose()
+            is_given_back.set()
+
+    threading.Thread(target=write, daemon=True).start()
+    if not is_given_back.wait(_HURRIED_SECONDS):
+        note_release(settings, claim)
 
 
 def hand_in_releases(settings: Settings, patience_seconds: float = _PATIENCE_SECONDS) -> None:

@@ -188,7 +188,7 @@ class Answers:
         return {
             **self._about,
             "recommended": answer.recommended,
-            "best": best and self._present_best(best.name, best.test, is_prompt=bool(answer.recommended)),
+            "best": best and self._present_best(best.name, best.test, is_prompt=best.name == answer.method),
             "reason": answer.reason,
             "form": answer.form,
             "pool_rows": None if source is None else source.num_rows,

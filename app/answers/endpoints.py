@@ -164,7 +164,7 @@ class AnswerRoutes:
     ) -> Response:
         """Return the support examples as a file that another tool loads.
 
-        `text`, `json`, `lm-eval` and `python` give a model the prompt that was evaluated. Others do not:
+        `text` and `json` give a model the prompt that was evaluated. Others do not:
         `X-Format-Matches-Evaluation` is `null` until an evaluation of this `form` judged the test rows. Then it says
         whether all answers are the same, and `X-Format-Accuracy` how often they are right.
 

@@ -23,6 +23,7 @@ from app.queue import JobId
 from app.services import Services
 from app.store.datasets import (
     find_equal_dataset,
+    find_label_column,
     load_rows,
     load_warnings,
     owns_dataset,
@@ -35,6 +36,7 @@ from app.store.quota import check_bytes, check_quota, hold_quota
 from app.store.tables import Job
 from app.web.openapi import refusals, sends
 from lens_engine.reading import ParsedDataset, ReadTexts
+from lens_engine.reading.table import ColumnNames
 from lens_engine.types import Example
 
 
@@ -44,6 +46,7 @@ class KnownDataset:
 
     id: str
     examples: tuple[Example, ...] = ()  #: none if they are not needed
+    label_column: ColumnNames | None = None  #: None if it is not known
 
 
 Labelled = ParsedDataset | KnownDataset
@@ -145,7 +148,7 @@ def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str)
     """
     with services.database.session_scope() as session:
         _check_dataset(session, owner_id, dataset_id, field)
-        return KnownDataset(dataset_id, load_rows(session, dataset_id))
+        return KnownDataset(dataset_id, load_rows(session, dataset_id), find_label_column(session, dataset_id))
 
 
 def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:

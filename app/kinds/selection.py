@@ -195,7 +195,9 @@ def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built |
 def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> NewJob:
     """Complete the spec, and check that the dataset has the labels and the number of rows that the spec needs."""
     with invalid_inputs(dataset=dataset, test=test):
-        wordings = spec.task.complete(dataset.examples, join_spellings=spec.config.labels.join_spellings)
+        column = dataset.columns[1] if isinstance(dataset, ParsedDataset) else dataset.label_column
+        joins = spec.config.labels.join_spellings
+        wordings = spec.task.complete(dataset.examples, join_spellings=joins, label_column=column)
         test_rows = None if test is None else test.examples
         split = split_within_budget(
             Problem(wordings.task, dataset.examples, test_rows, wordings.alternatives), spec.config

@@ -55,7 +55,8 @@ class SelectionSpec(Incoming):
         min_length=1,
         max_length=MAX_WORDINGS,
         description="Prompt with one `{text}` followed by one `{label}`, or a list of several: the run begins with the "
-        f"choice among them. Null for {DEFAULT_TEMPLATE!r}.",
+        f"choice among them. Null for {DEFAULT_TEMPLATE!r}, with the name of the column of labels for Topic if it says "
+        "what the labels are.",
         examples=["{text} It was {label}.", ["{text} Topic: {label}.", "Text: {text}\nLabel: {label}\n"]],
         json_schema_extra=_allow_one_text(None),
     )

@@ -12,6 +12,7 @@ from app.store.pools import delete_pool, delete_pool_without_result, pack_pool, 
 from app.store.states import Status
 from app.store.tables import Dataset, Event, Job, Report, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.input_format import InputFormat
 from lens_engine.result import SelectionResult
 from lens_engine.result.headline import list_headlines
 from lens_engine.types import StopReason
@@ -107,7 +108,8 @@ def read_best(session: Session, job_id: str) -> SelectionResult | None:
 def _store_classifier(session: Session, job_id: str, classifier: Classifier) -> None:
     of_dataset = select(Dataset.input).join(Job, Job.dataset_id == Dataset.id)
     known = session.scalar(of_dataset.where(Job.id == job_id))
-    stored = {**classifier.model_dump(mode="json"), "input": known}
+    of_texts = known and {name: known[name] for name in InputFormat.model_fields}
+    stored = {**classifier.model_dump(mode="json"), "input": of_texts}
     session.execute(insert(StoredClassifier).values(job_id=job_id, classifier=stored))
     event = {
         "size": len(classifier.prompts),

@@ -31,11 +31,11 @@ from app.pages.preview import suggest
 from app.pages.rendering import answer, go_to
 from app.pages.sample import has_sample
 from app.services import Services
-from app.store.datasets import load_rows_from
+from app.store.datasets import find_label_column, load_rows_from
 from app.web.parameters import read_number
 from app.web.rate_limits import SUBMISSION_LIMIT, count_submission
 from lens_engine.errors import InvalidInput
-from lens_engine.task.defaults import DEFAULT_TEMPLATE
+from lens_engine.task.defaults import write_template
 from lens_engine.task.template import Task, Template
 from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.verbalizer import Verbalizer
@@ -174,14 +174,14 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
     with services.database.session_scope() as session:
         datasets.get(session, owner, dataset)
         rows = load_rows_from(session, dataset, first, _SHOWN_ROWS)
+        pattern = read_field(fields, "template") or write_template(find_label_column(session, dataset))
     if not rows:
         return answer(request, "prompt.html", refusal=f"there is no row {first + 1}; choose a smaller number")
     one, label = rows[0], fold_text(rows[0].label)
     other = next((row for row in rows if fold_text(row.label) != label), rows[-1])
     try:
         words = Verbalizer(read_words(fields))
-        template = Template(read_field(fields, "template") or DEFAULT_TEMPLATE)
-        task = Task(template, words, instruction=read_field(fields, "instruction"))
+        task = Task(Template(pattern), words, instruction=read_field(fields, "instruction"))
     except InvalidInput as error:  # a person is still typing
         return answer(request, "prompt.html", refusal=str(error))
     known = {fold_text(name): name for name in words.words}

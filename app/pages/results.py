@@ -44,7 +44,7 @@ router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=
 
 _NO_NAME = re.compile(r"[^\w.-]+")
 _MOST_NAMES = 200
-_FORMS = (("text", "Text"), ("openai-chat", "OpenAI"), ("anthropic", "Anthropic"), ("python", "Python"))
+_FORMS = (("text", "Text"), ("openai-chat", "OpenAI"), ("anthropic", "Anthropic"))
 """Forms of the prompt that stand first, with their names."""
 
 

@@ -13,6 +13,7 @@ from app.store.tables import Dataset, Job
 from app.store.tables import Example as StoredExample
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.reading import ParsedDataset, ReadTexts
+from lens_engine.reading.table import ColumnNames
 from lens_engine.rows.sample import draw_sample
 from lens_engine.types import Example
 
@@ -33,7 +34,7 @@ def store_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str
 
 
 def find_equal_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str | None:
-    """Find a dataset with the same rows, format, column, dialect and warnings. It is locked as by `owns_dataset`.
+    """Find a dataset with the same rows, format, columns, dialect and warnings. It is locked as by `owns_dataset`.
 
     A dataset that another transaction is about to delete is not found.
     """
@@ -93,7 +94,13 @@ def _describe_input(parsed: ParsedDataset) -> dict[str, Any] | None:
     if dialect is None:
         return None
     found = InputFormat(text_column=parsed.columns[0], delimiter=dialect.delimiter, encoding=dialect.encoding)
-    return found.model_dump(mode="json")
+    return {**found.model_dump(mode="json"), "label_column": parsed.columns[1]}
+
+
+def find_label_column(session: Session, dataset_id: str) -> ColumnNames | None:
+    """The column of the labels, of several the names; None for rows that were in no file."""
+    found = (session.scalar(select(Dataset.input).where(Dataset.id == dataset_id)) or {}).get("label_column")
+    return tuple(found) if isinstance(found, list) else found
 
 
 def _insert_examples(session: Session, dataset_id: str, examples: Sequence[Example]) -> None:

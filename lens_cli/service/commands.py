@@ -62,7 +62,7 @@ def serve(
         server_header=False,
         limit_concurrency=max_connections + 1,  # uvicorn counts the connection that asks
     )
-    server = DrainingServer(config, drain_seconds)
+    server = DrainingServer(config, drain_seconds, settings.silent_seconds)
     server.run()
     if not server.started:
         raise typer.Exit(1)

@@ -20,6 +20,10 @@ _SIZES = ("Stored", "Of the limit", "Datasets", "Results", "Checkpoints")
 _USAGE_COLUMNS = ("Owner", *_SIZES, "Names", "Jobs", "Under way", "Device")
 _WIDEST = 10_000
 _WHERE = "where: LENS_DATABASE_URL"
+_FIRST = (
+    "This is the first key: within seconds the service asks for a key in every request, also after the key is revoked. "
+    "What was submitted without a key belongs to the owner {local}. {reader} it."
+)
 
 
 def create_keys() -> typer.Typer:
@@ -43,12 +47,16 @@ def create(
 ) -> None:
     """Make a key, and print it. It is shown this once, and cannot be read again."""
     from app.keys import service
+    from app.web.authentication import LOCAL_OWNER
 
     with _open_database() as database:
         made = service.create_key(database, owner, name, expires)
     typer.echo(made.secret)
     notes = Console(stderr=True, highlight=False)
     notes.print(Text(f"{made.row.id} of {made.row.owner_id}. Keep the key: it is not shown again."), soft_wrap=True)
+    if made.is_first and read_settings().is_open:
+        reader = "This key reads" if owner == LOCAL_OWNER else "A key for this owner reads"
+        notes.print(Text(_FIRST.format(local=LOCAL_OWNER, reader=reader)), soft_wrap=True)
 
 
 def list_() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lens_engine.classifier.log_probs import LEAST_LOG_PROB
 from lens_engine.classifier.quality import RowFigures
 from lens_engine.errors import InvalidDataset
-from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.rows import NO_ANSWER, Prediction
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.wording import show_count, show_label
@@ -54,6 +54,9 @@ class Answers:
                 self._answers[place] = self._place_of[one.label]
                 self._of_answer[place] = one.probability
                 self._of_gold[place] = one.probabilities[self.gold[place]]
+            elif one.error == NO_ANSWER:
+                self._answers[place] = (self.gold[place] + 1) % len(self.classes)
+                self._of_answer[place] = self._of_gold[place] = 0.0
 
     @property
     def is_answer(self) -> NDArray[np.bool_]:

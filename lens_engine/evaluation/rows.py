@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -9,11 +10,16 @@ from lens_engine.classifier.classifier import BATCH_TEXTS, Classifier
 from lens_engine.errors import PromptTooLong
 from lens_engine.reading import TextRow
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.no_answer import find_rows
 from lens_engine.types import Record
 
 BATCH_ROWS = BATCH_TEXTS
 """Number of rows classified at a time. A batch is one call of the scorer, as in `Classifier.predict`, because a 16-bit
 score may depend on the texts scored in the same call."""
+
+
+NO_ANSWER = "the model gave no answer: its server refuses the text for its content, or what it says is no label"
+"""Error of a row that counts as wrong."""
 
 
 class Prediction(Record):
@@ -78,6 +84,8 @@ def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelS
         )
         for place, label, probabilities in zip(good, found.labels, shares, strict=True)
     }
+    for place in compress(good, find_rows(np.log(found.probabilities).round(6))):
+        predictions[place] = Prediction(error=NO_ANSWER)
     return [predictions.get(place) or Prediction(error=errors[place]) for place in range(len(rows))]
 
 

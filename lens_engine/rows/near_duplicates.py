@@ -1,7 +1,8 @@
 """Pairs of rows whose texts are nearly equal and whose labels differ, and test rows that others nearly equal.
 
-Texts are compared by their sets of five characters in a row, by cosine; of very many, a random sample is. A few are
-compared with all others by the pairs of characters that they have in common, which needs no scikit-learn.
+Texts are compared by their sets of five characters in a row, by cosine; of very many, a random sample is. In scripts
+without spaces, where a character tells more, the sets have one to three in a row. A few are compared with all others by
+the pairs of characters that they have in common, which needs no scikit-learn.
 """
 
 import random
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from lens_engine.task.terms import measure_text, part_unspaced
 from lens_engine.task.unicode_form import fold_text
 from lens_engine.types import Example, Record
 
@@ -44,8 +46,9 @@ class NearDuplicate(Record):
     """Two rows whose texts are nearly equal and whose labels differ."""
 
     similarity: float = Field(
-        description="Similarity, at most 1: the cosine of the sets of five characters in a row. Case, repeated "
-        "spaces, invisible characters, and alphabets of letters that look alike are ignored."
+        description="Similarity, at most 1: the cosine of the sets of five characters in a row, or of one to three in "
+        "scripts without spaces. Case, repeated spaces, invisible characters, and alphabets of letters that look "
+        "alike are ignored."
     )
     first: RowText = Field(description="The earlier row.")
     second: RowText = Field(description="The later row.")
@@ -130,9 +133,9 @@ def _look(text: str) -> str:
 
 
 def _sample(examples: Sequence[Example], most: int) -> list[Example]:
-    """A random sample of at most `most` examples, in their order, of at most `_MOST_CHARACTERS` characters."""
+    """A random sample of at most `most` examples, in their order, of at most `_MOST_CHARACTERS` by `measure_text`."""
     places = random.Random(0).sample(range(len(examples)), min(most, len(examples)))
-    room = np.cumsum([len(examples[place].text) for place in places]) <= _MOST_CHARACTERS
+    room = np.cumsum([measure_text(examples[place].text) for place in places]) <= _MOST_CHARACTERS
     return [examples[place] for place in sorted(place for place, fits in zip(places, room, strict=True) if fits)]
 
 
@@ -161,4 +164,5 @@ def _make_sets(rows: Sequence[Example]) -> Any:
 
 
 def _list_members(text: str) -> list[str]:
-    return [text[start : start + _CHARACTERS] for start in range(max(len(text) - _CHARACTERS + 1, 1))]
+    rest, terms = part_unspaced(text)
+    return terms + [rest[start : start + _CHARACTERS] for start in range(max(len(rest) - _CHARACTERS + 1, 1))]

@@ -14,7 +14,7 @@ import pytest
 
 from lens_engine.testing import tiny_causal_lm
 from tests.dispositions import default_signals
-from tests.e2e.processes import ROOT, is_gone
+from tests.e2e.processes import ROOT, is_gone, status_at
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
 
@@ -35,11 +35,13 @@ def up(data_dir: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Po
         process.kill()
 
 
-def start_up(data_dir: Path, *options: str) -> subprocess.Popen[str]:
+def start_up(data_dir: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
     port = str(reserve_port())
     arguments = [sys.executable, "-m", "lens_cli", "up", "--data-dir", str(data_dir), "--port", port, *options]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(arguments, cwd=ROOT, text=True, env={**os.environ, "COLUMNS": "200"}, **pipes)
+    return subprocess.Popen(
+        arguments, cwd=ROOT, text=True, env={**os.environ, "COLUMNS": "200", **environment}, **pipes
+    )
 
 
 def wait_for_address(up: subprocess.Popen[str]) -> str:
@@ -85,7 +87,7 @@ def test_up_offers_the_model_that_it_is_given_until_its_terminal_is_closed(data_
     assert of_children.count(json.dumps({"our-model": str(folder)})) == 2  # the API and the worker
 
 
-def test_up_starts_a_worker_again_and_ends_with_the_api(up: subprocess.Popen[str]) -> None:
+def test_up_starts_a_worker_again_and_ends_with_a_store(up: subprocess.Popen[str]) -> None:
     url = wait_for_address(up)
     redis, worker = find_child(up, "redis-server"), find_child(up, "-m worker")
     until(lambda: is_worker_up(url), "the worker has registered", seconds=90)
@@ -97,11 +99,31 @@ def test_up_starts_a_worker_again_and_ends_with_the_api(up: subprocess.Popen[str
     assert redis.is_running()
 
     children = children_of(up)
-    find_child(up, "lens_cli serve").kill()
+    redis.kill()
     _, errors = up.communicate(timeout=60)
     assert up.returncode == 1
-    assert "the API was killed by SIGKILL" in errors
+    assert "Redis was killed by SIGKILL" in errors
     assert all(is_gone(child) for child in children)
+
+
+HANG = """
+import re, signal, sys
+if "serve" in sys.orig_argv:
+    signal.signal(signal.SIGUSR2, lambda *_: re.match("(a+)+b", "a" * 64))  # in the thread of the event loop
+"""
+
+
+def test_up_starts_an_api_again_that_answers_no_more(data_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(HANG)
+    with start_up(data_dir, PYTHONPATH=f"{tmp_path}:{ROOT}", LENS_SILENT_SECONDS="2") as up:
+        try:
+            url, silent = wait_for_address(up), find_child(up, "lens_cli serve")
+            silent.send_signal(signal.SIGUSR2)
+            wait_for_line(up, "The API ended itself, because it did not answer any more")
+            assert find_child(up, "lens_cli serve").pid != silent.pid
+            until(lambda: status_at(int(url.rpartition(":")[2]), "/readyz") == 200, "the next API answers")
+        finally:
+            up.kill()
 
 
 def find_child(up: subprocess.Popen[str], words: str) -> psutil.Process:

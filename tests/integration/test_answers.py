@@ -42,7 +42,7 @@ ANSWERS: dict[Use, SupportExamples] = {
     "probabilities": make_answer("probabilities", "random_and_validation", 4, 1),
 }
 CLASSIFIER = {"prompts": "classifier"}
-EVALUATED = {"text", "json", "lm-eval", "python"}
+EVALUATED = {"text", "json"}
 """Formats with the prompt that was evaluated."""
 
 
@@ -213,7 +213,6 @@ def test_folder_has_the_prompt_and_other_formats_its_fixed_form(
     assert text.content == export_support_examples(make_result(), "text")
     accuracy = None if (test := result.answer.plain.test) is None else test.accuracy
     assert (text.headers["x-prompt-form"], json.loads(text.headers["x-prompt-accuracy"])) == ("fixed", accuracy)
-    assert client.get(path, params={"format": "python"}).content == export_support_examples(result, "python")
 
 
 def test_use_picks_the_exported_support_examples(client: TestClient, selections: Selections, publish: Publish) -> None:

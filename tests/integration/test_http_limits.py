@@ -124,10 +124,10 @@ def test_lying_length_does_not_lift_the_cap(make_client: Callable[..., TestClien
 @pytest.mark.parametrize(
     ("method", "path", "methods"),
     [
-        ("PUT", "/selections", {"GET", "POST"}),
-        ("POST", "/prompts/triage", {"GET", "PUT", "DELETE"}),
-        ("PATCH", "/selections/sel_01jd0000000000000000000000", {"GET", "DELETE"}),
-        ("DELETE", "/docs", {"GET"}),
+        ("PUT", "/selections", {"GET", "HEAD", "POST"}),
+        ("POST", "/prompts/triage", {"GET", "HEAD", "PUT", "DELETE"}),
+        ("PATCH", "/selections/sel_01jd0000000000000000000000", {"GET", "HEAD", "DELETE"}),
+        ("DELETE", "/docs", {"GET", "HEAD"}),
     ],
 )
 def test_other_method_is_refused_with_all_that_the_path_takes(

@@ -30,7 +30,7 @@ class Dataset(Base):
     label_counts: Mapped[dict[str, int]] = mapped_column(JSONB)
     warnings: Mapped[list[Any]] = mapped_column(JSONB, default=list)
     input: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    """Column of the texts and dialect of the file, for classifiers; null for rows that were in no file."""
+    """Columns and dialect of the file; null for rows that were in no file."""
     is_kept: Mapped[bool] = mapped_column(server_default=false())
     """Whether the owner stored it by itself, so that it stays when no job uses it."""
     report: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))  #: made when first asked for

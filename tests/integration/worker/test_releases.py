@@ -10,7 +10,7 @@ from app.lifecycle.claims import Claim
 from app.settings import Settings
 from app.store.database import Database
 from tests.integration.conftest import Selections, run_sql
-from worker.releases import hand_in_releases, note_release
+from worker.releases import give_back, hand_in_releases, note_release
 
 UNREACHABLE = "postgresql+psycopg://lens@/lens?host=/nonexistent"
 
@@ -33,6 +33,16 @@ def test_noted_release_is_handed_in_without_a_crash(selections: Selections, own:
     assert notes(own) == [f"{claim.job_id}-{claim.attempt}.json"]
     hand_in_releases(own)
 
+    assert selections.status_of(claim.job_id) == "queued"
+    assert run_sql(database, "SELECT crashes FROM jobs") == 0
+    assert notes(own) == []
+
+
+def test_job_is_given_back_in_postgres_while_it_answers(
+    selections: Selections, own: Settings, database: Database
+) -> None:
+    claim = selections.running()
+    give_back(own, claim)
     assert selections.status_of(claim.job_id) == "queued"
     assert run_sql(database, "SELECT crashes FROM jobs") == 0
     assert notes(own) == []

@@ -12,6 +12,7 @@ from app.store.states import Status
 from lens_cli.service.embedded import EmbeddedServers, embedded_servers
 from lens_cli.service.embedded.child import Child
 from tests.e2e.processes import is_gone
+from tests.e2e.scorers import HELD, asked_path
 from tests.e2e.service import running_service
 from tests.e2e.stack import Stack
 from tests.e2e.test_crashes import IN_THE_SEARCH
@@ -30,7 +31,8 @@ def own_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedSe
 @pytest.fixture
 def machine(own_servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("machine")
-    with running_service(own_servers, folder, lease_seconds=30, lease_renew_seconds=1) as stack:
+    models = {name: f"testing:tests.e2e.scorers:{name}" for name in (HELD, "deaf")}
+    with running_service(own_servers, folder, lease_seconds=30, lease_renew_seconds=1, allowed_models=models) as stack:
         yield stack
         for worker in stack.workers:
             worker.stop()
@@ -42,11 +44,15 @@ def is_answering(machine: Stack) -> bool:
     return False
 
 
-def test_a_reboot_costs_no_attempt(machine: Stack, own_servers: EmbeddedServers) -> None:
+@pytest.mark.parametrize("model", [HELD, "deaf"])  # one searches, and one loads and hears no signal
+def test_a_reboot_costs_no_attempt(machine: Stack, own_servers: EmbeddedServers, model: str) -> None:
     machine.hold_from(IN_THE_SEARCH)
     worker = machine.start_worker()
-    selection_id = machine.submit()
-    machine.wait_for_checkpoint(selection_id)
+    selection_id = machine.submit(model)
+    if model == HELD:
+        machine.wait_for_checkpoint(selection_id)
+    else:
+        until(asked_path(machine.hold_path).exists, "the model is loaded")
     horse = worker.wait_for_horse()
 
     machine.stop_api()
@@ -58,7 +64,7 @@ def test_a_reboot_costs_no_attempt(machine: Stack, own_servers: EmbeddedServers)
     assert worker.terminate(LEAVE_SECONDS) == 0
     seconds = time.monotonic() - began
     assert is_gone(horse)
-    assert "noted on disk" in worker.log()
+    assert list((machine.log_dir / "cache" / "releases").rglob("*.json"))
 
     again = [Child(spec) for spec in specs]
     try:

@@ -93,7 +93,16 @@ INVALID: list[tuple[str, list[str], str]] = [
     ("missing input", ["classify", "nope.csv", *CLASSIFY[2:]], "error: "),
     ("output of no format", [*CLASSIFY, "--output", "out.xyz"], "cannot tell the format"),
     ("unknown task", ["templates", "sst-3"], "sst-2"),
-    ("hosted model", [*SELECT, "--model", "gpt-4o"], "Hosted models, such as those of OpenAI or Anthropic, cannot"),
+    (
+        "hosted model",
+        [*SELECT, "--model", "gpt-4o"],
+        "--model openai-chat:gpt-4o@https://api.openai.com/v1 --endpoint-",
+    ),
+    (
+        "model of a vendor",
+        [*SELECT, "--model", "openai:gpt-4o"],
+        "--model openai-chat:openai:gpt-4o@https://api.openai",
+    ),
     ("open service on the network", ["serve", "--host", "0.0.0.0"], "not on 0.0.0.0"),
     ("open stack on the network", ["up", "--host", "0.0.0.0"], "not on 0.0.0.0"),
 ]

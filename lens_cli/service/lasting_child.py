@@ -1,4 +1,4 @@
-"""A worker that is started again whenever it ends."""
+"""A child process that is started again whenever it ends: the API, or a worker."""
 
 import time
 from collections.abc import Callable
@@ -15,23 +15,23 @@ _REGISTERED = "rq:workers"
 """The set of the keys of RQ's workers. Each key has a hash with the process and its start in UTC (ISO 8601)."""
 
 _LASTING_SECONDS = 60.0
-"""A worker that has run for this time has not ended at once."""
+"""A process that has run for this time has not ended at once."""
 
 
-class LastingWorker:
-    """Started at once, and again after each end, with a pause that doubles while the worker ends at once.
+class LastingChild:
+    """Started at once, and again after each end, with a pause that doubles while the process ends at once.
 
-    A worker that ends before it ever came up is not started again: its settings are wrong, and would be the next time.
-    A worker has come up when it has registered in Redis, whose answers are text (`decode_responses`).
+    A process that ends before it ever came up is not started again: its settings are wrong, and would be the next time.
     """
 
-    def __init__(self, spec: ChildSpec, redis: Redis, say: Callable[[str], None]) -> None:
+    def __init__(self, spec: ChildSpec, is_up: Callable[[int, str], bool], say: Callable[[str], None]) -> None:
+        """`is_up`: whether a process has come up, by its number and its start in UTC (ISO 8601)."""
         self._spec = spec
-        self._redis = redis
+        self._is_up = is_up
         self._say = say
-        self._has_come_up = False
+        self.has_come_up = False
         self._ends_in_a_row = 0
-        self._start_again_at: float | None = None  #: by time.monotonic; None while the worker runs
+        self._start_again_at: float | None = None  #: by time.monotonic; None while the process runs
         self._start()
 
     def _start(self) -> None:
@@ -48,21 +48,21 @@ class LastingWorker:
         self._child.stop()
 
     def look_after(self) -> None:
-        """Notice the end of the worker, or start it again when the pause is over. Never waits.
+        """Notice the end of the process, or start it again when the pause is over.
 
         Raises:
-            ChildFailed: the worker ended before it ever came up.
+            ChildFailed: the process ended before it ever came up.
         """
         self._child.shorten_log()
         if self._start_again_at is not None:
             if time.monotonic() >= self._start_again_at:
                 self._start()
             return
-        self._has_come_up = self._has_come_up or self._is_registered()
+        self.has_come_up = self.has_come_up or self._is_up(self.pid, self._started)
         status = self._child.exit_status
         if status is None:
             return
-        if not self._has_come_up:
+        if not self.has_come_up:
             self._child.check_alive()
         self._plan_restart(status)
 
@@ -77,10 +77,15 @@ class LastingWorker:
         name = self._spec.name[0].upper() + self._spec.name[1:]
         self._say(f"{name} {describe_end(status)}{again}. It starts again in {pause:.0f} s. Its last line: {last_line}")
 
-    def _is_registered(self) -> bool:
-        """Whether this process waits for jobs. The entry of an earlier process may have the same number."""
-        try:
-            entries = [self._redis.hmget(key, "pid", "birth") for key in self._redis.smembers(_REGISTERED)]
-        except RedisError:
-            return False
-        return any(pid == str(self._child.pid) and str(birth or "") >= self._started for pid, birth in entries)
+
+def is_registered(redis: Redis, pid: int, started: str) -> bool:
+    """Whether this worker waits for jobs. The entry of an earlier process may have the same number.
+
+    Args:
+        redis: its answers are text (`decode_responses`).
+    """
+    try:
+        entries = [redis.hmget(key, "pid", "birth") for key in redis.smembers(_REGISTERED)]
+    except RedisError:
+        return False
+    return any(found == str(pid) and str(birth or "") >= started for found, birth in entries)

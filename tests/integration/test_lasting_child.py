@@ -1,8 +1,9 @@
-"""A worker of `lens up` that ends: it is started again, unless it never came up."""
+"""A process of `lens up` that ends: it is started again, unless it never came up."""
 
 import os
 import signal
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from redis import Redis
 from app.settings import Settings
 from lens_cli.service.embedded import ChildFailed, ChildSpec
 from lens_cli.service.embedded.child import MAX_LOG_BYTES
-from lens_cli.service.lasting_worker import FIRST_PAUSE_SECONDS, LastingWorker
+from lens_cli.service.lasting_child import FIRST_PAUSE_SECONDS, LastingChild, is_registered
 from tests.e2e.waiting import until
 
 
@@ -27,9 +28,9 @@ def register(redis: Redis, pid: int, age: timedelta = timedelta(0)) -> None:
     redis.hset("rq:worker:one", mapping={"pid": pid, "birth": f"{birth:%Y-%m-%dT%H:%M:%S.%fZ}"})
 
 
-def start(redis: Redis, folder: Path, script: str, said: list[str]) -> LastingWorker:
+def start(redis: Redis, folder: Path, script: str, said: list[str]) -> LastingChild:
     spec = ChildSpec("the worker", ["/bin/sh", "-c", script], folder / "worker.log")
-    return LastingWorker(spec, redis, said.append)
+    return LastingChild(spec, partial(is_registered, redis), said.append)
 
 
 def test_worker_that_never_came_up_ends_the_service(redis: Redis, tmp_path: Path) -> None:
