@@ -6,6 +6,7 @@ checked and tested like any other.
 
 import json
 from collections.abc import Sequence
+from inspect import getsource
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def _write_module() -> str:
     """The module with the source of what it imports from Lens."""
     own = Path(__file__).with_name("prompt_module.py").read_text("utf-8")
     for line, module in _PARTS.items():
-        own = own.replace(line, Path(module.__file__).read_text("utf-8"))
+        own = own.replace(line, getsource(module))
     return own
 
 
