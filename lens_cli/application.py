@@ -13,8 +13,8 @@ from lens_cli.export import export
 from lens_cli.refusals import Refusal, show_refusal
 from lens_cli.report import report
 from lens_cli.select.command import select
-from lens_cli.service.commands import migrate, serve, work
-from lens_cli.service.owners import create_keys, usage
+from lens_cli.service.commands import answer, migrate, serve, work
+from lens_cli.service.owners import create_keys
 from lens_cli.service.up import up
 from lens_cli.suggest.command import suggest
 from lens_cli.templates import templates
@@ -28,7 +28,7 @@ through them again and again takes a tenth of the time of `lens select --estimat
 
 _SERVICE = "The service"
 _ENGINE = "On this machine, without the service"
-_WITH_LOGS = ("serve", "worker", "migrate")
+_WITH_LOGS = ("serve", "worker", "answers", "migrate")
 """Processes of the service: everything that they say is a line of the log."""
 
 
@@ -56,8 +56,8 @@ def create_application() -> typer.Typer:
     application.command("up", rich_help_panel=_SERVICE)(up)
     application.command("serve", rich_help_panel=_SERVICE)(serve)
     application.command("worker", rich_help_panel=_SERVICE)(work)
+    application.command("answers", rich_help_panel=_SERVICE)(answer)
     application.command("migrate", rich_help_panel=_SERVICE)(migrate)
-    application.command("usage", rich_help_panel=_SERVICE)(usage)
     application.add_typer(create_keys(), name="keys", rich_help_panel=_SERVICE)
     return application
 

@@ -14,7 +14,6 @@ from worker.inspection import inspect
 from worker.monitoring import HealthFile, serve_metrics
 from worker.parent import leave_in_time
 from worker.process import create_worker
-from worker.releases import hand_in_releases
 
 EXIT_FAILED = 1
 EXIT_UNFIT = 2
@@ -32,7 +31,6 @@ def main(look: Callable[[Settings], Device] = inspect) -> int:
     settings = Settings()
     configure_logging(settings.log_level, settings.log_format)
     HealthFile(settings.worker_health_file).remove()
-    hand_in_releases(settings)  # first: the look at the models may take longer than a lease
     try:
         device = look(settings)
         return _work(settings, device)

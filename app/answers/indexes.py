@@ -1,8 +1,7 @@
-"""Pools in memory, each with the index of its texts: made once for all who ask, forgotten when others need the room."""
+"""Pools in memory, each with the index of its texts."""
 
 import asyncio
 import ctypes
-import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Request
 
+from app.answering.subjects import weigh_pool
 from lens_engine.retrieval.pool import Pool
 
 PoolKey = tuple[str, ...]
@@ -21,9 +21,6 @@ PoolKey = tuple[str, ...]
 
 SMALL_ROWS, SMALL_CHARACTERS = 1_000, 200_000
 """Size of a pool whose index is made in some tenths of a second at most."""
-
-_ROW_BYTES = 700
-"""What the objects of a row take besides its text, measured."""
 
 _MMAP_THRESHOLD, _LARGE_BLOCK = -3, 2**18
 """Option of `mallopt`, and the size from which a block is one of the system's own (bytes)."""
@@ -100,7 +97,7 @@ class Indexes:
         self._small, self._large = _Line("lens-small-index"), _Line("lens-index")
 
     async def find(self, source: PoolSource) -> Pool:
-        """The pool with its index. Those who ask while it is made wait without a thread.
+        """The pool with its index.
 
         Raises:
             Superseded: another version was asked for before this one was begun; read which one is the newest.
@@ -183,12 +180,6 @@ def return_large_blocks() -> None:
     32 MiB after the first one, for each thread; other systems have no such call."""
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
-
-
-def weigh_pool(pool: Pool) -> int:
-    """Memory that a pool takes with its index, which is made (bytes), estimated."""
-    texts = sum(sys.getsizeof(row.text) for row in pool.rows)
-    return texts + _ROW_BYTES * len(pool.examples) + pool.index.num_bytes
 
 
 async def get_indexes(request: Request) -> Indexes:

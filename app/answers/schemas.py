@@ -92,12 +92,7 @@ class AnswerOut(Outgoing):
     )
     reason: str = Field(description="How often the prompt and what it was compared with are right.")
     selection_id: str = Field(description="Id of the selection.")
-    partial: bool = Field(
-        description="True if the run was stopped before its end, or still runs: this is the best found until then."
-    )
-    running: bool = Field(
-        description="True if the selection has not ended: the next answer may be another. `judged` says how good it is."
-    )
+    partial: bool = Field(description="True if the run was stopped before its end: this is the best found until then.")
     form: PromptForm = Field(
         description="How the demonstrations of an input are found; fixed if they are the same for every input, as in "
         "the prompts of a classifier."

@@ -77,7 +77,7 @@ class FormBody:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def parse(
-        self, part: Literal["dataset", "test"], limits: ParsingLimits, columns: Mapping[str, ColumnNames]
+        self, part: Literal["dataset", "test", "texts"], limits: ParsingLimits, columns: Mapping[str, ColumnNames]
     ) -> ParsedDataset | None:
         """The labelled texts of a file; None without the file.
 

@@ -11,8 +11,8 @@ from app.errors import BadRequest
 from app.intake.bodies import Body, FormBody, parsing_limits
 from app.intake.limits import check_model_name
 from app.intake.refusals import invalid_inputs
-from app.kinds.selection import read_files
 from app.selections import service as selections
+from app.selections.checking import read_files
 from app.services import Services
 from app.store.datasets import find_label_column, load_rows, load_sample
 from app.store.tables import Job
@@ -111,7 +111,7 @@ def _ask_for_words(num_rows: Mapping[str, int], template: str, refusal: str) -> 
 def _newest_pace(owner_id: str, model: str) -> Any:
     """Tokens per second of the newest selection with this model."""
     pace = Job.progress["tokens_per_second"].as_float()
-    own = (Job.owner_id == owner_id, Job.kind == "selection", Job.model == model)
+    own = (Job.owner_id == owner_id, Job.model == model)
     return select(pace).where(*own, pace.is_not(None)).order_by(Job.id.desc()).limit(1)
 
 

@@ -17,11 +17,11 @@ from app.errors import (
     UnknownSelection,
     UnknownVersion,
 )
-from app.jobs import repository as jobs
 from app.prompts import pools
 from app.prompts.finding import known_prompt
 from app.prompts.pools import Changes
 from app.prompts.schemas import PromptBody, PromptSummary, PromptVersionOut
+from app.selections import repository as selections
 from app.selections import service as selection_service
 from app.services import Services
 from app.store import prompts as repository
@@ -155,11 +155,11 @@ class Change:
         return self._copy(session, body.selection_id or "")
 
     def _copy(self, session: Session, selection_id: str) -> "NextVersion":
-        selection = jobs.lock_job(session, self.owner_id, "selection", selection_id)
+        selection = selections.lock_job(session, self.owner_id, selection_id)
         if selection is None:
             raise UnknownSelection.at("/selection_id", "there is no selection with this id")
         report = selection_service.get_report(self.services, session, self.owner_id, selection_id)
-        stored = jobs.find_classifier(session, selection_id)
+        stored = selections.find_classifier(session, selection_id)
         classifier = None if stored is None else stored.classifier
         part = PromptPart.model_validate(report.result)
         result = part.model_dump(mode="json")

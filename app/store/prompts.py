@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Select, delete, func, insert, select
 from sqlalchemy.dialects.postgresql import insert as insert_or_not
 from sqlalchemy.orm import Session
 
-from app.store.tables import Prompt, PromptContent, PromptVersion
+from app.store.tables import Prompt, PromptContent, PromptEvaluation, PromptVersion
 
 Found = tuple[PromptVersion, PromptContent]
 
@@ -115,3 +115,12 @@ def _is(owner_id: str, name: str) -> tuple[ColumnElement[bool], ...]:
 def _first(session: Session, statement: Select[PromptVersion, PromptContent]) -> Found | None:
     found = session.execute(statement).one_or_none()
     return None if found is None else (found[0], found[1])
+
+
+def list_evaluations(
+    session: Session, owner_id: str, name: str, before: int | None, limit: int
+) -> Sequence[PromptEvaluation]:
+    """Return up to `limit` + 1 kept figures of a name, newest first. The extra one shows that there is a next page."""
+    own = select(PromptEvaluation).where(PromptEvaluation.owner_id == owner_id, PromptEvaluation.name == name)
+    older = own if before is None else own.where(PromptEvaluation.id < before)
+    return session.scalars(older.order_by(PromptEvaluation.id.desc()).limit(limit + 1)).all()

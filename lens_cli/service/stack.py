@@ -1,5 +1,6 @@
-"""The whole service on one machine: embedded Postgres and Redis, the schema, the API and a worker, or two."""
+"""The whole service on one machine: embedded Postgres and Redis, the schema, the API, what answers at once, workers."""
 
+import secrets
 import signal
 import socket
 import sys
@@ -19,8 +20,8 @@ from lens_cli.service.lasting_child import LastingChild, is_registered
 
 _READY_SECONDS = 60.0
 _DEATH_SIGNAL = signal.SIGKILL
-"""What API and worker get if this process is killed. Postgres and Redis end at the same time, and a child that stops
-politely may wait minutes for them."""
+"""What the other processes get if this process is killed. Postgres and Redis end at the same time, and a child that
+stops politely may wait minutes for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +47,19 @@ class Stack:
     url: str
     stores: tuple[Child, ...]
     api: LastingChild
-    workers: tuple[LastingChild, ...]
+    others: tuple[LastingChild, ...]  #: workers, and the process that answers at once
 
     def look_after(self) -> None:
-        """Start the API or a worker again that has ended, and keep the logs small.
+        """Start a process again that has ended, and keep the logs small.
 
         Raises:
-            ChildFailed: a store has ended, or the API or a worker before it ever came up. The message says which, and
+            ChildFailed: a store has ended, or another process before it ever came up. The message says which, and
                 shows the end of its log.
         """
         for store in self.stores:
             store.check_alive()
             store.shorten_log()
-        for child in (self.api, *self.workers):
+        for child in (self.api, *self.others):
             child.look_after()
 
 
@@ -90,7 +91,20 @@ def running_stack(spec: StackSpec, say: Callable[[str], None]) -> Iterator[Stack
             "LENS_DATABASE_URL": servers.service_database_url,
             "LENS_REDIS_URL": servers.service_redis_url,
         }
+        lasting = []
 
+        def keep(
+            name: str, words: list[str], environment: Mapping[str, str], is_up: Callable[[int, str], bool]
+        ) -> None:
+            lasting.append(LastingChild(_describe_child(spec.data_dir, name, words, 20.0, environment), is_up, say))
+            exits.callback(lasting[-1].stop)
+
+        if settings.allowed_models and "answers_addresses" not in settings.model_fields_set:
+            port = find_free_port()
+            address = f"http://127.0.0.1:{port}"
+            environment |= {"LENS_ANSWERS_ADDRESSES": address, "LENS_ANSWERS_TOKEN": secrets.token_hex(32)}
+            words = ["lens_cli", "answers", "--port", str(port)]
+            keep("answering process", words, environment, partial(_is_healthy, address))
         words = ["lens_cli", "serve", "--host", spec.host, "--port", str(spec.port)]
         words += ["--drain-seconds", "0"]  # no balancer looks at it
         client = exits.enter_context(httpx.Client(base_url=spec.url, timeout=5.0, trust_env=False))
@@ -98,15 +112,11 @@ def running_stack(spec: StackSpec, say: Callable[[str], None]) -> Iterator[Stack
         api = LastingChild(described, partial(_is_ready, client), say)
         exits.callback(api.stop)
         redis = exits.enter_context(Redis.from_url(servers.redis_url, decode_responses=True))
-        workers = []
         for name, models in (("worker", "weights"), ("endpoint worker", "endpoints")):
-            if models == "endpoints" and not settings.endpoints:
-                continue
-            own = environment | {"LENS_WORKER_MODELS": models}
-            described = _describe_child(spec.data_dir, name, ["worker"], 20.0, own)
-            workers.append(LastingChild(described, partial(is_registered, redis), say))
-            exits.callback(workers[-1].stop)
-        stack = Stack(spec.url, servers.children, api, tuple(workers))
+            if models == "weights" or settings.endpoints:
+                own = environment | {"LENS_WORKER_MODELS": models}
+                keep(name, ["worker"], own, partial(is_registered, redis))
+        stack = Stack(spec.url, servers.children, api, tuple(lasting))
         _wait_until_ready(stack)
         yield stack
 
@@ -162,4 +172,10 @@ def _wait_until_ready(stack: Stack) -> None:
 def _is_ready(client: httpx.Client, *_: object) -> bool:
     with suppress(httpx.TransportError):
         return client.get("/readyz").is_success
+    return False
+
+
+def _is_healthy(url: str, *_: object) -> bool:
+    with suppress(httpx.TransportError):
+        return httpx.get(f"{url}/healthz", timeout=0.5, trust_env=False).is_success
     return False

@@ -90,11 +90,13 @@ def every_row_is_too_long() -> InvalidDataset:
     return InvalidDataset("every row exceeds the context of the model; shorten the texts", field="dataset")
 
 
-def leave_out(task: TaskRecord, examples: Sequence[Example]) -> tuple[tuple[Example, ...], tuple[str, ...]]:
+def leave_out(
+    task: TaskRecord, examples: Sequence[Example], *, may_be_all: bool = False
+) -> tuple[tuple[Example, ...], tuple[str, ...]]:
     """The rows without those whose label the selection left out, and a note of these.
 
     Raises:
-        InvalidDataset: no row is left.
+        InvalidDataset: no row is left, and not `may_be_all`.
     """
     names = {fold_text(label) for label in task.left_out} - {fold_text(label) for label in task.labels}
     out = Counter(one.label for one in examples if fold_text(one.label) in names)
@@ -103,7 +105,7 @@ def leave_out(task: TaskRecord, examples: Sequence[Example]) -> tuple[tuple[Exam
     which = ", ".join(f"{show_label(label)} ({rows:,})" for label, rows in out.most_common(_MOST_LISTED))
     which += ", …" * (len(out) > _MOST_LISTED)
     why = f"a label that the selection left out as too rare: {which}"
-    if out.total() == len(examples):
+    if out.total() == len(examples) and not may_be_all:
         raise InvalidDataset(f"every row has {why}; give rows with other labels", field="dataset.label")
     note = f"{show_count(out.total(), 'row', 'was')} left out, which {'has' if out.total() == 1 else 'have'} {why}"
     return tuple(one for one in examples if fold_text(one.label) not in names), (note,)

@@ -84,7 +84,9 @@ def test_up_offers_the_model_that_it_is_given_until_its_terminal_is_closed(data_
         finally:
             up.kill()
     assert models == [{"name": "our-model", "is_default": True}]
-    assert of_children.count(json.dumps({"our-model": str(folder)})) == 2  # the API and the worker
+    assert (
+        of_children.count(json.dumps({"our-model": str(folder)})) == 3
+    )  # the API, the worker and what answers at once
 
 
 def test_up_starts_a_worker_again_and_ends_with_a_store(up: subprocess.Popen[str]) -> None:
@@ -95,6 +97,16 @@ def test_up_starts_a_worker_again_and_ends_with_a_store(up: subprocess.Popen[str
     said = wait_for_line(up, "The worker ")
     assert "was killed by SIGKILL, usually by the system, because memory ran out. It starts again in 1 s." in said
     assert find_child(up, "-m worker").pid != worker.pid
+    answering = find_child(up, "-m worker.answering")
+    port = answering.cmdline()[answering.cmdline().index("--port") + 1]
+    answering.kill()
+    assert "was killed by SIGKILL" in wait_for_line(up, "The answering process ")
+    until(
+        lambda: httpx.get(f"http://127.0.0.1:{port}/healthz").is_success,
+        "it answers again",
+        seconds=90,
+        errors=httpx.TransportError,
+    )
     assert httpx.get(f"{url}/readyz").status_code == 200
     assert redis.is_running()
 
@@ -131,7 +143,7 @@ def find_child(up: subprocess.Popen[str], words: str) -> psutil.Process:
 
     def find() -> psutil.Process | None:
         children = [child for child in psutil.Process(up.pid).children() if not is_gone(child)]
-        return next((child for child in children if words in " ".join(child.cmdline())), None)
+        return next((child for child in children if f"{words} " in " ".join([*child.cmdline(), ""])), None)
 
     return until(find, f"there is {words}")
 

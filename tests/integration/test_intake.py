@@ -73,14 +73,12 @@ def test_answer_is_that_of_a_small_submission(client: TestClient, send: Send, mo
 with ZipFile(_packed := BytesIO(), "w") as _archive:
     _archive.writestr("data.csv", make_csv())
 NO_TEXTS = [_packed.getvalue(), gzip.compress(make_csv()), b"PAR1\x15\x04", b"ARROW1\0\0"]
-SELECTION = "/selections/sel_01jd0000000000000000000000"
 
 
 @pytest.mark.parametrize(
     ("path", "part"),
     [
-        *((path, "dataset") for path in ("/datasets", "/pages/datasets", f"{SELECTION}/evaluations")),
-        *((path, "texts") for path in (f"{SELECTION}/predictions", "/prompts/triage/predictions")),
+        *((path, "dataset") for path in ("/datasets", "/pages/datasets")),
         ("/selections", "test"),
     ],
 )

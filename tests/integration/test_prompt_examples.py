@@ -20,6 +20,7 @@ from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows
 from tests.integration.samples import make_rows, make_spec, pointers_of, problem_of
+from tests.integration.test_quota import stored_by
 
 NEW = {"If-None-Match": "*"}
 ADDED = {"text": "my parcel came too late", "label": "negative"}
@@ -336,7 +337,7 @@ def test_last_row_stays(client: TestClient, selections: Selections) -> None:
 def test_added_rows_count_among_the_bytes_of_an_owner(
     client: TestClient, make_client: Callable[..., TestClient], database: Database
 ) -> None:
-    before = client.get("/usage").json()["bytes"]["total"]
+    before = stored_by(database)
     tight = make_client(max_owner_bytes=before + 1000)
     problem_of(add(tight, 1, {"text": "late " * 300, "label": "negative"}), 413, "owner-full")
     assert client.get("/prompts/triage").json()["version"] == 1

@@ -46,7 +46,4 @@ class Example(Base):
     dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
     row: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     text: Mapped[str] = mapped_column(Text)
-    label: Mapped[str | None] = mapped_column(Text)  #: null in a file of texts to classify
-    cells: Mapped[str | None] = mapped_column(Text)
-    """The values of a file of texts to classify, as a JSON array in the order of the columns of the prediction."""
-    fault: Mapped[str | None] = mapped_column(Text)  #: why a text cannot be classified
+    label: Mapped[str] = mapped_column(Text)

@@ -39,7 +39,6 @@ def lens(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("LENS_API_KEYS", "null")
     monkeypatch.setenv("LENS_REQUIRE_KEYS", "false")
     Path("rows.csv").write_text(
         "\n".join(["text,label", *(f"film {row},{'positive' if row % 2 else 'negative'}" for row in range(80))])
