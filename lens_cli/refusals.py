@@ -52,7 +52,6 @@ _FAULTS_OF_A_PATH = {
 }
 """What the user can mend by another path."""
 
-_ROW = re.compile(r"\brow \d")  # a file of lines has lines
 _SETTING = re.compile(r'set options\.([a-z_.]+) to "?(\w+)"?')
 """What the engine says of an option that the caller should set."""
 
@@ -192,8 +191,6 @@ def _locate(error: InvalidInput) -> tuple[str, ...]:
     details = [f"where: {error.field}"]
     if len(error.problems) > 1:  # the message has the first
         details += [f"{problem.field}: {problem.detail}" for problem in error.problems[1:]]
-    if _ROW.search(str(error)):
-        details.append("rows: counted from 0")
     return tuple(details)
 
 

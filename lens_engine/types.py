@@ -100,8 +100,8 @@ class Example:
 
 
 def name_place(row: int, line: int | None) -> str:
-    """The line of a file (from 1), or else the row (from 0), for a message."""
-    return f"row {row}" if line is None else f"line {line}"
+    """The line of a file, or else the row, for a message: both are counted from 1 there."""
+    return f"row {row + 1}" if line is None else f"line {line}"
 
 
 class Phase(StrEnum):

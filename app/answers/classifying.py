@@ -27,7 +27,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import measure_figures
 from lens_engine.config import Use
 from lens_engine.errors import InvalidDataset
-from lens_engine.evaluation.answers import Answers
+from lens_engine.evaluation.answers import Answers, leave_out
 from lens_engine.evaluation.rows import Prediction
 from lens_engine.evaluation.table import is_answered, shorten
 from lens_engine.retrieval.form import PromptForm
@@ -175,8 +175,9 @@ async def classify(request: Request, finder: Finder, classifying: Classifying, b
 def _read_labels(classifier: Classifier, body: ClassifyBody) -> Answers:
     given = zip(body.inputs, body.labels or (), strict=True)
     examples = [Example(number, text, label) for number, (text, label) in enumerate(given) if label is not None]
+    kept, _ = leave_out(classifier.task, examples, may_be_all=True)
     try:
-        return Answers(classifier.labels, examples)
+        return Answers(classifier.labels, kept)
     except InvalidDataset as error:
         raise Unprocessable.at(f"/labels/{error.row}", str(error)) from None
 

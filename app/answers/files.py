@@ -6,6 +6,7 @@ Nothing is stored, so client, page and command send the file again with its answ
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -26,7 +27,7 @@ from app.services import Services
 from app.web.openapi import sends
 from app.web.validation import Incoming, read_model
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.evaluation.answers import Answers
+from lens_engine.evaluation.answers import Answers, leave_out
 from lens_engine.evaluation.measuring import measure
 from lens_engine.evaluation.rows import Prediction
 from lens_engine.evaluation.subject import Changes
@@ -127,7 +128,7 @@ def write_texts(make: MakeFinder, services: Services, owner_id: str, body: Body,
     spec = read_model(TextsSpec, form.spec, "spec")
     asked = _find(make, services, owner_id, spec)
     if spec.labelled:
-        judged, notes = _read_labelled(form, services)
+        judged, notes = _read_labelled(form, services, asked.classifier)
         texts, labels = [one.text for one in judged.examples], [one.label for one in judged.examples]
         faults = list[str | None]([None] * len(texts))
     else:
@@ -184,7 +185,7 @@ def measure_file(make: MakeFinder, services: Services, owner_id: str, body: Body
     form = _form_of(body)
     spec = read_model(FiguresSpec, form.spec, "spec")
     asked = _find(make, services, owner_id, spec)
-    judged, notes = _read_labelled(form, services)
+    judged, notes = _read_labelled(form, services, asked.classifier)
     with invalid_inputs(dataset=judged):
         answers = Answers(asked.classifier.labels, judged.examples)
         answers.extend(_read_answers(form, asked.classifier, len(judged.examples)))
@@ -214,12 +215,13 @@ def _read_texts(form: FormBody, services: Services, classifier: Classifier) -> R
         return found
 
 
-def _read_labelled(form: FormBody, services: Services) -> tuple[ParsedDataset, tuple[str, ...]]:
+def _read_labelled(form: FormBody, services: Services, classifier: Classifier) -> tuple[ParsedDataset, tuple[str, ...]]:
     """The labelled rows that are judged, and notes on them."""
     with invalid_inputs():
         found = form.parse("texts", parsing_limits(services.settings, skips_unlabelled=True), form.columns)
         assert found is not None
-        return found, found.warnings
+        kept, notes = leave_out(classifier.task, found.examples)
+        return replace(found, examples=kept), (*found.warnings, *notes)
 
 
 def _read_answers(form: FormBody, classifier: Classifier, num_rows: int) -> list[Prediction]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.lifecycle.spec import StoredSpec
@@ -23,7 +23,8 @@ def list_fields(spec: StoredSpec) -> dict[str, Any]:
     """The fields of the form of a new selection, as this spec would be written in it."""
     changes = list_changes(spec.preset, spec.config)
     named = {path: changes.pop(path) for path in TYPED_OPTIONS if path in changes}
-    changes.pop("use", None)
+    for path in ("use", "labels.rare"):  # which the form has by itself
+        changes.pop(path, None)
     options = nest_options(changes)
     first = [one if isinstance(one, str) else one[0] for one in (spec.template, spec.instruction or "")]
     return {
@@ -39,8 +40,6 @@ def list_fields(spec: StoredSpec) -> dict[str, Any]:
 
 
 def find_sizes(session: Session, dataset_ids: Iterable[str]) -> dict[str, Any]:
-    """Names, numbers of rows and numbers of labels of datasets, by id."""
-    names = func.jsonb_object_keys(Dataset.label_counts).table_valued("name")
-    labels = select(func.count()).select_from(names).correlate(Dataset).scalar_subquery()
-    columns = select(Dataset.id, Dataset.name, Dataset.num_rows, labels.label("labels"))
+    """Names and numbers of rows of datasets, by id."""
+    columns = select(Dataset.id, Dataset.name, Dataset.num_rows)
     return {one.id: one for one in session.execute(columns.where(Dataset.id.in_(dataset_ids)))}

@@ -81,7 +81,7 @@ def tabulate_changed(found: list[Changed], texts: Mapping[int, str], *, is_bette
     if not own:
         return None
     title = f"{'Right' if is_better else 'Wrong'} only in the other: {len(own)}"
-    rows = tuple((texts.get(one.row, str(one.row)), one.label, one.before, one.after) for one in own[:_MOST_ROWS])
+    rows = tuple((texts.get(one.row, str(one.row + 1)), one.label, one.before, one.after) for one in own[:_MOST_ROWS])
     names = ("text", "label", "baseline", "other")
     return Table(title, names, rows, words=names, caption=f"the first {_MOST_ROWS}" * (len(own) > _MOST_ROWS))
 

@@ -167,13 +167,13 @@ def _read_name(services: Services, owner: str, dataset: str) -> str | None:
 def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
     """The prompt for one row, as the form has it, with a later row of another label as its only demonstration."""
     number, dataset = read_field(fields, "row"), read_field(fields, "dataset_id")
-    first = read_number(number, 8) or 0
+    first = max(read_number(number, 8) or 1, 1) - 1
     with services.database.session_scope() as session:
         datasets.get(session, owner, dataset)
         rows = load_rows_from(session, dataset, first, _SHOWN_ROWS)
         pattern = read_field(fields, "template") or write_template(find_label_column(session, dataset))
     if not rows:
-        return answer(request, "prompt.html", refusal=f"there is no row {first}; choose a smaller number")
+        return answer(request, "prompt.html", refusal=f"there is no row {first + 1}; choose a smaller number")
     one, label = rows[0], fold_text(rows[0].label)
     other = next((row for row in rows if fold_text(row.label) != label), rows[-1])
     try:

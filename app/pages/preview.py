@@ -81,6 +81,7 @@ def suggest(
     sizes = [(len(part), one.num_rows) for part, one in zip(rows, stored, strict=True)]
     sampled = [(part, whole) for part, whole in sizes if part < whole]
     about = {"model": model, "pace": pace, "is_counted": count is not None, "sampled": sampled}
+    about["rows"] = [one.num_rows for one in stored]
     scorer = CountingScorer(model, count, num_layers=0 if model in settings.endpoints else 1)
     with invalid_inputs():  # such as rows of one label
         try:

@@ -102,7 +102,7 @@ def show_list(
 
 
 def _list(services: Services, owner: str, page: Page, asked: Asked) -> SelectionList:
-    columns = ("figures", "dataset_id", "model")
+    columns = ("figures", "dataset_id", "model", "num_labels")
     if not asked.sort:
         return list_page(services, owner, page, None, *asked.filters, more=columns)
     best = Job.figures[0]["test"]["accuracy"].as_float()

@@ -37,6 +37,7 @@ class NewSelection:
     """A selection that was checked, ready to store."""
 
     spec: dict[str, Any]
+    num_labels: int  #: among which it chooses
     dataset: Labelled
     test: Labelled | None = None
     name: str | None = None
@@ -180,6 +181,7 @@ def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> N
     warnings = (f"spec: {one}" for one in (*spec.task.list_defaults(wordings.task), *words, *spec.warnings))
     return NewSelection(
         stored.model_dump(mode="json"),
+        len(split.task.labels),
         dataset,
         test,
         spec.name,

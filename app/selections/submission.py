@@ -112,6 +112,7 @@ def _store(services: Services, session: Session, owner_id: str, new: NewSelectio
         dataset_id=ids["dataset"],
         test_dataset_id=ids.get("test"),
         spec=new.spec,
+        num_labels=new.num_labels,
         reserved_bytes=reserved,
         request_id=context.get("request_id"),
         warnings=[*warnings, *new.warnings],

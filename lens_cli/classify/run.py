@@ -189,7 +189,7 @@ class ClassificationRun:
         return Refusal(message, details=(resume,) if num_done else (), exit_code=EXIT_INTERRUPTED)
 
     def _raise_for_bad_rows(self, predictions: list[Prediction]) -> None:
-        bad = [f"row {row}: {one.error}" for row, one in enumerate(predictions) if one.error is not None]
+        bad = [f"row {row}: {one.error}" for row, one in enumerate(predictions, 1) if one.error is not None]
         if not bad:
             return
         details = bad[:_MAX_SHOWN]

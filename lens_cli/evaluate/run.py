@@ -13,6 +13,7 @@ from lens_cli.subject_file import FoundSubject
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import row_bar
 from lens_engine.errors import Faults
+from lens_engine.evaluation.answers import leave_out
 from lens_engine.evaluation.evaluation import Evaluation
 from lens_engine.evaluation.subject import OPTIMISTIC, Changes, PromptSubject, known_answers
 from lens_engine.exports import FormatName
@@ -66,7 +67,8 @@ class EvaluationRun:
         faults.refuse()
         evaluation, notes = _choose_rows(evaluation, found, tuple(read.dataset))
         evaluation.check()
-        return cls(evaluation, options, (*read.notes, *notes))
+        _, left_out = leave_out(evaluation.classifier.task, evaluation.examples)
+        return cls(evaluation, options, (*read.notes, *notes, *left_out))
 
     def execute(self, open_scorer: Callable[[str, str], LabelScorer], console: Console) -> EvaluationResult:
         """Load the model, ask for every row with a live bar, and measure.

@@ -1,5 +1,6 @@
 """The answers to labelled rows, as far as an evaluation needs them."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -10,9 +11,12 @@ from lens_engine.classifier.log_probs import LEAST_LOG_PROB
 from lens_engine.classifier.quality import RowFigures
 from lens_engine.errors import InvalidDataset
 from lens_engine.evaluation.rows import NO_ANSWER, Prediction
+from lens_engine.task.record import TaskRecord
 from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example, IndexArray
 
+_MOST_LISTED = 10
 _NONE = -1
 """Place of the answer to a bad row."""
 
@@ -90,6 +94,27 @@ class Answers:
 
 def every_row_is_too_long() -> InvalidDataset:
     return InvalidDataset("every row exceeds the context of the model; shorten the texts", field="dataset")
+
+
+def leave_out(
+    task: TaskRecord, examples: Sequence[Example], *, may_be_all: bool = False
+) -> tuple[tuple[Example, ...], tuple[str, ...]]:
+    """The rows without those whose label the selection left out, and a note of these.
+
+    Raises:
+        InvalidDataset: no row is left, and not `may_be_all`.
+    """
+    names = {fold_text(label) for label in task.left_out} - {fold_text(label) for label in task.labels}
+    out = Counter(one.label for one in examples if fold_text(one.label) in names)
+    if not out:
+        return tuple(examples), ()
+    which = ", ".join(f"{show_label(label)} ({rows:,})" for label, rows in out.most_common(_MOST_LISTED))
+    which += ", …" * (len(out) > _MOST_LISTED)
+    why = f"a label that the selection left out as too rare: {which}"
+    if out.total() == len(examples) and not may_be_all:
+        raise InvalidDataset(f"every row has {why}; give rows with other labels", field="dataset.label")
+    note = f"{show_count(out.total(), 'row', 'was')} left out, which {'has' if out.total() == 1 else 'have'} {why}"
+    return tuple(one for one in examples if fold_text(one.label) not in names), (note,)
 
 
 def join_labels(labels: Sequence[str], examples: Sequence[Example]) -> list[Example]:

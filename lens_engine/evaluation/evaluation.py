@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.evaluation.answers import Answers, join_labels
+from lens_engine.evaluation.answers import Answers, join_labels, leave_out
 from lens_engine.evaluation.batches import AnswerStore, BatchPredictor, RowListener, batches_of
 from lens_engine.evaluation.measuring import measure, measure_orders
 from lens_engine.evaluation.subject import (
@@ -59,7 +59,7 @@ class Evaluation:
             InvalidDataset: a row has a label that the classifier does not know.
         """
         check_changes(self.subject, self.changes)
-        join_labels(self.classifier.labels, self.examples)
+        join_labels(self.classifier.labels, leave_out(self.classifier.task, self.examples)[0])
 
     def run(
         self,
@@ -81,7 +81,7 @@ class Evaluation:
             InvalidDataset: no row has an answer.
             ModelError: the model could not score the rows.
         """
-        subject, examples = self.subject, self.examples
+        subject, (examples, notes) = self.subject, leave_out(self.classifier.task, self.examples)
         asked = [make_classifier(one, self.changes, scorer) for one in (subject, *self.reordered)]
         read = batches_of([TextRow(example.text) for example in examples])
         predictor = BatchPredictor(scorer, listener, len(examples) * len(asked), guard)
@@ -98,6 +98,6 @@ class Evaluation:
             own,
             known=self.known,
             order=measure_orders(others) if others else None,
-            notes=subject.notes if isinstance(subject, PromptSubject) else (),
+            notes=(*(subject.notes if isinstance(subject, PromptSubject) else ()), *notes),
         )
         return Measured(result, own.num_cut)

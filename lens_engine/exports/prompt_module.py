@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import math
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
@@ -23,22 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from lens_engine.task.terms import list_terms, measure_text
+from lens_engine.task.unicode_form import fold_text
 
 POOL = Path(__file__).with_name("pool.json")
 
 MOST_TERMS = 200_000  # by which rows are found
 MOST_CHARACTERS = 4_000_000  # of all rows together that are read for terms
-MOST_MARKS = 30  # combining marks in a row; a text with more is compared as it is
 ONE = 1 << 24  # the weight 1: weights are whole numbers, so that their sums are exact
-INVISIBLE = dict.fromkeys(
-    code
-    for start, end in (
-        *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F)),
-        *((0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF)),
-        *((0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
-    )
-    for code in range(start, end + 1)
-)  # characters that nobody sees
 NONCHARACTERS = dict.fromkeys((0xFDD0, 0xFDD1, 0xFDD2), 0xFFFD)  # which Lens replaces: they are marks of its own
 
 
@@ -85,7 +75,7 @@ class Index:
         self.most = share_characters(texts)  # characters of a text that are read
         self.equals: dict[str, list[int]] = {}
         for place, text in enumerate(texts):
-            self.equals.setdefault(normalise(text), []).append(place)
+            self.equals.setdefault(fold_text(text), []).append(place)
         found = [Counter(list_terms(text[: self.most])) for text in texts]
         num_rows = Counter(term for terms in found for term in terms)
         kept = sorted(num_rows, key=lambda term: -num_rows[term])[:MOST_TERMS]
@@ -103,7 +93,7 @@ class Index:
             posting = self.postings.get(term, [])
             for place, other in zip(posting[::2], posting[1::2]):
                 scores[place] += weight * other
-        hidden = {*hidden, *self.equals.get(normalise(text), [])}
+        hidden = {*hidden, *self.equals.get(fold_text(text), [])}
         places = (place for place in range(self.num_texts) if place not in hidden)
         best = nsmallest(k, places, key=lambda place: (-scores[place], place))
         return [(place, scores[place] / ONE**2) for place in best]
@@ -127,22 +117,3 @@ def share_characters(texts: Sequence[str]) -> int | None:
             return share
         left -= length
     return None
-
-
-def normalise(text: str) -> str:
-    """What texts have in common that count as equal."""
-    if not has_long_run(text):
-        text = unicodedata.normalize("NFKC", text)
-    text = text.translate(INVISIBLE).casefold()
-    return " ".join((text if has_long_run(text) else unicodedata.normalize("NFC", text)).split())
-
-
-def has_long_run(text: str) -> bool:
-    """Whether more than MOST_MARKS combining marks follow each other."""
-    run = 0
-    for character in "" if text.isascii() else text:
-        is_mark = unicodedata.combining(character) or character in "\u0f73\u0f75\u0f81"
-        run = run + 1 if is_mark else 0
-        if run > MOST_MARKS:
-            return True
-    return False

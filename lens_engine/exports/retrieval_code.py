@@ -1,22 +1,27 @@
 """A folder that renders the prompt of each input: the pool as JSON, and a Python module without dependencies.
 
-The module is `prompt_module.py` of this package with `task/terms.py` in it, so that it is checked and tested like any
-other.
+The module is `prompt_module.py` of this package with `task/terms.py` and `task/unicode_form.py` in it, so that it is
+checked and tested like any other.
 """
 
 import json
 from collections.abc import Sequence
+from inspect import getsource
 from pathlib import Path
 from typing import Any
 
 from lens_engine.retrieval.pool import Retrieval
-from lens_engine.task import terms
+from lens_engine.task import terms, unicode_form
 from lens_engine.task.chat import ChatTask, lift_system, read_turns
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 
-_IMPORT = "from lens_engine.task.terms import list_terms, measure_text\n"
+_PARTS = {
+    "from lens_engine.task.terms import list_terms, measure_text\n": terms,
+    "from lens_engine.task.unicode_form import fold_text\n": unicode_form,
+}
+"""The modules whose source takes the place of a line."""
 
 _README = """\
 # The prompt of an input
@@ -63,7 +68,9 @@ def write_retrieval(record: TaskRecord, fixed: Sequence[Example], retrieval: Ret
 def _write_module() -> str:
     """The module with the source of what it imports from Lens."""
     own = Path(__file__).with_name("prompt_module.py").read_text("utf-8")
-    return own.replace(_IMPORT, Path(terms.__file__).read_text("utf-8"))
+    for line, module in _PARTS.items():
+        own = own.replace(line, getsource(module))
+    return own
 
 
 def _describe_prompt(task: Task, fixed: Sequence[Example], retrieval: Retrieval) -> dict[str, Any]:

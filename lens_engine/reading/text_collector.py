@@ -101,7 +101,7 @@ class _TextCollector:
         if self.num_bytes > self.limits.max_kept_bytes:
             raise DatasetTooLarge(
                 f"the rows take more than {self.limits.max_kept_bytes:,} bytes with all their columns, as they are "
-                f"kept; this was found at row {len(self.rows):,}; split the file, or leave columns out",
+                f"kept; this was found at row {len(self.rows) + 1:,}; split the file, or leave columns out",
                 field=self.field,
             )
         self.rows.append(TextRow(text, fault, packed))

@@ -8,7 +8,7 @@ from lens_engine.rows.label_rows import ServedTask
 from lens_engine.rows.split_sizes import SplitSizes
 from lens_engine.task.text_checks import show_places
 from lens_engine.task.wording import show_count, show_label
-from lens_engine.types import Example
+from lens_engine.types import Example, name_place
 
 _MAX_LISTED = 10
 _FAR = 4
@@ -134,4 +134,4 @@ def _was(rows: Sequence[Example], done: str, *, lines: bool) -> str:
 
 
 def _first(rows: Sequence[Example], *, lines: bool) -> str:
-    return show_places([one.place if lines else f"row {one.row}" for one in rows])
+    return show_places([name_place(one.row, one.line if lines else None) for one in rows])

@@ -51,6 +51,7 @@ class SplitRows:
     conflicting_texts: int
     leaked_from_test: int
     warnings: tuple[str, ...]
+    left_out: tuple[str, ...] = ()  #: labels that were left out as too rare
     notes: tuple[str, ...] = ()
     """The warnings, with the lines of rows. Results have `warnings`, because equal rows of two formats have equal
     results."""
@@ -109,6 +110,7 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
         conflicting_texts=sum(len(upload.conflicts) for upload in rows.uploads.values()),
         leaked_from_test=len(rows.leaked),
         warnings=tuple(warn_of_splits(rows, served, config, lines=False)),
+        left_out=served.dropped,
         notes=tuple(warn_of_splits(rows, served, config, lines=True)),
     )
 

@@ -170,7 +170,7 @@ class Classifying:
         judged = judged or _UnseenRows(held_out, self._fit_rows.examples, len(gold))
         rendered = [task.render_prefix(prompt) for prompt in prompts]
         classifier = Classifier(
-            task=TaskRecord.of(task),
+            task=TaskRecord.of(task, self.run.rows.left_out),
             prompts=tuple(
                 Prompt(rows=tuple(example.row for example in prompt), demonstrations=prefix)
                 for prompt, prefix in zip(prompts, rendered, strict=True)

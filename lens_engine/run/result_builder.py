@@ -56,7 +56,7 @@ def build_result(
     result = SelectionResult(
         partial=reason is not StopReason.COMPLETED,
         stop_reason=reason,
-        task=TaskRecord.of(run.task),
+        task=TaskRecord.of(run.task, run.rows.left_out),
         support_examples=tuple(show_prompt(prompts, one, chosen, meter.scorer) for one in compared),
         wordings=tuple(_show_wording(prepared, one) for one in state.wordings),
         forms=tuple(_show_form(one) for one in comparison.forms),

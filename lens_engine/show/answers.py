@@ -110,7 +110,7 @@ class Answered:
             header=("test row", *(["text"] if texts else []), "label", "answer", "certainty"),
             rows=tuple(
                 (
-                    str(one.row),
+                    str(one.row + 1),
                     *([show_text(texts, one.row)] if texts else []),
                     self.labels[one.gold],
                     self.labels[one.answer],

@@ -31,6 +31,7 @@ class RunRequest(NamedTuple):
     def list_parts(self) -> dict[str, str]:
         """The parts by name, and each option that differs from the preset by its path."""
         changes = list_changes(self.preset, self.config)
+        leaves_out = changes.pop("labels.rare", None) == "drop"  # as each suggestion asks for where labels are rare
         changed = {path: "none" if value is None else str(value) for path, value in changes.items()}
         return {
             "model": self.model,
@@ -38,6 +39,7 @@ class RunRequest(NamedTuple):
             **_list_texts("template", self.template),
             **(_list_texts("instruction", self.instruction) if self.instruction else {}),
             "label words": ", ".join(f"{label}: {word}" for label, word in self.words.items()),
+            **({"labels with too few rows": "left out"} if leaves_out else {}),
             **changed,
         }
 

@@ -54,7 +54,7 @@ def tabulate_examples(answer: SupportExamples, *, is_other: bool = False) -> Tab
     return Table(
         title=f"For tools that take the same examples for every text: {title}" if is_other else title,
         header=("#", "text", "label word", "row"),
-        rows=tuple((str(one.position + 1), one.text, one.label_word, str(one.row)) for one in answer.examples),
+        rows=tuple((str(one.position + 1), one.text, one.label_word, str(one.row + 1)) for one in answer.examples),
         words=("text", "label word"),
     )
 
@@ -117,7 +117,7 @@ def tabulate_suspicious(result: SelectionResult, texts: Mapping[int, str]) -> Ta
         header=("row", *(["text"] if texts else []), "label", "its certainty", "probably", "certainty of that"),
         rows=tuple(
             (
-                str(one.row),
+                str(one.row + 1),
                 *([show_text(texts, one.row)] if texts else []),
                 one.label,
                 show_share(one.probability, 100),

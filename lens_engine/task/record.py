@@ -43,8 +43,14 @@ class TaskRecord(Record):
         description="How the model was asked as a chat; left out for a prompt that is one text.",
     )
 
+    left_out: tuple[str, ...] = Field(
+        (),
+        exclude_if=lambda labels: not labels,
+        description="Labels that the selection left out as too rare. An evaluation leaves their rows out too.",
+    )
+
     @classmethod
-    def of(cls, task: Task) -> "TaskRecord":
+    def of(cls, task: Task, left_out: tuple[str, ...] = ()) -> "TaskRecord":
         words = tuple(LabelWord(label=label, word=word) for label, word in task.verbalizer.words.items())
         chat = task.chat if isinstance(task, ChatTask) else None
         return cls(
@@ -54,6 +60,7 @@ class TaskRecord(Record):
             instruction=task.instruction,
             label_end=find_label_end(task),
             chat=chat,
+            left_out=left_out,
         )
 
     @property

@@ -49,6 +49,7 @@ CREATE TABLE jobs (
     test_dataset_id varchar(40) COLLATE "C" CONSTRAINT fk_jobs_test_dataset_id_datasets REFERENCES datasets (id),
     spec jsonb NOT NULL,
     model text GENERATED ALWAYS AS (spec ->> 'model') STORED,
+    num_labels integer,
     reserved_bytes bigint NOT NULL DEFAULT '0',
     request_id varchar(64),
     warnings jsonb NOT NULL DEFAULT '[]',

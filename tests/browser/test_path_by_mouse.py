@@ -24,7 +24,7 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
 
     tab.see("480 rows, 4 labels")
     tab.see("(should be: delivery)")
-    tab.fill_in("Preview with row", "3")
+    tab.fill_in("Preview with row", "4")
     tab.fill_in("Word of technical", "device")
     tab.see("(should be: technical)")
     tab.fill_in("Name", "desk")
@@ -111,7 +111,7 @@ def test_file_that_is_read_has_the_focus_and_a_limit_bounds_the_time(tab: Page) 
     tab.drop_file("Labelled texts", TRAIN)
     tab.wait(lambda: tab.focused.text == "Your file: train.csv", "what was read has the focus")
     rows = tab.focused.get_attribute("aria-describedby")
-    assert tab.find(f"//*[@id='{rows}']").text == "480 rows, 4 labels."
+    tab.wait(lambda: tab.find(f"//*[@id='{rows}']").text == "480 rows, 4 labels.", "the size is what describes it")
 
     tab.find("//label[contains(., 'Standard')]").click()
     tab.unfold("Model and options")

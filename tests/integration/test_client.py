@@ -119,7 +119,9 @@ def test_datasets_and_answers_at_once(
         with refusing("not-finished"):
             client.selections.classify(made.id, "a")
         finish(made.id)
-        run_sql(database, "UPDATE classifiers SET classifier = :words", words=make_bag_of_words().model_dump_json())
+        words = make_bag_of_words()
+        words = words.model_copy(update={"task": words.task.model_copy(update={"left_out": ("mixed",)})})
+        run_sql(database, "UPDATE classifiers SET classifier = :words", words=words.model_dump_json())
         client.prompts.put("triage", selection_id=made.id)
         texts = [row["text"] for row in make_rows()] * 10
         found = client.prompts.classify("triage", texts, prompts="classifier")
@@ -138,9 +140,15 @@ def test_datasets_and_answers_at_once(
         with (tmp_path / "out.csv").open(newline="", encoding="utf-8-sig") as file:
             assert tuple(row["label"] for row in csv.DictReader(file)) == expected[:60]
         assert (seen, list(tmp_path.glob("*.partial*"))) == ([(60, 60)], [])
+        (tmp_path / "new.csv").write_bytes(make_csv() + b"\nso so,Mixed")
         judged = client.prompts.evaluate("triage", tmp_path / "new.csv", prompts="classifier", keep=True, title="May")
         right = sum(row["label"] == label for row, label in zip(make_rows(), expected[:60], strict=True))
         assert judged.result["quality"]["accuracy"] == right / 60
+        note = "1 row was left out, which has a label that the selection left out as too rare: 'Mixed' (1)"
+        assert note in judged.result["warnings"]
+        for labels, judged_rows in ((["Mixed"], None), (["Mixed", "positive"], 1)):
+            asked = client.prompts.classify("triage", texts[: len(labels)], labels=labels, prompts="classifier")
+            assert (asked.figures and asked.figures["n"]) == judged_rows
         assert client.prompts.evaluations("triage") == [judged]
         assert client.models()[0]["is_default"]
 

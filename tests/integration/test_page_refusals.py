@@ -51,6 +51,29 @@ def test_form_is_worked_on_only_when_it_is_admitted(client: TestClient) -> None:
         assert client.post("/pages/submit", data=form, headers=FRAGMENT).status_code == 503
 
 
+def test_labels_and_rows_have_the_same_numbers_on_each_page(client: TestClient) -> None:
+    rows = make_rows()
+    rows[1]["label"], rows[2]["label"] = "Positive", "POSITIVE"
+    rows += [{"text": "so so", "label": "mixed"}, {"text": rows[0]["text"].upper(), "label": "negative"}]
+    dataset = store(client, make_csv(rows)).headers["hx-redirect"].rpartition("=")[2]
+
+    found = client.get(f"/pages/new?dataset={dataset}", headers=FRAGMENT).text
+    assert [one in found for one in ("62 rows.</li>", "(row 1)", "(row 62)", "from 0")] == [True, True, True, False]
+    offered = client.get(f"/pages/suggestion?dataset={dataset}", headers=FRAGMENT).text
+    size = "62 rows, 2 labels"
+    assert f">{size}. Left out, with too few rows: mixed (1).</li>" in " ".join(offered.split())
+    fields = [re.findall(rf'name="{name}"[^>]* value="([^"]*)"', offered) for name in ("label", "word", "labels.rare")]
+    form = {"dataset_id": dataset, **dict(zip(("label", "word", "labels.rare"), fields, strict=True))}
+    selection = client.post("/pages/submit", data=form, headers=FRAGMENT).headers["hx-redirect"]
+    shown = client.get(selection, headers=FRAGMENT).text
+    assert (fields[2], f"{size} ·" in shown, "· quick</p>" in shown) == (["drop"], True, True)
+    assert f"{size} ·" in client.get("/pages/selections", headers=FRAGMENT).text
+    again = f"/pages/suggestion?dataset={dataset}&of={selection.rpartition('/')[2]}"
+    assert re.search(r'name="options"[^>]*></textarea>', client.get(again, headers=FRAGMENT).text)
+    preview = client.post("/pages/prompt", data={**form, "row": "62"}, headers=FRAGMENT).text
+    assert ('aria-label="Prompt for row 62"' in preview, rows[61]["text"] in preview) == (True, True)
+
+
 def test_picture_is_called_one(client: TestClient) -> None:
     answer = store(client, PNG, "photo.csv")
     assert answer.status_code == 415

@@ -57,6 +57,7 @@ class Job(Base):
     spec: Mapped[dict[str, Any]] = mapped_column(JSONB)
     model: Mapped[str | None] = mapped_column(Text, Computed("spec ->> 'model'::text", persisted=True))
     """Of the spec. Claims, sweeps and polls read it of each job that waits, and a spec may have megabytes."""
+    num_labels: Mapped[int | None] = mapped_column(Integer)  #: of a selection, without those that it leaves out
     reserved_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
     """Size of the spec (bytes)."""
     request_id: Mapped[str | None] = mapped_column(String(64))  #: of the submission, for the worker's log

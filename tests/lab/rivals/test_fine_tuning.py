@@ -112,7 +112,7 @@ def test_model_is_loaded_for_training_in_float32(task: Task, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("example", "message"),
     [
-        (Example(9, "fair", "neutral"), "row 9 has the label 'neutral', which has no label word"),
+        (Example(9, "fair", "neutral"), "row 10 has the label 'neutral', which has no label word"),
         (Example(9, "", "negative"), "row 9 has no tokens"),
     ],
 )

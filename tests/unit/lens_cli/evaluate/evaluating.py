@@ -28,6 +28,7 @@ TASK = Task(Template("{text} It was {label}."), Verbalizer({"positive": "great",
 CONFIG = SelectionConfig.model_validate(
     {
         "num_demonstrations": 4,
+        "labels": {"rare": "drop"},
         "splits": {"validation": 20, "confirmation": 16, "test": 60},
         "filtering": {"keep": 24, "rounds": 1, "initial_score_size": 4, "max_score_size": 8},
         "search": {"beam_width": 2, "children": 4, "iterations": 1},

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from lens_cli.application import create_application
 from lens_cli.evaluate.run import EvaluationOptions
 from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
+from lens_cli.subject_file import WhatIsAsked
 from lens_cli.views.result import show_evaluation
 from lens_engine.errors import ModelMismatch
 from lens_engine.scoring.base import ScorerIdentity
@@ -88,6 +89,16 @@ def test_result_without_a_classifier_is_refused(bench: Workbench) -> None:
 def test_unknown_label_is_refused_with_its_row(bench: Workbench) -> None:
     refusal = refusal_of(evaluate(bench.save(select()), bench.write([*ROW, ("Foggy", "mixed")])))
     assert "line 4 has the label 'mixed', which the selection did not have" in str(refusal)
+
+
+@pytest.mark.parametrize("what", ["support_examples", "classifier"])
+def test_rows_of_a_label_that_the_selection_left_out_are_left_out(what: WhatIsAsked, bench: Workbench) -> None:
+    file = bench.save(select(rows=(*ROWS, ("So so", "mixed"))))
+    result, shown = bench.run(file, bench.write([*ROW, ("Foggy", " Mixed"), ("Misty", "mixed")]), what=what)
+    note = "2 rows were left out, which have a label that the selection left out as too rare: ' Mixed' (1), 'mixed' (1)"
+    assert (result.quality.n, f"note: {note}" in shown, note in result.warnings) == (2, True, True)
+    refusal = refusal_of(evaluate(file, bench.write([("Foggy", "mixed"), ("Misty", "Mixed")]), "--prompts", what))
+    assert "every row has a label that the selection left out as too rare" in str(refusal)
 
 
 def test_output_is_checked_before_the_run(bench: Workbench) -> None:

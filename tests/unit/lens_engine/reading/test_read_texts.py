@@ -177,7 +177,7 @@ def test_too_many_columns_are_refused_at_their_first_row(tmp_path: Path) -> None
 def test_rows_that_are_large_once_they_are_kept_are_refused(tmp_path: Path) -> None:
     """A control character takes one byte of a CSV file, and six of JSON."""
     (tmp_path / "input").write_text("text,other\n" + f"a,{chr(1) * 1000}\n" * 20)
-    with pytest.raises(DatasetTooLarge, match=r"more than 100,000 bytes .* found at row 16"):
+    with pytest.raises(DatasetTooLarge, match=r"more than 100,000 bytes .* found at row 17"):
         read_texts(tmp_path / "input", replace(LIMITS, max_kept_bytes=100_000))
 
 

@@ -81,7 +81,7 @@ def test_refusal_names_a_long_row_of_any_split(
 ) -> None:
     row = parts_of(split_examples(make_problem(), make_config()))[part][0].row
 
-    with pytest.raises(PromptTooLong, match=f"the longest example is {named} {row}") as refusal:
+    with pytest.raises(PromptTooLong, match=f"the longest example is {named} {row + 1};") as refusal:
         fit(make_problem([row]), 40)
     assert refusal.value.row == row
 

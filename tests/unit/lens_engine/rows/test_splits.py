@@ -177,7 +177,7 @@ def test_duplicate_keeps_its_first_row(task: Task, make_examples: MakeExamples, 
     assert rows.duplicates_dropped == 2
     assert not {500, 502} & {e.row for part in parts_of(rows).values() for e in part}
     told = "2 dataset rows have the text of an earlier row and were left out ("
-    assert rows.warnings == (f"{told}row 500, row 502)",)
+    assert rows.warnings == (f"{told}row 501, row 503)",)
     assert rows.notes == (f"{told}line 502, line 504)",)
 
 
@@ -224,7 +224,7 @@ def test_leaked_rows_are_dropped_and_said(task: Task, make_examples: MakeExample
     rows = split_examples(Problem(task, examples, test), make_config())
 
     assert rows.leaked_from_test == 1
-    assert "1 text is in the test rows too and was left out of the dataset (row 7)" in rows.warnings
+    assert "1 text is in the test rows too and was left out of the dataset (row 8)" in rows.warnings
     train = {e.text for name, part in parts_of(rows).items() if name != "test" for e in part}
     assert examples[7].text not in train
     assert examples[7].text in {e.text for e in rows.test}
@@ -253,7 +253,7 @@ def test_conflict_within_the_test_rows_is_set_aside_and_named(
     rows = split_examples(Problem(task, make_examples({"negative": 60, "positive": 60}), test), make_config())
 
     assert rows.conflicting_texts == 1
-    assert "1 text of the test rows has more than one label and was set aside (row 500)" in rows.warnings
+    assert "1 text of the test rows has more than one label and was set aside (row 501)" in rows.warnings
 
 
 @pytest.mark.parametrize(
@@ -428,6 +428,6 @@ def test_rows_far_longer_than_the_rest_are_said_with_their_share_of_the_cost(
     assert warning == (
         "2 rows have a text that is far longer than the rest: up to 5,003 characters, where half of all texts have at "
         f"most {sorted(len(one.text) for one in examples)[60]}; that is {share:.0%} of all characters, and would be as "
-        'much of the cost (row 7, row 11); they are cut; to leave them out, set options.too_long to "skip_example"'
+        'much of the cost (row 8, row 12); they are cut; to leave them out, set options.too_long to "skip_example"'
     )
     assert any("(line 9, line 13)" in note for note in split.notes)

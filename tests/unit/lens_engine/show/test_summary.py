@@ -57,7 +57,7 @@ def test_summary_has_what_to_use_rivals_examples_in_order_and_cost() -> None:
     examples = lines[lines.index("Examples, in order") + 1 :]
     assert [line.split() for line in examples[:2]] == [
         ["#", "text", "label", "word", "row"],
-        ["1", "[red]loved[/red]", "it", "great", "912"],
+        ["1", "[red]loved[/red]", "it", "great", "913"],
     ]
     assert examples[2].split()[1:4] == ["a", "bore", "very"]
     assert "… " in examples[2]

@@ -16,7 +16,7 @@ from tests.unit.lens_cli.results import QUALITY, TESTED, make_answer, make_resul
 def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
     table = tabulate_examples(make_answer("prompt"))
     assert table.title == "Examples, in order"
-    assert table.rows == (("1", "[red]loved[/red] it", "great", "912"),)
+    assert table.rows == (("1", "[red]loved[/red] it", "great", "913"),)
     answer = make_answer("prompt", examples=(), method="zero_shot")
     assert tabulate_examples(answer).title == "No examples"
 
