@@ -1,5 +1,5 @@
-# Images of one source: `api` (HTTP; no torch, no model), `worker` (adds torch and transformers), `ray` (adds Ray to it), and
-# `endpoint-worker` (asks models behind servers; no torch).
+# Images of one source: `api` (HTTP; no torch, no model), `worker` (adds torch and transformers; for `lens answers` too), `ray`
+# (adds Ray to it), and `endpoint-worker` (asks models behind servers; no torch).
 #
 #   docker build --target api -t lens-api .
 #   docker build --target worker -t lens-worker .                     # the public index's torch: the CUDA build
@@ -43,14 +43,10 @@ COPY examples/support_desk ./app/pages/static/support_desk
 RUN pip --python /opt/lens/bin/python install --no-deps --no-build-isolation --root /code .
 
 
+# The API asks models behind servers too, for answers at once.
 FROM build AS build-api
-COPY --from=requirements /src/lens.txt /src/service.txt ./
-RUN pip --python /opt/lens/bin/python install -c constraints.txt -r lens.txt -r service.txt
-
-
-FROM build-api AS build-endpoint-worker
-COPY --from=requirements /src/endpoint.txt ./
-RUN pip --python /opt/lens/bin/python install -c constraints.txt -r endpoint.txt
+COPY --from=requirements /src/lens.txt /src/service.txt /src/endpoint.txt ./
+RUN pip --python /opt/lens/bin/python install -c constraints.txt -r lens.txt -r service.txt -r endpoint.txt
 
 
 # torch comes first and alone, so that its index, if one is named, is asked for nothing else.
@@ -85,7 +81,7 @@ COPY --from=code /code/opt/lens /opt/lens
 EXPOSE 8000
 HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
-# It refuses to start without LENS_API_KEYS or LENS_REQUIRE_KEYS=true: this address is reached from the network.
+# It refuses to start without LENS_REQUIRE_KEYS=true: this address is reached from the network.
 CMD ["serve", "--host", "0.0.0.0"]
 
 
@@ -100,7 +96,7 @@ CMD ["worker"]
 
 FROM runtime-worker AS endpoint-worker
 ENV LENS_WORKER_MODELS=endpoints
-COPY --from=build-endpoint-worker /opt/lens /opt/lens
+COPY --from=build-api /opt/lens /opt/lens
 COPY --from=code /code/opt/lens /opt/lens
 
 

@@ -8,13 +8,12 @@ from fastapi import Depends, Path, Query, Request
 from sqlalchemy.orm import Session
 
 from app.errors import InvalidCursor, NotFound
-from app.ids import decode_cursor, is_id
+from app.ids import SELECTION, decode_cursor, is_id
 from app.services import Services
 from app.web.authentication import API_KEY
 from app.web.parameters import KNOWN_PARAMETERS
-from app.web.rate_limits import RATE_LIMIT
 
-OWNER_ROUTE = [API_KEY, RATE_LIMIT, KNOWN_PARAMETERS]
+OWNER_ROUTE = [API_KEY, KNOWN_PARAMETERS]
 """What every route of an owner has."""
 
 
@@ -43,17 +42,8 @@ async def get_owner(request: Request) -> str:
 OwnerDep = Annotated[str, Depends(get_owner)]
 
 
-async def get_path_value(request: Request) -> str:
-    """The id or the name in a path that has one; another dependency of the route checks it."""
-    (value,) = request.path_params.values()
-    return str(value)
-
-
-PathDep = Annotated[str, Depends(get_path_value)]
-
-
 def make_id_reader(kind: str, prefix: str) -> Any:
-    """Make the dependency that reads the id of a job of this kind from the path.
+    """Make the dependency that reads an id from the path.
 
     Raises:
         NotFound: the id does not have the form of an id.
@@ -70,8 +60,7 @@ def make_id_reader(kind: str, prefix: str) -> Any:
     return Depends(read)
 
 
-SELECTION_ID = make_id_reader("selection", "sel")
-SelectionIdDep = Annotated[str, SELECTION_ID]
+SelectionIdDep = Annotated[str, make_id_reader("selection", SELECTION)]
 
 
 @dataclass(frozen=True, slots=True)

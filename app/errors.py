@@ -96,6 +96,18 @@ class NoClassifier(Conflict):
     code = "no-classifier"
 
 
+class ModelMismatch(Conflict):
+    code = "model-mismatch"
+
+
+class ModelUnusable(Conflict):
+    """The model of a classifier cannot answer, or its server does not now. The code is the engine's."""
+
+    def __init__(self, code: str, detail: str, status: int = 409) -> None:
+        super().__init__(detail, headers={"Retry-After": "5"} if status == 503 else {})
+        self.code, self.status = code, status
+
+
 class AlreadyFinished(Conflict):
     code = "already-finished"
 
@@ -180,14 +192,6 @@ class TooManyJobs(TooManyRequests):
     code = "too-many-selections"
 
 
-class TooManyOutputs(TooManyRequests):
-    code = "too-many-outputs"
-
-
-class TooManyStreams(TooManyRequests):
-    code = "too-many-streams"
-
-
 class OwnerFull(AppError):
     status, code = 413, "owner-full"
 
@@ -202,6 +206,14 @@ class Unavailable(AppError):
 
 class Busy(Unavailable):
     code = "busy"
+
+
+class ModelLoading(Unavailable):
+    code = "model-loading"
+
+
+class AnswersAway(Unavailable):
+    code = "answers-away"
 
 
 class StorageFull(Unavailable):

@@ -8,8 +8,8 @@ from datetime import datetime
 from ulid import ULID
 
 _ID = re.compile(r"[a-z]{2,3}_[0-9a-z]{26}")
-PREFIXES = {"selection": "sel", "evaluation": "ev", "prediction": "pr"}
-"""The kinds of jobs, and the prefix of the ids of each."""
+SELECTION = "sel"
+"""Prefix of the ids of selections."""
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 """Form of the name of a prompt. Ids and numbers have it too."""
 
@@ -49,6 +49,6 @@ def decode_cursor(cursor: str) -> str:
     return decoded
 
 
-def path_of(kind: str, job_id: str) -> str:
-    """Path of a job in the API: `/evaluations/ev_…`."""
-    return f"/{kind}s/{job_id}"
+def path_of(selection_id: str) -> str:
+    """Path of a selection in the API."""
+    return f"/selections/{selection_id}"

@@ -13,6 +13,10 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.answering.client import AnswersClient
+from app.answering.metrics import AskingMetrics
+from app.answers import files as answered_files
+from app.answers.classifying import Classifying
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody
 from app.datasets import endpoints as datasets
@@ -22,40 +26,39 @@ from app.health.readiness import DatabaseCheck
 from app.intake.admission import Admission
 from app.intake.reader import Reader
 from app.intake.spool import sweep_uploads
-from app.jobs.streaming import Streams
 from app.keys.lookup import KeyLookup
-from app.kinds import evaluation, prediction, prediction_output, selection
-from app.kinds.prediction_output import Outputs
 from app.lifecycle.sweep import Settling, sweep
 from app.logs.failures import summarize
 from app.metrics.endpoint import router as metrics_router
 from app.metrics.process_state import ProcessMetrics
 from app.metrics.service_state import ServiceState
 from app.metrics.sweeps import SweepMetrics
-from app.pages import creation, prompt_files, prompts, results, trying, words
+from app.pages import creation, prompts, results, trying, words
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
-from app.prompts.endpoints import answers as prompt_answers_router
+from app.prompts.answer_endpoints import router as prompt_answers_router
+from app.prompts.classify_endpoints import router as prompt_classify_router
 from app.prompts.endpoints import router as prompts_router
 from app.prompts.example_endpoints import router as examples_router
 from app.prompts.schemas import ExamplesBody, PromptBody
 from app.queue import JobQueue
-from app.selections.endpoints import router as answers_router
+from app.selections import endpoints as selections
+from app.selections.answer_endpoints import router as answers_router
+from app.selections.classify_endpoints import router as classify_router
 from app.selections.result_endpoints import router as results_router
 from app.services import Services
 from app.settings import Settings
 from app.store.database import create_database
-from app.usage.endpoints import router as usage_router
 from app.web.access_log import AccessLogMiddleware
 from app.web.authentication import LOCAL_OWNER, AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
 from app.web.documentation import install_documentation
 from app.web.draining import DRAINING
 from app.web.error_handlers import install_error_handlers
+from app.web.head import HeadMiddleware
 from app.web.loopback import LoopbackMiddleware
 from app.web.openapi import add_schemas
 from app.web.paths import PAGE_ASSETS
-from app.web.rate_limits import RateLimitHeaders, RateLimits
 from app.web.request_id import RequestIdMiddleware
 from app.web.request_metrics import RequestMetrics
 from lens_engine import __version__
@@ -74,9 +77,6 @@ order, make a language model classify best. Submit a labelled dataset, a templat
 **Keys.** If the service has API keys, send `Authorization: Bearer <key>`. You see only the selections of your key's
 owner. A service without API keys needs no header, checks none (its answers have `Lens-Authentication: off`), and
 accepts requests from localhost only.
-
-**Limits.** `RateLimit-Policy` and `RateLimit` say how often you may ask, and how often you still may. An answer 429 has
-`Retry-After`.
 
 **Errors.** Every error is a problem (RFC 9457) of media type `application/problem+json`.
 
@@ -97,17 +97,16 @@ _ABOUT: dict[str, Any] = {
     "openapi_url": None,
     "redoc_url": None,
 }
-_KINDS = (selection, evaluation, prediction)
 _ROUTERS = (
     datasets.router,
-    *(router for kind in _KINDS for router in (kind.router, kind.life)),
-    prediction_output.router,
+    selections.router,
     answers_router,
+    classify_router,
     results_router,
     prompts_router,
     prompt_answers_router,
+    prompt_classify_router,
     examples_router,
-    usage_router,
     health_router,
     metrics_router,
     creation.router,
@@ -115,10 +114,9 @@ _ROUTERS = (
     trying.router,
     pages_of_selections.router,
     prompts.router,
-    prompt_files.router,
     words.router,
 )
-_BODIES = (datasets, *_KINDS)
+_BODIES = (datasets, selections, answered_files)
 _log = logging.getLogger(__name__)
 
 
@@ -129,19 +127,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     database = create_database(settings)
     app.state.services = Services(settings, database, JobQueue(settings))
     app.state.database_check = DatabaseCheck(database)
-    app.state.outputs = Outputs()
     app.state.full_disk = FullDisk()
     app.state.suggestions = TTLCache(maxsize=200, ttl=600)
     app.state.indexes = Indexes(settings.max_index_mib * 2**20)
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
-    app.state.rate_limits = RateLimits(settings)
     app.state.admission = Admission(
-        settings.max_submissions, settings.max_waiting_submissions, LOCAL_OWNER if settings.is_open else None
+        settings.max_submissions, settings.max_waiting_submissions, None if settings.require_keys else LOCAL_OWNER
     )
     for router in _ROUTERS:
         app.include_router(router)
     request_metrics = _install_metrics(app)
-    app.state.streams = Streams(note_refusal=app.state.process_metrics.refused_streams.inc)
+    app.state.answers = AnswersClient(settings, AskingMetrics(app.state.registry))
+    app.state.classifying = Classifying(app.state.answers, settings.max_index_mib << 20)
     app.state.reader = Reader(settings, app.state.process_metrics.reader_ends.inc)
     install_documentation(
         app,
@@ -155,10 +152,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     install_error_handlers(app)
     # The middleware added last sees a request first.
     app.add_middleware(BodyLimitMiddleware, settings=settings)
-    app.add_middleware(RateLimitHeaders)
     app.add_middleware(AuthenticationMiddleware, settings=settings, keys=app.state.keys)
     app.add_middleware(ShellMiddleware)
     app.add_middleware(LoopbackMiddleware, settings=settings)
+    app.add_middleware(HeadMiddleware)
     app.add_middleware(AccessLogMiddleware, metrics=request_metrics)
     app.add_middleware(RequestIdMiddleware)
     return app
@@ -170,9 +167,7 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
     ProcessCollector(registry=registry)
     registry.register(ServiceState(app.state.services))
     app.state.registry, app.state.sweep_metrics = registry, SweepMetrics(registry)
-    app.state.process_metrics = ProcessMetrics(
-        registry, app.state.services, app.state.admission, lambda: app.state.streams.num_open
-    )
+    app.state.process_metrics = ProcessMetrics(registry, app.state.services, app.state.admission)
     return RequestMetrics(registry)
 
 
@@ -181,6 +176,7 @@ def close_app(app: FastAPI) -> None:
     services: Services = app.state.services
     app.state.reader.close()
     app.state.indexes.close()
+    app.state.classifying.close()
     services.enqueuers.shutdown(cancel_futures=True)
     services.queue.close()
     app.state.keys.close()
@@ -200,6 +196,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
         stopping.set()
         measuring.cancel()
         await sweeping  # a running sweep holds a connection
+        await app.state.answers.close()
         close_app(app)
 
 

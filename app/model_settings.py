@@ -2,11 +2,20 @@
 
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode
 
-from app.setting_types import Endpoints, Models, RayAddress
+from app.setting_types import (
+    Endpoints,
+    HttpAddress,
+    Models,
+    RayAddress,
+    Token,
+    is_loopback,
+    split_addresses,
+)
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.servers.address import is_endpoint
 
@@ -47,6 +56,23 @@ class ModelSettings(BaseSettings):
         description="Folder for converted weights and the pair cache; may be deleted at any time.",
     )
     pair_cache_mib: int = Field(256, ge=0, description="Size of the score cache on disk (MiB); 0 for no cache.")
+    answers_addresses: Annotated[tuple[HttpAddress, ...], NoDecode, BeforeValidator(split_addresses)] = Field(
+        ("http://127.0.0.1:8090",),
+        description="Addresses of the processes that answer at once (`lens answers`), which the API asks, with commas "
+        "between them.",
+    )
+    answers_token: Annotated[Token | None, BeforeValidator(lambda value: value or None)] = Field(
+        None,
+        repr=False,
+        description="Secret of the API and of these processes, of at least 16 characters; needed unless they listen on "
+        "this machine only.",
+    )
+    answers_memory_mib: int | None = Field(
+        None,
+        ge=1,
+        description="Size of the weights that a process that answers at once holds (MiB); those that nobody asked for "
+        "the longest time are loaded anew. null for half of the memory of its device.",
+    )
     queue_name: str = Field("lens", pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Name of the queue.")
 
     @property
@@ -85,6 +111,9 @@ class ModelSettings(BaseSettings):
         served = [name for name, reference in self.allowed_models.items() if is_endpoint(reference)]
         if served:
             raise ValueError(f"allowed_models {', '.join(served)}: a model behind a server belongs in endpoints")
+        away = [one for one in self.answers_addresses if not is_loopback(urlsplit(one).hostname or "")]
+        if away and self.answers_token is None:
+            raise ValueError(f"answers_addresses {', '.join(away)}: another machine needs LENS_ANSWERS_TOKEN")
         if self.default_model not in self.offered_models:
             raise ValueError("default_model must be one of allowed_models or endpoints")
         return self

@@ -1,8 +1,9 @@
 """Forms of the values of settings."""
 
-import json
+import ipaddress
 import re
 from typing import Annotated, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, StringConstraints
 
@@ -12,7 +13,6 @@ from lens_engine.servers.file import read_endpoints
 M = TypeVar("M")
 
 OWNER_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_KEY_HASH = re.compile(r"[0-9a-f]{64}")
 _MODEL_NAME = re.compile(r"(?=.{1,100}$)[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 """A plain name, or a hub id."""
 
@@ -31,23 +31,23 @@ def _check_redis(url: str) -> str:
     return url
 
 
-def read_keys(value: object) -> object:
-    """Read the variable. An empty one is an empty object: it must not mean that no key is needed."""
-    if not isinstance(value, str):
-        return value
+def is_loopback(host: str) -> bool:
+    """Whether a host of an address is this machine: `localhost` or a loopback address."""
     try:
-        return json.loads(value) if value.strip() else {}
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
-        raise ValueError("must be a JSON object of hashes and owners, or null") from None
+        return host.lower() == "localhost"
 
 
-def _check_keys(keys: dict[str, str]) -> dict[str, str]:
-    for digest, owner in keys.items():
-        if not _KEY_HASH.fullmatch(digest):
-            raise ValueError("each key must be the SHA-256 of an API key (64 lower-case hex digits)")
-        if not OWNER_FORM.fullmatch(owner):
-            raise ValueError("an owner must have 1 to 100 letters, digits, dots, dashes or underscores")
-    return keys
+def split_addresses(value: object) -> object:
+    return [one.strip() for one in value.split(",") if one.strip()] if isinstance(value, str) else value
+
+
+def _check_http(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be http:// or https:// addresses, with commas between them")
+    return address.rstrip("/")
 
 
 def _check_models(models: dict[str, M]) -> dict[str, M]:
@@ -60,12 +60,13 @@ def _check_models(models: dict[str, M]) -> dict[str, M]:
 
 PostgresAddress = Annotated[str, AfterValidator(_use_psycopg)]
 RedisAddress = Annotated[str, AfterValidator(_check_redis)]
+HttpAddress = Annotated[str, AfterValidator(_check_http)]
+Token = Annotated[str, StringConstraints(min_length=16, pattern=r"^[!-~]+$")]
+"""Of a header. At least 16 characters, which nobody guesses."""
+
 RayAddress = Annotated[str, StringConstraints(pattern=r"^(|local|[^\s/]+:\d{1,5})$")]
 """Empty, or what `lens_engine.cluster.placement.find_place` takes."""
 
-Keys = Annotated[dict[str, str], AfterValidator(_check_keys)]
-KeyHash = Annotated[str, StringConstraints(pattern=rf"^{_KEY_HASH.pattern}$")]
+KeyHash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Models = Annotated[dict[str, str], AfterValidator(_check_models)]
 Endpoints = Annotated[dict[str, Endpoint], BeforeValidator(read_endpoints), AfterValidator(_check_models)]
-Rate = Annotated[str, StringConstraints(pattern=r"^[1-9]\d{0,8}/(second|minute|hour|day)$")]
-"""As `60/minute`."""

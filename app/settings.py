@@ -1,14 +1,14 @@
 """Settings of the service, read from the environment and checked when a process starts."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from app.model_settings import ModelSettings
-from app.setting_types import KeyHash, Keys, PostgresAddress, Rate, RedisAddress, read_keys
+from app.setting_types import KeyHash, PostgresAddress, RedisAddress
 
 _VARIABLES_ONLY = frozenset({"allow_testing_models"})
 """Settings that let others run code here. A `.env` lies in any folder in which somebody calls `lens`."""
@@ -17,7 +17,7 @@ _VARIABLES_ONLY = frozenset({"allow_testing_models"})
 class _VariablesThenFile(PydanticBaseSettingsSource):
     """Variables, and the lines of `.env` for other settings.
 
-    By default the JSON objects of both are merged, so a variable could not take away a key or a model of `.env`.
+    By default the JSON objects of both are merged, so a variable could not take away a model of `.env`.
     """
 
     def __init__(
@@ -114,26 +114,21 @@ class Settings(ModelSettings):
         "`budget.max_cost` there (USD); null for no maximum.",
     )
 
-    # Clients. `api_keys` is a JSON object from the SHA-256 of an API key (hex) to the owner.
-    api_keys: Annotated[Keys | None, NoDecode, BeforeValidator(read_keys)] = Field(
-        None, repr=False, description="JSON object: SHA-256 of an API key (hex) -> owner; null for none."
-    )
-    require_keys: bool = Field(
-        False,
-        description="Whether every request needs a key, also without `api_keys`; needed to listen on the network.",
-    )
-    key_cache_seconds: float = Field(
-        3.0, ge=0, le=60, description="Time after which a new or revoked key of the database takes effect (seconds)."
+    silent_seconds: float | None = Field(
+        60.0,
+        ge=1,
+        description="Time for which the event loop of an API process may be silent; then the process ends, and is "
+        "started again by `lens up` or Docker (seconds); null for no limit.",
     )
 
-    rate_requests: Rate | None = Field(
-        "1200/minute",
-        description="Number of requests of one owner in a moving window, as `1200/minute`; null for no limit.",
+    # Clients. Their keys are in the database.
+    require_keys: bool = Field(
+        False,
+        description="Whether every request needs a key, also before the first was made; needed to listen on the "
+        "network.",
     )
-    rate_submissions: Rate | None = Field(
-        "60/minute",
-        description="Number of submissions, retries, resumes and changes of names of one owner in a moving window; "
-        "null for no limit.",
+    key_cache_seconds: float = Field(
+        3.0, ge=0, le=60, description="Time after which a new or revoked key takes effect (seconds)."
     )
 
     # Limits of an upload.
@@ -218,11 +213,6 @@ class Settings(ModelSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, _VariablesThenFile(settings_cls, env_settings, dotenv_settings), file_secret_settings
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the settings ask for no key. Such a service answers this machine only."""
-        return self.api_keys is None and not self.require_keys
 
     @model_validator(mode="after")
     def fits_together(self) -> Self:

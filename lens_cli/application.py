@@ -13,13 +13,14 @@ from lens_cli.export import export
 from lens_cli.refusals import Refusal, show_refusal
 from lens_cli.report import report
 from lens_cli.select.command import select
-from lens_cli.service.commands import migrate, serve, work
-from lens_cli.service.owners import create_keys, usage
+from lens_cli.service.commands import answer, migrate, serve, work
+from lens_cli.service.owners import create_keys
 from lens_cli.service.up import up
 from lens_cli.suggest.command import suggest
 from lens_cli.templates import templates
 from lens_cli.views.steps import steps_on_stderr
 from lens_engine import __version__
+from lens_engine.local.processors import let_threads_sleep
 
 _ALLOCATIONS_BEFORE_COLLECTION = 50_000
 """Python's default is 700 or 2,000. Importing torch and transformers makes a million objects and no garbage. To look
@@ -27,7 +28,7 @@ through them again and again takes a tenth of the time of `lens select --estimat
 
 _SERVICE = "The service"
 _ENGINE = "On this machine, without the service"
-_WITH_LOGS = ("serve", "worker", "migrate")
+_WITH_LOGS = ("serve", "worker", "answers", "migrate")
 """Processes of the service: everything that they say is a line of the log."""
 
 
@@ -55,8 +56,8 @@ def create_application() -> typer.Typer:
     application.command("up", rich_help_panel=_SERVICE)(up)
     application.command("serve", rich_help_panel=_SERVICE)(serve)
     application.command("worker", rich_help_panel=_SERVICE)(work)
+    application.command("answers", rich_help_panel=_SERVICE)(answer)
     application.command("migrate", rich_help_panel=_SERVICE)(migrate)
-    application.command("usage", rich_help_panel=_SERVICE)(usage)
     application.add_typer(create_keys(), name="keys", rich_help_panel=_SERVICE)
     return application
 
@@ -64,6 +65,7 @@ def create_application() -> typer.Typer:
 def main() -> None:
     """Run the command line. A refusal ends as a message and an exit code, without a traceback."""
     gc.set_threshold(_ALLOCATIONS_BEFORE_COLLECTION)
+    let_threads_sleep()
     try:
         create_application()()
     except Refusal as refusal:

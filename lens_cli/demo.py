@@ -29,7 +29,6 @@ from lens_engine.show.words import name_form
 from lens_engine.task.wording import describe_seconds
 
 DEMO_ENVIRONMENT = {
-    "LENS_API_KEYS": "null",
     "LENS_REQUIRE_KEYS": "false",
     "LENS_ALLOWED_MODELS": json.dumps({BUNDLED_MODEL: BUNDLED_MODEL}),
     "LENS_DEFAULT_MODEL": BUNDLED_MODEL,

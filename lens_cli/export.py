@@ -1,10 +1,9 @@
-"""`lens export`: the support examples of a result, or a classifier, in the form that another tool loads."""
+"""`lens export`: the support examples of a result in the form that another tool loads."""
 
-import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 from rich.console import Console
@@ -14,52 +13,36 @@ from lens_cli.subject_file import read_result
 from lens_cli.views.notes import show_note
 from lens_engine.config import Use
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.errors import ModelMismatch
 
-if TYPE_CHECKING:
-    from lens_engine.result import SelectionResult
-
-LOGIT_BIAS, FOLDER = "logit-bias", "folder"
+FOLDER = "folder"
 
 _OTHER_PROMPT = "a model does not get the prompt that was evaluated from this form; measure it before you rely on it"
-_FIRST_TOKENS = (
-    "a label word has several tokens, so the answer is the label whose first token is likeliest, which is not what was "
-    "evaluated; measure it before you rely on it"
-)
 
 
 def export(
-    result: Annotated[
-        Path,
-        typer.Argument(help="Result: a file that lens select --output wrote; or a classifier, of --classifier."),
-    ],
+    result: Annotated[Path, typer.Argument(help="Result: a file that lens select --output wrote.")],
     format: Annotated[
         str,
         typer.Option(
-            help="Format: json, text, jsonl, csv, openai-chat, anthropic, gemini, langchain, dspy, promptfoo, lm-eval, "
-            "python, markdown, logit-bias or folder. Of a classifier: python."
+            help="Format: json, text, jsonl, csv, openai-chat, anthropic, gemini, langchain, dspy, promptfoo, "
+            "markdown or folder."
         ),
     ] = "text",
     use: Annotated[
         str | None,
         typer.Option(help="Use for which the prompt is the best: prompt or probabilities; default: that of the run."),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model with the tokenizer for logit-bias, as the run had it; default: that of the result."),
-    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="File to write, or a new or empty folder; default: standard output.")
     ] = None,
 ) -> None:
-    """Write the support examples of a result, or a classifier, in the form that another tool loads.
+    """Write the support examples of a result in the form that another tool loads.
 
-    `text`, `json`, `lm-eval` and `python` give a model the prompt that was evaluated. The turns of a chat do not: `lens
-    evaluate --form` measures them before production takes them. `python` needs no Lens, and asks an OpenAI-compatible
-    endpoint: the prompt of a result, or the classifier of its file, unless that reads hidden states or words alone.
+    `text` and `json` give a model the prompt that was evaluated. The turns of a chat do not: `lens evaluate --form`
+    measures them before production takes them.
 
     `folder` has a Python module that renders the prompt of each input, also where it finds demonstrations for each; the
-    other formats then have its fixed form. `logit-bias` is exact where each label word is one token.
+    other formats then have its fixed form.
 
     Example:
 
@@ -69,7 +52,7 @@ def export(
         if format == FOLDER:
             return _export_folder(result, cast(Use | None, use), output)
         check_output(output)
-        content, note = _export(result, format, cast(Use | None, use), model)
+        content, note = _export(result, format, cast(Use | None, use))
         if output is not None:
             replace_file(output, content)
     if output is None:
@@ -99,50 +82,12 @@ def _export_folder(path: Path, use: Use | None, output: Path | None) -> None:
         whole.replace(output)
 
 
-def _export_classifier(path: Path, format: str) -> bytes | None:
-    """The code of a classifier; None if the file is none."""
-    from lens_engine.classifier.classifier import Classifier
-    from lens_engine.exports import write_classifier_export
-
-    try:
-        found = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or "head" not in found:
-        return None
-    if format != "python":
-        raise RefusedInput(f"a classifier has no format {format!r}; take python", "where: --format")
-    return write_classifier_export(Classifier.load(path))
-
-
-def _export(path: Path, format: str, use: Use | None, model: str | None) -> tuple[bytes, str | None]:
-    """The export of a classifier, or of a result with a note on it."""
+def _export(path: Path, format: str, use: Use | None) -> tuple[bytes, str | None]:
+    """The export of a result, with a note on it."""
     from lens_engine.exports import FORMATS, FormatName, Source, export_support_examples
 
-    if (code := _export_classifier(path, format)) is not None:
-        return code, None
     result = read_result(path)
-    if format == LOGIT_BIAS:
-        content, source = _export_logit_bias(result, use, model), Source.of_result(result, use)
-        told = [source.note, None if json.loads(content)["is_exact"] else _FIRST_TOKENS]
-        return content, " ".join(filter(None, told)) or None
     content = export_support_examples(result, cast(FormatName, format), use=use)
     source = Source.of_result(result, use)
     is_evaluated = FORMATS[cast(FormatName, format)].is_evaluated_prompt(source.task)
     return content, " ".join(filter(None, [source.note, None if is_evaluated else _OTHER_PROMPT])) or None
-
-
-def _export_logit_bias(result: "SelectionResult", use: Use | None, model: str | None) -> bytes:
-    from lens_engine.exports import Source
-    from lens_engine.exports.logit_bias import write_logit_bias
-    from lens_engine.local.open_tokenizer import open_tokenizer
-
-    source, made_of = Source.of_result(result, use), result.provenance
-    tokenizer, revision = open_tokenizer(model or made_of.model)
-    if revision != made_of.revision:
-        raise ModelMismatch(
-            f"the result is of {made_of.model} (revision {made_of.revision[:12]}), and these files are of revision "
-            f"{revision[:12]}; name the files of the run by --model",
-            field="model",
-        )
-    return write_logit_bias(source, lambda span: tokenizer.encode_spans([span])[0])

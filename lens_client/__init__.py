@@ -6,11 +6,11 @@ models              answers
 errors              refusals of the service, and what else goes wrong
 calls               paths, bodies and waits
 async_connection    how the service is asked: repeats, ETags, pages
-async_jobs          calls of selections, evaluations and predictions
+async_selections    calls of selections
 async_resources     calls of names and datasets
 async_client        the client
 
-`.ci/blocking_client.py` writes `connection`, `jobs`, `resources` and `client` from the modules for asyncio.
+`.ci/blocking_client.py` writes `connection`, `selections`, `resources` and `client` from the modules for asyncio.
 """
 
 from lens_client.async_client import AsyncLensClient

@@ -5,9 +5,8 @@ from typing import Any, Self
 import httpx
 
 from lens_client.async_connection import AsyncConnection
-from lens_client.async_jobs import AsyncEvaluations, AsyncPredictions, AsyncSelections
 from lens_client.async_resources import AsyncDatasets, AsyncPrompts
-from lens_client.models import Usage
+from lens_client.async_selections import AsyncSelections
 
 _TIMEOUT = httpx.Timeout(30.0, write=300.0, read=300.0)
 """A large upload may be validated after others (seconds)."""
@@ -27,17 +26,12 @@ class AsyncLensClient:
         self._http = httpx.AsyncClient(base_url=url, headers=headers, **{"timeout": _TIMEOUT, **options})
         self._connection = AsyncConnection(self._http)
         self.selections, self.prompts = AsyncSelections(self._connection), AsyncPrompts(self._connection)
-        self.evaluations, self.predictions = AsyncEvaluations(self._connection), AsyncPredictions(self._connection)
         self.datasets = AsyncDatasets(self._connection)
 
     async def models(self) -> list[dict[str, Any]]:
         """The models that the service offers."""
         answer = await self._connection.read_json("/models")
         return list(answer["items"])
-
-    async def usage(self) -> Usage:
-        """What you have stored and under way, and the limits of both."""
-        return await self._connection.read_as(Usage, "/usage")
 
     async def __aenter__(self) -> Self:
         return self

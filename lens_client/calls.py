@@ -1,5 +1,6 @@
 """What both clients decide without a connection: paths, bodies, waits."""
 
+import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -24,17 +25,6 @@ def path_of(*parts: str) -> str:
     return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 
-def path_of_predictions(selection_id: str | None, prompt_name: str | None) -> str:
-    """
-    Raises:
-        TypeError: not exactly one of both is given.
-    """
-    if (selection_id is None) == (prompt_name is None):
-        raise TypeError("give either selection_id or prompt_name")
-    where = ("selections", selection_id) if selection_id is not None else ("prompts", prompt_name or "")
-    return path_of(*where, "predictions")
-
-
 def leave_none_out(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
@@ -54,6 +44,55 @@ def make_submission(files: Mapping[str, File | None], parts: Mapping[str, Any]) 
     if "spec" in given:
         sent["spec"] = (None, json.dumps(given.pop("spec")).encode(), "application/json")
     return {"files": sent, "data": given}
+
+
+def make_form(files: Mapping[str, File], spec: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `httpx.Client.request` for a form with files, a spec and how the files are read."""
+    sent: dict[str, Any] = {
+        name: (file.name if isinstance(file, Path) else name, read_file(file)) for name, file in files.items()
+    }
+    sent["spec"] = (None, json.dumps(dict(spec)).encode(), "application/json")
+    return {"files": sent, "data": leave_none_out(parts)}
+
+
+class Kept:
+    """The answers to the rows of a file so far, in a file beside the output, so that an interrupted run goes on."""
+
+    def __init__(self, path: Path | None = None, output: Path | None = None) -> None:
+        self.answers = list[dict[str, Any]]()
+        self._path, self._output = path, output
+
+    @classmethod
+    def open(cls, output: Path, source: Path, asked: Mapping[str, Any]) -> "Kept":
+        """Take up what an earlier run kept for the same file, asked in the same way."""
+        kept = cls(output.with_name(f"{output.name}.partial.jsonl"), output)
+        origin = hashlib.sha256(source.read_bytes()).hexdigest()
+        head = json.dumps({"file": origin, "asked": dict(asked)}, sort_keys=True)
+        lines = kept._path.read_text("utf-8").splitlines() if kept._path and kept._path.exists() else []
+        if lines and lines[0] == head:
+            kept.answers = [json.loads(line) for line in lines[1:] if line.endswith("}")]
+        elif kept._path is not None:
+            kept._path.write_text(f"{head}\n", "utf-8")
+        return kept
+
+    def add(self, answers: list[dict[str, Any]]) -> None:
+        """Keep the answers to the next rows."""
+        self.answers += answers
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in answers)
+
+    def as_json(self) -> bytes:
+        return json.dumps(self.answers, ensure_ascii=False).encode()
+
+    def finish(self, content: bytes) -> None:
+        """Write the output whole, and forget what was kept."""
+        assert self._path is not None
+        assert self._output is not None
+        made = self._output.with_name(f"{self._output.name}.part")
+        made.write_bytes(content)
+        made.replace(self._output)
+        self._path.unlink(missing_ok=True)
 
 
 def make_inputs(inputs: str | list[str] | tuple[str, ...]) -> dict[str, Any]:

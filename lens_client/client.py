@@ -6,9 +6,8 @@ from typing import Any, Self
 import httpx
 
 from lens_client.connection import Connection
-from lens_client.jobs import Evaluations, Predictions, Selections
-from lens_client.models import Usage
 from lens_client.resources import Datasets, Prompts
+from lens_client.selections import Selections
 
 _TIMEOUT = httpx.Timeout(30.0, write=300.0, read=300.0)
 """A large upload may be validated after others (seconds)."""
@@ -28,17 +27,12 @@ class LensClient:
         self._http = httpx.Client(base_url=url, headers=headers, **{"timeout": _TIMEOUT, **options})
         self._connection = Connection(self._http)
         self.selections, self.prompts = Selections(self._connection), Prompts(self._connection)
-        self.evaluations, self.predictions = Evaluations(self._connection), Predictions(self._connection)
         self.datasets = Datasets(self._connection)
 
     def models(self) -> list[dict[str, Any]]:
         """The models that the service offers."""
         answer = self._connection.read_json("/models")
         return list(answer["items"])
-
-    def usage(self) -> Usage:
-        """What you have stored and under way, and the limits of both."""
-        return self._connection.read_as(Usage, "/usage")
 
     def __enter__(self) -> Self:
         return self

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from lens_client.calls import read_retry_after
-from lens_client.models import Job
+from lens_client.models import Selection
 
 
 class LensError(Exception):
@@ -51,7 +51,7 @@ class TimedOut(LensError):
 class NotSucceeded(LensError):
     """The job failed or was cancelled."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Selection) -> None:
         self.job = job
         why = (job.error or {}).get("detail", "")
         super().__init__(f"{job.id} ended as {job.status}{f': {why}' if why else ''}")

@@ -16,14 +16,16 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-class Job(Answer):
-    """What jobs of every kind have: state, progress and spec."""
+class Selection(Answer):
+    """A selection: its state and its progress."""
 
     id: str
     status: Status
     name: str | None = None
     dataset_id: str
+    test_dataset_id: str | None = None
     progress: dict[str, Any] | None = None
+    partial: bool | None = None
     stop_reason: str | None = None
     error: dict[str, Any] | None = None
     digest: str | None = None
@@ -36,37 +38,8 @@ class Job(Answer):
         return self.status in ("succeeded", "failed", "cancelled")
 
 
-class Selection(Job):
-    """A selection."""
-
-    test_dataset_id: str | None = None
-    partial: bool | None = None
-
-
-class Source(Answer):
-    """What is judged or asked: a selection, or a version of a name."""
-
-    selection_id: str
-    prompt_name: str | None = None
-    version: int | None = None
-
-
-class Evaluation(Job):
-    """An evaluation; `result` has the figures when it has succeeded."""
-
-    source: Source
-    result: dict[str, Any] | None = None
-
-
-class Prediction(Job):
-    """A prediction; `output` is the path of its output when it has succeeded."""
-
-    source: Source
-    output: str | None = None
-
-
 class Event(Answer):
-    """An event in the history of a job."""
+    """An event in the history of a selection."""
 
     id: int
     at: datetime
@@ -162,7 +135,6 @@ class SupportExamples(Answer):
     examples: tuple[SupportExample, ...]
     prompt: str
     partial: bool | None = None
-    running: bool = False  #: whether it is the best so far of a selection that has not ended
     form: Form | None = None
     pool_rows: int | None = None  #: number of rows among which demonstrations are found
     demonstrations: tuple[Demonstration, ...] | None = None  #: of `input`; None if none was given
@@ -196,7 +168,6 @@ class Rendered(Answer):
     label_biases: tuple[LabelBias, ...]
     prompts: tuple[RenderedPrompt, ...]
     accuracy: float | None
-    running: bool = False  #: whether it is the best so far of a selection that has not ended
     form: Form | None = None
     pool_rows: int | None = None  #: number of rows among which demonstrations are found
     judged: Accuracy | None = None
@@ -253,11 +224,50 @@ class SuspiciousLabel(Answer):
     probability_of_likelier: float
 
 
-class Usage(Answer):
-    """What the owner of the key has stored and under way."""
+class Answered(Answer):
+    """The answer to one input."""
 
-    bytes: dict[str, int | None]  #: what is stored, by part; `total`, and `limit`, which is None for no limit
-    jobs: tuple[dict[str, Any], ...]  #: of each kind: stored, and under way
-    under_way_limit: int | None
-    names: int
-    device_seconds: float  #: of attempts that ended
+    input: int
+    label: str | None
+    probability: float | None
+    probabilities: tuple[float, ...] | None
+    answered: bool  #: False where the label is left to a person
+    cut: bool = False
+    error: dict[str, str] | None = None
+
+    def as_given(self) -> dict[str, Any]:
+        """As a file of answers has it."""
+        error = None if self.error is None else self.error["detail"]
+        return {"label": self.label, "probabilities": self.probabilities, "cut": self.cut, "error": error}
+
+
+class Contender(Answer):
+    """What answered: `kind` is classifier, prompt or words."""
+
+    kind: str
+    head: str
+    form: Form | None
+    use: Use | None
+    model: str | None
+
+
+class Classified(Answer):
+    """The answers to inputs, in order."""
+
+    selection_id: str
+    name: str | None = None
+    version: int | None = None
+    contender: Contender
+    labels: tuple[str, ...]
+    answers: tuple[Answered, ...]
+    figures: dict[str, Any] | None = None
+
+
+class Evaluation(Answer):
+    """Figures of a version on labelled rows. `id` is None if they were not kept."""
+
+    id: int | None
+    version: int
+    title: str | None
+    created_at: datetime | None
+    result: dict[str, Any]

@@ -3,12 +3,24 @@
 
 from builtins import list as List  # noqa: N812 - a method is called `list`
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from lens_client.calls import File, leave_none_out, make_examples, path_of
+from lens_client.classifying import Classifying, Heard
 from lens_client.connection import Connection
 from lens_client.errors import Problem
-from lens_client.models import Dataset, PromptExample, PromptKind, PromptVersion, Rendered, SupportExamples, Use
+from lens_client.models import (
+    Classified,
+    Dataset,
+    Evaluation,
+    PromptExample,
+    PromptKind,
+    PromptVersion,
+    Rendered,
+    SupportExamples,
+    Use,
+)
 
 
 class Prompts:
@@ -120,6 +132,73 @@ class Prompts:
     def export(self, name: str, format: str = "json", *, use: Use | None = None) -> bytes:
         """The support examples of a name as a file that another tool loads."""
         return self._connection.read_bytes(path_of("prompts", name, "export"), format=format, use=use)
+
+    def classify(
+        self,
+        name: str,
+        inputs: str | List[str] | Path,
+        output: str | Path | None = None,
+        *,
+        labels: List[str | None] | None = None,
+        prompts: PromptKind | None = None,
+        use: Use | None = None,
+        fixed: bool = False,
+        answer_above: float | None = None,
+        format: str | None = None,
+        on_batch: Heard = lambda _done, _total: None,
+        **parts: Any,
+    ) -> Classified | None:
+        """Classify texts, or label a file.
+
+        Args:
+            inputs: a text or several; with `output`, the path of a file. Each 256 texts are one request.
+            output: path of the file with its answers. What an interrupted call had is kept beside it, and taken up.
+            labels: the right label of each text, for figures in the answer.
+            prompts, use, fixed, answer_above: what is asked; see docs/api.md.
+            format: csv, jsonl or parquet; by default the form of the file.
+            on_batch: gets the number of rows that are answered, and of all.
+            parts: `text_column`, `delimiter` and `encoding` of a file.
+
+        Returns:
+            The answers; None where a file was written.
+        """
+        wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
+        asking = Classifying(self._connection, path_of("prompts", name), wish)
+        if output is not None:
+            assert not isinstance(inputs, List)
+            asking.label_file(Path(inputs), Path(output), parts, format, on_batch)
+            return None
+        texts = [inputs] if isinstance(inputs, str) else inputs
+        assert isinstance(texts, List)
+        return asking.classify(texts, labels)
+
+    def evaluate(
+        self,
+        name: str,
+        path: str | Path,
+        *,
+        keep: bool = False,
+        title: str | None = None,
+        prompts: PromptKind | None = None,
+        use: Use | None = None,
+        fixed: bool = False,
+        on_batch: Heard = lambda _done, _total: None,
+        **parts: Any,
+    ) -> Evaluation:
+        """Judge what a name says on a file of labelled texts.
+
+        Args:
+            keep: whether the figures are kept with the version.
+            title: what the rows are called; the name of the file by default.
+            parts: `text_column`, `label_column`, `delimiter` and `encoding` of the file.
+        """
+        wish = {"prompts": prompts, "use": use, "fixed": fixed or None}
+        asking = Classifying(self._connection, path_of("prompts", name), wish)
+        return asking.evaluate_file(Path(path), parts, keep, title, on_batch)
+
+    def evaluations(self, name: str, *, most: int | None = None) -> List[Evaluation]:
+        """The figures that were kept of a name, newest first."""
+        return self._connection.read_pages(Evaluation, path_of("prompts", name, "evaluations"), most)
 
     def _name_version(self, name: str, if_version: int | None) -> dict[str, str]:
         """The header that names the version which a change expects; by default the one that the name has now."""

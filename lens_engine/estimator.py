@@ -27,7 +27,7 @@ from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.task.combinations import Texts, combine_wordings, read_instructions, read_templates
 from lens_engine.task.defaults import word_of_label
 from lens_engine.task.examples import list_texts
-from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example, FloatArray
 
@@ -207,8 +207,8 @@ def _refuse_missing(values: list[Any]) -> None:
 
 
 def _warn_of_spellings(classes: list[Any]) -> None:
-    folded = Counter(fold_label(str(one)) for one in classes)
-    alike = [one for one in classes if folded[fold_label(str(one))] > 1]
+    folded = Counter(fold_text(str(one)) for one in classes)
+    alike = [one for one in classes if folded[fold_text(str(one))] > 1]
     if alike:
         shown = ", ".join(map(repr, alike[:_MOST_SHOWN]))
         warnings.warn(f"classes that differ in spelling only are classes of their own: {shown}", stacklevel=3)

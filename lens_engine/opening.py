@@ -8,6 +8,7 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.local.choices import check_device, check_dtype
 from lens_engine.local.file_check import check_files
 from lens_engine.local.model_files import ModelSource, mention_first_load, resolve_model
+from lens_engine.local.processors import limit_threads
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
 from lens_engine.servers.address import Endpoint, parse_endpoint
@@ -62,7 +63,9 @@ def open_model(
     first load of a GGUF file, a digest, a download, the trial of a model.
 
     Args:
-        reference, dtype, device, threads, name: as `load_scorer` takes them.
+        reference, dtype, device, name: as `load_scorer` takes them.
+        threads: number of torch threads on the CPU, for the whole process; None for OMP_NUM_THREADS, or else for the
+            processors that this process, or its container, may use.
         cache_dir: folder of converted weights and of the pair cache; None for `LENS_CACHE_DIR` or ~/.cache/lens.
         pair_cache_bytes: largest size of the pair cache, or of the file of a server's answers (bytes); None keeps no
             scores. The cache changes no result.
@@ -78,6 +81,7 @@ def open_model(
     # Imported here, because this module imports torch, which a user of the types does not need.
     from lens_engine.local.load import load_scorer
 
+    threads = threads or limit_threads()
     scorer = load_scorer(reference, dtype=dtype, device=device, threads=threads, name=name, cache_dir=cache_dir)
     if pair_cache_bytes is None:
         return LanguageModel(scorer)

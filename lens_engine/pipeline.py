@@ -10,6 +10,7 @@ from lens_engine.run.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.run.preparation import Ends, prepare_run
 from lens_engine.run.search_run import SearchRun
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
+from lens_engine.scoring.no_answer import check_refused
 from lens_engine.types import StopReason
 
 
@@ -58,6 +59,7 @@ def select_support_examples(
         reason = run.choose()
         if reason is not StopReason.CANCELLED:
             reason = run.compare(reason)
+            check_refused(prepared.meter.refused, prepared.meter.spent.pairs, scorer.identity.model)
         if reason is StopReason.COMPLETED:
             prepared.meter.finish()
         return run.result(reason)

@@ -32,8 +32,6 @@ FormatName = Literal[
     "langchain",
     "dspy",
     "promptfoo",
-    "lm-eval",
-    "python",
     "markdown",
 ]
 """Formats of exports of one file."""
@@ -114,7 +112,6 @@ class Phase(StrEnum):
     INITIALISE = "initialise"  #: judging the first permutations of the beam
     SEARCH = "search"  #: stage 2, diversity-guided beam search; for random-and-validation, random search
     EVALUATE = "evaluate"  #: judging on confirmation and test rows, with the baselines
-    CLASSIFY = "classify"  #: of no selection: a classifier is asked row by row
 
 
 class StopReason(StrEnum):

@@ -1,6 +1,6 @@
-"""What must hold of stored jobs: a history, which a trigger writes, is a path of the state machine, nothing is left.
+"""What must hold of stored jobs: a history, which a trigger writes, is a path of the state machine.
 
-Neither a dataset that no job uses is left over, nor a row without an answer left out.
+No dataset that no job uses is left over.
 """
 
 from collections.abc import Iterable
@@ -14,17 +14,6 @@ WHERE type = 'status' ORDER BY job_id, id
 UNUSED_DATASETS = """
 SELECT id FROM datasets WHERE NOT EXISTS (SELECT FROM jobs WHERE datasets.id IN (dataset_id, test_dataset_id))
 """
-GAPS = """
-SELECT jobs.id FROM jobs JOIN datasets ON datasets.id = dataset_id CROSS JOIN LATERAL (
-    SELECT count(*) AS kept, coalesce(max(place) + 1, 0) AS places FROM predictions WHERE job_id = jobs.id
-) AS answers
-WHERE kept <> places OR (kind = 'selection' AND kept > 0) OR (
-    kind <> 'selection' AND status = 'succeeded'
-    AND kept <> COALESCE((spec ->> 'rows')::integer, num_rows)
-)
-"""
-"""Jobs whose answers are not those of their first rows, or not those of all rows though they have succeeded."""
-
 TRANSITIONS: dict[Status, set[Status]] = {
     Status.QUEUED: {Status.RUNNING, Status.CANCELLED, Status.FAILED},
     Status.RUNNING: {Status.QUEUED, Status.CANCELLING, Status.SUCCEEDED, Status.CANCELLED, Status.FAILED},

@@ -8,11 +8,12 @@ from app.logs.setup import configure_logging
 from app.schema import current_revision, is_behind, own_revisions
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, create_database
+from lens_engine.local.processors import let_threads_sleep
 from worker.device import Device, UnfitWorker
 from worker.inspection import inspect
 from worker.monitoring import HealthFile, serve_metrics
+from worker.parent import leave_in_time
 from worker.process import create_worker
-from worker.releases import hand_in_releases
 
 EXIT_FAILED = 1
 EXIT_UNFIT = 2
@@ -26,10 +27,10 @@ def main(look: Callable[[Settings], Device] = inspect) -> int:
     Args:
         look: checks the models and the device; raises UnfitWorker.
     """
+    let_threads_sleep()
     settings = Settings()
     configure_logging(settings.log_level, settings.log_format)
     HealthFile(settings.worker_health_file).remove()
-    hand_in_releases(settings)  # first: the look at the models may take longer than a lease
     try:
         device = look(settings)
         return _work(settings, device)
@@ -45,6 +46,7 @@ def _work(settings: Settings, device: Device) -> int:
     check_schema(settings)
     worker = create_worker(settings, device)
     serve_metrics(worker.metrics, settings)
+    leave_in_time(settings, lambda: worker.horse_pid, worker.kill_horse)
     worker.work(with_scheduler=False)
     return 0 if worker.was_asked_to_stop else EXIT_FAILED
 

@@ -7,7 +7,6 @@ attempt. What ends a run, and what becomes of the job:
     stopped without a result        cancelled
     InvalidInput, ModelError,       failed at once: another attempt would meet it again
     MemoryError
-    BudgetSpent                     the same, of an evaluation or a prediction: it costs more than LENS_MAX_COST_USD
     WorkerFault                     counted as a crash; queued again, or failed (worker-unfit) at the last attempt
     a model that moved              queued again for a worker of the other queue, not counted
     a server that does not answer   queued again for a later attempt, not counted
@@ -23,7 +22,7 @@ attempt. What ends a run, and what becomes of the job:
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
@@ -34,8 +33,6 @@ from sqlalchemy.orm import Session
 from app.lifecycle import endings, turns
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash, backoff_seconds
-from app.lifecycle.kept_answers import note_payment
-from app.lifecycle.results import Outcome
 from app.lifecycle.spec import SpecUnreadable
 from app.lifecycle.work import list_inline_parts
 from app.logs import context
@@ -43,8 +40,7 @@ from app.logs.failures import summarize
 from app.metrics.waits import count_wait
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, create_database
-from lens_engine.errors import BudgetSpent, EndpointAway, InvalidInput, ModelError
-from worker.classifying import run_evaluation, run_prediction
+from lens_engine.errors import EndpointAway, InvalidInput, ModelError
 from worker.faults import (
     ModelMoved,
     WorkerFault,
@@ -57,19 +53,11 @@ from worker.heartbeat import Heartbeat, Rhythm
 from worker.horse import REPORT
 from worker.job_context import JobContext, commit_with_patience, longest_pause, reserve_seconds
 from worker.progress import RunMonitor
-from worker.releases import note_release
 from worker.selecting import run_selection
 from worker.tally import count
 
 Ending = Callable[[Session, Claim], bool]
 """The last write of a run. It returns False if the claim was lost."""
-
-RUNS: Mapping[str, Callable[[JobContext], Outcome | None]] = {
-    "selection": run_selection,
-    "evaluation": run_evaluation,
-    "prediction": run_prediction,
-}
-"""How each kind of job is run. A run returns None if it was cancelled and found nothing."""
 
 T = TypeVar("T")
 
@@ -147,7 +135,7 @@ class Attempt:
         )
         try:
             self._heartbeat.start()
-            count(self._database, count_wait(self._claim.kind, self._claim.waited_seconds), self._claim.owner_id)
+            count(self._database, count_wait(self._claim.waited_seconds), self._claim.owner_id)
             ended = self._persist(self._conclude())
         except ShutDownImminentException:
             self._heartbeat.stop()
@@ -171,8 +159,6 @@ class Attempt:
         self._monitor.tally.outcome = "released"
         if self._end_soon(endings.requeue):
             self._log("released for a shutdown")
-        elif note_release(self._settings, self._claim):
-            self._log("released for a shutdown: noted on disk, and handed in when a worker starts here")
         else:
             self._log("not released: the lease will run out", level=logging.WARNING)
 
@@ -180,7 +166,7 @@ class Attempt:
         """Compute, and return the last write of the run."""
         run = JobContext(self._claim, self._settings, self._monitor, self._deadline, self._transact, self._log)
         try:
-            outcome = RUNS[self._claim.kind](run)
+            result = run_selection(run)
         except (ModelMoved, EndpointAway) as error:
             return self._pass_on(error)
         except SpecUnreadable as error:
@@ -188,12 +174,12 @@ class Attempt:
             return partial(endings.fail, problem=describe_unreadable_spec(error, self._claim.path))
         except JobTimeoutException:
             return partial(endings.finish_late, problem=describe_timeout(self._settings, self._claim))
-        except (InvalidInput, ModelError, BudgetSpent, MemoryError) as error:
+        except (InvalidInput, ModelError, MemoryError) as error:
             self._log("failed: %s", summarize(error))
             inline = self._transact(lambda session: list_inline_parts(session, self._claim.job_id))
             described = describe_failure(error, self._claim.path, inline)
             return partial(endings.fail, problem=described)
-        return endings.finish_cancelled if outcome is None else partial(endings.finish, outcome=outcome)
+        return endings.finish_cancelled if result is None else partial(endings.finish, result=result)
 
     def _pass_on(self, error: ModelMoved | EndpointAway) -> Ending:
         """Leave the job to another worker, or to a time when the server answers. The wait doubles with each attempt."""
@@ -231,9 +217,7 @@ class Attempt:
             return False
 
     def _end(self, ending: Ending, session: Session) -> bool:
-        """The last write of a run, with what it paid: the next attempt has the rest of the limit."""
-        if self._monitor.paid_usd is not None:
-            note_payment(session, self._claim, self._monitor.paid_usd)
+        """The last write of a run."""
         return ending(session, self._claim)
 
     def _log(self, message: str, *values: object, level: int = logging.INFO) -> None:

@@ -131,10 +131,6 @@ def describe_unreadable_spec(error: SpecUnreadable, instance: str) -> dict[str, 
 
 def describe_timeout(settings: Settings, claim: Claim) -> dict[str, Any]:
     """Describe a run that did not end before its time limit."""
-    mend = (
-        "set a smaller budget max_seconds, or fewer test rows (splits.test), to end earlier with the best so far"
-        if claim.kind == "selection"
-        else f"the rows that are done are kept: POST {claim.path}/retry goes on with the next"
-    )
+    mend = "set a smaller budget max_seconds, or fewer test rows (splits.test), to end earlier with the best so far"
     detail = f"the run did not end within the service's time limit of {settings.job_timeout_seconds} s; {mend}"
     return problem("timeout", detail, instance=claim.path)

@@ -36,14 +36,9 @@ class GuardedJob(Job):
     """
 
     has_run = False  #: whether a job was claimed, and did not end by a fault; known in the work-horse
-    is_performing = False
 
-    def perform(self) -> Any:
-        self.is_performing = True
-        try:
-            self.has_run = bool(super().perform())
-        finally:
-            self.is_performing = False
+    def perform(self) -> None:
+        self.has_run = bool(super().perform())
 
     @property
     def func(self) -> Any:

@@ -10,18 +10,11 @@ import mmap
 import os
 import signal
 import sys
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import astuple
 
 from app.lifecycle.claims import Claim
 from worker.monitoring import JobResult
 
-LEAVE_SECONDS = 5.0
-"""Time for the last words to Redis, for which RQ waits ten minutes while it is away."""
-
-_LOOK_SECONDS = 0.2
 _BYTES = 512
 _RESULTS: tuple[JobResult, ...] = ("unknown", "fit", "unfit")
 _PR_SET_PDEATHSIG = 1
@@ -71,27 +64,3 @@ def die_with_parent(parent_id: int | None) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent_id:
         os._exit(1)
-
-
-def leave_soon(is_done: Callable[[], bool] = lambda: True, seconds: float = LEAVE_SECONDS) -> None:
-    """End this process some seconds after `is_done`, unless it ends before.
-
-    Call it when nothing is left to write but what Redis forgets by itself.
-    """
-
-    def leave() -> None:
-        while not is_done():
-            time.sleep(_LOOK_SECONDS)
-        time.sleep(seconds)
-        _log.warning("Redis does not answer; the process ends without a last word", extra={"action": "leave"})
-        os._exit(0)
-
-    threading.Thread(target=leave, name="lens-leave", daemon=True).start()
-
-
-def has_exited(process_id: int) -> bool:
-    """Whether a child process has ended; it is not reaped."""
-    try:
-        return os.waitid(os.P_PID, process_id, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:
-        return True

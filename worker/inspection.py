@@ -165,12 +165,12 @@ def _weigh(name: str, reference: str, settings: Settings) -> int:
     try:
         source = resolve_model(reference, settings.cache_dir)
         check_files(source)
-        return _least_bytes(source, settings.dtype)
+        return least_bytes(source, settings.dtype)
     except (LensError, OSError) as error:
         raise UnfitWorker(f"model {name!r} of LENS_ALLOWED_MODELS cannot be used here: {first_line(error)}") from error
 
 
-def _least_bytes(source: ModelSource, dtype: str) -> int:
+def least_bytes(source: ModelSource, dtype: str) -> int:
     """The size of the weights in the number format. A GGUF file is smaller than its weights, which are dequantised."""
     if source.is_gguf:
         return source.path.stat().st_size

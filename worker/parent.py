@@ -7,8 +7,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from rq.job import Job
@@ -17,12 +19,15 @@ from app.lifecycle.claims import Claim, Lease, read_lease_for_parent
 from app.lifecycle.endings import Crash, finish_late, requeue
 from app.problems import problem
 from app.settings import Settings
-from app.store.database import create_database
+from app.store.database import POSTGRES_AWAY, create_database
 from worker.horse import REPORT
+from worker.job_context import commit_with_patience
 from worker.tally import count_killed
 
 _LONGEST_PAUSE_SECONDS = 5.0
-_CLOSE_SECONDS = 1.0
+_CLOSE_SECONDS, _HURRIED_SECONDS = 1.0, 3.0
+_LEAVE_SECONDS = 12.0
+"""Time for a work-horse that gives its job back, and for last words to Redis, for which RQ waits ten minutes."""
 
 _log = logging.getLogger(__name__)
 
@@ -87,6 +92,44 @@ class AttemptWatch:
         self._lost_at = min(self._lost_at, now) if lease is Lease.LOST else math.inf
         is_over = now - self._lost_at >= grace
         return f"{claim.job_id} ended or was taken over, and its run did not stop" if is_over else None
+
+
+def leave_in_time(settings: Settings, find_horse: Callable[[], int], kill: Callable[[], None]) -> None:
+    """Have this process end soon after SIGTERM or SIGINT, whatever it and its work-horse wait for.
+
+    Python hears a signal between two steps of its own, so not while a C function looks for the address of a store that
+    is gone, or loads weights. A thread hears it at once, by a pipe. Call this in the main thread.
+    """
+    heard, hearing = os.pipe()
+    os.set_blocking(hearing, False)
+    signal.set_wakeup_fd(hearing, warn_on_full_buffer=False)
+
+    def leave() -> None:
+        while os.read(heard, 1)[0] not in (signal.SIGTERM, signal.SIGINT):
+            pass
+        time.sleep(_LEAVE_SECONDS)
+        _log.warning("the worker ends now: its run, or a store, does not answer", extra={"action": "leave"})
+        if find_horse() and (claim := REPORT.claim) is not None:
+            give_back(settings, claim)  # without effect if the work-horse has done so
+        kill()
+        os._exit(0)
+
+    threading.Thread(target=leave, name="lens-leave", daemon=True).start()
+
+
+def give_back(settings: Settings, claim: Claim) -> None:
+    """Give back the job of a work-horse that does not do so, and count no crash, if Postgres answers soon."""
+    is_over = threading.Event()
+
+    def write() -> None:
+        database = create_database(settings, pool_size=1)
+        with suppress(*POSTGRES_AWAY):
+            commit_with_patience(database, partial(requeue, claim=claim), 0)
+        database.dispose()
+        is_over.set()
+
+    threading.Thread(target=write, daemon=True).start()
+    is_over.wait(_HURRIED_SECONDS)
 
 
 def describe_death(wait_status: int) -> str:

@@ -31,7 +31,7 @@ from app.worker_device import REDIS_FIELD
 from worker.device import Device
 from worker.faults import WorkerFault
 from worker.hardened_rq import GuardedJob, TolerantWorker, tolerating_refusals
-from worker.horse import REPORT, die_with_parent, has_exited, leave_soon
+from worker.horse import REPORT, die_with_parent
 from worker.monitoring import HealthFile, WorkerMetrics
 from worker.parent import AttemptWatch, CrashHandler
 
@@ -56,7 +56,6 @@ class JobWorker(TolerantWorker):
         self._device = device
         self.metrics = WorkerMetrics(device)
         self._health_file = HealthFile(settings.worker_health_file)
-        self._own_job: Job | None = None  #: of a work-horse
         self._faulted: set[str] = set()  #: ids of the jobs that met a fault since the last sound one
 
     def serialize(self) -> dict[str, Any]:
@@ -116,14 +115,9 @@ class JobWorker(TolerantWorker):
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid)
+        signal.set_wakeup_fd(-1)  # `leave_in_time` is its parent's
         leave_pandas_out()
-        self._own_job = job
         super().main_work_horse(job, queue)
-
-    def request_force_stop_sigrtmin(self, signum: int, frame: FrameType | None) -> None:
-        """The work-horse of a worker that was told to end: it gives its job back, and tells Redis if that answers."""
-        leave_soon(lambda: not (isinstance(self._own_job, GuardedJob) and self._own_job.is_performing))
-        super().request_force_stop_sigrtmin(signum, frame)  # type: ignore[no-untyped-call]
 
     def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
         """Kill the work-horse, and nothing else.
@@ -145,13 +139,6 @@ class JobWorker(TolerantWorker):
     def _install_signal_handlers(self) -> None:
         super()._install_signal_handlers()  # type: ignore[no-untyped-call]
         signal.signal(signal.SIGUSR1, self.request_drain)
-
-    def request_stop(self, signum: int, frame: FrameType | None) -> None:
-        """As RQ does; but a Redis that is away does not keep the process once its work-horse has ended."""
-        if os.getpid() == self.pid:
-            horse = self.horse_pid
-            leave_soon(lambda: not horse or has_exited(horse))
-        super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
     def request_drain(self, _signum: int, _frame: FrameType | None) -> None:
         """Take no further job, and end after the one under way. SIGTERM still releases that one at once."""

@@ -34,8 +34,6 @@ class RunMonitor:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.tally = Tally(clock)
-        self.paid_usd: float | None = None
-        """What the job cost so far, over all attempts (USD), for its last write; None if it asks no server."""
         self._clock = clock
         self._lock = threading.Lock()
         self._wake = threading.Event()

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from app.lifecycle import claims
-from app.lifecycle.results import Outcome, SelectionOutcome
 from app.lifecycle.work import Submission, load_submission
 from app.logs.failures import summarize
 from lens_engine.errors import CheckpointError, CheckpointForeign, NothingSelected
@@ -27,10 +26,10 @@ _SHARE = 20.0
 """Time of the run (seconds) for each second in which a result is made."""
 
 
-def run_selection(run: JobContext) -> Outcome | None:
+def run_selection(run: JobContext) -> SelectionResult | None:
     """Run a selection. None if it was stopped before a permutation was chosen."""
     try:
-        return SelectionOutcome(_Selecting(run).select())
+        return _Selecting(run).select()
     except NothingSelected:
         return None
 

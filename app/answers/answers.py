@@ -19,7 +19,7 @@ from app.answers.schemas import (
 )
 from app.answers.stored import PromptPart
 from app.errors import NoClassifier, NoResult
-from app.web.etag import REVALIDATED, make_etag, version_etag
+from app.web.etag import make_etag, version_etag
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
 from lens_engine.classifier.quality import Quality
@@ -42,16 +42,10 @@ class Version:
 
     of_selection: tuple[str, ...] = ()
     of_prompt: int | None = None  #: a prompt has one ETag for all its answers, which a client sends to change it
-    is_running: bool = False  #: whether it is the best so far of a selection that has not ended
 
     def etag(self, name: str) -> str:
         """The ETag of the answer with this name."""
         return make_etag(name, *self.of_selection) if self.of_prompt is None else version_etag(self.of_prompt)
-
-    @property
-    def headers(self) -> dict[str, str]:
-        # Nobody shall take the best so far for what the selection found.
-        return {"Cache-Control": "no-store"} if self.is_running else REVALIDATED
 
 
 class PromptToAsk(NamedTuple):
@@ -79,7 +73,11 @@ class Answers:
     pool: PoolSource | None = None  #: None where no prompt finds examples for an input
 
     async def fetch_pool(self, indexes: Indexes, use: Use | None) -> Pool | None:
-        """The pool in which the prompt for a use finds examples; None for a fixed form."""
+        """The pool in which the prompt for a use finds examples; None for a fixed form.
+
+        Raises:
+            Superseded: the selection or prompt has another pool by now; read its answers anew.
+        """
         source = self._find_pool(self.result.answer_for(use))
         return None if source is None else await indexes.find(source)
 
@@ -176,7 +174,7 @@ class Answers:
 
     @property
     def _about(self) -> dict[str, Any]:
-        return {**self.about, "partial": self.result.partial, "running": self.version.is_running}
+        return {**self.about, "partial": self.result.partial}
 
     def _describe(self, answer: SupportExamples) -> dict[str, Any]:
         """The fields that support examples and their prompts for inputs have in common."""
@@ -184,7 +182,7 @@ class Answers:
         return {
             **self._about,
             "recommended": answer.recommended,
-            "best": best and self._present_best(best.name, best.test, is_prompt=bool(answer.recommended)),
+            "best": best and self._present_best(best.name, best.test, is_prompt=best.name == answer.method),
             "reason": answer.reason,
             "form": answer.form,
             "pool_rows": None if source is None else source.num_rows,

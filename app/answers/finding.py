@@ -4,14 +4,12 @@ from typing import Literal, NamedTuple, Protocol
 
 from fastapi import Response
 from sqlalchemy.orm import Session
-from starlette.concurrency import run_in_threadpool
 
 from app.answers.answers import Answers, Version
-from app.answers.indexes import Indexes
-from app.answers.schemas import RenderBody, Rendered
 from app.services import Services
-from app.web.etag import answer_unchanged, is_known
+from app.web.etag import REVALIDATED, answer_unchanged, is_known
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.input_format import InputFormat
 
 Part = Literal["support-examples", "result", "classifier"]
 
@@ -30,20 +28,24 @@ class Finder(Protocol):
     @property
     def owner_id(self) -> str: ...
 
+    @property
+    def path(self) -> str:
+        """Of the selection or prompt in the API."""
+
     def find_version(self, session: Session, part: Part) -> Version | None:
         """Which version of a part there is, without reading the part; None if there is none."""
 
-    def read(self, session: Session, *, has_ended: bool = False) -> Answers:
+    def read(self, session: Session) -> Answers:
         """The answers.
-
-        Args:
-            has_ended: whether the best so far of a selection that runs is refused.
 
         Raises:
             NotFound: the owner has no such selection or prompt.
-            NotFinished: the selection has no answers yet.
+            NotFinished: the selection has not ended.
             NoResult: the selection ended without a result.
         """
+
+    def find_input(self, session: Session) -> InputFormat | None:
+        """How the file of the selection was written; None if that is not known."""
 
     def read_classifier(self, session: Session) -> FoundClassifier:
         """The classifier to use.
@@ -59,23 +61,4 @@ def answer_known(finder: Finder, session: Session, if_none_match: str | None, na
     version = None if if_none_match is None else finder.find_version(session, part)
     if version is None or not is_known(if_none_match, etag := version.etag(name)):
         return None
-    return answer_unchanged(etag, version.headers)
-
-
-async def render(finder: Finder, indexes: Indexes, body: RenderBody) -> Rendered:
-    """The prompts for the inputs of a body.
-
-    Raises:
-        NoClassifier: the prompts of a classifier are asked for, and there is none that reads them alone.
-        NotFound, NotFinished, NoResult: as `Finder.read`.
-    """
-
-    def read() -> tuple[Answers, Classifier | None]:
-        with finder.services.database.session_scope() as session:
-            is_classifier = body.prompts == "classifier"
-            answers = finder.read(session, has_ended=is_classifier)
-            return answers, answers.read_classifier(session) if is_classifier else None
-
-    answers, classifier = await run_in_threadpool(read)
-    pool = await answers.fetch_pool(indexes, body.use) if classifier is None else None
-    return await run_in_threadpool(answers.render, body, classifier, pool)
+    return answer_unchanged(etag, REVALIDATED)

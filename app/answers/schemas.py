@@ -83,21 +83,16 @@ class AnswerOut(Outgoing):
     """What each answer says of a prompt: whether it is recommended, how good it is, and what it finds."""
 
     recommended: bool | None = Field(
-        description="False if the classifier to use is more often right, by more than a standard error on rows that "
-        "are no test rows; null if nothing was compared."
+        description="True if the prompt is at least as often right on the test rows as the classifier to use, and "
+        "nothing that was tested is clearly better (paired test at 5 %). False if the classifier is more often right "
+        "and something is clearly better than the prompt. Null if that cannot be told, or nothing was compared."
     )
     best: BestOut | None = Field(
-        description="The classifier to use where the prompt is not recommended, or else the prompt; null if nothing "
-        "was compared."
+        description="The more often right of the prompt and the classifier to use; null if nothing was compared."
     )
     reason: str = Field(description="How often the prompt and what it was compared with are right.")
     selection_id: str = Field(description="Id of the selection.")
-    partial: bool = Field(
-        description="True if the run was stopped before its end, or still runs: this is the best found until then."
-    )
-    running: bool = Field(
-        description="True if the selection has not ended: the next answer may be another. `judged` says how good it is."
-    )
+    partial: bool = Field(description="True if the run was stopped before its end: this is the best found until then.")
     form: PromptForm = Field(
         description="How the demonstrations of an input are found; fixed if they are the same for every input, as in "
         "the prompts of a classifier."

@@ -16,7 +16,6 @@ from app.intake.receiving import Upload, do_large, receive
 from app.services import Services
 from app.store import datasets as repository
 from app.web.openapi import refusals, sends
-from app.web.rate_limits import SUBMISSION_LIMIT
 
 DatasetIdDep = Annotated[str, make_id_reader("dataset", "ds")]
 
@@ -41,7 +40,6 @@ router = APIRouter(prefix="/datasets", tags=["datasets"], dependencies=OWNER_ROU
     "",
     status_code=status.HTTP_201_CREATED,
     response_model=DatasetOut,
-    dependencies=[SUBMISSION_LIMIT],
     response_description="The stored dataset. `Location` is its address.",
     responses={
         200: {"model": DatasetOut, "description": "Equal rows were stored already; this is their dataset."},

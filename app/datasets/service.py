@@ -146,7 +146,7 @@ def delete(session: Session, owner_id: str, dataset_id: str) -> None:
     get(session, owner_id, dataset_id)
     if not repository.delete_dataset(session, owner_id, dataset_id):
         job = repository.find_user(session, dataset_id)
-        what = "a job uses the dataset" if job is None else f"{path_of(job.kind, job.id)} uses the dataset"
+        what = "a job uses the dataset" if job is None else f"{path_of(job.id)} uses the dataset"
         raise DatasetInUse(f"{what}; delete what uses it first")
 
 

@@ -20,6 +20,8 @@ _MAX_OTHER_CONTAINERS = 1000
 """Largest number of objects and lists of a JSON body besides two for each row."""
 
 _MAX_NAME_CHARACTERS = 200
+_NOT_OF_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+"""Zip, gzip, Parquet, Arrow and others have such a byte near their beginning. Texts in UTF-16 have it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,11 @@ class FormBody:
         """The value of the spec's JSON, parsed once. Raises the same errors as `parse_json`."""
         return parse_json(self.raw_spec, "spec")
 
+    @property
+    def has_binary_file(self) -> bool:
+        """Whether a file is perhaps an archive, or of another format that no person writes. It reads them whole."""
+        return any(_NOT_OF_TEXT.search(path.read_bytes()[:1024]) for path in self.files.values())
+
     def digest(self) -> str:
         """SHA-256 of the canonical spec, the bytes of the files and the names of the columns."""
         parts = [
@@ -70,7 +77,7 @@ class FormBody:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def parse(
-        self, part: Literal["dataset", "test"], limits: ParsingLimits, columns: Mapping[str, ColumnNames]
+        self, part: Literal["dataset", "test", "texts"], limits: ParsingLimits, columns: Mapping[str, ColumnNames]
     ) -> ParsedDataset | None:
         """The labelled texts of a file; None without the file.
 

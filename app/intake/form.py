@@ -22,7 +22,7 @@ _BODY_SECONDS, _SLOWEST_BYTES = 60.0, 100_000
 then would hold its place for ever."""
 _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 _SHOWN_CHARACTERS = 40
-_FILES = ("dataset", "test", "texts")
+_FILES = ("dataset", "test", "texts", "answers")
 _MEANINGS = {"delimiter": "one character", "encoding": "the name of an encoding"}
 
 

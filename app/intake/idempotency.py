@@ -1,6 +1,5 @@
-"""Idempotency-Key: a repeated POST creates no second job and gets the first answer."""
+"""Idempotency-Key: a repeated POST creates no second selection and gets the first answer."""
 
-import hashlib
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -25,11 +24,6 @@ class RequestKey:
     owner_id: str
     key: str
     body_sha256: str
-
-
-def digest(about: str, body_sha256: str) -> str:
-    """The digest of a request: that of its body, with what the request says besides its body, if anything."""
-    return hashlib.sha256(f"{about}\n{body_sha256}".encode()).hexdigest() if about else body_sha256
 
 
 def check_key(key: str) -> str:

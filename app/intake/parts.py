@@ -94,6 +94,13 @@ def describe_form(
     return {name: schema}
 
 
+def describe_upload(form: str, example: dict[str, str]) -> dict[str, Any]:
+    """The part of an OpenAPI operation that says that it takes the form so named."""
+    content: dict[str, Any] = {"schema": {"$ref": REFERENCE.format(model=form)}, "example": example}
+    content["encoding"] = {"spec": {"contentType": "application/json"}}
+    return {"requestBody": {"required": True, "content": {"multipart/form-data": content}}}
+
+
 def describe_bodies(
     form: str, body: type[BaseModel], *, form_example: dict[str, Any], json_example: dict[str, Any] | None = None
 ) -> dict[str, Any]:

@@ -7,18 +7,20 @@ import ctypes
 import logging
 import multiprocessing
 import os
+import resource
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ProcessPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy.exc import StatementError
 from structlog.contextvars import get_contextvars
 
-from app.errors import NO_SPACE, REPEAT, STOPPING, AppError, Unavailable, make_internal_error
+from app.errors import NO_SPACE, REPEAT, STOPPING, AppError, Unavailable, Unprocessable, make_internal_error
 from app.lean_imports import leave_pandas_out
 from app.logs import context
 from app.logs.failures import summarize
@@ -33,6 +35,13 @@ _log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 300.0
 """Far more than the largest upload takes with the default limits."""
+
+_MOST_BYTES, _MOST_CPU_SECONDS = 2**30, 120
+"""What the work on one upload may take, beside what the process has: a third more than the largest workbook with the
+default limits, and twice the seconds of the largest text file."""
+
+_SPENT = tuple(-number for number in (signal.SIGXCPU, signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL))
+"""Exit codes of a process that reached a limit: a library without memory ends its process."""
 
 _NICENESS = 5
 """Lower priority than the process that answers polls."""
@@ -54,6 +63,7 @@ class Reader:
 
         Raises:
             Unavailable: the process did not start, ended or hung. The submission may be stored.
+            Unprocessable: the work took more memory or time than it may.
         """
         process = self._ensure_process()
         try:
@@ -64,6 +74,8 @@ class Reader:
                 end = self._stop(process)
             is_late = isinstance(error, TimeoutError)
             self._warn(f"did not answer for {_PATIENCE_SECONDS:g} s and was killed" if is_late else end)
+            if process.exit_code in _SPENT:
+                raise _refuse() from error
             raise Unavailable(f"the process that validates this submission ended; {REPEAT}") from error
         if isinstance(found, Exception):
             raise found
@@ -118,11 +130,15 @@ class _Process:
         # The pool waits for the process in a thread of its own, so `Process.is_alive` may miss that it has ended.
         return not wait([self._process.sentinel], 0)
 
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.exitcode
+
     def stop(self) -> str:
         """Kill the process if it lives, and say how it ended."""
         self._process.kill()
         self.pool.shutdown()
-        return f"ended with exit code {self._process.exitcode}"
+        return f"ended with exit code {self.exit_code}"
 
 
 _services: Services | None = None
@@ -135,6 +151,7 @@ def _begin(settings: Settings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.nice(_NICENESS)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core would have the rows of a submission
     threading.Thread(target=_end_with_parent, name="lens-parent", daemon=True).start()
     leave_pandas_out()
     configure_logging(settings.log_level, settings.log_format)
@@ -157,6 +174,8 @@ def _find(work: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         if isinstance(error, StatementError):
             error.params = None  # texts, which the other process does not need
         return _without_frames(error)
+    except MemoryError:
+        return _without_frames(_refuse())
     except Exception as error:  # noqa: BLE001 - the API answers every error
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             return _without_frames(error)
@@ -168,6 +187,36 @@ def _without_frames(error: Exception) -> Exception:
     """Frames hold the rows of the submission in memory."""
     error.__cause__ = error.__context__ = error.__traceback__ = None
     return error
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Limit what the block takes: a small archive may ask for any memory, and a library that unpacks it for any time.
+
+    At the limit of memory Python raises MemoryError, and other libraries end the process. Only Linux holds that limit.
+    """
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    most = {resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + _MOST_CPU_SECONDS}
+    with suppress(OSError):  # not Linux
+        most[resource.RLIMIT_AS] = (
+            int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + _MOST_BYTES
+        )
+    before = {kind: resource.getrlimit(kind) for kind in most}
+    try:
+        for kind, (soft, hard) in before.items():
+            resource.setrlimit(kind, (most[kind] if soft == resource.RLIM_INFINITY else min(most[kind], soft), hard))
+        yield
+    finally:
+        for kind, limits in before.items():
+            resource.setrlimit(kind, limits)
+
+
+def _refuse() -> Unprocessable:
+    return Unprocessable(
+        f"reading this takes more than the {_MOST_BYTES >> 20:,} MiB of memory or the {_MOST_CPU_SECONDS} seconds of "
+        "processor time that one upload may take, and nothing of it was stored; send a smaller file, or save a "
+        "workbook as CSV (UTF-8)"
+    )
 
 
 def give_back_memory() -> None:

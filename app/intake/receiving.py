@@ -16,7 +16,7 @@ from app.intake.admission import Admission
 from app.intake.bodies import Body, FormBody, JsonBody, JsonFile, parse_body
 from app.intake.form import arriving, parse_form, read_parts
 from app.intake.idempotency import check_key
-from app.intake.reader import Reader
+from app.intake.reader import Reader, bounded
 from app.intake.spool import open_upload
 from app.services import Services
 from app.settings import Settings
@@ -25,7 +25,8 @@ from app.web.request_body import JSON, check_media_type
 
 _FORM = "multipart/form-data"
 SMALL_BYTES = 64 * 1024
-"""Largest submission that is worked on beside other requests (bytes). A larger one takes tens of milliseconds."""
+"""Largest submission that is worked on beside other requests (bytes). A larger one takes tens of milliseconds. A small
+archive may unpack to any size."""
 _Found = TypeVar("_Found")
 
 
@@ -43,12 +44,17 @@ class Upload:
         """Do the work with the body: here, or in the reader, where it is pickled.
 
         Raises:
-            Unavailable: as `Reader.run`.
+            Unavailable, Unprocessable: as `Reader.run`.
         """
         if self.is_large:
-            found: _Found = self.reader.run(_parse_and_do, work, self.owner_id, self.body)
+            found: _Found = self.reader.run(_do_within_bounds, work, self.owner_id, self.body)
             return found
         return _parse_and_do(self.services, work, self.owner_id, self.body)
+
+
+def _do_within_bounds(*arguments: Any) -> Any:
+    with bounded():
+        return _parse_and_do(*arguments)
 
 
 def _parse_and_do(
@@ -100,7 +106,7 @@ async def hold_place(request: Request, body: Body | JsonFile, num_bytes: int) ->
         Busy: too much large work waits.
     """
     state, owner_id = request.app.state, request.state.owner_id
-    is_large = num_bytes > SMALL_BYTES
+    is_large = num_bytes > SMALL_BYTES or (isinstance(body, FormBody) and body.has_binary_file)
     if isinstance(body, JsonBody) and not is_large:
         is_large = await run_in_threadpool(_names_large_dataset, state.services, owner_id, body)
     async with state.admission.take_place(owner_id, is_large=is_large):

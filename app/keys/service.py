@@ -7,6 +7,7 @@ from datetime import timedelta
 from sqlalchemy import func, insert, select, update
 
 from app.ids import new_id
+from app.keys.repository import has_keys
 from app.keys.secret import hash_key, make_secret, prefix_of
 from app.setting_types import OWNER_FORM
 from app.store.database import Database
@@ -21,9 +22,10 @@ class KeyRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class MadeKey:
-    """A new key. `secret` is shown to the operator once and stored nowhere."""
+    """A new key. `secret` is shown to the operator once and stored nowhere. The first one closes an open service."""
 
     row: ApiKey
+    is_first: bool
     secret: str = field(repr=False)
 
 
@@ -47,7 +49,8 @@ def create_key(database: Database, owner_id: str, name: str, days: int | None = 
         expires_at=None if days is None else func.now() + timedelta(days=days),
     )
     with database.session_scope() as session:
-        return MadeKey(session.execute(statement.returning(ApiKey)).scalar_one(), secret)
+        is_first = not has_keys(session)
+        return MadeKey(session.execute(statement.returning(ApiKey)).scalar_one(), is_first, secret)
 
 
 def list_keys(database: Database) -> Sequence[ApiKey]:

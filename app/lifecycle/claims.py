@@ -32,7 +32,6 @@ class Claim:
     """The right to write to a job until another attempt begins.
 
     `worker/horse.py` passes it to the parent process by the order of its fields, in 511 bytes at most.
-    `worker/releases.py` notes it on disk.
     """
 
     job_id: str
@@ -40,7 +39,6 @@ class Claim:
     holder: str | None = field(default=None, compare=False)  #: None: whoever holds it
     request_id: str | None = field(default=None, compare=False)  #: of the submission
     owner_id: str = field(default="", compare=False)
-    kind: str = field(default="selection", compare=False)
     waited_seconds: float = field(default=0.0, compare=False)  #: for this claim, since the job could start
 
     @property
@@ -51,7 +49,7 @@ class Claim:
     @property
     def path(self) -> str:
         """Path of the job in the API."""
-        return path_of(self.kind, self.job_id)
+        return path_of(self.job_id)
 
 
 class Lease(Enum):
@@ -80,12 +78,12 @@ def claim_job(session: Session, job_id: str, lease_seconds: float) -> Claim | No
             lease_until=_from_now(lease_seconds),
             started_at=func.coalesce(Job.started_at, func.now()),
         )
-        .returning(Job.attempt, Job.request_id, Job.owner_id, Job.kind, waited)
+        .returning(Job.attempt, Job.request_id, Job.owner_id, waited)
     ).one_or_none()
     if row is None:
         return None
-    attempt, request_id, owner_id, kind, seconds = row
-    return Claim(job_id, attempt, holder, request_id, owner_id, kind, max(0.0, float(seconds)))
+    attempt, request_id, owner_id, seconds = row
+    return Claim(job_id, attempt, holder, request_id, owner_id, max(0.0, float(seconds)))
 
 
 def renew_lease(session: Session, claim: Claim, lease_seconds: float, progress: Progress | None = None) -> Lease:

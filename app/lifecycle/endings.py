@@ -1,12 +1,11 @@
-"""How an attempt ends. No other module takes a job from its holder, and only five callers do:
+"""How an attempt ends. No other module takes a job from its holder, and only four callers do:
 
     the run        with its result, a fault of its input or its worker, or a shutdown    worker/execution.py
     its heartbeat  with a run that makes no progress                                     worker/heartbeat.py
     its parent     with a work-horse that died, or that it killed                        worker/parent.py
-    the start      of a worker, with a release that a shutdown noted on disk             worker/releases.py
     the sweep      with a lease that ran out: the worker or its machine is gone          app/lifecycle/sweep.py
 
-Only the parent kills. The first four name their claim, and change nothing if it is lost. Each
+Only the parent kills. The first three name their claim, and change nothing if it is lost. Each
 function fits in one short transaction, and the caller commits.
 """
 
@@ -20,11 +19,12 @@ from sqlalchemy.orm import Session
 
 from app.ids import path_of
 from app.lifecycle.claims import Claim, Lease, fenced, is_held, lock, read_lease, record_event
-from app.lifecycle.results import Outcome, SelectionOutcome, delete_checkpoint, end_cancelled, read_best
+from app.lifecycle.results import delete_checkpoint, end_cancelled, read_best, store_result
 from app.problems import problem
 from app.settings import Settings
 from app.store.states import Status
 from app.store.tables import Job
+from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 
 WORKER_UNFIT = "worker-unfit"
@@ -64,12 +64,12 @@ class Crash:
         return cls(settings, WORKER_UNFIT, reason, {"code": code})
 
 
-def finish(session: Session, claim: Claim, outcome: Outcome) -> bool:
+def finish(session: Session, claim: Claim, result: SelectionResult) -> bool:
     """Store what a run found, and end the job. Writes nothing and returns False if the claim is lost."""
     if not lock(session, claim):
         return False
-    described = {"stop_reason": outcome.stop_reason.value, **outcome.store(session, claim.job_id)}
-    status = Status.CANCELLED if outcome.stop_reason is StopReason.CANCELLED else Status.SUCCEEDED
+    described = {"stop_reason": result.stop_reason.value, **store_result(session, claim.job_id, result)}
+    status = Status.CANCELLED if result.stop_reason is StopReason.CANCELLED else Status.SUCCEEDED
     session.execute(_ending(claim, status).values(described))
     if status is Status.SUCCEEDED:  # a cancelled job may be resumed
         delete_checkpoint(session, claim.job_id)
@@ -98,7 +98,7 @@ def finish_late(session: Session, claim: Claim, problem: dict[str, Any]) -> bool
         return fail(session, claim, problem)
     warnings = (*best.warnings, f"{problem['detail']}; this is the best found until then")
     ended = best.model_copy(update={"stop_reason": StopReason.BUDGET, "warnings": warnings}).with_digest()
-    return finish(session, claim, SelectionOutcome(ended))
+    return finish(session, claim, ended)
 
 
 def fail(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
@@ -160,7 +160,7 @@ def requeue_dead(session: Session, job: Job, crash: Crash | None, wait_seconds: 
         return Status.QUEUED
     detail = f"{job.crashes} attempts ended without a result; the last one: {crash.reason}"
     job.status, job.failed_at = Status.FAILED, now
-    job.error = problem(crash.code, detail, instance=path_of(job.kind, job.id))
+    job.error = problem(crash.code, detail, instance=path_of(job.id))
     session.flush()
     delete_checkpoint(session, job.id)
     return Status.FAILED

@@ -1,8 +1,7 @@
 """How an outcome comes into the database: that of a run, and the best so far of a job that was cancelled."""
 
 import logging
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import ValidationError
 from sqlalchemy import delete, func, insert, select, update
@@ -12,6 +11,7 @@ from app.store.pools import delete_pool, delete_pool_without_result, pack_pool, 
 from app.store.states import Status
 from app.store.tables import Dataset, Event, Job, Report, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.input_format import InputFormat
 from lens_engine.result import SelectionResult
 from lens_engine.result.headline import list_headlines
 from lens_engine.types import StopReason
@@ -19,45 +19,26 @@ from lens_engine.types import StopReason
 _log = logging.getLogger(__name__)
 
 
-class Outcome(Protocol):
-    """What a run found. Each kind of job has its own."""
+def store_result(session: Session, job_id: str, result: SelectionResult) -> dict[str, Any]:
+    """Store report, classifier and pool, and return the columns of the job that describe them.
 
-    @property
-    def stop_reason(self) -> StopReason: ...
-
-    def store(self, session: Session, job_id: str) -> dict[str, Any]:
-        """Store it, and return the columns of the job that describe it. The row of the job is locked."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class SelectionOutcome:
-    """The result of a selection, with its classifier and its pool."""
-
-    result: SelectionResult
-
-    @property
-    def stop_reason(self) -> StopReason:
-        return self.result.stop_reason
-
-    def store(self, session: Session, job_id: str) -> dict[str, Any]:
-        """Store report, classifier and pool. The event of the classifier comes before that of the end."""
-        result = self.result
-        report = result.model_dump(mode="json", exclude={"classifier", "pool"})  # they have tables of their own
-        session.execute(insert(Report).values(job_id=job_id, result=report))
-        if result.classifier is not None:
-            _store_classifier(session, job_id, result.classifier)
-        if result.pool is not None:
-            store_pool(session, job_id, pack_pool(result.pool))
-        elif result.stop_reason is not StopReason.CANCELLED:  # whose checkpoint may name one
-            delete_pool(session, job_id)
-        return {
-            "partial": result.partial,
-            "digest": result.digest,
-            "figures": [one.model_dump(mode="json") for one in list_headlines(result)],
-            "dtype": result.provenance.dtype,
-            "provenance": result.provenance.model_dump(mode="json"),
-        }
+    The row of the job is locked. The event of the classifier comes before that of the end.
+    """
+    report = result.model_dump(mode="json", exclude={"classifier", "pool"})  # they have tables of their own
+    session.execute(insert(Report).values(job_id=job_id, result=report))
+    if result.classifier is not None:
+        _store_classifier(session, job_id, result.classifier)
+    if result.pool is not None:
+        store_pool(session, job_id, pack_pool(result.pool))
+    elif result.stop_reason is not StopReason.CANCELLED:  # whose checkpoint may name one
+        delete_pool(session, job_id)
+    return {
+        "partial": result.partial,
+        "digest": result.digest,
+        "figures": [one.model_dump(mode="json") for one in list_headlines(result)],
+        "dtype": result.provenance.dtype,
+        "provenance": result.provenance.model_dump(mode="json"),
+    }
 
 
 def end_cancelled(session: Session, job_id: str) -> None:
@@ -69,7 +50,7 @@ def end_cancelled(session: Session, job_id: str) -> None:
     best = read_best(session, job_id)
     described: dict[str, Any] = {"stop_reason": StopReason.CANCELLED.value, "partial": None}
     if best is not None:
-        described |= SelectionOutcome(best).store(session, job_id)
+        described |= store_result(session, job_id, best)
     ending = update(Job).where(Job.id == job_id)
     session.execute(
         ending.values(status=Status.CANCELLED, lease_until=None, cancelled_at=func.now(), **described),
@@ -107,7 +88,8 @@ def read_best(session: Session, job_id: str) -> SelectionResult | None:
 def _store_classifier(session: Session, job_id: str, classifier: Classifier) -> None:
     of_dataset = select(Dataset.input).join(Job, Job.dataset_id == Dataset.id)
     known = session.scalar(of_dataset.where(Job.id == job_id))
-    stored = {**classifier.model_dump(mode="json"), "input": known}
+    of_texts = known and {name: known[name] for name in InputFormat.model_fields}
+    stored = {**classifier.model_dump(mode="json"), "input": of_texts}
     session.execute(insert(StoredClassifier).values(job_id=job_id, classifier=stored))
     event = {
         "size": len(classifier.prompts),

@@ -3,10 +3,10 @@
 import logging
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import delete, func, or_, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from app.ids import PREFIXES, first_id
+from app.ids import SELECTION, first_id
 from app.settings import Settings
 from app.store.database import Database
 from app.store.datasets import IS_USED, delete_unused_datasets
@@ -41,11 +41,9 @@ def _find_old(session: Session, settings: Settings) -> list[str]:
         return []
     kept = timedelta(days=settings.keep_days)
     moment = datetime.now(UTC) - kept
-    # By the primary key, of each kind by itself: a younger job is not read.
-    created = or_(*(Job.id.between(f"{prefix}_", first_id(prefix, moment)) for prefix in PREFIXES.values()))
     ended_at = func.greatest(Job.succeeded_at, Job.failed_at, Job.cancelled_at)
     query = select(Job.id).where(
-        created,
+        Job.id < first_id(SELECTION, moment),  # by the primary key: a younger job is not read
         Job.status.in_([status.value for status in TERMINAL]),
         ended_at < func.now() - kept,
     )

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.store.pools import delete_pool_without_result
 from app.store.states import Status
-from app.store.tables import Event, Job, Report, StoredCheckpoint, StoredClassifier, StoredPrediction
+from app.store.tables import Event, Job, Report, StoredCheckpoint, StoredClassifier
 
 RETRIED = "retried"
 RESUMED = "resumed"
@@ -25,12 +25,9 @@ class Retried:
     has_changed: bool
 
 
-def retry_failed(session: Session, owner_id: str, kind: str, job_id: str) -> Retried | None:
-    """Queue a failed job again, with no crash counted: a selection from the start, others after the last row kept.
-
-    None if the owner has no such one.
-    """
-    job = _lock(session, owner_id, kind, job_id)
+def retry_failed(session: Session, owner_id: str, job_id: str) -> Retried | None:
+    """Queue a failed job again from the start, with no crash counted. None if the owner has no such one."""
+    job = _lock(session, owner_id, job_id)
     if job is None or job.status != Status.FAILED:
         return None if job is None else Retried(job, has_changed=False)
     _record(session, job, RETRIED, {"error": job.error})
@@ -38,16 +35,15 @@ def retry_failed(session: Session, owner_id: str, kind: str, job_id: str) -> Ret
     return Retried(job, has_changed=True)
 
 
-def resume_cancelled(session: Session, owner_id: str, kind: str, job_id: str) -> Retried | None:
-    """Queue a cancelled job again, to go on from its checkpoint or its last row, or from the start if it has none.
+def resume_cancelled(session: Session, owner_id: str, job_id: str) -> Retried | None:
+    """Queue a cancelled job again, to go on from its checkpoint, or from the start if it has none.
 
     Its partial result is deleted. None if the owner has no such job.
     """
-    job = _lock(session, owner_id, kind, job_id)
+    job = _lock(session, owner_id, job_id)
     if job is None or job.status != Status.CANCELLED:
         return None if job is None else Retried(job, has_changed=False)
-    has_rows = exists().where(StoredPrediction.job_id == job_id)
-    has_checkpoint = _has(session, StoredCheckpoint, job_id) or bool(session.scalar(select(has_rows)))
+    has_checkpoint = _has(session, StoredCheckpoint, job_id)
     had_result = _has(session, Report, job_id)
     _record(session, job, RESUMED, {"from_checkpoint": has_checkpoint, "result_deleted": had_result})
     for table in (Report, StoredClassifier):
@@ -58,8 +54,8 @@ def resume_cancelled(session: Session, owner_id: str, kind: str, job_id: str) ->
     return Retried(job, has_changed=True)
 
 
-def _lock(session: Session, owner_id: str, kind: str, job_id: str) -> Job | None:
-    query = select(Job).where(Job.id == job_id, Job.owner_id == owner_id, Job.kind == kind)
+def _lock(session: Session, owner_id: str, job_id: str) -> Job | None:
+    query = select(Job).where(Job.id == job_id, Job.owner_id == owner_id)
     return session.scalar(query.with_for_update())
 
 
@@ -80,10 +76,8 @@ def _queue_again(session: Session, job: Job, *, keeps_progress: bool) -> None:
     job.queued_at = job.not_before = now
     for name in ("cancel_requested_at", "cancelled_at", "failed_at"):
         setattr(job, name, None)
-    for name in ("error", "partial", "stop_reason", "figures", "dtype", "digest"):
+    for name in ("error", "partial", "stop_reason", "figures", "dtype", "digest", "provenance"):
         setattr(job, name, None)
-    if job.kind == "selection":  # that of others says which model answered the rows that are kept
-        job.provenance = None
     if not keeps_progress:
         job.phase = job.progress = None
     session.flush()

@@ -15,7 +15,7 @@ from app.dependencies import ServicesDep
 from app.errors import Unauthorized
 from app.keys.lookup import KeyLookup
 from app.keys.secret import hash_key
-from app.web.loopback import is_loopback
+from app.setting_types import is_loopback
 
 router = APIRouter()
 METRICS_PATH = "/metrics"
@@ -33,7 +33,8 @@ async def check_reader(request: Request, services: ServicesDep) -> None:
     known = services.settings.metrics_key_hash
     if known is not None and _has_key(request, known):
         return
-    if known is None and services.settings.is_open and _is_local(request) and not await _keys(request).has_keys():
+    may_be_open = known is None and not services.settings.require_keys and _is_local(request)
+    if may_be_open and not await _keys(request).has_keys():
         return
     raise Unauthorized(
         "send the key of the metrics as `Authorization: Bearer <key>`; its SHA-256 is LENS_METRICS_KEY_HASH",

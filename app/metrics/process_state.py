@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -15,11 +14,9 @@ _LONG_BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 
 
 class ProcessMetrics:
-    """Connections, submissions, the place of large work, streams, ends of the reader, and how late the loop is."""
+    """Connections, submissions, the place of large work, ends of the reader, and how late the loop is."""
 
-    def __init__(
-        self, registry: CollectorRegistry, services: Services, admission: Admission, num_streams: Callable[[], int]
-    ) -> None:
+    def __init__(self, registry: CollectorRegistry, services: Services, admission: Admission) -> None:
         pool = services.database.engine.pool
         in_use = Gauge("lens_database_connections", "Connections to Postgres that requests hold.", registry=registry)
         in_use.set_function(lambda: float(pool.checkedout()))  # type: ignore[attr-defined]
@@ -39,11 +36,6 @@ class ProcessMetrics:
             buckets=_LONG_BUCKETS,
             registry=registry,
         ).observe
-        streams = Gauge("lens_streams", "Streams of events that are open.", registry=registry)
-        streams.set_function(lambda: float(num_streams()))
-        self.refused_streams = Counter(
-            "lens_streams_refused", "Streams that were refused because too many were open.", registry=registry
-        )
         self.reader_ends = Counter(
             "lens_reader_ends", "How often the reader of large submissions ended by itself.", registry=registry
         )

@@ -13,7 +13,6 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from app.ids import PREFIXES
 from app.lifecycle.turns import may_start, queue_of_job
 from app.metrics import counters
 from app.metrics.counters import CounterKey, read_counters
@@ -96,17 +95,16 @@ def _queue(session: Session, settings: Settings) -> Iterator[Metric]:
     """Jobs that a worker could take now; those that wait after a crash are not counted."""
     queue = queue_of_job(settings).label("queue")
     age = func.extract("epoch", func.now() - func.min(func.greatest(Job.queued_at, Job.not_before)))
-    rows = session.execute(select(queue, Job.kind, func.count(), age).where(may_start()).group_by(queue, Job.kind))
-    found = {(name, kind): (number, float(oldest)) for name, kind, number, oldest in rows}
-    labels = ["queue", "kind"]
+    rows = session.execute(select(queue, func.count(), age).where(may_start()).group_by(queue))
+    found = {name: (number, float(oldest)) for name, number, oldest in rows}
+    labels = ["queue"]
     depth = GaugeMetricFamily("lens_queue_depth", "Jobs that a worker could take now.", labels=labels)
     oldest = GaugeMetricFamily(
         "lens_queue_oldest_seconds", "How long the oldest of them waits (seconds); 0 if none.", labels=labels
     )
     for name in settings.queues:
-        for kind in PREFIXES:
-            for family, value in zip((depth, oldest), found.get((name, kind), (0, 0.0)), strict=True):
-                family.add_metric([name, kind], value)
+        for family, value in zip((depth, oldest), found.get(name, (0, 0.0)), strict=True):
+            family.add_metric([name], value)
     yield from (depth, oldest)
 
 

@@ -19,9 +19,6 @@ from app.intake.bodies import JsonBody
 from app.intake.idempotency import check_key
 from app.intake.parts import COLUMN_PARTS
 from app.intake.receiving import Upload, do_large, hold_place, receive
-from app.intake.submitting import submit as submit_job
-from app.jobs import service as jobs
-from app.kinds.selection import check_selection
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import list_fields
@@ -30,14 +27,15 @@ from app.pages.preview import store_files as keep_files
 from app.pages.preview import suggest
 from app.pages.rendering import answer, go_to
 from app.pages.sample import has_sample
+from app.selections import service as selections
+from app.selections.submission import submit_selection
 from app.services import Services
-from app.store.datasets import load_rows_from
+from app.store.datasets import find_label_column, load_rows_from
 from app.web.parameters import read_number
-from app.web.rate_limits import SUBMISSION_LIMIT, count_submission
 from lens_engine.errors import InvalidInput
-from lens_engine.task.defaults import DEFAULT_TEMPLATE
+from lens_engine.task.defaults import write_template
 from lens_engine.task.template import Task, Template
-from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.verbalizer import Verbalizer
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
@@ -90,7 +88,7 @@ def _read_stored(services: Services, owner: str, dataset: str, test: str | None)
         return {"dataset": datasets.present(found), "test": test_rows, "rows": rows, "column": column}
 
 
-@router.post("/datasets", dependencies=[SUBMISSION_LIMIT])
+@router.post("/datasets")
 def store_files(request: Request, files: FilesDep) -> HTMLResponse:
     """Store a file of labelled texts, and perhaps one of test rows, and show what is in them."""
     try:
@@ -133,7 +131,6 @@ async def show_suggestion(
     wanted = (dataset, test, model or asked["model"] or services.settings.default_model)
     known: MutableMapping[Any, dict[str, Any]] = request.app.state.suggestions
     if (found := known.get((owner, *wanted))) is None:
-        await run_in_threadpool(count_submission, request)
         found = known[owner, *wanted] = await do_large(request, suggest, *wanted)
     name = await run_in_threadpool(_read_name, services, owner, dataset)
     limit = _read_seconds(seconds or str(asked["named"].get("budget.max_seconds", "")))
@@ -150,7 +147,7 @@ def _read_asked(services: Services, owner: str, selection_id: str | None) -> dic
             **dict.fromkeys(("name", "template", "instruction", "model", "preset", "use", "options"), ""),
         }
     with services.database.session_scope() as session:
-        job = jobs.get(session, owner, "selection", selection_id)
+        job = selections.get(session, owner, selection_id)
         return {"name": job.name, **list_fields(StoredSpec.model_validate(job.spec))}
 
 
@@ -174,27 +171,27 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
     with services.database.session_scope() as session:
         datasets.get(session, owner, dataset)
         rows = load_rows_from(session, dataset, first, _SHOWN_ROWS)
+        pattern = read_field(fields, "template") or write_template(find_label_column(session, dataset))
     if not rows:
         return answer(request, "prompt.html", refusal=f"there is no row {first}; choose a smaller number")
-    one, label = rows[0], fold_label(rows[0].label)
-    other = next((row for row in rows if fold_label(row.label) != label), rows[-1])
+    one, label = rows[0], fold_text(rows[0].label)
+    other = next((row for row in rows if fold_text(row.label) != label), rows[-1])
     try:
         words = Verbalizer(read_words(fields))
-        template = Template(read_field(fields, "template") or DEFAULT_TEMPLATE)
-        task = Task(template, words, instruction=read_field(fields, "instruction"))
+        task = Task(Template(pattern), words, instruction=read_field(fields, "instruction"))
     except InvalidInput as error:  # a person is still typing
         return answer(request, "prompt.html", refusal=str(error))
-    known = {fold_label(name): name for name in words.words}
-    shown = [replace(other, label=known[fold_label(other.label)])] if fold_label(other.label) in known else []
+    known = {fold_text(name): name for name in words.words}
+    shown = [replace(other, label=known[fold_text(other.label)])] if fold_text(other.label) in known else []
     prompt = task.render_prompt(shown, one.text)
     return answer(request, "prompt.html", prompt=prompt, row=one, has_demonstration=bool(shown), refusal=None)
 
 
-@router.post("/submit", dependencies=[SUBMISSION_LIMIT])
+@router.post("/submit")
 def submit(request: Request, fields: FieldsDep, upload: UploadDep, services: ServicesDep) -> HTMLResponse:
     """Submit the form as a client of the API would, and show the selection."""
     key = check_key(read_field(fields, "key") or uuid4().hex)
-    accepted = upload.do(partial(submit_job, key=key, check=check_selection))
+    accepted = upload.do(partial(submit_selection, key=key))
     shown = go_to(request, f"/pages/selections/{accepted.answer['id']}")
     shown.background = enqueueing(services, accepted.job_id)
     return shown

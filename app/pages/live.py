@@ -7,10 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from app.jobs.presentation import present_progress
-from app.jobs.queue_place import MOST_COUNTED
-from app.jobs.schemas import ProgressOut, QueueOut
 from app.lifecycle.spec import StoredSpec
+from app.selections.presentation import present_progress
+from app.selections.queue_place import MOST_COUNTED
+from app.selections.schemas import ProgressOut, QueueOut
 from app.store.states import Status
 from app.store.tables import Event, Job
 from lens_engine.show.charts import Step, draw_curve
@@ -18,7 +18,6 @@ from lens_engine.show.words import PHASES
 from lens_engine.task.wording import show_count
 from lens_engine.types import Phase
 
-WAITS = "It waits for a worker …"
 _LOADING = "Loading the model …"
 
 _AFRESH = ("retried", "checkpoint-damaged", "checkpoint-foreign")
@@ -79,17 +78,6 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> R
         curve=_draw_search(progress, steps),
         notes=tuple(_list_notes(events))[::-1],
     )
-
-
-def say_waiting(job: Job, doing: str) -> str:
-    """How a prediction or an evaluation goes that has not ended.
-
-    Args:
-        doing: what it does once its model is loaded.
-    """
-    if job.status == Status.QUEUED:
-        return WAITS
-    return _LOADING if _is_loading(job) and job.spec.get("model") is not None else doing
 
 
 def _is_loading(job: Job) -> bool:

@@ -11,10 +11,10 @@ from app.errors import BadRequest
 from app.intake.bodies import Body, FormBody, parsing_limits
 from app.intake.limits import check_model_name
 from app.intake.refusals import invalid_inputs
-from app.kinds.selection import read_files
 from app.selections import service as selections
+from app.selections.checking import read_files
 from app.services import Services
-from app.store.datasets import load_rows, load_sample
+from app.store.datasets import find_label_column, load_rows, load_sample
 from app.store.tables import Job
 from lens_engine.errors import InvalidVerbalizer
 from lens_engine.local.model_files import BUNDLED_MODEL
@@ -24,7 +24,7 @@ from lens_engine.presets import PRESETS
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.suggestion.suggestion import Suggestion
-from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
+from lens_engine.task.defaults import OTHER_TEMPLATES, write_template
 from lens_engine.task.language import describe_language
 from lens_engine.task.wording import describe_usd, show_count
 
@@ -75,7 +75,7 @@ def suggest(
         ids = [one for one in (dataset_id, test_dataset_id) if one is not None]
         stored = [datasets.get(session, owner_id, one) for one in ids]
         rows = [load_sample(session, one.id) for one in stored]
-        pace = session.scalar(_newest_pace(owner_id, model))
+        pace, column = session.scalar(_newest_pace(owner_id, model)), find_label_column(session, dataset_id)
     count = datasets.find_counter(settings, model)
     sizes = [(len(part), one.num_rows) for part, one in zip(rows, stored, strict=True)]
     sampled = [(part, whole) for part, whole in sizes if part < whole]
@@ -83,19 +83,20 @@ def suggest(
     scorer = CountingScorer(model, count, num_layers=0 if model in settings.endpoints else 1)
     with invalid_inputs():  # such as rows of one label
         try:
-            found = price_suggestion(suggest_for_rows(*rows), scorer, lambda *_: pace)
+            found = price_suggestion(suggest_for_rows(*rows, label_column=column), scorer, lambda *_: pace)
         except InvalidVerbalizer as error:  # the labels cannot be their own words, so a person writes others
-            return {**_ask_for_words(stored[0].label_counts, str(error)), **about}
+            template = write_template(column)
+            return {**_ask_for_words(stored[0].label_counts, template, str(error)), **about}
     return {**_show(found, stored[0].label_counts, model, is_local=model not in settings.endpoints), **about}
 
 
-def _ask_for_words(num_rows: Mapping[str, int], refusal: str) -> dict[str, Any]:
+def _ask_for_words(num_rows: Mapping[str, int], template: str, refusal: str) -> dict[str, Any]:
     counts = Counter(num_rows).most_common()
     return {
         "refusal": refusal,
         "labels": [(label, number, label, False) for label, number in counts],
         "words": [(label, "") for label, _ in counts],
-        "templates": (DEFAULT_TEMPLATE, *OTHER_TEMPLATES),
+        "templates": (template, *OTHER_TEMPLATES),
         "instructions": (),
         "rare": "reject",
         "plans": [{"preset": preset, "refusal": None, "splits": None, "pairs": None} for preset in PRESETS],
@@ -109,7 +110,7 @@ def _ask_for_words(num_rows: Mapping[str, int], refusal: str) -> dict[str, Any]:
 def _newest_pace(owner_id: str, model: str) -> Any:
     """Tokens per second of the newest selection with this model."""
     pace = Job.progress["tokens_per_second"].as_float()
-    own = (Job.owner_id == owner_id, Job.kind == "selection", Job.model == model)
+    own = (Job.owner_id == owner_id, Job.model == model)
     return select(pace).where(*own, pace.is_not(None)).order_by(Job.id.desc()).limit(1)
 
 

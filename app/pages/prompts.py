@@ -25,10 +25,8 @@ from app.prompts.schemas import ExamplesBody, PromptBody, PromptVersionOut
 from app.prompts.service import Change, Condition, present
 from app.services import Services
 from app.store import prompts as repository
-from app.store.states import Status
-from app.store.tables import Dataset, Job, Report
+from app.store.tables import Dataset, Job
 from app.web.parameters import read_number
-from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.exports import FORMATS
 from lens_engine.retrieval.pool import PoolRow
@@ -60,13 +58,14 @@ def show_name(request: Request, name: NameDep, owner: OwnerDep, services: Servic
         current = present(service.get(session, owner, name))
         history = repository.list_versions(session, owner, name, None, _MOST_VERSIONS)[:_MOST_VERSIONS]
         versions = [present(one) for one in history]
-        evaluations = _list_evaluations(session, owner, versions)
+        evaluations = _list_evaluations(session, owner, name)
         file = _find_file(session, owner, current.selection_id)
         labels = PromptFinder(services, owner, name).read_current(session).labels if current.pool_rows else ()
     bars = [
-        Bar(f"{one['at']:%Y-%m-%d}, version {one['version']}", one["accuracy"], low, high, one["n"])
+        Bar(f"{one['at']:%Y-%m-%d}, version {one['version']}", quality["accuracy"], low, high, quality["n"])
         for one in evaluations
-        for low, high in [one["ci95"]]
+        for quality in [one["quality"]]
+        for low, high in [quality["ci95"]]
     ]
     chart = draw_accuracies(bars, name="evaluations", order=False) if bars else None
     shown: dict[str, Any] = {"current": current, "versions": versions, "evaluations": evaluations, "chart": chart}
@@ -80,7 +79,7 @@ def show_name(request: Request, name: NameDep, owner: OwnerDep, services: Servic
         file=file,
         labels=labels,
         host=f"{request.url.scheme}://{request.url.netloc}",
-        is_open=services.settings.is_open,
+        is_open=request.state.key_name is None,
         types=FILE_TYPES,
     )
 
@@ -123,7 +122,7 @@ def show_changes(
     )
 
 
-@router.post("/{name}/back", dependencies=[SUBMISSION_LIMIT])
+@router.post("/{name}/back")
 def roll_back(
     request: Request, name: NameDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
 ) -> HTMLResponse:
@@ -151,7 +150,7 @@ async def show_examples(
             if found.pool is None:
                 return found.version.version, 0, []
             first_added = found.pool.find_first_added(session)
-        pool = indexes.held(found.pool.source.key) or found.pool.load()
+        pool = indexes.held(found.pool.source) or found.pool.load()
         return found.version.version, first_added, sorted(pool.rows, key=lambda one: (one.row < first_added, one.row))
 
     version, first_added, rows = await run_in_threadpool(read)
@@ -161,7 +160,7 @@ async def show_examples(
     return answer(request, "pool.html", rows=shown[:_MOST_EXAMPLES], more=more, url=url, name=name, version=version)
 
 
-@router.post("/{name}/examples", dependencies=[SUBMISSION_LIMIT])
+@router.post("/{name}/examples")
 async def add_example(
     request: Request, name: NameDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep, indexes: IndexesDep
 ) -> HTMLResponse:
@@ -173,7 +172,7 @@ async def add_example(
     return go_to(request, f"/pages/prompts/{name}")
 
 
-@router.post("/{name}/examples/{row}/out", dependencies=[SUBMISSION_LIMIT])
+@router.post("/{name}/examples/{row}/out")
 async def take_example_out(
     request: Request,
     name: NameDep,
@@ -189,18 +188,7 @@ async def take_example_out(
     return go_to(request, f"/pages/prompts/{name}")
 
 
-def _list_evaluations(session: Session, owner: str, versions: list[PromptVersionOut]) -> list[dict[str, Any]]:
-    """The newest evaluations of what the versions say, oldest first."""
-    version_of: dict[str, int] = {}
-    for one in versions:  # newest first: a version that came back has its newest number
-        if one.selection_id is not None:
-            version_of.setdefault(one.selection_id, one.version)
-    source, quality = Job.source["selection_id"].astext, Report.result["quality"]
-    columns = select(Job.id, Job.name, Job.succeeded_at, source, quality)
-    query = columns.join(Report, Report.job_id == Job.id).where(source.in_(version_of), quality.is_not(None))
-    own = (Job.owner_id == owner, Job.kind == "evaluation", Job.status == Status.SUCCEEDED)
-    rows = session.execute(query.where(*own).order_by(Job.id.desc()).limit(_MOST_EVALUATIONS)).all()
-    return [
-        {"id": id_, "name": name, "at": at, "version": version_of[selection], **found}
-        for id_, name, at, selection, found in reversed(rows)
-    ]
+def _list_evaluations(session: Session, owner: str, name: str) -> list[dict[str, Any]]:
+    """The newest figures that were kept of a name, oldest first."""
+    found = repository.list_evaluations(session, owner, name, None, _MOST_EVALUATIONS)[:_MOST_EVALUATIONS]
+    return [{"title": one.title, "at": one.created_at, "version": one.version, **one.result} for one in reversed(found)]

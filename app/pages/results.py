@@ -21,6 +21,7 @@ from app.pages.comparing import (
     tabulate_changed,
     tabulate_changes,
 )
+from app.pages.creation import FILE_TYPES
 from app.pages.fields import FieldsDep, read_field
 from app.pages.preview import leave_out_suspicious
 from app.pages.rendering import answer, go_to, root_of
@@ -31,7 +32,6 @@ from app.services import Services
 from app.store.datasets import load_texts
 from app.store.prompts import find_current, list_names
 from app.store.tables import Job
-from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.validation import read_model
 from lens_engine.exports import FORMATS
 from lens_engine.result.headline import find_chosen, find_first
@@ -44,7 +44,7 @@ router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=
 
 _NO_NAME = re.compile(r"[^\w.-]+")
 _MOST_NAMES = 200
-_FORMS = (("text", "Text"), ("openai-chat", "OpenAI"), ("anthropic", "Anthropic"), ("python", "Python"))
+_FORMS = (("text", "Text"), ("openai-chat", "OpenAI"), ("anthropic", "Anthropic"))
 """Forms of the prompt that stand first, with their names."""
 
 
@@ -56,7 +56,8 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
     by_prompt = view is None or view.result.classifier is None or find_first(view.result) == "prompt"
     by = "support_examples" if by_prompt else "classifier"
     warning = "" if view is None else warn_of_random(view.result.answer)
-    return {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "by": by, "warning": warning}
+    shown = {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "by": by, "warning": warning}
+    return shown | {"types": FILE_TYPES}
 
 
 def _find_view(services: Services, job: Job) -> ResultView | None:
@@ -88,14 +89,14 @@ def show_rows(
     return answer(request, "rows.html", table=found.tabulate_cell(gold, answered, texts))
 
 
-@router.post("/selections/{selection_id}/without", dependencies=[SUBMISSION_LIMIT])
+@router.post("/selections/{selection_id}/without")
 async def run_without_suspicious(request: Request, selection_id: SelectionIdDep) -> HTMLResponse:
     """Begin a selection of the same file without the rows whose label looks wrong, asked for as this one was."""
     dataset = await do_large(request, leave_out_suspicious, selection_id)
     return go_to(request, f"/pages/new?dataset={dataset}&of={selection_id}")
 
 
-@router.post("/selections/{selection_id}/names", dependencies=[SUBMISSION_LIMIT])
+@router.post("/selections/{selection_id}/names")
 def promote(
     request: Request, selection_id: SelectionIdDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
 ) -> HTMLResponse:

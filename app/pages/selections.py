@@ -7,13 +7,9 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Path, Query, Request
 from sqlalchemy import ColumnElement, func
 from sqlalchemy.orm import Session
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, SelectionIdDep, ServicesDep
-from app.jobs import repository, service
-from app.jobs.polls import JobState
-from app.jobs.view import JobList, list_page
-from app.kinds.selection import VIEW
 from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import find_sizes, read_request
@@ -22,10 +18,14 @@ from app.pages.rendering import answer, go_to
 from app.pages.results import describe_result
 from app.pages.sample import has_sample
 from app.queue import JobId
+from app.selections import repository, service
+from app.selections.polls import JobState
+from app.selections.schemas import SelectionSummary
+from app.selections.service import SelectionList, list_page
 from app.services import Services
 from app.store.states import TERMINAL, Status
 from app.store.tables import Job
-from app.web.rate_limits import count_submission
+from app.web.etag import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from lens_engine.show.words import HEADLINES
 
 router = APIRouter(prefix="/pages/selections", dependencies=OWNER_ROUTE, include_in_schema=False)
@@ -101,16 +101,16 @@ def show_list(
     )
 
 
-def _list(services: Services, owner: str, page: Page, asked: Asked) -> JobList:
+def _list(services: Services, owner: str, page: Page, asked: Asked) -> SelectionList:
     columns = ("figures", "dataset_id", "model")
     if not asked.sort:
-        return list_page(VIEW, services, owner, page, filters=asked.filters, more=columns)
+        return list_page(services, owner, page, None, *asked.filters, more=columns)
     best = Job.figures[0]["test"]["accuracy"].as_float()
     with services.database.session_scope() as session:
-        names = [name for name in (*VIEW.summary.model_fields, *columns) if name in Job.__table__.columns]
+        names = [name for name in (*SelectionSummary.model_fields, *columns) if name in Job.__table__.columns]
         filters = (*asked.filters, best.is_not(None))
-        found = repository.list_summaries(session, owner, VIEW.kind, names, _MOST_SORTED, *filters, first=best.desc())
-    return JobList(found[:_MOST_SORTED], None)
+        found = repository.list_summaries(session, owner, names, _MOST_SORTED, *filters, first=best.desc())
+    return SelectionList(found[:_MOST_SORTED], None)
 
 
 @router.get("/{selection_id}")
@@ -123,11 +123,19 @@ def show_selection(
 
 
 @router.get("/{selection_id}/live")
-def show_live(request: Request, selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
+def show_live(
+    request: Request,
+    selection_id: SelectionIdDep,
+    owner: OwnerDep,
+    services: ServicesDep,
+    if_none_match: KnownEtag = None,
+) -> Response:
     """The part that changes while a selection runs; the whole page when it has ended."""
     found = _describe(services, owner, selection_id)
     if Status(found["job"].status) not in TERMINAL:
-        return answer(request, "live.html", None, **found)
+        shown = answer(request, "live.html", None, **found)
+        etag = make_etag(repr(shown.body))  # the time decides about it, too
+        return answer_unchanged(etag, {}) if is_known(if_none_match, etag) else answer_with_etag(etag, shown, {})
     ended = answer(request, "selection.html", None, **found, **describe_result(services, found["job"]))
     ended.headers.update({"HX-Retarget": "#main", "HX-Reswap": "innerHTML"})
     return ended
@@ -145,11 +153,10 @@ def act(
     queued = None
     with services.database.session_scope() as session:
         if action == "delete":
-            service.delete(session, owner, "selection", selection_id)
+            service.delete(session, owner, selection_id)
         elif action == "cancel":
-            service.cancel(session, owner, "selection", selection_id)
+            service.cancel(session, owner, selection_id)
         else:
-            count_submission(request)
             queued = _queue_again(action, services, session, owner, selection_id)
     shown = go_to(request, "/pages/selections" if action == "delete" else f"/pages/selections/{selection_id}")
     shown.background = enqueueing(services, queued)
@@ -160,15 +167,15 @@ def _queue_again(action: Action, services: Services, session: Session, owner: st
     """What to enqueue; nothing for a selection that is queued or running already."""
     has_changed = True
     if action == "retry":
-        job = service.retry(services, session, owner, "selection", selection_id)
+        job = service.retry(services, session, owner, selection_id)
     else:
-        job, has_changed = service.resume(services, session, owner, "selection", selection_id)
+        job, has_changed = service.resume(services, session, owner, selection_id)
     return JobId(job.id, job.attempt + 1, job.model) if has_changed else None
 
 
 def _describe(services: Services, owner: str, selection_id: str) -> dict[str, Any]:
     with services.database.session_scope() as session:
-        job = service.get(session, owner, "selection", selection_id)
+        job = service.get(session, owner, selection_id)
         size = find_sizes(session, [job.dataset_id])[job.dataset_id]
         place = service.find_place(services, session, JobState.of(job))
         events = repository.list_newest_events(session, selection_id, _MOST_EVENTS)

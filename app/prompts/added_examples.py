@@ -10,9 +10,10 @@ from app.prompts.finding import CurrentVersion
 from app.prompts.schemas import LabelledText
 from app.settings import Settings
 from app.web.validation import join_details
-from lens_engine.retrieval.index import fold_text
 from lens_engine.retrieval.pool import Pool
+from lens_engine.rows.near_duplicates import list_alike
 from lens_engine.task.text_checks import find_fault, is_blank, show_names
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.wording import show_label
 
 USUAL_CHARACTERS = 2_000
@@ -57,8 +58,9 @@ class KnownRows:
         return min(settings.max_text_characters, max(USUAL_CHARACTERS, longest))
 
 
-def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings: Settings) -> None:
-    """
+def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings: Settings) -> str | None:
+    """Returns a warning of rows that are nearly the same as others with another label.
+
     Raises:
         Unprocessable: a row is blank, too long, there already, or has an unknown label; all faults are named.
         ContradictingExample: a row of the pool has the same text with another label.
@@ -76,6 +78,24 @@ def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings:
         items = [item for item in found if ("row" in item) is (error is ContradictingExample)][:_MOST_FAULTS]
         if items:
             raise error(join_details(items), errors=items)
+    return _warn_of_alike(examples, seen)
+
+
+def _warn_of_alike(examples: Sequence[LabelledText], seen: Mapping[str, _Labelled]) -> str | None:
+    """
+    Args:
+        seen: all rows, those of the request last, by what equal texts have in common.
+    """
+    keys, others = [fold_text(one.text) for one in examples], list(seen.values())
+    place_of = {key: place for place, key in enumerate(seen)}
+    found = [
+        f"`examples[{index}]`, with the label {show_label(examples[index].label)}, has nearly the text of "
+        f"{others[place].place}, with the label {show_label(others[place].label)}"
+        for index, place in list_alike(keys, list(seen))
+        if place < place_of[keys[index]] and others[place].label != examples[index].label
+    ]
+    advice = "a prompt may show both, so take out the one whose label is wrong"
+    return "; ".join([*found[:_MOST_FAULTS], advice]) if found else None
 
 
 def _find_faults(one: LabelledText, index: int, labels: Sequence[str], most: int) -> Iterator[ErrorItem]:

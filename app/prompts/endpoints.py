@@ -5,37 +5,21 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response, status
 from starlette.responses import JSONResponse
 
-from app.answers.endpoints import AnswerRoutes, Operation
 from app.answers.finding import answer_known
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep
 from app.ids import encode_cursor
 from app.prompts import service
-from app.prompts.finding import PromptAnswers, PromptFinder
-from app.prompts.parameters import NAME_READER, READ, ChangeDep, NameDep
+from app.prompts.finding import PromptFinder
+from app.prompts.parameters import READ, ChangeDep, NameDep
 from app.prompts.schemas import PromptBody, PromptHistory, PromptPage, PromptVersionOut
 from app.prompts.service import present
 from app.store import prompts as repository
 from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag, version_etag
 from app.web.openapi import named, refusals, sends
 from app.web.parameters import read_last_number
-from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.request_body import json_body
 
 router = APIRouter(prefix="/prompts", tags=["prompts"], dependencies=OWNER_ROUTE)
-
-_NO_CLASSIFIER = "The version has no classifier, or one whose prompts alone classify nothing."
-answers = AnswerRoutes(
-    PromptFinder,
-    PromptAnswers,
-    "/prompts/{name}",
-    NAME_READER,
-    {
-        "support-examples": Operation("get_prompt_support_examples"),
-        "classifier": Operation("get_prompt_classifier", _NO_CLASSIFIER),
-        "export": Operation("export_prompt"),
-        "render": Operation("render_named_prompt", _NO_CLASSIFIER),
-    },
-).router
 
 _BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": named(PromptBody)}}}}
 
@@ -55,7 +39,6 @@ def list_prompts(session: SessionDep, owner: OwnerDep, page: PageDep) -> PromptP
     "/{name}",
     response_model=PromptVersionOut,
     response_description="The version that the name has now.",
-    dependencies=[SUBMISSION_LIMIT],
     responses={
         200: sends("ETag"),
         201: {

@@ -21,7 +21,6 @@ from app.store.tables import PromptVersion
 from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag, version_etag
 from app.web.openapi import named, refusals, sends
 from app.web.parameters import read_last_number
-from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.request_body import MOST_CONTAINERS, json_body
 
 router = APIRouter(prefix="/prompts", tags=["prompts"], dependencies=OWNER_ROUTE)
@@ -71,7 +70,7 @@ def _show_page(
     """
     if found.pool is None or first_added is None:
         return PromptExamplePage(**found.about, pool_rows=None, items=[], next=None)
-    pool = indexes.held(found.pool.source.key) or found.pool.load()
+    pool = indexes.held(found.pool.source) or found.pool.load()
     rows = [row for row in pool.rows if last is None or row.row > last]
     items = [
         PromptExampleOut(row=one.row, text=one.text, label=one.label, added=one.row >= first_added)
@@ -85,7 +84,6 @@ def _show_page(
     "/{name}/examples",
     response_model=PromptVersionOut,
     response_description="The version that the name has now.",
-    dependencies=[SUBMISSION_LIMIT],
     responses={
         **_CHANGED,
         **refusals(
@@ -108,7 +106,6 @@ def add_prompt_examples(change: ChangeDep, indexes: IndexesDep, body: BodyDep) -
     "/{name}/examples/{row}",
     response_model=PromptVersionOut,
     response_description="The version that the name has now.",
-    dependencies=[SUBMISSION_LIMIT],
     responses={
         **_CHANGED,
         **refusals(*(400, 401, 404, 412, 413, 428, 503), conflict=f"{_NO_POOL} Or the prompt needs the row."),
@@ -133,7 +130,6 @@ def _answer(version: PromptVersion) -> Response:
     status_code=status.HTTP_201_CREATED,
     response_model=DatasetOut,
     response_description="The stored dataset. `Location` is its address.",
-    dependencies=[SUBMISSION_LIMIT],
     responses={
         200: {"model": DatasetOut, "description": "Equal rows were stored already; this is their dataset."},
         201: sends("Location"),

@@ -60,7 +60,7 @@ class PoolChange:
                 f"take rows out (DELETE /prompts/{self.change.name}/examples/{{row}}), or start a new selection from "
                 f"all of them (POST /prompts/{self.change.name}/dataset), which takes {MOST_POOL_ROWS:,} at most"
             )
-        check_examples(body.examples, KnownRows.of(found, pool), self.change.services.settings)
+        warning = check_examples(body.examples, KnownRows.of(found, pool), self.change.services.settings)
 
         def alter(session: Session, versioned: VersionedPool, before: Changes) -> Changes:
             first_row = pools.find_next_row(session, versioned)
@@ -70,8 +70,7 @@ class PoolChange:
             }
             return {**before, **added}
 
-        about = {"pool_rows": len(pool.rows) + new, "added": new, "taken_out": 0}
-        return self._write(found, alter, about, body.note)
+        return self._write(found, alter, {"added": new, "taken_out": 0, "warning": warning}, body.note)
 
     def take_out(self, row: int, note: str | None) -> PromptVersion:
         """Take a row out of the pool.
@@ -97,8 +96,7 @@ class PoolChange:
             after = {number: one for number, one in before.items() if number != row}
             return {**after, row: None} if row < versioned.find_first_added(session) else after
 
-        about = {"pool_rows": len(pool.rows) - 1, "added": 0, "taken_out": 1}
-        return self._write(found, alter, about, note)
+        return self._write(found, alter, {"added": 0, "taken_out": 1, "warning": None}, note)
 
     def _read(self) -> tuple[CurrentVersion, Pool]:
         """The current version, if the client may change it."""
@@ -109,7 +107,7 @@ class PoolChange:
             found = PromptFinder(change.services, change.owner_id, change.name).read_current(session)
         if found.pool is None:
             raise NoPool(_NO_POOL)
-        return found, self.indexes.held(found.pool.source.key) or found.pool.load()
+        return found, self.indexes.held(found.pool.source) or found.pool.load()
 
     def _write(self, found: CurrentVersion, alter: _Alter, about: Mapping[str, Any], note: str | None) -> PromptVersion:
         """Make the next version."""

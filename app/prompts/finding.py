@@ -77,16 +77,23 @@ class PromptFinder:
     owner_id: str
     name: str
 
+    @property
+    def path(self) -> str:
+        return f"/prompts/{self.name}"
+
     def find_version(self, session: Session, _: Part) -> Version | None:
         version = repository.find_version(session, self.owner_id, self.name)
         return None if version is None else Version(of_prompt=version)
 
-    def read(self, session: Session, *, has_ended: bool = False) -> Answers:  # noqa: ARG002
+    def read(self, session: Session) -> Answers:
         return self.read_current(session).answers
 
     def read_classifier(self, session: Session) -> FoundClassifier:
         found = self.read_current(session)
         return FoundClassifier(Version(of_prompt=found.version.version), found.get_classifier())
+
+    def find_input(self, session: Session) -> InputFormat | None:
+        return self.read_current(session).find_input()
 
     def read_current(self, session: Session) -> CurrentVersion:
         """

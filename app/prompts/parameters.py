@@ -7,6 +7,7 @@ from fastapi import Depends, Header, Path, Request
 from app.dependencies import OwnerDep, ServicesDep
 from app.errors import BadRequest
 from app.ids import NAME
+from app.prompts.finding import PromptFinder
 from app.prompts.service import Change, Condition
 from app.web.openapi import not_modified, refusals, sends
 
@@ -30,8 +31,15 @@ async def get_name(
     return name
 
 
-NAME_READER = Depends(get_name)
-NameDep = Annotated[str, NAME_READER]
+NameDep = Annotated[str, Depends(get_name)]
+
+
+async def find_prompt(name: NameDep, owner: OwnerDep, services: ServicesDep) -> PromptFinder:
+    return PromptFinder(services, owner, name)
+
+
+PromptFinderDep = Annotated[PromptFinder, Depends(find_prompt)]
+"""Finds what the name in the path says."""
 
 
 async def get_change(

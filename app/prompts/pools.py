@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import ColumnElement, delete, func, insert, literal, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -36,8 +36,8 @@ class VersionedPool:
     @property
     def source(self) -> PoolSource:
         # A version never changes, so its pool does not either; but after a restore another one may have its number.
-        key = ("prompt", self.owner_id, self.name, str(self.version), self.created_at.isoformat())
-        return PoolSource(key, self.num_rows, self.load)
+        version = (str(self.version), self.created_at.isoformat())
+        return PoolSource(self.owner_id, ("prompt", self.owner_id, self.name), version, self.num_rows, self.load)
 
     def load(self) -> Pool:
         """
@@ -76,24 +76,16 @@ def find_pool(services: Services, content: PromptContent, version: PromptVersion
     return VersionedPool(services, *own, content.pool_digest, version.summary["pool_rows"])
 
 
-class CopiedPool(NamedTuple):
-    """A pool that was copied for a name."""
-
-    digest: str
-    num_rows: int
-
-
-def copy_pool(session: Session, owner_id: str, name: str, selection_id: str, num_rows: int) -> CopiedPool | None:
-    """Copy the pool of a selection for a name; None if the selection has none.
+def copy_pool(session: Session, owner_id: str, name: str, selection_id: str, num_rows: int) -> str | None:
+    """Copy the pool of a selection for a name, and return its digest; None if the selection has none.
 
     Args:
         num_rows: of the dataset of the selection.
     """
-    own = select(StoredPool.digest, StoredPool.num_rows).where(StoredPool.job_id == selection_id)
-    found = session.execute(own).one_or_none()
-    if found is None:
+    digest = session.scalar(select(StoredPool.digest).where(StoredPool.job_id == selection_id))
+    if digest is None:
         return None
-    known = select(PromptPool.digest).where(*_is(owner_id, name, found.digest))
+    known = select(PromptPool.digest).where(*_is(owner_id, name, digest))
     if session.scalar(known) is None:
         copied = select(
             *(literal(value) for value in (owner_id, name)),
@@ -104,7 +96,14 @@ def copy_pool(session: Session, owner_id: str, name: str, selection_id: str, num
         ).where(StoredPool.job_id == selection_id)
         columns = ["owner_id", "name", "digest", "num_rows", "first_added", "data"]
         session.execute(insert(PromptPool).from_select(columns, copied))
-    return CopiedPool(*found)
+    return digest
+
+
+def count_rows(session: Session, prompt: Prompt, digest: str | None, changes: Changes) -> int | None:
+    """The number of rows of a copy with these changes; None without a pool."""
+    copied = select(PromptPool.num_rows).where(*_is(prompt.owner_id, prompt.name, digest))
+    num_rows = session.scalar(copied)
+    return num_rows and num_rows + sum(-1 if change is None else 1 for change in changes.values())
 
 
 def list_changes(session: Session, owner_id: str, name: str, version: int) -> dict[int, PoolRow | None]:
@@ -153,7 +152,7 @@ def delete_pools(session: Session, owner_id: str, name: str) -> None:
     session.execute(delete(PromptExample).where(*_of_name(owner_id, name)))
 
 
-def _is(owner_id: str, name: str, digest: str) -> tuple[ColumnElement[bool], ...]:
+def _is(owner_id: str, name: str, digest: str | None) -> tuple[ColumnElement[bool], ...]:
     return PromptPool.owner_id == owner_id, PromptPool.name == name, PromptPool.digest == digest
 
 

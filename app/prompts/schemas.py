@@ -103,7 +103,9 @@ class PromptVersionOut(PromptSummary):
     )
     created_at: datetime = Field(description="Time of the change.")
     warning: str | None = Field(
-        None, description="From version 9,000 on, that a name has 10,000 versions at most, and how to go on; else null."
+        None,
+        description="Which rows that this version added are nearly the same as others with another label. From version "
+        "9,000 on, that a name has 10,000 versions at most, and how to go on. Else null.",
     )
 
 

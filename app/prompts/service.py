@@ -17,11 +17,11 @@ from app.errors import (
     UnknownSelection,
     UnknownVersion,
 )
-from app.jobs import repository as jobs
 from app.prompts import pools
 from app.prompts.finding import known_prompt
 from app.prompts.pools import Changes
 from app.prompts.schemas import PromptBody, PromptSummary, PromptVersionOut
+from app.selections import repository as selections
 from app.selections import service as selection_service
 from app.services import Services
 from app.store import prompts as repository
@@ -120,7 +120,9 @@ class Change:
                 f"the name has had {MOST_VERSIONS:,} versions, the most that it may have; take a new name, and let "
                 "production read it"
             )
-        about = {"selection_id": new.selection_id, "summary": new.summary, "note": note, "key_name": self.key_name}
+        pool_rows = pools.count_rows(session, prompt, new.content.pool_digest, new.changes)
+        summary = {**new.summary, "pool_rows": pool_rows}
+        about = {"selection_id": new.selection_id, "summary": summary, "note": note, "key_name": self.key_name}
         version = repository.add_version(session, prompt, new.content, **about)
         pools.write_changes(session, prompt, before, new.changes)
         check_bytes(session, self.owner_id, self.services.settings)
@@ -148,25 +150,24 @@ class Change:
             version, content = found
             assert version.selection_id is not None
             changes = pools.list_changes(session, self.owner_id, self.name, body.version)
-            summary = {**version.summary, "added": 0, "taken_out": 0}
+            summary = {**version.summary, "added": 0, "taken_out": 0, "warning": None}
             return NextVersion(version.selection_id, summary, content, changes)
         return self._copy(session, body.selection_id or "")
 
     def _copy(self, session: Session, selection_id: str) -> "NextVersion":
-        selection = jobs.lock_job(session, self.owner_id, "selection", selection_id)
+        selection = selections.lock_job(session, self.owner_id, selection_id)
         if selection is None:
             raise UnknownSelection.at("/selection_id", "there is no selection with this id")
         report = selection_service.get_report(self.services, session, self.owner_id, selection_id)
-        stored = jobs.find_classifier(session, selection_id)
+        stored = selections.find_classifier(session, selection_id)
         classifier = None if stored is None else stored.classifier
         part = PromptPart.model_validate(report.result)
         result = part.model_dump(mode="json")
         num_rows = count_rows(session, selection.dataset_id)
         pool = pools.copy_pool(session, self.owner_id, self.name, selection_id, num_rows)
-        digest = _digest(result, classifier, pool and pool.digest)
-        content = PromptContent(digest=digest, result=result, classifier=classifier, pool_digest=pool and pool.digest)
-        summary = _summarise(part, classifier, pool and pool.num_rows)
-        return NextVersion(selection_id, summary, content)
+        digest = _digest(result, classifier, pool)
+        content = PromptContent(digest=digest, result=result, classifier=classifier, pool_digest=pool)
+        return NextVersion(selection_id, _summarise(part, classifier), content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ class NextVersion:
     """What the next version of a prompt keeps."""
 
     selection_id: str
-    summary: dict[str, Any]
+    summary: dict[str, Any]  #: without the number of rows of the pool, which are counted
     content: PromptContent
     changes: Changes = field(default_factory=dict)  #: of the pool
 
@@ -195,7 +196,8 @@ def get(session: Session, owner_id: str, name: str) -> PromptVersion:
 def present(version: PromptVersion) -> PromptVersionOut:
     """Build the API's view of a version."""
     own = {name: getattr(version, name) for name in _OF_VERSION}
-    return PromptVersionOut(**own, **version.summary, warning=_warn_of_last(version.version))
+    warnings = filter(None, (version.summary.get("warning"), _warn_of_last(version.version)))
+    return PromptVersionOut(**own, **{**version.summary, "warning": "; ".join(warnings) or None})
 
 
 def _warn_of_last(version: int) -> str | None:
@@ -211,7 +213,7 @@ def _digest(result: Mapping[str, Any], classifier: Mapping[str, Any] | None, poo
     return hashlib.sha256(json.dumps([result, classifier, pool], sort_keys=True).encode()).hexdigest()
 
 
-def _summarise(result: PromptPart, classifier: Mapping[str, Any] | None, pool_rows: int | None) -> dict[str, Any]:
+def _summarise(result: PromptPart, classifier: Mapping[str, Any] | None) -> dict[str, Any]:
     answer, made = result.answer_for(None), None if classifier is None else ClassifierPart.model_validate(classifier)
     test = None if made is None else made.test
     tested = test or answer.test
@@ -220,7 +222,6 @@ def _summarise(result: PromptPart, classifier: Mapping[str, Any] | None, pool_ro
         accuracy=None if answer.test is None else answer.test.accuracy,
         recommended=answer.recommended,
         form=answer.form.name,
-        pool_rows=pool_rows,
         head=None if made is None else made.head.kind,
         classifier_accuracy=None if test is None else test.accuracy,
         largest_class=None if tested is None else tested.largest_class,

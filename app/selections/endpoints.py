@@ -1,28 +1,211 @@
-"""Routes of what production reads of a selection."""
+"""Routes of selections as jobs: submit, list, poll, events, cancel, retry, resume, delete."""
 
-from app.answers.answers import Answers
-from app.answers.endpoints import AnswerRoutes, Operation
-from app.dependencies import SELECTION_ID
-from app.selections.finding import SelectionFinder
+from typing import Annotated, Any
 
-_NO_EXAMPLES = "The selection has chosen no examples yet, or it ended without a result."
-_NO_RESULT = "The selection has no result yet, or it ended without one."
+from fastapi import APIRouter, Query, Response, status
+from starlette.responses import JSONResponse
 
-router = AnswerRoutes(
-    SelectionFinder,
-    Answers,
+from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
+from app.ids import encode_cursor
+from app.intake.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, describe_form
+from app.intake.receiving import KeyDep, Upload, receive
+from app.lifecycle.enqueueing import enqueueing
+from app.queue import JobId
+from app.selections import repository, service
+from app.selections.openapi import EXAMPLE_SPEC, EXAMPLE_SUBMISSION
+from app.selections.polls import JobState, retry_after
+from app.selections.presentation import present, summarise
+from app.selections.schemas import (
+    EventOut,
+    EventPage,
+    QueueOut,
+    SelectionOut,
+    SelectionPage,
+    SelectionSpec,
+    SubmissionBody,
+)
+from app.selections.submission import answer_submission, submitted
+from app.services import Services
+from app.store.states import Status
+from app.store.tables import Job
+from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
+from app.web.openapi import not_modified, refusals, sends
+from app.web.parameters import read_last_number
+
+_MOST_DIGITS = 18
+"""Of the number of an event, which has 64 bits."""
+
+MODELS = (SelectionSpec, SubmissionBody)
+SCHEMAS = describe_form(
+    "SubmissionForm",
+    "The form of POST /selections: a dataset and optionally test rows as files, and the spec as JSON.",
+    {"dataset": LABELLED_FILE, "test": LABELLED_FILE},
+    SelectionSpec,
+    required=("dataset",),
+)
+router = APIRouter(tags=["selections"], dependencies=OWNER_ROUTE)
+
+StatusParameter = Annotated[Status | None, Query(description="Only those with this status.")]
+
+
+def _refusals(conflict: str) -> dict[int | str, dict[str, Any]]:
+    return refusals(400, 401, 404, 503, conflict=conflict)
+
+
+def _unchanged(description: str) -> dict[int | str, dict[str, Any]]:
+    return {200: {"model": SelectionOut, "description": description}}
+
+
+@router.post(
+    "/selections",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=SelectionOut,
+    response_description="The queued selection. `Location` is its address.",
+    responses=submitted(),
+    openapi_extra=describe_bodies(
+        "SubmissionForm",
+        SubmissionBody,
+        json_example=EXAMPLE_SUBMISSION,
+        form_example={"dataset": "reviews.csv", "spec": EXAMPLE_SPEC},
+    ),
+)
+def submit_selection(
+    upload: Annotated[Upload, receive("dataset", "spec", "test", *COLUMN_PARTS)], key: KeyDep
+) -> Response:
+    """Submit a dataset and a task. A worker then searches for the support examples."""
+    return answer_submission(upload, key)
+
+
+@router.get(
+    "/selections",
+    response_model=SelectionPage,
+    response_description="One page of selections.",
+    responses=refusals(400, 401, 503),
+)
+def list_selections(services: ServicesDep, owner: OwnerDep, page: PageDep, status: StatusParameter = None) -> Response:
+    """List your selections, newest first."""
+    found = service.list_page(services, owner, page, status)
+    shown = SelectionPage(items=[summarise(one) for one in found.jobs], next=found.next)
+    # FastAPI would validate every item again.
+    return Response(shown.model_dump_json(), media_type="application/json")
+
+
+@router.get(
     "/selections/{selection_id}",
-    SELECTION_ID,
-    {
-        "support-examples": Operation("get_support_examples", _NO_EXAMPLES),
-        "classifier": Operation(
-            "get_classifier", f"{_NO_RESULT} Or the result has no classifier; `detail` says how to get one."
-        ),
-        "export": Operation("export_support_examples", _NO_RESULT),
-        "render": Operation(
-            "render_prompt",
-            f"{_NO_EXAMPLES} Or the classifier was asked for, and there is none; `detail` says how to get one.",
-        ),
+    response_model=SelectionOut,
+    response_description="The selection. Until it has ended, `Retry-After` says when to ask again.",
+    responses={200: sends("ETag", "Retry-After"), **not_modified("Retry-After"), **refusals(400, 401, 404, 503)},
+)
+def get_selection(
+    selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep, if_none_match: KnownEtag = None
+) -> Response:
+    """Return status and progress. Until the selection has ended, poll after `Retry-After` with `If-None-Match`."""
+    with services.database.session_scope() as session:
+        if if_none_match is not None:
+            state = service.get_state(session, owner, selection_id)
+            etag = _make_etag(state, service.find_place(services, session, state))
+            if is_known(if_none_match, etag):
+                waiting = retry_after(services.settings, state.status, state.progress)
+                return answer_unchanged(etag, {**REVALIDATED, **waiting})
+        job = service.get(session, owner, selection_id)
+        state = JobState.of(job)
+        place = service.find_place(services, session, state)
+        shown = present(job, place)
+    waiting = retry_after(services.settings, state.status, state.progress)
+    return answer_with_etag(_make_etag(state, place), shown, {**REVALIDATED, **waiting})
+
+
+def _make_etag(state: JobState, place: QueueOut | None) -> str:
+    return make_etag("selection", state.version, repr(place))
+
+
+@router.get(
+    "/selections/{selection_id}/events",
+    response_description="One page of events.",
+    responses=refusals(400, 401, 404, 503),
+)
+def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> EventPage:
+    """List the events of a selection, oldest first."""
+    service.get(session, owner, selection_id)
+    after = read_last_number(page.last_id, _MOST_DIGITS, "cursor", "events") or 0
+    found = repository.list_events(session, selection_id, after, page.limit)
+    items = [EventOut.model_validate(event) for event in found[: page.limit]]
+    last_id = str(items[-1].id) if items else page.last_id
+    follow = None if last_id is None else encode_cursor(last_id)
+    return EventPage(items=items, next=follow if len(found) > page.limit else None, follow=follow)
+
+
+@router.post(
+    "/selections/{selection_id}/cancel",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=SelectionOut,
+    response_description="The selection: cancelled if it was queued, cancelling if it was running.",
+    responses={
+        **_unchanged("The selection was already cancelled or cancelling."),
+        **_refusals("The selection has succeeded or failed."),
     },
-    is_brief=True,
-).router
+)
+def cancel_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> Response:
+    """Cancel a selection and keep its best examples so far. Repeated requests change nothing."""
+    job, has_changed = service.cancel(session, owner, selection_id)
+    return _show(job, status.HTTP_202_ACCEPTED if has_changed else status.HTTP_200_OK)
+
+
+@router.post(
+    "/selections/{selection_id}/retry",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=SelectionOut,
+    response_description="The selection, queued again.",
+    responses=_refusals("The selection has not failed."),
+)
+def retry_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
+    """Queue a failed selection again, for example when the operator has fixed the workers.
+
+    It keeps its id. Its crash count is reset; the error stays in the event log.
+    """
+    with services.database.session_scope() as session:
+        return _enqueue(services, service.retry(services, session, owner, selection_id))
+
+
+@router.post(
+    "/selections/{selection_id}/resume",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=SelectionOut,
+    response_description="The selection, queued again.",
+    responses={
+        **_unchanged("The selection was already queued or running."),
+        **_refusals("The selection has succeeded or failed, or is still cancelling."),
+    },
+)
+def resume_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
+    """Queue a cancelled selection again.
+
+    It goes on from its checkpoint, or from the start if none is kept. Its partial result is deleted at once.
+    """
+    with services.database.session_scope() as session:
+        job, has_changed = service.resume(services, session, owner, selection_id)
+        return _enqueue(services, job) if has_changed else _show(job)
+
+
+@router.delete(
+    "/selections/{selection_id}",
+    status_code=status.HTTP_204_NO_CONTENT,
+    response_class=Response,
+    response_description="The selection was deleted.",
+    responses=_refusals("The selection has not ended."),
+)
+def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> None:
+    """Delete an ended selection with its result and its data."""
+    service.delete(session, owner, selection_id)
+
+
+def _show(job: Job, code: int = status.HTTP_200_OK) -> JSONResponse:
+    return JSONResponse(present(job).model_dump(mode="json"), code)
+
+
+def _enqueue(services: Services, job: Job) -> Response:
+    """The answer, after which the job is enqueued: the transaction has ended then."""
+    answer = _show(job, status.HTTP_202_ACCEPTED)
+    answer.headers["Retry-After"] = str(services.settings.retry_after_seconds)
+    answer.background = enqueueing(services, JobId(job.id, job.attempt + 1, job.model))
+    return answer

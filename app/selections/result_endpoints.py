@@ -8,19 +8,18 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from app.answers.answers import Version
-from app.answers.endpoints import Caller, CallerDep
 from app.answers.finding import answer_known
-from app.dependencies import OWNER_ROUTE, SELECTION_ID
+from app.dependencies import OWNER_ROUTE
 from app.selections import service
-from app.selections.finding import SelectionFinder
+from app.selections.finding import SelectionFinder, SelectionFinderDep
 from app.selections.presentation import present_result
-from app.selections.schemas import ResultOut, SuspiciousLabelsOut
-from app.web.etag import answer_with_etag
+from app.selections.result_schemas import ResultOut, SuspiciousLabelsOut
+from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag
 from app.web.openapi import not_modified, refusals, sends
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
 from lens_engine.show.documents import write_html, write_markdown
 
-router = APIRouter(prefix="/selections/{selection_id}", tags=["selections"], dependencies=[*OWNER_ROUTE, SELECTION_ID])
+router = APIRouter(tags=["selections"], dependencies=OWNER_ROUTE)
 
 _NO_RESULT = "The selection has no result yet, or it ended without one."
 _ANSWERS: dict[int | str, dict[str, Any]] = {
@@ -40,32 +39,35 @@ _REPORT = {
 }
 
 
-def _answer(caller: Caller, name: str, show: Callable[[Session], BaseModel | Response]) -> Response:
+def _answer(
+    finder: SelectionFinder, if_none_match: str | None, name: str, show: Callable[[Session], BaseModel | Response]
+) -> Response:
     """Answer with a part of the selection, or 304 without reading it. Without a result, `show` raises."""
-    with caller.services.database.session_scope() as session:
-        version = _find_version(caller, session, name)
+    with finder.services.database.session_scope() as session:
+        version = _find_version(finder, session, if_none_match, name)
         if isinstance(version, Response):
             return version
         shown = show(session)
-    return answer_with_etag(version.etag(name), shown, version.headers)
+    return answer_with_etag(version.etag(name), shown, REVALIDATED)
 
 
-def _find_version(caller: Caller, session: Session, name: str) -> Version | Response:
+def _find_version(
+    finder: SelectionFinder, session: Session, if_none_match: str | None, name: str
+) -> Version | Response:
     """The version of a part that is read afterwards, or 304."""
-    finder = SelectionFinder(caller.services, caller.owner, caller.asked)
-    known = answer_known(finder, session, caller.if_none_match, name, "result")
-    return known or finder.read_version(session)
+    return answer_known(finder, session, if_none_match, name, "result") or finder.read_version(session)
 
 
 @router.get(
-    "/result",
+    "/selections/{selection_id}/result",
     response_model=ResultOut,
     response_description="The result of the selection. Only that of a cancelled selection may change, by a resume.",
     responses=_ANSWERS,
 )
 def get_result(
-    caller: CallerDep,
+    finder: SelectionFinderDep,
     pool: Annotated[bool, Query(description="Whether the answer has the rows of `pool`, which may be 20,000.")] = False,
+    if_none_match: KnownEtag = None,
 ) -> Response:
     """Return everything that the run found: support examples, classifier, every accuracy, cost, provenance.
 
@@ -73,50 +75,52 @@ def get_result(
     """
 
     def show(session: Session) -> ResultOut:
-        report = service.get_report(caller.services, session, caller.owner, caller.asked)
+        report = service.get_report(finder.services, session, finder.owner_id, finder.selection_id)
         return present_result(session, report, has_pool=pool)
 
-    return _answer(caller, f"result-{pool}", show)
+    return _answer(finder, if_none_match, f"result-{pool}", show)
 
 
 @router.get(
-    "/suspicious-labels",
+    "/selections/{selection_id}/suspicious-labels",
     response_model=SuspiciousLabelsOut,
     response_description="The rows, as JSON or as CSV.",
     responses={**_ANSWERS, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}, **sends("ETag")}},
 )
 def list_suspicious_labels(
-    caller: CallerDep,
+    finder: SelectionFinderDep,
     format: Annotated[Literal["json", "csv"], Query(description="json, or csv for a spreadsheet.")] = "json",
+    if_none_match: KnownEtag = None,
 ) -> Response:
     """List the rows whose label the classifier contradicts with confidence, the most suspicious first."""
 
     def show(session: Session) -> SuspiciousLabelsOut | Response:
-        found = service.list_suspicious_labels(caller.services, session, caller.owner, caller.asked)
+        found = service.list_suspicious_labels(finder.services, session, finder.owner_id, finder.selection_id)
         if format == "json":
             return found
         content = write_suspicious_labels(found.items, {one.row: one.text for one in found.items})
         headers = {"Content-Disposition": 'attachment; filename="suspicious-labels.csv"'}
         return Response(content.encode("utf-8-sig"), media_type="text/csv; charset=utf-8", headers=headers)
 
-    return _answer(caller, f"suspicious-labels-{format}", show)
+    return _answer(finder, if_none_match, f"suspicious-labels-{format}", show)
 
 
-@router.get("/report", response_class=Response, responses={**_ANSWERS, 200: _REPORT})
+@router.get("/selections/{selection_id}/report", response_class=Response, responses={**_ANSWERS, 200: _REPORT})
 def get_report(
-    caller: CallerDep,
+    finder: SelectionFinderDep,
     format: Annotated[Literal["html", "markdown"], Query(description="Form of the report.")] = "html",
+    if_none_match: KnownEtag = None,
 ) -> Response:
     """Return a report for people: what to use, accuracies, support examples, confusions, calibration, labels, cost.
 
     The HTML needs no other file. It holds texts of the dataset: support examples, and rows that it calls wrong.
     """
     name = f"report-{format}"
-    with caller.services.database.session_scope() as session:
-        version = _find_version(caller, session, name)
+    with finder.services.database.session_scope() as session:
+        version = _find_version(finder, session, if_none_match, name)
     if isinstance(version, Response):
         return version
-    view = service.get_view(caller.services, caller.owner, caller.asked, with_wrong=True)
+    view = service.get_view(finder.services, finder.owner_id, finder.selection_id, with_wrong=True)
     content = write_html(view) if format == "html" else write_markdown(view)
     shown = Response(content, media_type=f"text/{format}; charset=utf-8", headers=_REPORT_HEADERS)
-    return answer_with_etag(version.etag(name), shown, version.headers)
+    return answer_with_etag(version.etag(name), shown, REVALIDATED)

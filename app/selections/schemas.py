@@ -1,33 +1,311 @@
-"""Wire types of what a selection found."""
+"""Wire types of selections: what is submitted, and what is shown of a job."""
 
-from pydantic import Field
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, ClassVar
 
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
+
+from app.intake.parts import ModelName, Name, RowsBody
+from app.store.states import Status
 from app.web.outgoing import Outgoing
-from lens_engine.classifier.suspicion import SuspiciousLabel
-from lens_engine.result import SelectionResult
+from app.web.validation import Incoming
+from lens_engine.config import PresetName, SelectionConfig
+from lens_engine.task.combinations import MAX_WORDINGS
+from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
+from lens_engine.task.instructions import MAX_INSTRUCTION_CHARACTERS
+from lens_engine.types import Phase, StopReason
+
+LabelWord = Annotated[str, StringConstraints(max_length=200)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Pattern = Annotated[str, StringConstraints(max_length=20_000)]
+Instruction = Annotated[str, StringConstraints(max_length=MAX_INSTRUCTION_CHARACTERS)]
 
 
-class ResultOut(SelectionResult):
-    """The result of a selection, and the id of the selection."""
+def _allow_list_of_labels(schema: dict[str, Any]) -> None:
+    """Say in the JSON schema of a verbalizer that a list of labels is accepted too."""
+    labels = {"type": "string", "minLength": 1, "maxLength": 200}
+    schema["anyOf"].insert(1, {"type": "array", "items": labels, "maxItems": 1000})
 
-    selection_id: str = Field(description="Id of the selection.")
-    pool_rows: int | None = Field(
-        description="Number of rows of `pool`, which is left out unless it is asked for; null where no prompt finds "
-        "examples for an input."
+
+def _allow_one_text(default: str | None) -> Callable[[dict[str, Any]], None]:
+    """Say in the JSON schema of a list of texts that one text is accepted too."""
+
+    def allow(schema: dict[str, Any]) -> None:
+        options: list[dict[str, Any]] = schema.pop("anyOf", None) or [
+            {name: schema.pop(name) for name in ("type", "items", "minItems", "maxItems")}
+        ]
+        options[0]["uniqueItems"] = True
+        schema.update(anyOf=[options[0]["items"], *options], default=default)
+
+    return allow
+
+
+class SelectionSpec(Incoming):
+    """The task, the model and the options of a selection."""
+
+    other_names: ClassVar = {
+        "label_words": "verbalizer",
+        "method": "options.method",
+        "prompt": "template",
+        "seed": "options.seed",
+        "system_prompt": "instruction",
+    }
+
+    template: list[Pattern] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MAX_WORDINGS,
+        description="Prompt with one `{text}` followed by one `{label}`, or a list of several: the run begins with the "
+        f"choice among them. Null for {DEFAULT_TEMPLATE!r}, with the name of the column of labels for Topic if it says "
+        "what the labels are.",
+        examples=["{text} It was {label}.", ["{text} Topic: {label}.", "Text: {text}\nLabel: {label}\n"]],
+        json_schema_extra=_allow_one_text(None),
+    )
+    verbalizer: dict[Label, LabelWord] | None = Field(
+        default=None,
+        max_length=1000,
+        description="Label word of each label of the dataset. A list of labels, or null for the labels of the dataset: "
+        "each label is its own word, with spaces for underscores.",
+        examples=[{"positive": "great", "negative": "terrible"}, ["billing", "delivery"]],
+        json_schema_extra=_allow_list_of_labels,
+    )
+    separator: str = Field(default="\n", max_length=100, description="Text that ends each demonstration.")
+    instruction: list[Instruction] = Field(
+        default=[""],
+        min_length=1,
+        max_length=MAX_WORDINGS,
+        description="Text that stands once before the demonstrations, or begins the system message of a chat; empty "
+        f"for none. Or a list of several: each is tried with each template, at most {MAX_WORDINGS} in all.",
+        examples=["Which team should answer this ticket: billing or delivery?", ["", "Which team should answer?"]],
+        json_schema_extra=_allow_one_text(""),
+    )
+    model: ModelName | None = Field(default=None, description="Model name from GET /models; null for the default.")
+    preset: PresetName = Field(
+        default="quick",
+        description="Complete configuration to start from. quick: minutes on a CPU with a small model. standard: "
+        "five to ten times the work of quick. paper: the paper's settings.",
+    )
+    options: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Options that override the preset, among them `method` and `seed`; nested like `spec.config` in "
+        "the answer of GET /selections/{selection_id}.",
+        examples=[{"seed": 1, "search": {"beam_width": 4}}],
+    )
+    name: Name | None = Field(default=None, description="Display name.")
+
+    @field_validator("template", "instruction", mode="before")
+    @classmethod
+    def list_one_text(cls, value: object) -> object:
+        """One text becomes a list of one."""
+        if isinstance(value, str):
+            return [value]
+        if value is not None and not isinstance(value, list):
+            raise ValueError("must be a string or a list of strings")
+        return value
+
+    @field_validator("verbalizer", mode="before")
+    @classmethod
+    def give_words_to_labels(cls, value: object) -> object:
+        """A list of labels becomes a mapping; what is wrong with a label is found there."""
+        if value is None or isinstance(value, dict):
+            return value
+        if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
+            raise ValueError("must be an object of labels and label words, or a list of labels")
+        if len(set(value)) < len(value):
+            raise ValueError("has a label twice; give it once")
+        return {label: word_of_label(label) for label in value}
+
+
+class SubmissionBody(RowsBody):
+    """The JSON body of POST /selections: inline examples, or the dataset of an earlier selection."""
+
+    one_of = ("examples", "dataset_id")
+    other_names: ClassVar = {"dataset": "examples", "rows": "examples", "test": "test_examples"}
+
+    spec: SelectionSpec = Field(default_factory=SelectionSpec, description="What to search for; all has a default.")
+    examples: list[Any] | None = Field(
+        default=None,
+        description='Dataset rows: objects with "text" and "label" or other usual names. A large dataset is sent as '
+        "a file, in a form.",
+    )
+    test_examples: list[Any] | None = Field(
+        default=None, description="Test rows for the report; null to hold out a share of the dataset."
+    )
+    dataset_id: str | None = Field(default=None, max_length=40, description="`dataset_id` of one of your selections.")
+    test_dataset_id: str | None = Field(
+        default=None, max_length=40, description="`test_dataset_id` or `dataset_id` of one of your selections."
+    )
+
+    @model_validator(mode="after")
+    def has_one_source_of_test_rows(self) -> "SubmissionBody":
+        if self.test_examples is not None and self.test_dataset_id is not None:
+            raise ValueError("give either `test_examples` or `test_dataset_id`, not both")
+        return self
+
+
+class SpecOut(Outgoing):
+    """The spec with every option resolved."""
+
+    template: str | list[str] = Field(
+        description="Prompt with one `{text}` followed by one `{label}`; a list if the run chooses among several."
+    )
+    verbalizer: Annotated[dict[str, str], BeforeValidator(dict)] = Field(description="Label word of each label.")
+    separator: str = Field(description="Text that ends each demonstration.")
+    instruction: str | list[str] = Field(
+        description="Text that stands once before the demonstrations, empty for none; a list if the run chooses among "
+        "several."
+    )
+    model: str = Field(description="Name of the model.")
+    preset: PresetName = Field(description="Preset to which `options` were applied.")
+    config: SelectionConfig = Field(description="Value of every option: the preset, overridden by `options`.")
+
+
+class ProgressOut(Outgoing):
+    """Progress of a run. A pair is one prefix (the demonstrations) and one query scored."""
+
+    phase: Phase = Field(
+        description="Phase of the run. wording: the choice among several templates and instructions, if there are. "
+        "filter: candidates are filtered by InfoScore. initialise: the first permutations are judged. search: the "
+        "beam, or a random search, looks for better permutations. evaluate: confirmation rows, test rows and "
+        "baselines."
+    )
+    step: int = Field(description="Number of the current step of the phase, counted from 1.")
+    steps: int = Field(description="Number of steps of the phase.")
+    pairs_done: int = Field(description="Number of pairs scored so far, over all phases.")
+    pairs_total: int = Field(description="Planned number of pairs of the run; at the end, the number of pairs scored.")
+    tokens_done: int = Field(description="Number of tokens scored so far, over all phases.")
+    tokens_total: int = Field(
+        description="Planned number of tokens of the run; at the end, the number of tokens scored."
+    )
+    tokens_per_second: float | None = Field(description="Speed of this attempt (tokens per second); null at first.")
+    eta_seconds: float | None = Field(
+        description="Expected remaining time (seconds). 0 after success; null while unknown, and after a stop."
+    )
+    best_validation_accuracy: float | None = Field(description="Best accuracy so far on validation rows.")
+    survivors: int | None = Field(None, description="Number of candidates that the rounds of filtering have kept.")
+    best_random_accuracy: float | None = Field(
+        None, description="Best accuracy so far of random-and-validation, on validation rows."
+    )
+    largest_class: float | None = Field(
+        None, description="Share of the largest class among the validation rows: the accuracy of always answering it."
+    )
+    cut_off: Phase | None = Field(
+        None,
+        description="Phase in which a limit or a stop ended the search; those between it and `evaluate` did not run.",
     )
 
 
-class SuspiciousLabelOut(SuspiciousLabel):
-    """A row whose label the classifier contradicts with confidence, and its text."""
+class QueueOut(Outgoing):
+    """The place of a queued job, and who works on the queue."""
 
-    text: str = Field(description="Text of the row.")
+    position: int | None = Field(
+        description="Place among your own queued jobs that may start and that the same workers take; 1 is the next. "
+        "1001 stands for every later place. Null while the job waits after a crash or a fault of a worker or a server.",
+        examples=[3],
+    )
+    owners: int = Field(
+        description="Number of owners, you among them, whose jobs may start and wait for the same workers. Owners take "
+        "turns. 1000 stands for every larger number.",
+        examples=[2],
+    )
+    workers: int | None = Field(
+        description="Number of living workers that take such jobs, some seconds old. With 0, the job waits until the "
+        "operator starts a worker. A worker that was killed counts for up to two minutes. Null if it is not known.",
+        examples=[2],
+    )
 
 
-class SuspiciousLabelsOut(Outgoing):
-    """Rows whose label is probably wrong."""
+class SelectionSummary(Outgoing):
+    """A selection in a list: its state, and the time of each state that it reached."""
 
-    selection_id: str = Field(description="Id of the selection.")
-    items: list[SuspiciousLabelOut] = Field(
-        description="At most 200 rows, the most suspicious first. Only rows on which the classifier was "
-        "cross-validated are judged."
+    id: str = Field(description="Id.")
+    name: str | None = Field(description="Display name.")
+    status: Status = Field(description="Status.")
+    dataset_id: str = Field(description="Id of the dataset; a later submission can name it instead of sending rows.")
+    test_dataset_id: str | None = Field(description="Id of the test rows; null if they are held out of the dataset.")
+    progress: ProgressOut | None = Field(description="Progress of the run; null before the first report.")
+    partial: bool | None = Field(
+        description="True if the run was stopped and the result is the best found until then; its `verdict` says what "
+        "to do. Null without a result."
+    )
+    attempt: int = Field(description="Number of times a worker started or resumed the run.")
+    stop_reason: StopReason | None = Field(
+        description="Why the run ended; null without a result. completed: the run did all its work. budget: `budget` "
+        "was spent. cancelled: it was cancelled."
+    )
+    error: dict[str, Any] | None = Field(description="Problem (RFC 9457) of a failed run; in a list without `errors`.")
+    digest: str | None = Field(
+        description="SHA-256 of the result without its cost, the name of the GPU and the note on the executor; equal "
+        "runs have equal digests."
+    )
+    created_at: datetime = Field(description="Time of the submission.")
+    queued_at: datetime = Field(description="Time at which it last began to wait for a worker.")
+    started_at: datetime | None = Field(description="Time at which a worker first took it.")
+    cancel_requested_at: datetime | None = Field(description="Time of the request to cancel.")
+    cancelled_at: datetime | None = Field(description="Time at which it was cancelled; null again after a resume.")
+    succeeded_at: datetime | None = Field(description="Time at which it succeeded.")
+    failed_at: datetime | None = Field(description="Time at which it failed; null again after a retry.")
+
+
+class SelectionOut(SelectionSummary):
+    """A selection with its spec."""
+
+    spec: SpecOut = Field(description="The spec with every option resolved.")
+
+    warnings: list[str] = Field(
+        description="Warnings about accepted but unusual content of the dataset and the test rows, about small splits, "
+        "and what was taken by default for the spec. A warning about the content of one upload begins with `dataset:` "
+        "or `test:`, one about the spec with `spec:`.",
+        examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
+    )
+    queue: QueueOut | None = Field(
+        None, description="Place in the queue. Only GET of one job has it, while `status` is `queued`."
+    )
+
+
+class SelectionPage(Outgoing):
+    """One page of selections, newest first."""
+
+    items: list[SelectionSummary] = Field(description="Selections, newest first; GET of one has its spec.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")
+
+
+class EventOut(Outgoing):
+    """An event in the history of a job. Ids increase with time."""
+
+    id: int = Field(description="Number of the event.")
+    at: datetime = Field(description="Time of the event.")
+    type: str = Field(
+        description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
+        "stored. progress: a step of a selection ended. checkpoint-damaged, checkpoint-foreign: a worker dropped the "
+        "checkpoint and started afresh. "
+        "model-moved: the operator moved the model behind a server, or back, and its workers take the job. "
+        "endpoint-away: the server of the model does not answer, and the job waits. "
+        "checkpoint-unwritten: a checkpoint could not be stored, and the run continues. "
+        "worker-unfit: an attempt ended by a fault of its worker. stalled: an attempt made no progress and was ended. "
+        "retried: the owner had the failed job queued again. resumed: the owner had the cancelled job "
+        "queued again.",
+        examples=["status"],
+    )
+    data: dict[str, Any] = Field(
+        description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head` "
+        "and `accuracy` (on the test rows). progress: `pairs_done` and what `progress` of the selection said then. "
+        "checkpoint-damaged, checkpoint-foreign, checkpoint-unwritten, model-moved, endpoint-away: `detail`. "
+        "worker-unfit: `code` (what is wrong with the worker) and `attempt`. "
+        "stalled: `seconds` (without progress) and `attempt`. "
+        "retried: `error` (why it had failed) and `attempt`. resumed: `from_checkpoint` (whether the run goes on where "
+        "it was), `result_deleted` (whether it had a partial result) and `attempt`.",
+        examples=[{"from": "queued", "to": "running", "attempt": 1}],
+    )
+
+
+class EventPage(Outgoing):
+    """One page of events, oldest first."""
+
+    items: list[EventOut] = Field(description="Events, oldest first.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")
+    follow: str | None = Field(
+        description="Cursor after the last event of this page, on the last page too: sent later as `cursor`, it gives "
+        "the events since then."
     )

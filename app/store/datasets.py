@@ -8,11 +8,12 @@ from sqlalchemy import delete, exists, func, insert, or_, select, text, update
 from sqlalchemy.orm import Session, defer
 
 from app.ids import new_id
-from app.store.rows import ROW_BYTES, cut_rows, insert_texts
+from app.store.rows import ROW_BYTES, cut_rows
 from app.store.tables import Dataset, Job
 from app.store.tables import Example as StoredExample
 from lens_engine.classifier.input_format import InputFormat
-from lens_engine.reading import ParsedDataset, ReadTexts
+from lens_engine.reading import ParsedDataset
+from lens_engine.reading.table import ColumnNames
 from lens_engine.rows.sample import draw_sample
 from lens_engine.types import Example
 
@@ -33,7 +34,7 @@ def store_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str
 
 
 def find_equal_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str | None:
-    """Find a dataset with the same rows, format, column, dialect and warnings. It is locked as by `owns_dataset`.
+    """Find a dataset with the same rows, format, columns, dialect and warnings. It is locked as by `owns_dataset`.
 
     A dataset that another transaction is about to delete is not found.
     """
@@ -69,31 +70,18 @@ def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> st
     return dataset_id
 
 
-def store_texts(session: Session, owner_id: str, texts: ReadTexts) -> str:
-    """Store a file of texts to classify, and return its id. A dataset without labels is used by one job alone."""
-    dataset_id = new_id("ds")
-    session.execute(
-        insert(Dataset).values(
-            id=dataset_id,
-            owner_id=owner_id,
-            sha256=texts.sha256,
-            format=texts.format,
-            num_rows=len(texts.rows),
-            num_bytes=texts.num_bytes,
-            label_counts={},
-            warnings=list(texts.warnings),
-        )
-    )
-    insert_texts(session, dataset_id, texts.rows)
-    return dataset_id
-
-
 def _describe_input(parsed: ParsedDataset) -> dict[str, Any] | None:
     dialect = parsed.dialect
     if dialect is None:
         return None
     found = InputFormat(text_column=parsed.columns[0], delimiter=dialect.delimiter, encoding=dialect.encoding)
-    return found.model_dump(mode="json")
+    return {**found.model_dump(mode="json"), "label_column": parsed.columns[1]}
+
+
+def find_label_column(session: Session, dataset_id: str) -> ColumnNames | None:
+    """The column of the labels, of several the names; None for rows that were in no file."""
+    found = (session.scalar(select(Dataset.input).where(Dataset.id == dataset_id)) or {}).get("label_column")
+    return tuple(found) if isinstance(found, list) else found
 
 
 def _insert_examples(session: Session, dataset_id: str, examples: Sequence[Example]) -> None:
@@ -105,10 +93,8 @@ def _insert_examples(session: Session, dataset_id: str, examples: Sequence[Examp
     session.execute(_INSERT_EXAMPLES, {"dataset_id": dataset_id, **columns})
 
 
-def weigh_rows(rows: ParsedDataset | ReadTexts) -> int:
+def weigh_rows(rows: ParsedDataset) -> int:
     """Size of rows that are not stored yet (bytes), as a dataset notes them."""
-    if isinstance(rows, ReadTexts):
-        return rows.num_bytes + ROW_BYTES * len(rows.rows)
     return sum(map(_weigh, rows.examples)) + ROW_BYTES * len(rows.examples)
 
 
@@ -120,7 +106,7 @@ def load_rows(session: Session, dataset_id: str) -> tuple[Example, ...]:
     """Read all rows of a labelled dataset, in upload order."""
     columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
     rows = session.execute(columns.where(StoredExample.dataset_id == dataset_id).order_by(StoredExample.row))
-    return tuple(Example(row, content, label or "") for row, content, label in rows)
+    return tuple(Example(*row) for row in rows)
 
 
 def count_rows(session: Session, dataset_id: str) -> int:
@@ -133,7 +119,7 @@ def load_sample(session: Session, dataset_id: str) -> tuple[Example, ...]:
     of_dataset = StoredExample.dataset_id == dataset_id
     sizes = select(StoredExample.row, StoredExample.label, func.char_length(StoredExample.text)).where(of_dataset)
     found = session.execute(sizes.order_by(StoredExample.row)).all()
-    chosen = draw_sample([(label or "", length) for _, label, length in found], SAMPLE_ROWS, SAMPLE_CHARACTERS)
+    chosen = draw_sample([(label, length) for _, label, length in found], SAMPLE_ROWS, SAMPLE_CHARACTERS)
     if len(chosen) == len(found):
         return load_rows(session, dataset_id)
     numbers = [found[index].row for index in chosen]
@@ -141,7 +127,7 @@ def load_sample(session: Session, dataset_id: str) -> tuple[Example, ...]:
     rows = session.execute(
         columns.where(of_dataset, StoredExample.row == func.any(numbers)).order_by(StoredExample.row)
     )
-    return tuple(Example(row, content, label or "") for row, content, label in rows)
+    return tuple(Example(*row) for row in rows)
 
 
 def load_rows_from(session: Session, dataset_id: str, first: int, limit: int) -> tuple[Example, ...]:
@@ -149,7 +135,7 @@ def load_rows_from(session: Session, dataset_id: str, first: int, limit: int) ->
     columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
     own = columns.where(StoredExample.dataset_id == dataset_id, StoredExample.row >= first)
     found = session.execute(own.order_by(StoredExample.row).limit(limit))
-    return tuple(Example(row, content, label or "") for row, content, label in found)
+    return tuple(Example(*row) for row in found)
 
 
 def load_texts(session: Session, dataset_id: str, rows: Collection[int]) -> dict[int, str]:
@@ -165,10 +151,9 @@ def load_warnings(session: Session, dataset_id: str) -> list[str]:
     return warnings
 
 
-def owns_dataset(session: Session, owner_id: str, dataset_id: str, *, is_labelled: bool) -> bool:
+def owns_dataset(session: Session, owner_id: str, dataset_id: str) -> bool:
     """Whether the owner has this dataset. The dataset is locked against deletion until the transaction ends."""
     query = select(Dataset.id).where(Dataset.id == dataset_id, Dataset.owner_id == owner_id)
-    query = query.where((Dataset.label_counts == {}) != is_labelled)
     return session.scalar(query.with_for_update(read=True, key_share=True)) is not None
 
 

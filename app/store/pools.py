@@ -96,5 +96,5 @@ def delete_pool(session: Session, job_id: str) -> None:
 def delete_pool_without_result(session: Session, job_id: str) -> None:
     """Delete the pool of a selection that no result names. That of another job is asked by its next attempt."""
     has_result = exists().where(Report.job_id == job_id)
-    is_selection = exists().where(Job.id == job_id, Job.kind == "selection")
+    is_selection = exists().where(Job.id == job_id)
     session.execute(delete(StoredPool).where(StoredPool.job_id == job_id, is_selection, ~has_result))

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Select, delete, func, insert, select
 from sqlalchemy.dialects.postgresql import insert as insert_or_not
 from sqlalchemy.orm import Session
 
-from app.store.tables import Prompt, PromptContent, PromptVersion
+from app.store.tables import Prompt, PromptContent, PromptEvaluation, PromptVersion
 
 Found = tuple[PromptVersion, PromptContent]
 
@@ -41,9 +41,17 @@ def read_current(session: Session, owner_id: str, name: str) -> Found | None:
 
 def find_content(session: Session, owner_id: str, name: str, version: int) -> Found | None:
     """Return a version with its content. None if there is none, or a deletion of the name took the content."""
+    if version < find_last_deletion(session, owner_id, name):  # its content may be there anew, but not its pool
+        return None
     statement = select(PromptVersion, PromptContent).join(PromptContent, _HAS_CONTENT)
     own = (PromptVersion.owner_id == owner_id, PromptVersion.name == name, PromptVersion.version == version)
     return _first(session, statement.where(*own))
+
+
+def find_last_deletion(session: Session, owner_id: str, name: str) -> int:
+    """Return the number of the last version that deleted the name; 0 for none."""
+    deletions = (PromptVersion.owner_id == owner_id, PromptVersion.name == name, PromptVersion.digest.is_(None))
+    return session.scalar(select(func.max(PromptVersion.version)).where(*deletions)) or 0
 
 
 def find_name(session: Session, owner_id: str, name: str) -> Prompt | None:
@@ -107,3 +115,12 @@ def _is(owner_id: str, name: str) -> tuple[ColumnElement[bool], ...]:
 def _first(session: Session, statement: Select[PromptVersion, PromptContent]) -> Found | None:
     found = session.execute(statement).one_or_none()
     return None if found is None else (found[0], found[1])
+
+
+def list_evaluations(
+    session: Session, owner_id: str, name: str, before: int | None, limit: int
+) -> Sequence[PromptEvaluation]:
+    """Return up to `limit` + 1 kept figures of a name, newest first. The extra one shows that there is a next page."""
+    own = select(PromptEvaluation).where(PromptEvaluation.owner_id == owner_id, PromptEvaluation.name == name)
+    older = own if before is None else own.where(PromptEvaluation.id < before)
+    return session.scalars(older.order_by(PromptEvaluation.id.desc()).limit(limit + 1)).all()

@@ -66,5 +66,5 @@ def check_bytes(session: Session, owner_id: str, settings: Settings, added: int 
     if stored > most:
         raise OwnerFull(
             f"with this you would have {stored:,} bytes stored, and {most:,} are allowed; delete selections, "
-            "evaluations, predictions, datasets and names that you no longer need"
+            "datasets and names that you no longer need"
         )

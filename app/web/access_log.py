@@ -8,7 +8,7 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.ids import PREFIXES, is_id
+from app.ids import is_id
 from app.web.request_metrics import RequestMetrics
 
 NO_ROUTE = "(none)"
@@ -59,9 +59,8 @@ class AccessLogMiddleware:
         route = str(getattr(scope.get("route"), "path", None) or NO_ROUTE)
         self._metrics.note_request(method, route, status, seconds)
         fields = {"method": method, "route": route, "status": status, "seconds": round(seconds, 4)}
-        for kind in PREFIXES:
-            if is_id(job_id := str(scope.get("path_params", {}).get(f"{kind}_id", ""))):
-                fields["job_id"] = job_id
+        if is_id(job_id := str(scope.get("path_params", {}).get("selection_id", ""))):
+            fields["job_id"] = job_id
         if owner := scope.get("state", {}).get("owner_id"):
             fields["owner"] = owner
         if code := scope.get("state", {}).get("problem"):

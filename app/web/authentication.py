@@ -1,10 +1,8 @@
 """Authentication by `Authorization: Bearer`, checked before any byte of the body is read.
 
-A key is one of the settings (`LENS_API_KEYS`) or one of the database. Where the settings ask for no key and the
-database never had one, every request belongs to the owner `local`.
+Where the settings ask for no key and the database never had one, every request belongs to the owner `local`.
 """
 
-import hmac
 from collections.abc import Mapping
 
 from fastapi import Depends
@@ -14,7 +12,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import Unauthorized, Unavailable
 from app.keys.lookup import KeyLookup
-from app.keys.secret import hash_key
 from app.logs import context
 from app.settings import Settings
 from app.web.documentation import ASSETS, PUBLIC_PATHS
@@ -67,19 +64,16 @@ class AuthenticationMiddleware:
         await self._app(scope, receive, send)
 
     async def _caller(self, authorization: str) -> tuple[str | None, str | None]:
-        """The owner of the key, and its name if it is one of the database; None twice where no key is asked for.
+        """The owner and the name of the key; None twice where no key is asked for.
 
         Raises:
             Unauthorized: a key is needed, and none that lives was sent. What was wrong with it is not said.
             Unavailable: the keys of the database cannot be read.
         """
         scheme, _, key = authorization.partition(" ")
-        if scheme.lower() == "bearer":
-            if owner := find_owner(self._settings.api_keys or {}, key.strip()):
-                return owner, None
-            if live := await self._keys.find_key(key.strip()):
-                return live.owner_id, live.name
-        if self._settings.is_open and not await self._keys.has_keys():
+        if scheme.lower() == "bearer" and (live := await self._keys.find_key(key.strip())):
+            return live.owner_id, live.name
+        if not self._settings.require_keys and not await self._keys.has_keys():
             return None, None
         raise Unauthorized("send an API key as `Authorization: Bearer <key>`", headers={"WWW-Authenticate": "Bearer"})
 
@@ -87,13 +81,6 @@ class AuthenticationMiddleware:
 def _is_public(scope: Scope) -> bool:
     path = served_path(scope)
     return path in _PUBLIC_PATHS or path.startswith(_ASSETS)
-
-
-def find_owner(api_keys: Mapping[str, str], key: str) -> str | None:
-    """Return the owner of a key. All stored hashes are compared in constant time."""
-    digest = hash_key(key)
-    owners = [owner for known, owner in api_keys.items() if hmac.compare_digest(known, digest)]
-    return owners[0] if owners else None
 
 
 def _for_one_owner(send: Send, more: Mapping[str, str] | None = None) -> Send:

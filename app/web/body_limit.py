@@ -11,7 +11,6 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import ContentTooLarge
-from app.ids import PREFIXES
 from app.settings import Settings
 from app.web.error_handlers import problem_response
 from app.web.parameters import read_number
@@ -49,8 +48,7 @@ class BodyLimitMiddleware:
         return _Limit(upload)
 
 
-_ASKED = "|".join(f"{kind}s" for kind in PREFIXES if kind != "selection")
-_UPLOADS = re.compile(rf"/selections|(/pages)?/datasets|/(selections|prompts)/[^/]+/({_ASKED})")
+_UPLOADS = re.compile(r"/selections|(/pages)?/datasets|/(selections|prompts)/[^/]+/(classify|texts|table)")
 """Paths that take files."""
 
 

@@ -15,6 +15,8 @@ from types import FrameType
 
 import uvicorn
 
+from app.web.watchdog import Watchdog
+
 READER_SECONDS = 5.0
 """Time in which a client takes something of its answer while the server stops. Others are cut off."""
 
@@ -27,12 +29,14 @@ DRAINING = "draining"
 class DrainingServer(uvicorn.Server):
     """At SIGTERM, /readyz answers 503 for `drain_seconds` while all requests are served. Then uvicorn stops as usual.
 
-    A second SIGTERM, or SIGINT, stops the server without the wait.
+    A second SIGTERM, or SIGINT, stops the server without the wait. If its loop is silent for `silent_seconds`, the
+    process ends.
     """
 
-    def __init__(self, config: uvicorn.Config, drain_seconds: float) -> None:
+    def __init__(self, config: uvicorn.Config, drain_seconds: float, silent_seconds: float | None = None) -> None:
         super().__init__(config)
         self._drain_seconds = drain_seconds
+        self._watchdog = Watchdog(silent_seconds)
         self._stop_at: float | None = None
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
@@ -42,6 +46,7 @@ class DrainingServer(uvicorn.Server):
             with suppress(KeyboardInterrupt):
                 super().run(sockets)
         finally:
+            self._watchdog.stop()
             signal.signal(signal.SIGTERM, before)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -58,6 +63,7 @@ class DrainingServer(uvicorn.Server):
         """Stop when the time is over. uvicorn calls this ten times a second."""
         if self._stop_at is not None and not self.should_exit and time.monotonic() >= self._stop_at:
             super().handle_exit(signal.SIGTERM, None)
+        self._watchdog.feed()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -72,6 +78,7 @@ class DrainingServer(uvicorn.Server):
         """A client that reads makes the part of its answer that waits here smaller or, when it is empty, new."""
         waiting = dict[asyncio.Transport, tuple[int, float]]()
         while True:
+            self._watchdog.feed()
             now = time.monotonic()
             found = {one.transport: one.transport.get_write_buffer_size() for one in self.server_state.connections}
             waiting = {

@@ -97,6 +97,7 @@ def _of_framework(app: FastAPI, scope: Scope, error: HTTPException) -> AppError:
     elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         one = (error.headers or {}).get("Allow", "")  # the framework names the methods of one route
         methods = find_methods(app.openapi()["paths"], served_path(scope)) or one
+        methods = methods if "HEAD" in methods else methods.replace("GET", "GET, HEAD")
         error.headers = {"Allow": methods}
         detail = f"this path does not take the method of the request; it takes {methods}"
     refusal = AppError(detail, headers=error.headers)

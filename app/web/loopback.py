@@ -5,41 +5,32 @@ and a page whose name is pointed at 127.0.0.1 later (DNS rebinding) may read the
 Host and what a browser says of the page are all looked at, however the server was started.
 """
 
-import ipaddress
-
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.errors import NotLocal
+from app.setting_types import is_loopback
 from app.settings import Settings
 from app.web.error_handlers import problem_response
 
 _NAME = "localhost"
-ADVICE = "set LENS_API_KEYS, or LENS_REQUIRE_KEYS=true and make a key with `lens keys create`"
+ADVICE = "set LENS_REQUIRE_KEYS=true, and make a key with `lens keys create`"
 
 
 class LoopbackMiddleware:
-    """Answers 403 to requests that do not come from this machine, if the settings ask for no key."""
+    """Answers 403 to requests that do not come from this machine, unless the settings ask for a key."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        fault = _fault(scope) if self._settings.is_open and scope["type"] == "http" else None
+        fault = None if self._settings.require_keys or scope["type"] != "http" else _fault(scope)
         if fault is None:
             await self._app(scope, receive, send)
             return
         refusal = NotLocal(f"this service asks for no API key and answers this machine only: {fault}")
         await problem_response(scope, refusal)(scope, receive, send)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host of an address is this machine: `localhost` or a loopback address."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == _NAME
 
 
 def _fault(scope: Scope) -> str | None:

@@ -87,7 +87,7 @@ def refusals(
     The entry `default` also keeps FastAPI from declaring its own 422, which the error handlers replace.
     """
     content = {"application/problem+json": {"schema": named(Problem)}}
-    # A route that needs a key may also be asked too often.
+    # The proxy of the Compose file may refuse any of them.
     expected = {*statuses, 429} if 401 in statuses else statuses
     descriptions = {status: _DESCRIPTIONS[status] for status in expected}
     if conflict is not None:
@@ -128,7 +128,7 @@ _DESCRIPTIONS = {
     415: "The media type of the request body is not supported.",
     422: "The request is well-formed but invalid; `errors` names each place.",
     428: "The request has neither `If-Match` nor `If-None-Match: *`.",
-    429: "You send too many requests, have too many jobs queued or running, read too many outputs at once, or too many "
-    "streams of events are open; repeat the request after `Retry-After`.",
+    429: "You send too many requests, have too many jobs queued or running, or read too many outputs at once; "
+    "repeat the request after `Retry-After`.",
     503: "The service is temporarily unavailable; repeat the request after `Retry-After`.",
 }

@@ -61,7 +61,7 @@ def _read_process() -> Iterable[Metric]:
     state, registry = create_app(Settings(_env_file=None)).state, CollectorRegistry()
     RequestMetrics(registry)
     SweepMetrics(registry)
-    ProcessMetrics(registry, state.services, state.admission, lambda: state.streams.num_open)
+    ProcessMetrics(registry, state.services, state.admission)
     return registry.collect()
 
 

@@ -9,9 +9,10 @@ import typer
 from rich.console import Console
 
 from lens_cli.asked_model import SameModelOptions, ServerOptions
+from lens_cli.asked_service import ServiceOptions
 from lens_cli.file_options import TextFileOptions
 from lens_cli.groups import takes_groups
-from lens_cli.refusals import EXIT_INTERRUPTED, refusing
+from lens_cli.refusals import EXIT_INTERRUPTED, RefusedInput, refusing
 from lens_cli.subject_file import SubjectFile, SubjectOptions
 
 if TYPE_CHECKING:  # the command imports it when it runs
@@ -22,11 +23,14 @@ if TYPE_CHECKING:  # the command imports it when it runs
 class PredictionOptions:
     """The classifier, and the file that it writes."""
 
-    classifier: Annotated[
-        Path,
-        typer.Option(help="Classifier: a file that lens select --classifier wrote; or a result, of --output."),
-    ]
     output: Annotated[Path, typer.Option(help="File for the predictions; its name ends in .csv, .jsonl or .parquet.")]
+    classifier: Annotated[
+        Path | None,
+        typer.Option(
+            help="Classifier: a file that lens select --classifier wrote; or a result, of --output. Or give --service.",
+            show_default=False,
+        ),
+    ] = None
     answer_above: Annotated[
         float | None,
         typer.Option(
@@ -57,6 +61,7 @@ def classify(
     rows: TextFileOptions,
     model: SameModelOptions,
     served: ServerOptions,
+    service: ServiceOptions,
 ) -> None:
     """Classify the texts of a file with a classifier that `lens select --classifier` wrote, or with a prompt.
 
@@ -79,9 +84,18 @@ def classify(
         lens classify new.csv --classifier result.json --prompts support_examples --output predictions.csv
 
         lens classify new.csv --classifier classifier.json --answer-above 0.9 --output predictions.csv
+
+        lens classify new.csv --service http://127.0.0.1:8000/prompts/triage --output predictions.csv
     """
     try:
         with refusing():
+            if (written.classifier is None) == (service.service is None):
+                raise RefusedInput("give either a file of a classifier or a service", "where: --classifier, --service")
+            if written.classifier is None:
+                check_output_of(written.output, overwrite=written.overwrite)
+                console = Console(stderr=True)
+                service.classify(texts, written.output, of_result, rows, written.answer_above, console)
+                return
             file = SubjectFile(
                 written.classifier,
                 of_result.prompts,
@@ -95,6 +109,16 @@ def classify(
         raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
+def check_output_of(output: Path, *, overwrite: bool) -> None:
+    """
+    Raises:
+        Refusal: the output is of no known format, exists, or cannot be written.
+    """
+    from lens_cli.classify.run import Paths
+
+    Paths(output, output, output).check(overwrite=overwrite)
+
+
 def _classify(
     texts: Path,
     file: SubjectFile,
@@ -105,7 +129,7 @@ def _classify(
 ) -> None:
     from lens_cli.classify.run import ClassificationRun, Paths
 
-    paths = Paths(texts, written.classifier, written.output)
+    paths = Paths(texts, file.path, written.output)
     paths.check(overwrite=written.overwrite)
     run = ClassificationRun.prepare(
         paths,

@@ -9,9 +9,10 @@ import typer
 from rich.console import Console
 
 from lens_cli.asked_model import SameModelOptions, ServerOptions
+from lens_cli.asked_service import ServiceOptions
 from lens_cli.file_options import RowFileOptions
 from lens_cli.groups import takes_groups
-from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
+from lens_cli.refusals import EXIT_INTERRUPTED, RefusedInput, check_output, refusing
 from lens_cli.subject_file import SubjectFile, SubjectOptions
 
 if TYPE_CHECKING:  # the command imports these when it runs
@@ -56,20 +57,27 @@ def evaluate(
     what: Annotated[
         Path,
         typer.Argument(
-            metavar="WHAT", help="Result: a file that lens select --output wrote; or a classifier, of --classifier."
+            metavar="WHAT",
+            help="Result: a file that lens select --output wrote; or a classifier, of --classifier. With --service, "
+            "the labelled rows.",
         ),
     ],
     dataset: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="DATASET", help="Labelled rows: a file of any usual shape with columns of texts and labels."
         ),
-    ],
+    ] = None,
+    *,
     asking: AskingOptions,
     of_result: SubjectOptions,
     rows: RowFileOptions,
     model: SameModelOptions,
     served: ServerOptions,
+    service: ServiceOptions,
+    keep: Annotated[
+        bool, typer.Option("--keep", metavar="", help="With --service: keep the figures with the version of the name.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option(help="File for the figures as JSON; it is replaced if it exists.")
     ] = None,
@@ -83,24 +91,46 @@ def evaluate(
     Example:
 
         lens evaluate result.json new.csv --form openai-chat --orders 4
+
+        lens evaluate october.csv --service http://127.0.0.1:8000/prompts/triage --keep
     """
-    from lens_cli.select.sources import Sources
     from lens_cli.views.result import show_evaluation
     from lens_engine.disk.replace_file import replace_file
+    from lens_engine.result.evaluation import EvaluationResult
 
     try:
         with refusing():
             check_output(output)
-            is_fixed, is_chat = of_result.fixed, asking.form is not None
-            found = SubjectFile(what, of_result.prompts, of_result.use, is_fixed=is_fixed, is_chat=is_chat).read()
-            usual = found.classifier.input
-            sources = Sources(dataset, None, rows.columns, rows.label_column, rows.dialect, usual)
-            result = _judge(found, sources, asking, model, served)
+            if (dataset is None) != (service.service is not None):
+                raise RefusedInput("give WHAT and DATASET, or one file and --service", "where: DATASET, --service")
+            if dataset is None:
+                found = service.evaluate(what, of_result, rows, Console(stderr=True), keep=keep)
+                result, name = EvaluationResult.model_validate(found.result), f"Version {found.version}"
+            else:
+                result, name = _judge_file(what, dataset, asking, of_result, rows, model, served)
             if output is not None:
                 replace_file(output, (result.model_dump_json(indent=2) + "\n").encode())
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    show_evaluation(result, found.name, output, Console(highlight=False))
+    show_evaluation(result, name, output, Console(highlight=False))
+
+
+def _judge_file(
+    what: Path,
+    dataset: Path,
+    asking: AskingOptions,
+    of_result: SubjectOptions,
+    rows: RowFileOptions,
+    model: SameModelOptions,
+    served: ServerOptions,
+) -> "tuple[EvaluationResult, str]":
+    """What the file holds, judged on this machine, and its name."""
+    from lens_cli.select.sources import Sources
+
+    is_fixed, is_chat = of_result.fixed, asking.form is not None
+    found = SubjectFile(what, of_result.prompts, of_result.use, is_fixed=is_fixed, is_chat=is_chat).read()
+    sources = Sources(dataset, None, rows.columns, rows.label_column, rows.dialect, found.classifier.input)
+    return _judge(found, sources, asking, model, served), found.name
 
 
 def _judge(

@@ -33,7 +33,8 @@ class TaskOptions:
         list[str] | None,
         typer.Option(
             help="Prompt with one {text} followed by one {label}, e.g. '{text} It was {label}.'; repeatable: the run "
-            f"begins with the choice among several. Default: {DEFAULT_TEMPLATE!r}."
+            f"begins with the choice among several. Default: {DEFAULT_TEMPLATE!r}, with the name of the column of "
+            "labels for Topic if it says what the labels are."
         ),
     ] = None
     verbalizer: Annotated[

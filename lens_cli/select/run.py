@@ -64,7 +64,8 @@ class SelectionRun:
         faults = Faults()
         read = replace(sources, skips_unlabelled=config.rows.unlabelled == "skip").read(faults)
         with faults.noting():
-            task, others = asked.complete(read.dataset, join_spellings=config.labels.join_spellings)
+            joins, column = config.labels.join_spellings, read.label_column
+            task, others = asked.complete(read.dataset, join_spellings=joins, label_column=column)
             problem = Problem(task, read.dataset, read.test, others)
             if faults.found:  # the bad rows are missing wherever rows are counted
                 faults.found += find_unknown_labels(task.labels, clean_problem(problem, config.labels))

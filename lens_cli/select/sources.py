@@ -57,7 +57,7 @@ class Sources:
                 )
         if not all(rows.values()):
             faults.refuse()
-        return ReadSources(rows["dataset"], rows.get("test"), tuple(notes), input, unlabelled)
+        return ReadSources(rows["dataset"], rows.get("test"), tuple(notes), input, unlabelled, columns.label)
 
     def list_labels(self) -> frozenset[str]:
         """The labels of the dataset.
@@ -76,3 +76,4 @@ class ReadSources:
     notes: tuple[str, ...]
     input: InputFormat  #: for the classifier
     unlabelled: tuple[Example, ...] = ()  #: rows of the dataset with a text and no label
+    label_column: ColumnNames | None = None

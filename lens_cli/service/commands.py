@@ -1,4 +1,4 @@
-"""`lens serve`, `lens worker` and `lens migrate`: the service's processes, one command each."""
+"""`lens serve`, `lens worker`, `lens answers` and `lens migrate`: the service's processes, one command each."""
 
 import os
 import sys
@@ -62,7 +62,7 @@ def serve(
         server_header=False,
         limit_concurrency=max_connections + 1,  # uvicorn counts the connection that asks
     )
-    server = DrainingServer(config, drain_seconds)
+    server = DrainingServer(config, drain_seconds, settings.silent_seconds)
     server.run()
     if not server.started:
         raise typer.Exit(1)
@@ -73,9 +73,10 @@ def check_host(settings: "Settings", host: str) -> None:
     Raises:
         Refusal: the service would ask for no key and listen on another address than this machine's own.
     """
-    from app.web.loopback import ADVICE, is_loopback
+    from app.setting_types import is_loopback
+    from app.web.loopback import ADVICE
 
-    if settings.is_open and not is_loopback(host):
+    if not settings.require_keys and not is_loopback(host):
         message = f"without API keys the service listens on this machine only (127.0.0.1), not on {host}"
         raise RefusedInput(message, ADVICE, "where: --host")
 
@@ -93,6 +94,20 @@ def work() -> None:
     """Run jobs, one at a time, until stopped. Start one worker per GPU."""
     read_settings()
     os.execv(sys.executable, [sys.executable, "-m", "worker"])
+
+
+def answer(
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; another than this machine's own needs LENS_ANSWERS_TOKEN.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8090,
+) -> None:
+    """Answer texts at once: hold the models that the API asks for, until stopped. Start one per GPU.
+
+    The API finds it by LENS_ANSWERS_ADDRESSES. It needs neither Postgres nor Redis.
+    """
+    read_settings()
+    os.execv(sys.executable, [sys.executable, "-m", "worker.answering", host, str(port)])
 
 
 def migrate(

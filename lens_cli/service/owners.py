@@ -1,4 +1,4 @@
-"""`lens keys` and `lens usage`: the API keys of owners, and what owners have stored and under way."""
+"""`lens keys`: the API keys of owners."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from app.store.database import Database
 
 _KEY_COLUMNS = ("Id", "Owner", "Name", "Key", "Created", "Last used", "Expires", "Revoked")
-_SIZES = ("Stored", "Of the limit", "Datasets", "Results", "Checkpoints")
-_USAGE_COLUMNS = ("Owner", *_SIZES, "Names", "Jobs", "Under way", "Device")
 _WIDEST = 10_000
 _WHERE = "where: LENS_DATABASE_URL"
+_FIRST = (
+    "This is the first key: within seconds the service asks for a key in every request, also after the key is revoked. "
+    "What was submitted without a key belongs to the owner {local}. {reader} it."
+)
 
 
 def create_keys() -> typer.Typer:
@@ -43,12 +45,16 @@ def create(
 ) -> None:
     """Make a key, and print it. It is shown this once, and cannot be read again."""
     from app.keys import service
+    from app.web.authentication import LOCAL_OWNER
 
     with _open_database() as database:
         made = service.create_key(database, owner, name, expires)
     typer.echo(made.secret)
     notes = Console(stderr=True, highlight=False)
     notes.print(Text(f"{made.row.id} of {made.row.owner_id}. Keep the key: it is not shown again."), soft_wrap=True)
+    if made.is_first and not read_settings().require_keys:
+        reader = "This key reads" if owner == LOCAL_OWNER else "A key for this owner reads"
+        notes.print(Text(_FIRST.format(local=LOCAL_OWNER, reader=reader)), soft_wrap=True)
 
 
 def list_() -> None:
@@ -74,26 +80,6 @@ def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the k
     with _open_database() as database:
         row = service.revoke_key(database, key_id)
     Console(highlight=False).print(Text(f"{row.id} ({row.name}) of {row.owner_id} is revoked."), soft_wrap=True)
-
-
-def usage() -> None:
-    """List owners by what they have stored in Postgres, the largest first, with their jobs and device time."""
-    from app.usage.service import read_usage
-
-    most = read_settings().max_owner_bytes
-    with _open_database() as database, database.session_scope() as session:
-        found = read_usage(session)
-    if not found:
-        typer.echo("Nothing is stored.")
-        return
-    table = Table(*_USAGE_COLUMNS, box=None, pad_edge=False)
-    for one in found:
-        sizes = [_mib(one.bytes.get(part, 0)) for part in ("datasets", "results", "checkpoints")]
-        share = "-" if most is None else f"{one.total_bytes / most:.0%}"
-        counts = [str(one.names), str(sum(one.jobs.values())), str(sum(one.under_way.values()))]
-        row = (one.owner_id, _mib(one.total_bytes), share, *sizes, *counts, f"{one.device_seconds / 3600:.1f} h")
-        table.add_row(*map(Text, row))
-    _print(table)
 
 
 @contextmanager
@@ -126,10 +112,6 @@ def _print(table: Table) -> None:
     console = Console(highlight=False)
     console.width = max(console.width, Console(width=_WIDEST).measure(table).maximum)
     console.print(table)
-
-
-def _mib(size: int) -> str:
-    return f"{size / 2**20:,.1f} MiB"
 
 
 def _time(value: datetime | None) -> str:

@@ -1,5 +1,6 @@
-"""The whole service on one machine: embedded Postgres and Redis, the schema, the API and a worker, or two."""
+"""The whole service on one machine: embedded Postgres and Redis, the schema, the API, what answers at once, workers."""
 
+import secrets
 import signal
 import socket
 import sys
@@ -7,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -14,12 +16,12 @@ from redis import Redis
 
 from lens_cli.refusals import RefusedInput
 from lens_cli.service.embedded import Child, ChildFailed, ChildSpec, embedded_servers
-from lens_cli.service.lasting_worker import LastingWorker
+from lens_cli.service.lasting_child import LastingChild, is_registered
 
 _READY_SECONDS = 60.0
 _DEATH_SIGNAL = signal.SIGKILL
-"""What API and worker get if this process is killed. Postgres and Redis end at the same time, and a child that stops
-politely may wait minutes for them."""
+"""What the other processes get if this process is killed. Postgres and Redis end at the same time, and a child that
+stops politely may wait minutes for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +45,22 @@ class Stack:
     """A running service. Call `look_after` about twice a second."""
 
     url: str
-    children: tuple[Child, ...]  #: both stores and the API
-    workers: tuple[LastingWorker, ...]
+    stores: tuple[Child, ...]
+    api: LastingChild
+    others: tuple[LastingChild, ...]  #: workers, and the process that answers at once
 
     def look_after(self) -> None:
-        """Start a worker again that has ended, and keep the logs small.
+        """Start a process again that has ended, and keep the logs small.
 
         Raises:
-            ChildFailed: a store or the API has ended, or a worker before it ever came up. The message says which, and
+            ChildFailed: a store has ended, or another process before it ever came up. The message says which, and
                 shows the end of its log.
         """
-        for child in self.children:
-            child.check_alive()
-            child.shorten_log()
-        for worker in self.workers:
-            worker.look_after()
+        for store in self.stores:
+            store.check_alive()
+            store.shorten_log()
+        for child in (self.api, *self.others):
+            child.look_after()
 
 
 @contextmanager
@@ -88,20 +91,32 @@ def running_stack(spec: StackSpec, say: Callable[[str], None]) -> Iterator[Stack
             "LENS_DATABASE_URL": servers.service_database_url,
             "LENS_REDIS_URL": servers.service_redis_url,
         }
+        lasting = []
 
+        def keep(
+            name: str, words: list[str], environment: Mapping[str, str], is_up: Callable[[int, str], bool]
+        ) -> None:
+            lasting.append(LastingChild(_describe_child(spec.data_dir, name, words, 20.0, environment), is_up, say))
+            exits.callback(lasting[-1].stop)
+
+        if settings.allowed_models and "answers_addresses" not in settings.model_fields_set:
+            port = find_free_port()
+            address = f"http://127.0.0.1:{port}"
+            environment |= {"LENS_ANSWERS_ADDRESSES": address, "LENS_ANSWERS_TOKEN": secrets.token_hex(32)}
+            words = ["lens_cli", "answers", "--port", str(port)]
+            keep("answering process", words, environment, partial(_is_healthy, address))
         words = ["lens_cli", "serve", "--host", spec.host, "--port", str(spec.port)]
         words += ["--drain-seconds", "0"]  # no balancer looks at it
-        api = Child(_describe_child(spec.data_dir, "API", words, 25.0, environment))
+        client = exits.enter_context(httpx.Client(base_url=spec.url, timeout=5.0, trust_env=False))
+        described = _describe_child(spec.data_dir, "API", words, 25.0, environment)
+        api = LastingChild(described, partial(_is_ready, client), say)
         exits.callback(api.stop)
         redis = exits.enter_context(Redis.from_url(servers.redis_url, decode_responses=True))
-        workers = []
         for name, models in (("worker", "weights"), ("endpoint worker", "endpoints")):
-            if models == "endpoints" and not settings.endpoints:
-                continue
-            own = environment | {"LENS_WORKER_MODELS": models}
-            workers.append(LastingWorker(_describe_child(spec.data_dir, name, ["worker"], 20.0, own), redis, say))
-            exits.callback(workers[-1].stop)
-        stack = Stack(spec.url, (*servers.children, api), tuple(workers))
+            if models == "weights" or settings.endpoints:
+                own = environment | {"LENS_WORKER_MODELS": models}
+                keep(name, ["worker"], own, partial(is_registered, redis))
+        stack = Stack(spec.url, servers.children, api, tuple(lasting))
         _wait_until_ready(stack)
         yield stack
 
@@ -147,12 +162,20 @@ def _log_format() -> str:
 
 def _wait_until_ready(stack: Stack) -> None:
     deadline = time.monotonic() + _READY_SECONDS
-    with httpx.Client(base_url=stack.url, timeout=5.0, trust_env=False) as client:
-        while True:
-            with suppress(httpx.TransportError):
-                if client.get("/readyz").is_success:
-                    return
-            stack.look_after()
-            if time.monotonic() > deadline:
-                raise ChildFailed(f"the API at {stack.url} did not become ready in {_READY_SECONDS:.0f} s")
-            time.sleep(0.1)
+    while not stack.api.has_come_up:
+        if time.monotonic() > deadline:
+            raise ChildFailed(f"the API at {stack.url} did not become ready in {_READY_SECONDS:.0f} s")
+        time.sleep(0.1)
+        stack.look_after()
+
+
+def _is_ready(client: httpx.Client, *_: object) -> bool:
+    with suppress(httpx.TransportError):
+        return client.get("/readyz").is_success
+    return False
+
+
+def _is_healthy(url: str, *_: object) -> bool:
+    with suppress(httpx.TransportError):
+        return httpx.get(f"{url}/healthz", timeout=0.5, trust_env=False).is_success
+    return False

@@ -1,5 +1,7 @@
 """Progress bars: of one selection, and of rows that are classified."""
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,31 +21,61 @@ if TYPE_CHECKING:  # a selection shows its bar without it
     from lens_engine.evaluation.batches import RowProgress
 
 _STOPPING = "Stopping"
+_SILENT_SECONDS = 30.0  #: longest time without a line where no bar is shown
+_LOOK_SECONDS = 1.0
+_clock = time.monotonic
 
 
 class _Line:
-    """One line of `bar`: a description, a bar, and facts."""
+    """One line of `bar`: a description, a bar, and facts. Where the output is no terminal, lines are printed."""
 
     def __init__(self, bar: Bar) -> None:
         self._bar = bar
+        self._began_at = self._said_at = _clock()
+        self._newest_line = "Starting"
         self._task_id = bar.add_task("Starting", total=None, facts="")
 
     def wait(self, what: str) -> None:
         """Show what the command waits for while there is no progress."""
+        self._newest_line = what
         self._bar.update(self._task_id, description=what, total=None)
         self._say(what)
 
     def _say(self, line: str) -> None:
         """Print a line where no bar is shown."""
+        self._said_at = _clock()
         if not self._bar.console.is_terminal:
             self._bar.console.print(line, soft_wrap=True)
+
+    def remind(self) -> None:
+        """Print the newest line, and the time so far, where the last one was printed half a minute ago."""
+        now = _clock()
+        if now - self._said_at >= _SILENT_SECONDS:
+            self._say(f"{self._newest_line} · {describe_seconds(now - self._began_at)} so far")
+
+    @contextmanager
+    def reminding(self) -> Iterator[None]:
+        """Remind until the block ends. A thread does it, because the block may compute for minutes without a word."""
+        is_over = threading.Event()
+
+        def look() -> None:
+            while not is_over.wait(_LOOK_SECONDS):
+                self.remind()
+
+        thread = threading.Thread(target=look, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
 
 
 class SelectionBar(_Line):
     """Shows phase, pairs, speed, time left and the best accuracy so far.
 
     The bar's length follows tokens, because tokens take the time. If the output is not a terminal,
-    each step and each tenth of the total prints one line.
+    each step, each tenth of the total and each half minute prints one line.
     """
 
     def __init__(self, bar: Bar) -> None:
@@ -64,9 +96,10 @@ class SelectionBar(_Line):
             facts=describe_facts(progress),
         )
         place = (progress.phase, progress.step, progress.tokens_done * 10 // self._total)
+        self._newest_line = f"{describe_place(progress)}: {describe_facts(progress)}"
         if place != self._place:
             self._place = place
-            self._say(f"{describe_place(progress)}: {describe_facts(progress)}")
+            self._say(self._newest_line)
 
     def begin_to_stop(self) -> None:
         """Say that the run stops, until it has stopped."""
@@ -89,13 +122,15 @@ class SelectionBar(_Line):
 def selection_bar(console: Console, *, transient: bool = False) -> Iterator[SelectionBar]:
     """Show a bar on `console` until the block ends; a transient bar is erased then."""
     with _make_bar(console, transient=transient) as bar:
-        yield SelectionBar(bar)
+        line = SelectionBar(bar)
+        with line.reminding():
+            yield line
 
 
 class RowBar(_Line):
     """Shows the rows that are done, their speed and the time left, and passes the first stop signal on.
 
-    If the output is not a terminal, each tenth of the rows prints one line.
+    If the output is not a terminal, each tenth of the rows and each half minute prints one line.
     """
 
     def __init__(self, bar: Bar, request: StopRequest) -> None:
@@ -107,9 +142,10 @@ class RowBar(_Line):
         facts = describe_rows(progress.done, progress.total, progress.per_second)
         what = _STOPPING if self._request.is_made else "Classifying"
         self._bar.update(self._task_id, description=what, completed=progress.done, total=progress.total, facts=facts)
+        self._newest_line = f"Classifying: {facts}"
         before, self._tenths = self._tenths, progress.done * 10 // max(progress.total, 1)
         if self._tenths > before and progress.per_second:
-            self._say(f"Classifying: {facts}")
+            self._say(self._newest_line)
 
     def stop_requested(self) -> StopReason | None:
         return StopReason.CANCELLED if self._request.is_made else None
@@ -126,7 +162,7 @@ def row_bar(console: Console) -> Iterator[RowBar]:
     request = StopRequest()
     with _make_bar(console) as bar:
         rows = RowBar(bar, request)
-        with request.listening(rows.begin_to_stop):
+        with request.listening(rows.begin_to_stop), rows.reminding():
             yield rows
 
 

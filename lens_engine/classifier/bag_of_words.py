@@ -1,4 +1,4 @@
-"""A bag of words: TF-IDF of words, pairs of words and beginnings of words, with logistic regression.
+"""A bag of words: TF-IDF of words, pairs of words and beginnings of words (`list_terms`), with logistic regression.
 
 It needs no language model, and is the cheapest candidate for a classifier. Its file holds words of the texts, so it
 leaves out what points to one row: every word with a digit counts as the same word, and a term of a single row is no
@@ -18,7 +18,7 @@ from lens_engine.classifier.log_probs import list_blocks, round_numbers
 from lens_engine.classifier.quality import RowFigures, gold_losses
 from lens_engine.classifier.regression import Regression, fit_regression, hold_out
 from lens_engine.plan import spread_evenly
-from lens_engine.task.terms import NUMBER, list_terms
+from lens_engine.task.terms import NUMBER, list_terms, measure_text
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 _INVERSE_L2 = (1.0, 10.0, 30.0, 100.0)
@@ -35,7 +35,7 @@ _MOST_GRID_ROWS = 3_000
 """Largest number of rows on which the strength of L2 is chosen; the regression itself is fitted on more."""
 
 _FEW_CHARACTERS = 1_000_000
-"""Largest size of texts whose terms are all counted: some 100 bytes of memory a character."""
+"""Largest size of texts (`measure_text`) whose terms are all counted: some 100 bytes of memory a character."""
 
 _NUM_BITS = 2**27
 """Bits by which the terms of larger texts are told apart, twice: 32 MiB."""
@@ -50,8 +50,9 @@ _LEAST_ROWS = 2
 class WordRegression(Record):
     """Terms with their weights, in lower case.
 
-    A term is a word, two words with a space between them, or the first four letters of a longer word and a star. Every
-    word with a digit is the word 0. Each term is in at least two of the rows on which it was fitted.
+    A term is a word, two words with a space between them, or the first four letters of a longer word and a star; in
+    scripts without spaces, one to three characters in a row. Every word with a digit is the word 0. Each term is in at
+    least two of the rows on which it was fitted.
     """
 
     terms: tuple[str, ...] = Field(min_length=1, description="Terms, sorted. The term 0 is every word with a digit.")
@@ -188,7 +189,7 @@ def _choose_terms(texts: Sequence[str], most: int) -> list[str]:
     Of equally frequent terms, the first in the order of their characters. Scikit-learn (`max_features`) sorts by count
     alone, and ties fall as the processor's instructions have it.
     """
-    may_be_shared = _find_shared(texts) if sum(map(len, texts)) > _FEW_CHARACTERS else lambda terms: terms
+    may_be_shared = _find_shared(texts) if sum(map(measure_text, texts)) > _FEW_CHARACTERS else lambda terms: terms
     counts, rows = Counter[str](), Counter[str]()
     for terms in map(may_be_shared, map(list_terms, texts)):
         counts.update(terms)

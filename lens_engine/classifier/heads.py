@@ -17,6 +17,7 @@ from pydantic import Field
 
 from lens_engine.classifier.bag_of_words import WordRegression
 from lens_engine.classifier.log_probs import normalise
+from lens_engine.scoring.no_answer import keep_unanswered
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Pooling, Record
 
 PromptsHeadKind = Literal["argmax", "prior", "linear"]
@@ -33,7 +34,8 @@ class ArgmaxHead(Record):
 
     def class_log_probs(self, label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
         """`[prompts, rows, labels]` -> `[rows, labels]`, natural log."""
-        return normalise(mean_within_labels(label_log_probs) / self.temperature)
+        found = normalise(mean_within_labels(label_log_probs) / self.temperature)
+        return keep_unanswered(found, label_log_probs[0])
 
 
 class PriorHead(Record):
@@ -48,7 +50,7 @@ class PriorHead(Record):
     def class_log_probs(self, label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
         """`[prompts, rows, labels]` -> `[rows, labels]`, natural log."""
         corrected = label_log_probs.astype(np.float64) + np.array(self.biases)[:, None, :]
-        return normalise(mean_within_labels(corrected) / self.temperature)
+        return keep_unanswered(normalise(mean_within_labels(corrected) / self.temperature), label_log_probs[0])
 
 
 class LinearHead(Record):
@@ -70,7 +72,7 @@ class LinearHead(Record):
         """`[prompts, rows, labels]` -> `[rows, labels]`, natural log."""
         means, scales, weights, intercepts = self._arrays
         standardised = (side_by_side(label_log_probs) - means) / scales
-        return normalise(standardised @ weights.T + intercepts)
+        return keep_unanswered(normalise(standardised @ weights.T + intercepts), label_log_probs[0])
 
     @cached_property
     def _arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

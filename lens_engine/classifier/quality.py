@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from lens_engine.classifier.abstaining import AnsweredShare, measure_shares
-from lens_engine.classifier.macro_f1 import measure_macro_f1, standard_error, value_rows
+from lens_engine.classifier.macro_f1 import compare_macro_f1, measure_macro_f1, standard_error, value_rows
 from lens_engine.config import Objective
+from lens_engine.scoring.no_answer import pick_answers
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 _BINS = 10
@@ -17,6 +18,9 @@ _BINS = 10
 
 _SAMPLES = 1000
 """Samples of a bootstrap."""
+
+_CHANCE, _TWO_SIDED = 0.05, 1.96
+"""Largest p-value of a clear difference, and how many standard errors that is."""
 
 
 class Accuracy(Record):
@@ -86,7 +90,7 @@ class RowFigures(NamedTuple):
     """What is measured of the answers to rows, in as much memory for many labels as for two."""
 
     gold: IndexArray  #: `[rows]`, index of each row's label
-    answers: IndexArray  #: `[rows]`, index of the most probable label
+    answers: IndexArray  #: `[rows]`, as `pick_answers`
     confidences: FloatArray  #: `[rows]`, probability of the answer
     losses: FloatArray  #: `[rows]`, negative log-probability of the gold label (nats)
 
@@ -97,8 +101,8 @@ class RowFigures(NamedTuple):
             class_log_probs: `[rows, labels]`, natural log; each row sums to one as probabilities.
             gold: `[rows]`, index of each row's label.
         """
-        answers, confidences = np.asarray(class_log_probs.argmax(axis=1)), np.exp(class_log_probs.max(axis=1))
-        return cls(gold, answers, confidences, gold_losses(class_log_probs, gold))
+        confidences = np.exp(class_log_probs.max(axis=1))
+        return cls(gold, pick_answers(class_log_probs, gold), confidences, gold_losses(class_log_probs, gold))
 
     @classmethod
     def join(cls, parts: "Sequence[RowFigures]") -> Self:
@@ -190,6 +194,18 @@ def compare_hits(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> PairedH
     differing = only_first + only_second
     p_value = float(binomtest(only_first, differing).pvalue) if differing else 1.0
     return PairedHits(only_first, only_second, p_value)
+
+
+def is_clearly_better(answers: IndexArray, others: IndexArray, gold: IndexArray, objective: Objective) -> bool:
+    """Whether answers `[rows]` are better than others to the same rows by more than chance, at 5 %, two-sided.
+
+    By McNemar's test; for macro-F1, by its standard error.
+    """
+    if objective == "macro_f1":
+        found = compare_macro_f1(answers, others, gold)
+        return found["macro_f1"] > _TWO_SIDED * found["macro_f1_error"]
+    hits = compare_hits(answers == gold, others == gold)
+    return hits.only_first > hits.only_second and hits.p_value < _CHANCE
 
 
 def place_in_bins(confidences: FloatArray) -> IndexArray:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lens_engine.local.processors import let_threads_sleep
 from lens_engine.scoring.base import Block, Prefix, ScorerIdentity, score_block
 from lens_engine.types import LabelLogProbs, States
 
@@ -56,6 +57,7 @@ class ScoringActor:
         Raises:
             LensError: as `load_scorer`.
         """
+        let_threads_sleep()
         from lens_engine.local.load import load_scorer  # here: the driver does not need torch
 
         self._scorer = load_scorer(**choice)

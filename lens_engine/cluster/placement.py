@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lens_engine.cluster.session import RaySession
 from lens_engine.errors import InvalidConfig
+from lens_engine.local.processors import count_processors
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def find_place(address: str | None, actors: int | None, device: str, threads: in
             f"device {device!r} is one device; several actors take auto, cpu or cuda, and Ray gives each its own",
             field="device",
         )
-    cores = _num_cores()
+    cores = count_processors()
     given = os.environ.get("OMP_NUM_THREADS", "")
     share = threads or (int(given) if given.isdecimal() else 0) or max(1, cores // (actors or 1))
     num_gpus = 0 if device == "cpu" else None
@@ -82,8 +83,3 @@ def _check_room(place: Placement, has: dict[str, float]) -> None:
                 "ask for fewer actors, or for another device",
                 field="actors",
             )
-
-
-def _num_cores() -> int:
-    """Number of cores that this process may use, or else of the machine."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

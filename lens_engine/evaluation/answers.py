@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from lens_engine.classifier.log_probs import LEAST_LOG_PROB
 from lens_engine.classifier.quality import RowFigures
 from lens_engine.errors import InvalidDataset
-from lens_engine.evaluation.rows import Prediction
-from lens_engine.task.unicode_form import fold_label
+from lens_engine.evaluation.rows import NO_ANSWER, Prediction
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.types import Example, IndexArray
 
 _NONE = -1
@@ -50,6 +50,9 @@ class Answers:
                 self._answers[place] = self._place_of[one.label]
                 self._of_answer[place] = one.probability
                 self._of_gold[place] = one.probabilities[self.gold[place]]
+            elif one.error == NO_ANSWER:
+                self._answers[place] = (self.gold[place] + 1) % len(self.classes)
+                self._of_answer[place] = self._of_gold[place] = 0.0
 
     @property
     def is_answer(self) -> NDArray[np.bool_]:
@@ -89,10 +92,10 @@ def join_labels(labels: Sequence[str], examples: Sequence[Example]) -> list[Exam
     Raises:
         InvalidDataset: a row has a label that the classifier does not know.
     """
-    label_of = {fold_label(label): label for label in reversed(labels)} | {label: label for label in labels}
+    label_of = {fold_text(label): label for label in reversed(labels)} | {label: label for label in labels}
     joined = list[Example]()
     for example in examples:
-        label = label_of.get(example.label) or label_of.get(fold_label(example.label))
+        label = label_of.get(example.label) or label_of.get(fold_text(example.label))
         if label is None:
             raise InvalidDataset(
                 f"{example.place} has the label {example.label!r}, which the selection did not have; its labels are "

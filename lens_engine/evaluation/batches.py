@@ -12,13 +12,11 @@ from typing import Protocol
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.evaluation.rows import BATCH_ROWS, Prediction, predict_rows
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.limits import Stopped
-from lens_engine.metering.progress import Progress, Standing
 from lens_engine.reading import TextRow
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.interruption import interrupted_by
-from lens_engine.types import Phase, StopReason
+from lens_engine.types import StopReason
 
 ReadRows = Callable[[int], Sequence[TextRow]]
 """Place of the first row -> the rows of its batch."""
@@ -58,13 +56,6 @@ class RowProgress:
     per_second: float | None  #: rows; None before any was asked
     pairs: int  #: of one row
     tokens: float  #: of one row
-
-    def as_progress(self) -> Progress:
-        """The progress in batches, pairs and tokens, as a selection has it."""
-        pace, left = self.per_second, self.total - self.done
-        done, total = (Cost(rows * self.pairs, round(rows * self.tokens)) for rows in (self.done, self.total))
-        place = Standing(Phase.CLASSIFY, -(-self.done // BATCH_ROWS), -(-self.total // BATCH_ROWS))
-        return place.describe(done, total, pace and pace * self.tokens, pace and left / pace)
 
 
 class RowListener(Protocol):

@@ -2,18 +2,24 @@
 
 import struct
 from collections.abc import Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 
 from lens_engine.classifier.classifier import BATCH_TEXTS, Classifier
-from lens_engine.errors import PromptTooLong
+from lens_engine.errors import InvalidInput, PromptTooLong
 from lens_engine.reading import TextRow
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.no_answer import find_rows
 from lens_engine.types import Record
 
 BATCH_ROWS = BATCH_TEXTS
 """Number of rows classified at a time. A batch is one call of the scorer, as in `Classifier.predict`, because a 16-bit
 score may depend on the texts scored in the same call."""
+
+
+NO_ANSWER = "the model gave no answer: its server refuses the text for its content, or what it says is no label"
+"""Error of a row that counts as wrong."""
 
 
 class Prediction(Record):
@@ -23,6 +29,7 @@ class Prediction(Record):
     probabilities: tuple[float, ...] = ()
     """In the order of `Classifier.labels`, as 32-bit floats, which is how they are stored; empty for a bad row."""
     error: str | None = None
+    code: str | None = None  #: of the error
     is_cut: bool = False  #: whether the text was longer than those of the report, and was cut as they were
 
     @property
@@ -47,14 +54,14 @@ def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelS
         ModelMismatch: the scorer is another model or another revision.
         ModelError: the model could not score the rows.
     """
-    errors = {place: row.fault for place, row in enumerate(rows) if row.fault is not None}
+    errors = {place: _refuse(row.fault) for place, row in enumerate(rows) if row.fault is not None}
     places = [place for place in range(len(rows)) if place not in errors]
     lengths = dict.fromkeys(places, 1)
     if scorer is not None:
         task = classifier.task.task()
         counts = scorer.count_tokens([task.render_query(rows[place].text) for place in places])
         lengths = dict(zip(places, counts, strict=True))
-    errors |= {place: "the text has no tokens for this model" for place, length in lengths.items() if not length}
+    errors |= {place: _refuse("the text has no tokens for this model") for place, one in lengths.items() if not one}
     good = sorted(lengths.keys() - errors.keys())
     sizes = dict[int, int]()
     while True:
@@ -67,7 +74,8 @@ def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelS
             # The scorer refuses the whole batch, before it computes anything, because of its longest prompt.
             sizes = sizes or _measure_prompts(classifier, {place: rows[place].text for place in good}, scorer)
             longest = max(good, key=lambda place: sizes[place])
-            errors[longest] = f"the text is too long: a prompt exceeds the model's {scorer.max_prompt_tokens:,} tokens"
+            fault = f"the text is too long: a prompt exceeds the model's {scorer.max_prompt_tokens:,} tokens"
+            errors[longest] = _refuse(fault, PromptTooLong.code)
             good.remove(longest)
     shares = found.probabilities.astype(np.float32).tolist()
     predictions = {
@@ -78,7 +86,13 @@ def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelS
         )
         for place, label, probabilities in zip(good, found.labels, shares, strict=True)
     }
-    return [predictions.get(place) or Prediction(error=errors[place]) for place in range(len(rows))]
+    for place in compress(good, find_rows(np.log(found.probabilities).round(6))):
+        predictions[place] = _refuse(NO_ANSWER)
+    return [predictions.get(place) or errors[place] for place in range(len(rows))]
+
+
+def _refuse(fault: str, code: str = InvalidInput.code) -> Prediction:
+    return Prediction(error=fault, code=code)
 
 
 def _measure_prompts(classifier: Classifier, texts: Mapping[int, str], scorer: LabelScorer) -> dict[int, int]:

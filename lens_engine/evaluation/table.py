@@ -76,7 +76,7 @@ class PredictedTable:
     def lines(self) -> Iterator[list[Any]]:
         """The cells of each row, in the order of `columns`; None where a bad row has no value."""
         for number, (row, one) in enumerate(self.rows()):
-            shares = _shorten(one.probabilities)
+            shares = shorten(one.probabilities)
             shown = shares or (None,) * len(self.labels)
             probability = max(shares, default=None)
             label, marks = one.label, list[bool]()
@@ -92,10 +92,10 @@ class PredictedTable:
 
 def is_answered(probability: float | None, answer_above: float) -> bool:
     """Whether an answer of this probability is given; a bad row has none. It is compared as the file shows it."""
-    return probability is not None and _shorten([probability])[0] >= answer_above
+    return probability is not None and shorten([probability])[0] >= answer_above
 
 
-def _shorten(probabilities: Sequence[float]) -> list[float]:
+def shorten(probabilities: Sequence[float]) -> list[float]:
     """The probabilities with six significant digits, the most that every 32-bit float has."""
     return list(map(float, ("%.6g " * len(probabilities) % tuple(probabilities)).split()))
 

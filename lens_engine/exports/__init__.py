@@ -4,9 +4,7 @@ contract     what a format shows, and how it writes that
 text  json_file   the prompt that was evaluated, and everything
 jsonl  csv_file   text and label word of each example
 openai_chat  anthropic  gemini   turns of a chat
-langchain  dspy  promptfoo  lm_eval   files of tools
-python       code that asks an OpenAI-compatible endpoint, for a classifier of label probabilities too
-logit_bias   the map of token biases that carries one prompt; it needs the tokenizer of the model
+langchain  dspy  promptfoo   files of tools
 markdown     for people
 folder  retrieval_code  prompt_module   a folder that renders the prompt of each input, without Lens
 
@@ -16,25 +14,20 @@ A chat model does not see the prompt that was evaluated, so its accuracy may be 
 from collections.abc import Mapping
 from pathlib import Path
 
-from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.exports.anthropic import ANTHROPIC
 from lens_engine.exports.contract import ExportName, Format, Source
 from lens_engine.exports.csv_file import CSV
 from lens_engine.exports.dspy import DSPY
-from lens_engine.exports.endpoint_classifier import EndpointClassifier
 from lens_engine.exports.folder import FOLDER, pack, write_folder
 from lens_engine.exports.gemini import GEMINI
 from lens_engine.exports.json_file import JSON
 from lens_engine.exports.jsonl import JSONL
 from lens_engine.exports.langchain import LANGCHAIN
-from lens_engine.exports.lm_eval import LM_EVAL
 from lens_engine.exports.markdown import MARKDOWN
 from lens_engine.exports.openai_chat import OPENAI_CHAT
 from lens_engine.exports.promptfoo import PROMPTFOO
-from lens_engine.exports.python import PYTHON
-from lens_engine.exports.python import write_code as write_python
 from lens_engine.exports.text import TEXT
 from lens_engine.result import SelectionResult
 from lens_engine.types import FormatName
@@ -47,7 +40,6 @@ __all__ = [
     "Source",
     "export_folder",
     "export_support_examples",
-    "write_classifier_export",
     "write_export",
 ]
 
@@ -62,8 +54,6 @@ FORMATS: Mapping[FormatName, Format] = {
     "langchain": LANGCHAIN,
     "dspy": DSPY,
     "promptfoo": PROMPTFOO,
-    "lm-eval": LM_EVAL,
-    "python": PYTHON,
     "markdown": MARKDOWN,
 }
 
@@ -116,12 +106,3 @@ def _read(result: SelectionResult | str | Path) -> SelectionResult:
 def write_export(source: Source, format: FormatName) -> bytes:
     """The support examples of the source in this format, in UTF-8."""
     return FORMATS[format].write(source).encode()
-
-
-def write_classifier_export(classifier: Classifier) -> bytes:
-    """Python that classifies texts as the classifier does, by asking an OpenAI-compatible endpoint, in UTF-8.
-
-    Raises:
-        InvalidConfig: the head reads hidden states or words, for which Lens is needed.
-    """
-    return write_python(EndpointClassifier.of_classifier(classifier)).encode()

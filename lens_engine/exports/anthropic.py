@@ -3,16 +3,13 @@
 import json
 
 from lens_engine.exports.contract import Format, Source
-from lens_engine.exports.openai_chat import write_turns
+from lens_engine.exports.openai_chat import part_system, write_messages
 
 
 def write(source: Source) -> str:
-    shown = {"system": source.system, "messages": write_turns(source)}
+    system, turns = part_system(source)
+    shown = {**({} if system is None else {"system": system}), "messages": turns}
     return json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
-
-
-def write_messages(source: Source) -> list[dict[str, str]]:
-    return [{"role": "system", "content": source.system}, *write_turns(source)]
 
 
 ANTHROPIC = Format(write, "application/json", ".json", write_messages, has_turns=True)

@@ -71,16 +71,9 @@ class Source:
 
     @property
     def system(self) -> str:
-        """The system message, for formats with a place for it: the instruction, and what tells the label words."""
+        """The system message: the instruction, and what tells the label words."""
         words = instruct(self.words) if self.task.chat is None else self.task.chat.system
         return join_system(self.task.instruction, words)
-
-    @property
-    def needed_system(self) -> str | None:
-        """The system message, for formats that have one only where it is needed: for a chat, as it was evaluated,
-        with an instruction, or without demonstrations."""
-        is_needed = self.task.chat is not None or self.task.instruction or not self.demonstrations
-        return self.system if is_needed else None
 
     @property
     def around_input(self) -> tuple[str, str]:

@@ -24,8 +24,10 @@ def write_folder(source: Source, pool: Pool | None) -> dict[str, bytes]:
         pool: rows in which the prompt finds demonstrations; None for a fixed form.
 
     Raises:
-        InvalidConfig: the prompt finds demonstrations, and the pool is missing.
+        InvalidConfig: the prompt finds demonstrations, and the pool is missing; or its server takes no system message.
     """
+    if source.task.chat is not None and source.task.chat.system_in_turn:
+        raise InvalidConfig("the server takes no system message, and the code sends one", field="format")
     answer = source.chosen
     if answer.form.nearest and pool is None:
         raise InvalidConfig(f"the prompt has the form {answer.form.name}, and its pool is missing", field="format")

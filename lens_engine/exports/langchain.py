@@ -7,16 +7,15 @@ import json
 from typing import Any
 
 from lens_engine.exports.contract import SLOT, Format, Source
-from lens_engine.exports.openai_chat import write_messages
+from lens_engine.exports.openai_chat import write_messages, write_turns
 
 _KINDS = {"system": "System", "user": "Human", "assistant": "AI"}
 
 
 def write(source: Source) -> str:
-    *turns, _ = write_messages(source)
+    turns, before, after = write_turns(source)
     messages = [_message(one["role"], _double(one["content"])) for one in turns]
-    before, after = map(_double, source.around_input)
-    messages.append(_message("user", f"{before}{{{SLOT}}}{after}", SLOT))
+    messages.append(_message("user", f"{_double(before)}{{{SLOT}}}{_double(after)}", SLOT))
     shown = _build(("chat", "ChatPromptTemplate"), input_variables=[SLOT], messages=messages)
     return json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -23,14 +22,23 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
+from lens_engine.task.terms import list_terms, measure_text
+
 POOL = Path(__file__).with_name("pool.json")
 
 MOST_TERMS = 200_000  # by which rows are found
 MOST_CHARACTERS = 4_000_000  # of all rows together that are read for terms
 MOST_MARKS = 30  # combining marks in a row; a text with more is compared as it is
 ONE = 1 << 24  # the weight 1: weights are whole numbers, so that their sums are exact
-WITH_A_DIGIT = re.compile(r"\b[^\W\d]*\d\w*")
-WORD = re.compile(r"\b\w+\b|^\W+$")
+INVISIBLE = dict.fromkeys(
+    code
+    for start, end in (
+        *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F)),
+        *((0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF)),
+        *((0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
+    )
+    for code in range(start, end + 1)
+)  # characters that nobody sees
 NONCHARACTERS = dict.fromkeys((0xFDD0, 0xFDD1, 0xFDD2), 0xFFFD)  # which Lens replaces: they are marks of its own
 
 
@@ -74,7 +82,7 @@ class Index:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.num_texts = len(texts)
-        self.most = share_characters([len(text) for text in texts])  # characters of a text that are read
+        self.most = share_characters(texts)  # characters of a text that are read
         self.equals: dict[str, list[int]] = {}
         for place, text in enumerate(texts):
             self.equals.setdefault(normalise(text), []).append(place)
@@ -110,29 +118,23 @@ class Index:
         return [(term, int(value / length * ONE)) for term, value in zip(terms, values)]
 
 
-def share_characters(lengths: Sequence[int]) -> int | None:
+def share_characters(texts: Sequence[str]) -> int | None:
     """The length to which texts are cut so that all have MOST_CHARACTERS together; None if they have no more."""
-    left = MOST_CHARACTERS
-    for place, length in enumerate(sorted(lengths)):
-        share = left // (len(lengths) - place)
+    left = MOST_CHARACTERS * sum(map(len, texts)) // max(sum(map(measure_text, texts)), 1)
+    for place, length in enumerate(sorted(map(len, texts))):
+        share = left // (len(texts) - place)
         if length > share:
             return share
         left -= length
     return None
 
 
-def list_terms(text: str) -> list[str]:
-    """Words, pairs of words and beginnings of words, in lower case; every word with a digit is the word 0."""
-    words = WORD.findall(WITH_A_DIGIT.sub("0", text.lower()))
-    pairs = [f"{word} {following}" for word, following in zip(words, words[1:])]
-    return words + pairs + [f"{word[:4]}*" for word in words if len(word) > 4]
-
-
 def normalise(text: str) -> str:
     """What texts have in common that count as equal."""
     if not has_long_run(text):
-        text = unicodedata.normalize("NFC", text)
-    return text.strip().casefold()
+        text = unicodedata.normalize("NFKC", text)
+    text = text.translate(INVISIBLE).casefold()
+    return " ".join((text if has_long_run(text) else unicodedata.normalize("NFC", text)).split())
 
 
 def has_long_run(text: str) -> bool:

@@ -4,16 +4,15 @@ import json
 import re
 
 from lens_engine.exports.contract import SLOT, Format, Source
-from lens_engine.exports.openai_chat import write_messages
+from lens_engine.exports.openai_chat import write_messages, write_turns
 
 _TAG = re.compile(r"\{[{%#]|#\}")  # the end of a comment without a beginning is an error of Nunjucks
 
 
 def write(source: Source) -> str:
-    *turns, last = write_messages(source)
-    before, after = source.around_input
+    turns, before, after = write_turns(source)
     escaped = [{**one, "content": escape(one["content"])} for one in turns]
-    slot = {**last, "content": f"{close(escape(before))}{{{{{SLOT}}}}}{escape(after)}"}
+    slot = {"role": "user", "content": f"{close(escape(before))}{{{{{SLOT}}}}}{escape(after)}"}
     return json.dumps([*escaped, slot], ensure_ascii=False, indent=2) + "\n"
 
 

@@ -1,6 +1,7 @@
 """A folder that renders the prompt of each input: the pool as JSON, and a Python module without dependencies.
 
-The module is `prompt_module.py` of this package as it stands, so that it is checked and tested like any other.
+The module is `prompt_module.py` of this package with `task/terms.py` in it, so that it is checked and tested like any
+other.
 """
 
 import json
@@ -9,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from lens_engine.retrieval.pool import Retrieval
+from lens_engine.task import terms
 from lens_engine.task.chat import ChatTask, lift_system, read_turns
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 from lens_engine.types import Example
+
+_IMPORT = "from lens_engine.task.terms import list_terms, measure_text\n"
 
 _README = """\
 # The prompt of an input
@@ -50,10 +54,16 @@ def write_retrieval(record: TaskRecord, fixed: Sequence[Example], retrieval: Ret
     frame = json.dumps(_describe_prompt(task, fixed, retrieval), ensure_ascii=False, indent=1).removesuffix("\n}")
     rows = ",\n".join(row.model_dump_json() for row in pool.rows)
     return {
-        "prompt.py": Path(__file__).with_name("prompt_module.py").read_bytes(),
+        "prompt.py": _write_module().encode(),
         "pool.json": f'{frame},\n "rows": [\n{rows}\n]}}\n'.encode(),
         "README.md": readme.encode(),
     }
+
+
+def _write_module() -> str:
+    """The module with the source of what it imports from Lens."""
+    own = Path(__file__).with_name("prompt_module.py").read_text("utf-8")
+    return own.replace(_IMPORT, Path(terms.__file__).read_text("utf-8"))
 
 
 def _describe_prompt(task: Task, fixed: Sequence[Example], retrieval: Retrieval) -> dict[str, Any]:

@@ -12,6 +12,7 @@ with its own modeling code or attention kernel.
 import importlib.util
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,11 +115,20 @@ def _tell_kind(reference: str) -> ModelKind:
         return "folder"
     if _HUB_ID.fullmatch(reference):
         return "hub"
-    raise UnknownModel(f"{reference!r} is neither a folder, a .gguf file, nor a hub id. {_known()}")
+    raise UnknownModel(f"{reference!r} is neither a folder, a .gguf file, nor a hub id. {_known()} {_ask(reference)}")
 
 
 def _known() -> str:
     return f"Bundled models: {BUNDLED_MODEL}; or give a folder, a .gguf file, or a hub id."
+
+
+def _ask(reference: str) -> str:
+    """How a model of this name is asked, if a vendor hosts it."""
+    served = shlex.quote(f"openai-chat:{reference}@https://api.openai.com/v1")
+    return (
+        f"A hosted model is asked through its API: --model {served} --endpoint-key-variable OPENAI_API_KEY "
+        "(docs/servers.md)."
+    )
 
 
 def _find_bundled() -> Path:
@@ -159,8 +169,7 @@ def _resolve_hub(reference: str) -> ModelSource:
     if folder is None or not (folder / "config.json").is_file():
         here = f" A folder of this name is here: write ./{reference}." if Path(reference).is_dir() else ""
         raise UnknownModel(
-            f"model {reference!r} is not in the hub cache and cannot be downloaded.{here} {_known()} "
-            "Hosted models, such as those of OpenAI or Anthropic, cannot be used: Lens needs the weights."
+            f"model {reference!r} is not in the hub cache and cannot be downloaded.{here} {_known()} {_ask(reference)}"
         )
     _refuse_own_code(folder)
     if not any(folder.glob("*.safetensors")):

@@ -147,6 +147,11 @@ class CausalLMScorer:
         return label_log_probs
 
     @property
+    def weight_bytes(self) -> int:
+        """Memory that the weights take (bytes)."""
+        return 0 if self._tap is None else self._tap.weight_bytes
+
+    @property
     def num_layers(self) -> int:
         return 0 if self._tap is None else self._tap.num_layers
 
@@ -225,7 +230,9 @@ class CausalLMScorer:
 
 
 def _find_shared(prefixes: Sequence[Prefix]) -> Prefix:
-    """The segments with which all prefixes begin."""
+    """The segments with which all prefixes begin; none of a single one, which no other prompt of the call shares."""
+    if len(prefixes) == 1:
+        return ()
     shortest = min(prefixes, key=len)
     differ = (place for place in range(len(shortest)) if any(one[place] != shortest[place] for one in prefixes))
     return shortest[: next(differ, len(shortest))]

@@ -19,6 +19,7 @@ from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
 from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.scoring.limits import check_finite
+from lens_engine.scoring.no_answer import check_refused, count_refused
 from lens_engine.scoring.states import require_states_scorer
 from lens_engine.types import LabelLogProbs, Phase, States, StopReason
 
@@ -44,6 +45,7 @@ class Meter:
     clock: Callable[[], float] = time.monotonic
     spent: Cost = NO_COST  #: includes earlier attempts of a resumed run
     pairs_from_cache: int = 0  #: part of `spent`; includes earlier attempts
+    refused: int = 0  #: part of `spent`: pairs that the server refused for their content; includes earlier attempts
     journal: Journal = field(default_factory=Journal)  #: keeps the scores of the current step
     standing: Standing = field(init=False, default_factory=Standing)
     lengths: SegmentLengths = field(init=False)
@@ -61,9 +63,10 @@ class Meter:
         self.pace, self.lengths = Pace(self.scorer, self.clock, now), SegmentLengths(self.scorer)
         self._reported_at, self._pairs_found = now, count_pairs_found(self.scorer)
 
-    def resume(self, spent: Cost, seconds: float, pairs_from_cache: int = 0) -> None:
+    def resume(self, spent: Cost, seconds: float, pairs_from_cache: int = 0, refused: int = 0) -> None:
         """Add what earlier attempts spent. The pace is measured on this attempt only."""
-        self.spent, self.limits.seconds_before, self.pairs_from_cache = spent, seconds, pairs_from_cache
+        self.spent, self.limits.seconds_before = spent, seconds
+        self.pairs_from_cache, self.refused = pairs_from_cache, refused
 
     def use_label_spans(self, label_spans: tuple[str, ...]) -> None:
         """Score these label spans from now on."""
@@ -117,7 +120,7 @@ class Meter:
             self._check(chunks[0].cost)
             chunk = chunks.popleft()
             self.pairs_from_cache += chunk.cost.pairs * entry.is_found  # the cache has a block whole, or not at all
-            self._count(chunk.cost, computed=0)
+            self._count(chunk.cost, computed=0, refused=count_refused(entry.scores))
             result[chunk.rows, chunk.columns] = entry.scores
         try:
             with interrupted_by(self._heed_stop), self.limits.money.limited(self.limits.reserve):
@@ -187,7 +190,7 @@ class Meter:
                 num_found = self._count_found()
                 self.pace.end()
                 known = round(chunk.cost.tokens * min(num_found / max(chunk.cost.pairs, 1), 1.0))
-                self._count(chunk.cost, computed=chunk.cost.tokens - known)
+                self._count(chunk.cost, computed=chunk.cost.tokens - known, refused=count_refused(scores))
                 if taken:
                     self.pace.freeze()
                 self.journal.keep(chunk.block, self.label_spans, scores, is_found=num_found > 0)
@@ -226,9 +229,14 @@ class Meter:
         self.pairs_from_cache += newly_found
         return newly_found
 
-    def _count(self, cost: Cost, *, computed: int) -> None:
-        """Count work; `computed` of its tokens were found in no cache."""
-        self.spent = self.spent + cost
+    def _count(self, cost: Cost, *, computed: int, refused: int = 0) -> None:
+        """Count work; `computed` of its tokens were found in no cache.
+
+        Raises:
+            EndpointError: as `check_refused`.
+        """
+        self.spent, self.refused = self.spent + cost, self.refused + refused
+        check_refused(self.refused, max(self.spent.pairs, self.planned.pairs), self.scorer.identity.model)
         self.pace.count(computed)
         self._report()
 

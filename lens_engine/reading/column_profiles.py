@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import MAX_COLUMNS, SPLITS
 from lens_engine.reading.table import Several, Table, is_set, pick, show_value, split_labels
+from lens_engine.task.terms import count_unspaced
 from lens_engine.task.text_checks import is_blank, show_names
-from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.wording import show_count
 
 MAX_DISTINCT = 200  #: largest number of distinct values that are counted
@@ -33,7 +34,7 @@ class ColumnProfile:
     num_characters: int = 0
     num_numbers: int = 0  #: values that are written as numbers
     num_codes: int = 0  #: long values of one word, or of JSON: hashes and addresses
-    num_spaces: int = 0
+    num_spaces: int = 0  #: four characters of a script without spaces count as one
     num_others: int = 0  #: values of other types
     num_lists: int = 0  #: lists of several labels
     distinct: set[str] = field(default_factory=set)  #: at most `MAX_DISTINCT` + 1 values, spellings joined
@@ -107,9 +108,9 @@ class ColumnProfile:
             self.num_characters += len(value)
             self.num_numbers += is_number or _NUMBER.fullmatch(value) is not None
             self.num_codes += _CODE.match(value) is not None
-            self.num_spaces += value.strip().count(" ")
+            self.num_spaces += value.strip().count(" ") + count_unspaced(value) // 4
             if len(self.distinct) <= MAX_DISTINCT:
-                self.distinct.add(fold_label(value))
+                self.distinct.add(fold_text(value))
 
 
 def profile_columns(table: Table) -> list[ColumnProfile]:

@@ -13,8 +13,9 @@ from statistics import mean
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.table import LABEL, NAMED_ROWS, TEXT, Table, WantedColumns, list_columns
+from lens_engine.task.terms import count_unspaced
 from lens_engine.task.text_checks import show_names
-from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.wording import show_label
 
 MAX_COLUMNS = 1_000
@@ -62,7 +63,8 @@ _NOT_MADE_OF = {TEXT: ABOUT_ROWS, LABEL: re.compile(r"is_(?:retweet|reply|quote|
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?%?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*")
 """A number or a date: what a header rarely is, and rows often are."""
-_END_OF_SENTENCE, _WORDS_OF_SENTENCE = re.compile(r"[.!]\W*\Z"), 5
+_ENDS, _WORDS_OF_SENTENCE = ".!。！။។", 5
+_END_OF_SENTENCE = re.compile(rf"[{_ENDS}]\W*\Z")
 _NEARLY_ALL = 0.9
 _LONGEST_LABEL = 100
 
@@ -200,13 +202,13 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]], known: Seque
         return False
     if len(first) == 1:
         return not _is_sentence(first[0]) or len(first[0]) < mean(map(len, columns[0])) / 2
-    return not any(one.rstrip().endswith((".", "!")) and _is_sentence(one) for one in first)
+    return not any(one.rstrip().endswith(tuple(_ENDS)) and _is_sentence(one) for one in first)
 
 
 def _is_sentence(text: str) -> bool:
-    """Whether it has five words, or two and an end."""
-    words = text.split(None, _WORDS_OF_SENTENCE)
-    return len(words) >= _WORDS_OF_SENTENCE or (len(words) > 1 and _END_OF_SENTENCE.search(text[-20:]) is not None)
+    """Whether it has five words, or two and an end; two characters of a script without spaces are a word."""
+    words = len(text.split(None, _WORDS_OF_SENTENCE)) + count_unspaced(text) // 2
+    return words >= _WORDS_OF_SENTENCE or (words > 1 and _END_OF_SENTENCE.search(text[-20:]) is not None)
 
 
 def is_number(value: str) -> bool:
@@ -220,8 +222,8 @@ def _is_value(one: str, values: Sequence[str], *, is_beside_usual: bool) -> bool
         return _are_numbers(values)
     if not one.strip() or len(one) > _LONGEST_LABEL or is_beside_usual:
         return False
-    counts = Counter(map(fold_label, values))
-    return counts[fold_label(one)] > 1 and 2 * len(counts) <= len(values)
+    counts = Counter(map(fold_text, values))
+    return counts[fold_text(one)] > 1 and 2 * len(counts) <= len(values)
 
 
 def _is_no_value(name: str, values: Sequence[str]) -> bool:

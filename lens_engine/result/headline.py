@@ -1,14 +1,14 @@
 """The figures that stand first: of the classifier, of word counting, of the prompt."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from lens_engine.classifier.candidates import Candidate, TestedClassifier
-from lens_engine.classifier.quality import Accuracy
+from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.result.parts import BestAnswer
 from lens_engine.result.selection_result import SelectionResult
-from lens_engine.types import Record
+from lens_engine.types import IndexArray, Record
 
 HeadlineKind = Literal["classifier", "words", "prompt"]
 
@@ -21,20 +21,38 @@ class Headline(Record):
     tokens: float | None = Field(None, description="Mean number of tokens for one text; null for the prompt.")
 
 
+class Tested(NamedTuple):
+    """A prompt or a classifier on the test rows."""
+
+    kind: HeadlineKind
+    name: str  #: method of the prompt, or name of the candidate
+    test: Quality
+    answers: IndexArray  #: `[test_rows]`
+    is_chosen: bool  #: whether it is the prompt, or the classifier, to use
+
+
 def find_chosen(result: SelectionResult) -> TestedClassifier | None:
     """The classifier to use; None without one."""
     return next((one for one in result.tested if one.is_chosen), None)
 
 
 def find_first(result: SelectionResult) -> HeadlineKind:
-    """What to use first: the classifier to use where it is ahead of the prompt, else the prompt."""
-    chosen, prompt = find_chosen(result), result.test
+    """What to use first: of the classifier to use and the prompt the more often right on the test rows."""
+    chosen, prompt, objective = find_chosen(result), result.test, result.objective
     if chosen is None:
         return "prompt"
-    if chosen.test is None or prompt is None or not result.answer.recommended:
-        return kind_of(chosen)
+    kind = kind_of(chosen)
+    if chosen.test is None or prompt is None or result.answer.recommended is False:
+        return kind
+    own, rival = chosen.test.figure(objective), prompt.figure(objective)
     # Where both are level, what needs no language model comes first, then what needs no weights.
-    return "words" if kind_of(chosen) == "words" and chosen.test.accuracy >= prompt.accuracy else "prompt"
+    return kind if own > rival or (own == rival and kind == "words") else "prompt"
+
+
+def find_test(result: SelectionResult, kind: HeadlineKind) -> Quality | None:
+    """How often the prompt, or the classifier to use, is right; None if it was not tested."""
+    chosen = find_chosen(result)
+    return result.test if kind == "prompt" or chosen is None else chosen.test
 
 
 def kind_of(classifier: TestedClassifier | BestAnswer | Candidate) -> HeadlineKind:

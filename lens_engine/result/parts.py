@@ -112,7 +112,7 @@ class Comparison(HitComparison):
 
 
 class BestAnswer(Record):
-    """The most often right of a prompt and the classifier to use, by rows that are no test rows."""
+    """The more often right of a prompt and the classifier to use, on the test rows."""
 
     name: str = Field(description="Method of the prompt, or `name` in `tested` of the classifier to use.")
     test: Quality | None = Field(description="Quality on the test rows; null if it was not tested.")
@@ -157,14 +157,14 @@ class SupportExamples(Record):
         description="The prompt of the method against random-and-validation; null if it was not compared."
     )
     recommended: bool | None = Field(
-        description="False if the classifier to use is more often right (or has the higher macro-F1, where the option "
-        "`objective` says so), by more than a standard error on rows that are no test rows, or on the test rows of a "
-        "prompt that was judged on no others; null if nothing was compared."
+        description="By the test rows, which chose neither. True if the prompt is as often right as the classifier to "
+        "use, or more often (macro-F1 if the option `objective` says so), and nothing that was tested is clearly "
+        "better than the prompt (paired test at 5 %). False if the classifier is more often right and something is "
+        "clearly better than the prompt. Null if that cannot be told, or nothing was compared."
     )
     best: BestAnswer | None = Field(
         None,
-        description="The classifier to use where the prompt is not recommended, or else the prompt; null "
-        "without a classifier.",
+        description="The more often right of the prompt and the classifier to use; null without a classifier.",
     )
     reason: str = Field(description="How often the prompt and what it was compared with are right.")
 

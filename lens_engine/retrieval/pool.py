@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -58,10 +58,17 @@ class Pool(Record):
         """Without what was made of the rows, because `model_copy` may replace them."""
         return Pool.model_construct(rows=self.rows)
 
-    @cached_property
+    def __getstate__(self) -> dict[Any, Any]:
+        """As `__copy__`: another process has other hashes."""
+        return super().__getstate__() | {"__dict__": {"rows": self.rows}}
+
+    @property
     def index(self) -> ExampleIndex:
-        """The index of the texts; made at the first use."""
-        return ExampleIndex.of([row.text for row in self.rows])
+        """The index of the texts, made at the first use. Python 3.11 would make a `cached_property` pool after pool."""
+        made: ExampleIndex | None = self.__dict__.get("index")
+        if made is None:
+            made = self.__dict__["index"] = ExampleIndex.of([row.text for row in self.rows])
+        return made
 
     @cached_property
     def examples(self) -> tuple[Example, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from lens_engine.config import LabelOptions
 from lens_engine.errors import InvalidVerbalizer
 from lens_engine.rows.problem import Problem
-from lens_engine.task.unicode_form import canonical_form, fold_label
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example
 
@@ -16,7 +16,7 @@ from lens_engine.types import Example
 class CleanRows:
     """The usable rows of one upload, and what was changed or left out."""
 
-    by_text: dict[str, Example] = field(default_factory=dict)  #: by the compared form of the text, as uploaded
+    by_text: dict[str, Example] = field(default_factory=dict)  #: by `fold_text` of the text, as uploaded
     uploaded: Counter[str] = field(default_factory=Counter)  #: number of rows of each label, unusable ones too
     first: dict[str, Example] = field(default_factory=dict)  #: first row of each label
     respelled: dict[str, Counter[str]] = field(default_factory=dict)  #: rows of each label by their other spelling
@@ -77,7 +77,7 @@ def join_spellings(labels: Sequence[str], written: Iterable[str], options: Label
         return {label: label for label in written}
     label_of_form, label_of = dict[str, str](), dict[str, str]()
     for label in dict.fromkeys((*labels, *written)):
-        label_of[label] = label_of_form.setdefault(fold_label(label), label)
+        label_of[label] = label_of_form.setdefault(fold_text(label), label)
     for label in labels:
         if label_of[label] != label:
             raise InvalidVerbalizer(
@@ -87,11 +87,6 @@ def join_spellings(labels: Sequence[str], written: Iterable[str], options: Label
                 field=f"verbalizer.{label}",
             )
     return label_of
-
-
-def compared_form(text: str) -> str:
-    """The text as it is compared with others: two texts with one form are the same text."""
-    return canonical_form(text).strip()
 
 
 def clean_rows(examples: Sequence[Example], label_of: Mapping[str, str]) -> CleanRows:
@@ -108,7 +103,7 @@ def clean_rows(examples: Sequence[Example], label_of: Mapping[str, str]) -> Clea
             example = replace(example, label=label)
         rows.uploaded[label] += 1
         rows.first.setdefault(label, example)
-        text = compared_form(example.text)
+        text = fold_text(example.text)
         if text not in rows.by_text:
             rows.by_text[text] = example
         elif rows.by_text[text].label != label:

@@ -1,7 +1,6 @@
 """What is in a dataset: labels, repeated texts, texts that are labelled in two ways, lengths.
 
-Texts and labels are compared as a run compares them: texts in one Unicode form without outer spaces, and spellings of a
-label as one label.
+Texts and labels are compared as a run compares them: without case, Unicode form, repeated spaces and what nobody sees.
 """
 
 from collections import Counter, defaultdict
@@ -11,9 +10,10 @@ import numpy as np
 from pydantic import Field
 
 from lens_engine.config import LabelOptions
-from lens_engine.rows.cleaning import CleanRows, clean_rows, compared_form, join_spellings
+from lens_engine.rows.cleaning import CleanRows, clean_rows, join_spellings
 from lens_engine.rows.near_duplicates import MOST_LISTED, NearDuplicates, cut_text, find_near_duplicates
 from lens_engine.task.examples import rank_labels
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.types import Example, Record
 
 _MOST_ROWS = 10
@@ -79,8 +79,8 @@ class DatasetReport(Record):
         "them as one label, unless `labels.join_spellings` is false."
     )
     duplicates: int = Field(
-        description="Number of rows of the sample whose text occurs before in it, with any label. Unicode form and "
-        "outer spaces are ignored."
+        description="Number of rows of the sample whose text occurs before in it, with any label. Case, spaces, "
+        "Unicode form and invisible characters are ignored."
     )
     conflicts: ConflictingTexts = Field(description="Texts that occur with more than one label in the sample.")
     near_duplicates: NearDuplicates = Field(
@@ -139,10 +139,10 @@ def _rank(counts: Mapping[str, int]) -> tuple[LabelRows, ...]:
 
 
 def _list_conflicts(examples: Sequence[Example], label_of: Mapping[str, str], rows: CleanRows) -> ConflictingTexts:
-    listed = {compared_form(example.text): example.text for example in rows.conflicts[:MOST_LISTED]}
+    listed = {fold_text(example.text): example.text for example in rows.conflicts[:MOST_LISTED]}
     found: dict[str, dict[str, list[int]]] = {text: {} for text in listed}
     for example in examples:
-        if (text := compared_form(example.text)) in found:
+        if (text := fold_text(example.text)) in found:
             found[text].setdefault(label_of[example.label], []).append(example.row)
     return ConflictingTexts(
         total=len(rows.conflicts),

@@ -24,6 +24,7 @@ from lens_engine.metering.meter import Meter
 from lens_engine.rows.context import SPARE_TOKENS
 from lens_engine.rows.fit_rows import list_labelled_rows, pick_fit_rows
 from lens_engine.rows.splits import SplitRows
+from lens_engine.scoring.no_answer import pick_answers
 from lens_engine.scoring.states import require_states_scorer
 from lens_engine.search.base import Run
 from lens_engine.search.judgement import EvaluationRows
@@ -196,7 +197,7 @@ class Classifying:
             tested=tuple(tested.answers.tolist()),
             tested_probabilities=tested.probabilities,
             losses=losses,
-            macro_f1_values=tuple(value_rows(held_out.argmax(axis=1), gold, "macro_f1").tolist()),
+            macro_f1_values=tuple(value_rows(pick_answers(held_out, gold), gold, "macro_f1").tolist()),
         )
 
     @cached_property

@@ -25,8 +25,10 @@ from lens_engine.run.run_warnings import list_warnings
 from lens_engine.run.shown_prompts import show_prompt
 from lens_engine.run.single_prompts import ComparedPrompts, SinglePrompts
 from lens_engine.run.state import ComparisonState, JudgedForm, JudgedWording, RunState
+from lens_engine.run.tested import find_better
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
+from lens_engine.scoring.no_answer import pick_answers
 from lens_engine.search.base import Findings
 from lens_engine.search.judgement import summarise
 from lens_engine.show.verdict import say_verdict
@@ -80,7 +82,8 @@ def build_result(
         provenance=_describe_provenance(prepared),
     )
     warnings = list_warnings(prepared, prompts, result, is_empty_handed=is_empty_handed)
-    sentence = say_verdict(result, is_empty_handed=is_empty_handed)
+    better = find_better(compared[0], comparison.candidates, chosen, prompts.test_rows.gold, run.config.objective)
+    sentence = say_verdict(result, is_empty_handed=is_empty_handed, better=better)
     return result.model_copy(update={"verdict": Verdict(sentence=sentence), "warnings": warnings}).with_digest()
 
 
@@ -121,7 +124,7 @@ def _list_test_answers(
         rows=tuple(example.row for example in prompts.test_rows.examples),
         gold=tuple(gold.tolist()),
         support_examples=tuple(None if one is None else tuple(one.answers.tolist()) for one in figures),
-        fixed=tuple(None if one is None else tuple(one.argmax(axis=1).tolist()) for one in fixed),
+        fixed=tuple(None if one is None else tuple(pick_answers(one, gold).tolist()) for one in fixed),
         classifier=None if classifier is None else classifier.tested,
         support_examples_probabilities=tuple(
             one.probabilities if one is not None and has_probabilities else None for one in figures

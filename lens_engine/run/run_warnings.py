@@ -10,6 +10,7 @@ from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.single_prompts import SinglePrompts
 from lens_engine.run.state import ComparisonState, JudgedPrompt
 from lens_engine.scoring.floors import count_true_floors, find_floors, has_floors
+from lens_engine.scoring.no_answer import UNFINISHED, find_rows
 from lens_engine.search.base import Run
 from lens_engine.show.verdict import describe_noisy_lead, warn_of_largest_class
 from lens_engine.show.words import STEPS
@@ -47,6 +48,11 @@ def list_warnings(
         warnings.append("the budget ended before any examples were chosen: those of the prompt are random")
     else:
         warnings += prompts.findings.warnings
+    if meter.refused:
+        warnings.append(
+            f"{show_count(meter.refused, 'request', 'was')} refused for the content, of {meter.spent.pairs:,}; each "
+            "counts as no answer, and so as wrong"
+        )
     warnings += [*_describe_asking(run, comparison), *describe_noisy_lead(result.lead, meter.scorer.identity.dtype)]
     if meter.limits.met_deadline and result.stop_reason is StopReason.BUDGET:
         warnings.append(
@@ -84,22 +90,39 @@ def _list_tested(result: SelectionResult) -> list[Quality | None]:
 def _describe_asking(run: Run, comparison: ComparisonState) -> list[str]:
     """Warnings of a chat."""
     if not run.has_probabilities:
-        return [ANSWERS_ALONE]
+        return [ANSWERS_ALONE, *_describe_unfinished(comparison)]
     return _describe_floors(run, comparison) if has_floors(run.task) else []
 
 
 def _describe_floors(run: Run, comparison: ComparisonState) -> list[str]:
     """How many labels were not listed on the rows that judged and tested prompts."""
-    judged = [*comparison.judged, *comparison.rivals, *filter(None, [comparison.zero_shot])]
     rows = (*run.rows.validation, *run.rows.confirmation)
-    found = [_count(run, one, rows) for one in judged] + [_count(run, one, run.rows.test) for one in comparison.tested]
+    found = [_count(run, one, rows) for one in _list_judged(comparison)]
+    found += [_count(run, one, run.rows.test) for one in comparison.tested]
     values, floors, true_values, true_floors = (int(column) for column in np.array(found).reshape(-1, 4).sum(axis=0))
     if not floors:
         return []
     return [
-        f"{floors:,} of {values:,} values of labels are upper bounds, because the server lists the 20 most probable "
+        f"{floors:,} of {values:,} values of labels are upper bounds, because the server lists the most probable "
         f"tokens alone; so are {true_floors:,} of the {true_values:,} values of right labels"
     ]
+
+
+def _describe_unfinished(comparison: ComparisonState) -> list[str]:
+    """How often the model had not answered at the end of its limit, on the same rows."""
+    found = [one.log_probs.array for one in (*_list_judged(comparison), *comparison.tested)]
+    unfinished, rows = sum(int(find_rows(one, UNFINISHED).sum()) for one in found), sum(map(len, found))
+    if not unfinished:
+        return []
+    return [
+        f"{unfinished:,} of {rows:,} answers ended while the model was thinking, and count as wrong; raise "
+        "max_completion_tokens, or turn the reasoning off (docs/servers.md)"
+    ]
+
+
+def _list_judged(comparison: ComparisonState) -> list[JudgedPrompt]:
+    """Prompts that were judged on validation and confirmation rows."""
+    return [*comparison.judged, *comparison.rivals, *filter(None, [comparison.zero_shot])]
 
 
 def _count(run: Run, prompt: JudgedPrompt, examples: tuple[Example, ...]) -> tuple[int, int, int, int]:

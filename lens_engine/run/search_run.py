@@ -177,7 +177,7 @@ class SearchRun:
                 self.prepared = self.prepared.in_wording(wordings[0].place)
             self.state = RunState.from_checkpoint(self.method, checkpoint)
             self.meter.journal = Journal(self._save_within, checkpoint.arrays)
-            self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache)
+            self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache, self.state.refused)
             self.meter.limits.money.resume(self.state.paid)
             self.meter.standing.cut_off = self.state.cut_off
             self._show_best()
@@ -209,6 +209,7 @@ class SearchRun:
             spent=meter.spent,
             seconds=meter.limits.seconds,
             pairs_from_cache=meter.pairs_from_cache,
+            refused=meter.refused,
             paid=meter.limits.money.paid,
         )
 

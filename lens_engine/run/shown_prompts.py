@@ -1,8 +1,6 @@
 """The single prompts of a run as the result shows them: demonstrations, figures, and whether a classifier is ahead."""
 
-from collections.abc import Sequence
-
-import numpy as np
+from dataclasses import replace
 
 from lens_engine.classifier.candidates import Candidate
 from lens_engine.classifier.macro_f1 import compare_macro_f1
@@ -17,9 +15,10 @@ from lens_engine.result import (
     SupportExample,
     SupportExamples,
 )
-from lens_engine.result.headline import kind_of
 from lens_engine.run.single_prompts import ComparedPrompts, Contender, SinglePrompts
+from lens_engine.run.tested import find_better
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.no_answer import pick_answers
 from lens_engine.search.base import Run
 from lens_engine.show.verdict import say_best, say_prompt
 from lens_engine.types import FloatArray, Permutation
@@ -46,15 +45,7 @@ def _describe(
     """One of the compared prompts, beside the classifier to use."""
     run, use, objective = prompts.run, compared.use, prompts.run.config.objective
     figures = _show_contender(run, compared, chosen)
-    ahead = _list_ahead(figures, classifier, prompts.comparison.candidates, objective)
-    is_compared = figures.judged is not None or figures.test is not None
-    best = None
-    if classifier is not None:
-        is_prompt = is_compared and not ahead
-        best = BestAnswer(
-            name=chosen.method if is_prompt else classifier.name,
-            test=figures.test if is_prompt else classifier.classifier.test,
-        )
+    best = None if classifier is None else _find_best(figures, classifier, objective)
     biases = () if chosen.biases is None else zip(run.task.labels, chosen.biases.tolist(), strict=True)
     answer = SupportExamples(
         use=use,
@@ -68,12 +59,33 @@ def _describe(
         with_biases=chosen.test.get("probabilities"),
         contenders=tuple(_show_contender(run, compared, one) for one in compared.contenders),
         comparison=_compare_with_random(prompts, compared),
-        recommended=None if best is None or not is_compared else not ahead,
+        recommended=_recommend(prompts, replace(compared, chosen=chosen), classifier, best),
         best=best,
         reason="",
     )
     reason = " ".join(filter(None, [say_prompt(answer, objective), say_best(answer)]))
     return answer.model_copy(update={"reason": reason})
+
+
+def _find_best(prompt: PromptContender, classifier: Candidate, objective: Objective) -> BestAnswer:
+    """The more often right on the test rows; of equal ones the prompt, which needs no weights."""
+    test = classifier.classifier.test
+    if test is None or prompt.test is None or prompt.test.figure(objective) < test.figure(objective):
+        return BestAnswer(name=classifier.name, test=test)
+    return BestAnswer(name=prompt.method, test=prompt.test)
+
+
+def _recommend(
+    prompts: SinglePrompts, compared: ComparedPrompts, classifier: Candidate | None, best: BestAnswer | None
+) -> bool | None:
+    """See `SupportExamples.recommended`."""
+    if best is None or classifier is None or compared.use not in compared.chosen.test:
+        return None
+    candidates, gold = prompts.comparison.candidates, prompts.test_rows.gold
+    better = find_better(compared, candidates, classifier, gold, prompts.run.config.objective)["prompt"]
+    if best.name == classifier.name:
+        return None if better is None else False
+    return True if better is None else None
 
 
 def _show_contender(run: Run, compared: ComparedPrompts, one: Contender) -> PromptContender:
@@ -90,8 +102,8 @@ def _compare_with_random(prompts: SinglePrompts, compared: ComparedPrompts) -> C
     rival = next((one for one in others if one.method == "random_and_validation"), None)
     if rival is None or compared.use not in own.test:
         return None
-    answers, rivals = (np.asarray(one.test_log_probs[compared.use].argmax(axis=1)) for one in (own, rival))
     gold = prompts.test_rows.gold
+    answers, rivals = (pick_answers(one.test_log_probs[compared.use], gold) for one in (own, rival))
     only_own, only_rival, p_value = compare_hits(answers == gold, rivals == gold)
     return Comparison(
         only_own_right=only_own,
@@ -132,27 +144,3 @@ def _list_effects(run: Run, gains: FloatArray | None) -> tuple[LabelEffect, ...]
         for place, label in enumerate(run.task.labels)
         if (gold == place).any()
     )
-
-
-def _list_ahead(
-    prompt: PromptContender, classifier: Candidate | None, candidates: Sequence[Candidate], objective: Objective
-) -> list[Candidate]:
-    """The classifier to use and the bag of words, as far as they are ahead of a prompt; nothing without the first."""
-    if classifier is None or not _is_behind(prompt, classifier, objective):
-        return []
-    words = [one for one in candidates if kind_of(one) == "words" and one is not classifier]
-    return [classifier, *(one for one in words if _is_behind(prompt, one, objective))]
-
-
-def _is_behind(prompt: PromptContender, candidate: Candidate, objective: Objective) -> bool:
-    """Whether a classifier is ahead by more than a standard error.
-
-    Rows that are no test rows tell; the test rows do only if the prompt was judged on no others.
-    """
-    is_judged = prompt.judged is not None
-    own = prompt.judged if is_judged else prompt.test
-    theirs = candidate.cross_validated if is_judged else candidate.classifier.test
-    if own is None or theirs is None:
-        return False
-    error = (own.error(objective) ** 2 + theirs.error(objective) ** 2) ** 0.5
-    return bool(theirs.figure(objective) - own.figure(objective) > error)

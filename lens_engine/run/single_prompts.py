@@ -15,6 +15,7 @@ from lens_engine.config import Objective, Use
 from lens_engine.result import Lead
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.run.state import ComparisonState
+from lens_engine.scoring.no_answer import keep_unanswered
 from lens_engine.search.base import Findings, Run
 from lens_engine.search.judgement import EvaluationRows, Judgement
 from lens_engine.search.lead import find_answers, leads_by_an_error
@@ -196,7 +197,7 @@ def pick_best(contenders: Sequence[Contender]) -> Contender:
 
 def _read_by_use(tested: LabelLogProbs, biases: FloatArray | None) -> dict[Use, FloatArray]:
     """Log-probabilities `[test_rows, labels]` as production reads them for each use that can be."""
-    found: dict[Use, FloatArray] = {"prompt": normalise(tested.astype(np.float64))}
+    found: dict[Use, FloatArray] = {"prompt": keep_unanswered(normalise(tested.astype(np.float64)), tested)}
     if biases is not None:
-        found["probabilities"] = normalise(tested.astype(np.float64) + biases)
+        found["probabilities"] = keep_unanswered(normalise(tested.astype(np.float64) + biases), tested)
     return found

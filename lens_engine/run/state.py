@@ -90,6 +90,7 @@ class RunState(Generic[S]):
     spent: Cost = Cost()
     seconds: float = 0.0
     pairs_from_cache: int = 0
+    refused: int = 0
     paid: Paid = Paid()
     wordings: tuple[JudgedWording, ...] = ()  #: the chosen one first; none before the choice, or without one
     worded: Cost = Cost()  #: what the choice among them cost
@@ -107,6 +108,7 @@ class RunState(Generic[S]):
             "evaluation": self.comparison.model_dump(mode="json"),
             "spent": [self.spent.pairs, self.spent.tokens, self.seconds],
             "pairs_from_cache": self.pairs_from_cache,
+            "refused": self.refused,
             "paid": astuple(self.paid),
         }
         return Checkpoint(fingerprint, phase, step, dtype, values, dict(packed.arrays))
@@ -126,6 +128,7 @@ class RunState(Generic[S]):
             spent=Cost(pairs, tokens),
             seconds=seconds,
             pairs_from_cache=values["pairs_from_cache"],
+            refused=values["refused"],
             paid=Paid(*values["paid"]),
         )
 

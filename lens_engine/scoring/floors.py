@@ -1,4 +1,4 @@
-"""Floors: values that are only upper bounds, because a chat server lists the 20 most probable tokens and no more.
+"""Floors: values that are only upper bounds, because a chat server lists few tokens.
 
 A label that is not listed gets the smallest value that is. Such a floor has the last bit of its float32 set, and every
 other value of a chat has it clear; the change is below a millionth of the value. So whoever holds scores, of whatever
@@ -19,7 +19,13 @@ MOST_FLOORS, MOST_TRUE_FLOORS = 0.30, 0.05
 _LEAST_VALUES = 200
 """Number of values from which a share is believed."""
 
-_REMEDY = "write a template and label words with which the model answers by a label word alone, or take another model"
+ASK_FOR_ANSWERS = 'ask for sampled answers: answers="sampled" in a file of servers (docs/servers.md)'
+"""What helps where a chat API gives no log-probabilities, or too few."""
+
+_REMEDY = (
+    "write a template and label words with which the model answers by a label word alone, take another model, or "
+    + ASK_FOR_ANSWERS
+)
 
 
 def has_floors(task: Task) -> bool:
@@ -49,7 +55,7 @@ def check_floors(scores: LabelLogProbs, model: str) -> None:
     share = find_floors(scores).mean()
     if scores.size >= _LEAST_VALUES and share > MOST_FLOORS:
         raise EndpointError(
-            f"{model} lists only {1 - share:.0%} of the label words among its 20 most probable tokens "
+            f"{model} lists only {1 - share:.0%} of the label words among its most probable tokens "
             f"(check: most probable tokens): {_REMEDY}"
         )
 
@@ -75,7 +81,7 @@ def check_true_floors(scores: LabelLogProbs, gold: IndexArray, model: str) -> No
     values = scores.size // scores.shape[-1]
     if values >= _LEAST_VALUES and (floors := count_true_floors(scores, gold)) > MOST_TRUE_FLOORS * values:
         raise EndpointError(
-            f"{model} does not list the right label among its 20 most probable tokens for {floors} of {values} rows "
+            f"{model} does not list the right label among its most probable tokens for {floors} of {values} rows "
             f"(check: right labels): {_REMEDY}"
         )
 

@@ -14,6 +14,7 @@ from lens_engine.plan import spread_evenly
 from lens_engine.result import Spread
 from lens_engine.scoring.base import Prefix
 from lens_engine.scoring.floors import check_floors, check_true_floors, has_floors
+from lens_engine.scoring.no_answer import pick_answers
 from lens_engine.task.template import Task
 from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
 
@@ -60,7 +61,7 @@ class Judgement:
 
     @property
     def predictions(self) -> IndexArray:
-        return np.asarray(self.label_log_probs.argmax(axis=1))
+        return pick_answers(self.label_log_probs, self.gold)
 
     @property
     def correct(self) -> NDArray[np.bool_]:

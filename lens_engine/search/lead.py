@@ -4,6 +4,7 @@ import numpy as np
 
 from lens_engine.classifier.macro_f1 import standard_error, value_rows
 from lens_engine.config import Objective, Use
+from lens_engine.scoring.no_answer import keep_unanswered, pick_answers
 from lens_engine.search.judgement import Judgement
 from lens_engine.search.objective import find_label_biases
 from lens_engine.types import FloatArray, IndexArray
@@ -13,7 +14,8 @@ def find_answers(judgement: Judgement, biases: FloatArray | None) -> IndexArray:
     """`[rows]`, indices of labels: of the likeliest label word, after biases `[labels]` (nats) if there are any."""
     if biases is None:
         return judgement.predictions
-    return np.asarray((judgement.label_log_probs.astype(np.float64) + biases).argmax(axis=1))
+    scores = judgement.label_log_probs.astype(np.float64)
+    return pick_answers(keep_unanswered(scores + biases, scores), judgement.gold)
 
 
 def answer_by_use(judgement: Judgement, use: Use) -> IndexArray:

@@ -14,6 +14,7 @@ import numpy as np
 from lens_engine.classifier.heads import log_label_shares
 from lens_engine.classifier.quality import gold_losses
 from lens_engine.config import Objective, SelectionConfig, Use
+from lens_engine.scoring.no_answer import keep_unanswered
 from lens_engine.search.judgement import EvaluationRows, Judgement
 from lens_engine.search.score import Score
 from lens_engine.types import FloatArray, IndexArray
@@ -84,7 +85,7 @@ class ProbabilitiesObjective:
         return [self._score(one, self.log_shares - mean) for one, mean in zip(judgements, means, strict=True)]
 
     def _score(self, judgement: Judgement, biases: FloatArray) -> Score:
-        corrected = _normalise(_within_labels(judgement) + biases)
+        corrected = keep_unanswered(_normalise(_within_labels(judgement) + biases), judgement.label_log_probs)
         seen_through = Judgement(corrected.astype(np.float32), judgement.gold)
         score = Score.of(seen_through, self.dtype, self.figure)
         return replace(score, log_loss=float(gold_losses(corrected, judgement.gold).mean()))

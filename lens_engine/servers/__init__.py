@@ -2,6 +2,7 @@
 
 address      where a model is asked, and under which key
 transport    requests: a thread with an event loop, retries, a width that refusals halve
+refusal      what a server refuses, and whether it may be asked again
 contract     what a kind of server has to answer: reads
 vllm  ...    the kinds; chat and sampled are asked by turns, and choose label words that answers tell apart
 conformance  what a server has to prove before it is believed

@@ -13,7 +13,7 @@ from pydantic import ConfigDict
 from lens_engine.errors import InvalidConfig
 from lens_engine.scoring.spending import TokenPrices
 
-EndpointKind = Literal["vllm", "sglang", "llama-cpp", "openai-chat"]
+EndpointKind = Literal["vllm", "llama-cpp", "openai-chat"]
 KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)
 AnswerKind = Literal["probabilities", "sampled"]
 

@@ -1,4 +1,4 @@
-"""A chat API that is compatible with OpenAI's: `/chat/completions`, and the 20 most probable first tokens of an answer.
+"""A chat API that is compatible with OpenAI's: `/chat/completions`, and the most probable first tokens of an answer.
 
 Prompts are turns (`lens_engine.task.chat`). The value of a label is the logarithm of the summed probabilities of the
 listed tokens that, without the spaces around them, equal the label's answer: its word, or the first token of a word
@@ -18,15 +18,16 @@ import numpy as np
 from lens_engine.disk.cache_folder import keep_note, read_note
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.base import Block, Prefix
-from lens_engine.scoring.floors import mark_floors
+from lens_engine.scoring.floors import ASK_FOR_ANSWERS, mark_floors
 from lens_engine.scoring.labels import check_distinct
+from lens_engine.scoring.no_answer import REFUSED
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.servers.address import Endpoint
-from lens_engine.servers.chat_words import find_answers, list_probes
+from lens_engine.servers.chat_client import FEW, IN_TURN, TOP, ChatClient, Way
+from lens_engine.servers.chat_words import find_answers, list_probes, say
 from lens_engine.servers.conformance import CHECK_QUESTIONS, CHECK_TURNS
 from lens_engine.servers.contract import Parts, ReadBatch, ReadPlan, ServerFacts
 from lens_engine.servers.reads import NO_LOG_PROB, check_log_probs, in_form_of
-from lens_engine.servers.server_words import read_name
 from lens_engine.servers.transport import Transport
 from lens_engine.task.chat import (
     ChatTask,
@@ -34,19 +35,11 @@ from lens_engine.task.chat import (
     ask_for_letters,
     ask_for_words,
     instruct,
-    lift_system,
-    merge_fields,
     read_turns,
     write_turns,
 )
 from lens_engine.task.template import Task
 from lens_engine.types import FloatArray
-
-TOP = 20
-"""Number of most probable tokens that are asked for: the most that OpenAI gives."""
-
-USUAL_CONTEXT = 32_768
-"""Longest prompt of an endpoint that names none (tokens)."""
 
 _BYTES_PER_TOKEN = 3  # fewer than most texts have, so that an estimate is an upper bound
 _TURN_TOKENS = 4
@@ -66,7 +59,12 @@ class ChatServer:
     gives_answers_only = False
     least_check_nats = -5.0  # below, the values of one model differ from minute to minute
     usual_written = 1  #: most tokens of an answer, unless the endpoint says otherwise
-    reading = "the 20 most probable tokens, 1"  #: how answers are read; an answer on disk is of one way
+    why_alike = (
+        "its most probable tokens are no label words; of a model that reasons first, turn that off (extra = "
+        f'{{ reasoning_effort = "none" }}), or {ASK_FOR_ANSWERS}'
+    )
+    ways: tuple[Way, ...] = (Way(), Way(system_in_turn=True), Way(top=FEW), Way(system_in_turn=True, top=FEW))
+    """How it is asked; each if the server refuses the form of the one before."""
 
     def __init__(
         self, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, cache_dir: Path | None
@@ -78,41 +76,39 @@ class ChatServer:
         """
         self._endpoint = endpoint
         self._transport = transport
+        self._client = ChatClient(endpoint, transport, self.ways, self.usual_written)
         self._tokenizer = tokenizer
         self._cache_dir = cache_dir
-        self._answered_as: str | None = None
-        self._fingerprint = ""
         self._fitted: dict[tuple[object, ...], Task] = {}
 
     @property
-    def most_written(self) -> int:
-        """As `Server.most_written`; the context, if the endpoint leaves the limit out."""
-        fields = merge_fields(self._endpoint.extra, self.usual_written)
-        limits = [fields.get(name) for name in ("max_completion_tokens", "max_tokens")]
-        return max((limit for limit in limits if isinstance(limit, int)), default=self.facts.context)
+    def reading(self) -> str:
+        """How answers are read; an answer on disk is of one way."""
+        return f"the {self._client.way.top} most probable tokens, 1"
 
     @property
     def facts(self) -> ServerFacts:
-        """The name under which the model answers is part of its identity. `system_fingerprint` is not: vendors change
-        it with each machine."""
-        return ServerFacts(
-            version="openai-chat",
-            model=self._endpoint.model,
-            context=self._endpoint.context or USUAL_CONTEXT,
-            details={"answers as": self._answered_as},
-            note=", ".join(filter(None, [self._transport.clean(self._answered_as or ""), self._fingerprint])),
-        )
+        return self._client.facts
+
+    @property
+    def most_written(self) -> int:
+        """As `Server.most_written`."""
+        return self._client.most_written
+
+    def ask_otherwise(self) -> bool:
+        """As `Server.ask_otherwise`."""
+        return self._client.ask_otherwise()
 
     @property
     def surroundings(self) -> tuple[str, ...]:
         extra = [f"{name} {value}" for name, value in sorted(self._endpoint.extra.items())]
-        return (f"reads {self.reading}", *extra)
+        return (f"reads {self.reading}", *[IN_TURN] * self._client.way.system_in_turn, *extra)
 
     @property
     def check(self) -> tuple[Block, tuple[str, ...]]:
-        system = {"role": "system", "content": instruct(_CHECK_WORDS)}
-        prefix = tuple(write_turns([_by_user(text), _by_assistant(word)]) for text, word in CHECK_TURNS)
-        queries = tuple(write_turns([system, _by_user(question)]) for question in CHECK_QUESTIONS)
+        system = say("system", instruct(_CHECK_WORDS))
+        prefix = tuple(write_turns([say("user", text), say("assistant", word)]) for text, word in CHECK_TURNS)
+        queries = tuple(write_turns([system, say("user", question)]) for question in CHECK_QUESTIONS)
         return Block((prefix,), queries), _CHECK_WORDS
 
     def fit_task(self, task: Task) -> Task:
@@ -130,7 +126,8 @@ class ChatServer:
         key = (task.template.pattern, tuple(task.verbalizer.words.items()), task.separator, task.instruction)
         if key not in self._fitted:
             fitted = self._choose_words(task)
-            form = fitted.chat.model_copy(update={"fields": dict(self._endpoint.extra)})
+            asked = {"fields": dict(self._endpoint.extra), "system_in_turn": self._client.way.system_in_turn}
+            form = fitted.chat.model_copy(update=asked)
             self._fitted[key] = ChatTask(fitted, form)
         return self._fitted[key]
 
@@ -155,12 +152,14 @@ class ChatServer:
         return [count + _TURN_TOKENS * len(own) for count, own in zip(counts, turns, strict=True)]
 
     async def answer(self, batch: ReadBatch) -> FloatArray:
-        """As `Server.answer`. Floors are marked."""
+        """As `Server.answer`. Floors are marked, and rows without an answer."""
         found = [await self._read(prompt, batch.wanted) for prompt in batch.prompts]
         return np.array(found, dtype=np.float64)
 
     async def _read(self, prompt: Parts, wanted: Parts) -> FloatArray:
-        listed = await self._list_tokens(self._read_prompt(prompt))
+        listed = await self._list_tokens(self.read_prompt(prompt))
+        if listed is None:
+            return np.full(len(wanted), REFUSED)
         floor = min(listed.values())
         found = {word: [value for token, value in listed.items() if token.strip() == word] for word in wanted}
         values = np.array([np.logaddexp.reduce(found[word]) if found[word] else floor for word in wanted])
@@ -169,66 +168,50 @@ class ChatServer:
         is_floor = np.array([not found[word] for word in wanted])
         return mark_floors(values, is_floor).astype(np.float64)
 
-    async def _list_tokens(self, turns: Sequence[Turn]) -> Mapping[str, float]:
-        """The log-probabilities of the most probable first tokens. Stand-ins for "none" are left out, unless all are.
+    async def _list_tokens(self, turns: Sequence[Turn]) -> Mapping[str, float] | None:
+        """The log-probabilities of the most probable first tokens; None if the content was refused.
+
+        Stand-ins for "none" are left out, unless all are.
 
         Raises:
             EndpointError: the server gives none.
         """
         where = self._transport.where
         with in_form_of(self._endpoint.kind, where):
-            choice = await self.complete(turns, logprobs=True, top_logprobs=TOP)
+            choice = await self.complete(turns, logprobs=True, top_logprobs=self._client.way.top)
+            if choice is None:
+                return None
             content = (choice.get("logprobs") or {}).get("content")
             if not content:
                 raise EndpointError(
                     f"{where} gives no log-probabilities of {self._endpoint.model} (check: values); take another "
-                    'model, or ask for sampled answers: answers="sampled"'
+                    f"model, or {ASK_FOR_ANSWERS}"
                 )
             listed = {str(one["token"]): float(one["logprob"]) for one in content[0]["top_logprobs"][:_MOST_LISTED]}
         found = {token: value for token, value in listed.items() if value > NO_LOG_PROB}
         if len(found) < _LEAST_LISTED:
             raise EndpointError(
-                f"{where} gives {len(found)} of the {TOP} most probable tokens (check: values), so it gives no "
-                'probabilities of label words; take another model, or ask for sampled answers: answers="sampled"'
+                f"{where} gives {len(found)} of the {self._client.way.top} most probable tokens (check: values), so it "
+                f"gives no probabilities of label words; take another model, or {ASK_FOR_ANSWERS}"
             )
         return found
 
-    async def complete(self, turns: Sequence[Turn], **fields: object) -> dict[str, Any]:
-        """The first choice of an answer.
+    async def complete(self, turns: Sequence[Turn], **fields: object) -> dict[str, Any] | None:
+        """As `ChatClient.complete`."""
+        return await self._client.complete(turns, sum(self.count_tokens([write_turns(turns)])), fields)
 
-        Raises:
-            KeyError, IndexError, TypeError, AttributeError: the answer has another form.
-        """
-        fields |= {"model": self._endpoint.model, "messages": list(turns)}
-        body = fields | merge_fields(self._endpoint.extra, self.usual_written)
-        tokens = sum(self.count_tokens([write_turns(turns)]))
-        answer = await self._transport.post("/chat/completions", body, tokens=tokens, written=self.most_written)
-        self._check_model(read_name(answer["model"]), answer.get("system_fingerprint"))
-        return {**answer["choices"][0]}
-
-    def _read_prompt(self, prompt: Parts) -> list[Turn]:
+    def read_prompt(self, prompt: Parts) -> list[Turn]:
         turns = [read_turns(str(segment)) for segment in prompt]
         if not all(turns):
             raise EndpointError(f"{self._transport.where} is asked by turns of a chat, and this prompt is a text")
-        return lift_system([turn for own in turns for turn in own])
-
-    def _check_model(self, name: str | None, fingerprint: object) -> None:
-        """A name with a date may answer for one without; another one later is another model."""
-        self._fingerprint = self._transport.clean(fingerprint or "")
-        self._answered_as = self._answered_as or name
-        if name != self._answered_as:
-            raise EndpointError(
-                f"{self._transport.where} answers under another name than before (check: model): name the model with "
-                "its date, or an address that asks one model",
-                said=self._transport.clean(f"{name}, and before {self._answered_as}"),
-            )
+        return [turn for own in turns for turn in own]
 
     def _choose_words(self, task: Task) -> ChatTask:
         words, endpoint = tuple(task.verbalizer.words.values()), self._endpoint
         probes = list_probes(words)
-        key = ["label words", endpoint.kind, endpoint.model, self._answered_as, dict(endpoint.extra), probes]
+        key = ["label words", endpoint.kind, endpoint.model, self._client.answered_as, *self.surroundings, probes]
         known = read_note(key, self._cache_dir)
-        answers = find_answers(words, self._probe(probes)) if known is None else json.loads(known)
+        answers = find_answers(words, self._probe(words, probes)) if known is None else json.loads(known)
         if known is None:
             keep_note(key, json.dumps(answers), self._cache_dir)
         return ask_for_letters(task) if answers is None else ask_for_words(task, answers)
@@ -238,13 +221,7 @@ class ChatServer:
             return self._tokenizer.count(texts)
         return [math.ceil(len(text.encode("utf-8", "surrogatepass")) / _BYTES_PER_TOKEN) for text in texts]
 
-    def _probe(self, probes: Sequence[Sequence[Turn]]) -> list[Mapping[str, float]]:
-        return self._transport.wait_all([self._transport.start(self._list_tokens(turns)) for turns in probes])
-
-
-def _by_user(text: str) -> Turn:
-    return {"role": "user", "content": text}
-
-
-def _by_assistant(text: str) -> Turn:
-    return {"role": "assistant", "content": text}
+    def _probe(self, words: Sequence[str], probes: Sequence[Sequence[Turn]]) -> list[Mapping[str, float]]:
+        """What is listed for each word; the whole word where the content was refused, because floors would tell."""
+        asked = [self._transport.start(self._list_tokens(turns)) for turns in probes]
+        return [found or {word: 0.0} for word, found in zip(words, self._transport.wait_all(asked), strict=True)]

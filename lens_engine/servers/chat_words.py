@@ -14,8 +14,7 @@ def list_probes(words: Sequence[str]) -> list[list[Turn]]:
     """For each word, turns whose right answer is the word: it is repeated, as other words were before."""
     system = {"role": "system", "content": instruct(words)}
     return [
-        [system, *_repeat([other for other in words if other != word][:_EXAMPLES]), _say("user", word)]
-        for word in words
+        [system, *_repeat([other for other in words if other != word][:_EXAMPLES]), say("user", word)] for word in words
     ]
 
 
@@ -55,8 +54,8 @@ def _tells(start: str, words: Sequence[str]) -> bool:
 
 
 def _repeat(words: Sequence[str]) -> list[Turn]:
-    return [_say(role, word) for word in words for role in ("user", "assistant")]
+    return [say(role, word) for word in words for role in ("user", "assistant")]
 
 
-def _say(role: str, content: str) -> Turn:
+def say(role: str, content: str) -> Turn:
     return {"role": role, "content": content}

@@ -12,6 +12,7 @@ import numpy as np
 
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.base import Block
+from lens_engine.scoring.no_answer import REFUSED, check_refused, find_rows
 from lens_engine.servers.contract import ReadBatch, Server
 from lens_engine.servers.transport import Transport
 from lens_engine.types import LabelLogProbs
@@ -45,7 +46,7 @@ _LEAST_AGREEMENT = 7 / 8
 class CheckAnswer(NamedTuple):
     """What a server answers to the known prompts."""
 
-    scores: LabelLogProbs  #: `[queries, labels]`
+    scores: LabelLogProbs  #: `[queries, labels]`; NaN for a prompt that was refused for its content
     mass: float  #: mean probability of the first tokens of all label words together
 
 
@@ -65,13 +66,16 @@ class Conformance:
 
     @classmethod
     def of(cls, first: CheckAnswer, again: CheckAnswer, reversed_: CheckAnswer, *, forgiven: int = 0) -> "Conformance":
-        """The labels of the last are in reversed order."""
+        """The labels of the last are in reversed order. A prompt that was refused once is taken from another time."""
+        in_order = reversed_.scores[:, ::-1]
+        scores = np.where(np.isnan(first.scores), again.scores, first.scores)
+        scores = np.where(np.isnan(scores), in_order, scores)
         return cls(
-            scores=first.scores,
-            repeat_nats=_differ(first.scores, again.scores, forgiven),
-            order_nats=_differ(first.scores, reversed_.scores[:, ::-1], forgiven),
+            scores=scores,
+            repeat_nats=_differ(scores, again.scores, forgiven),
+            order_nats=_differ(scores, in_order, forgiven),
             mass=first.mass,
-            spread_nats=float(np.ptp(first.scores, axis=0).max()),
+            spread_nats=float(np.ptp(scores, axis=0).max()),
             forgiven=forgiven,
         )
 
@@ -83,19 +87,17 @@ class Conformance:
         """
         return _differ(self.scores[: len(scores)], scores, self.forgiven)
 
-    def check(self, where: str) -> None:
+    def check(self, where: str, why_alike: str) -> None:
         """
+        Args:
+            why_alike: as `Server.why_alike`.
+
         Raises:
             EndpointError: a check failed; the message names server, check and remedy.
         """
         if self.spread_nats < _LEAST_SPREAD_NATS:
-            reason = (
-                "its weights are not loaded as they should be, or it leaves the prompt out; look at the server's log"
-            )
-            if self.forgiven:
-                reason = "none of its answers is a label word; a model that reasons needs more max_completion_tokens"
             raise EndpointError(
-                f"{where} gives every prompt the same scores, {self.scores.flat[0]:.4f} (check: prompts): {reason}"
+                f"{where} gives every prompt the same scores, {self.scores.flat[0]:.4f} (check: prompts): {why_alike}"
             )
         for name, found, remedy in (
             ("order", self.order_nats, "its scores depend on the order in which label words are asked for"),
@@ -140,7 +142,8 @@ class Conformance:
 
 
 def _differ(scores: LabelLogProbs, others: LabelLogProbs, forgiven: int) -> float:
-    return float(np.sort(np.abs(scores - others).max(axis=1))[-1 - forgiven])
+    """As `Conformance.differ`; a prompt that was refused does not differ."""
+    return float(np.sort(np.nan_to_num(np.abs(scores - others)).max(axis=1))[-1 - forgiven])
 
 
 def ask_block(
@@ -164,9 +167,11 @@ def ask_block(
     )
     reads = [np.concatenate(found[start : start + len(groups)]) for start in range(0, len(found), len(groups))]
     first = reads[0]  # that of the root
-    mass = np.where(first > server.least_check_nats, np.exp(first), 0.0).sum(axis=1).mean()
-    scores = plan.sum_paths(reads)
-    return CheckAnswer(scores.clip(min=np.float32(server.least_check_nats)), float(mass))
+    is_refused = find_rows(first, REFUSED)
+    mass = np.where(first > server.least_check_nats, np.exp(first), 0.0).sum(axis=1)[~is_refused]
+    scores = plan.sum_paths(reads).clip(min=np.float32(server.least_check_nats))
+    scores[is_refused] = np.nan
+    return CheckAnswer(scores, float(mass.mean()) if len(mass) else 1.0)
 
 
 def check_server(server: Server, transport: Transport) -> Conformance:
@@ -177,7 +182,9 @@ def check_server(server: Server, transport: Transport) -> Conformance:
     """
     block, spans = server.check
     first, again = (ask_block(server, transport, block, spans, at_once=at_once) for at_once in (False, True))
-    forgiven = _FORGIVEN_ANSWERS if server.gives_answers_only else 0
-    conformance = Conformance.of(first, again, ask_block(server, transport, block, spans[::-1]), forgiven=forgiven)
-    conformance.check(transport.where)
+    found = (first, again, ask_block(server, transport, block, spans[::-1]))
+    refused = sum(int(np.isnan(one.scores).any(axis=1).sum()) for one in found)
+    check_refused(refused, len(found) * len(block.queries), transport.where)
+    conformance = Conformance.of(*found, forgiven=_FORGIVEN_ANSWERS if server.gives_answers_only else 0)
+    conformance.check(transport.where, server.why_alike)
     return conformance

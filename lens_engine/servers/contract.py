@@ -90,6 +90,19 @@ class Server(Protocol):
         ...
 
     @property
+    def why_alike(self) -> str:
+        """Why all known prompts may have the same scores, and what helps."""
+        ...
+
+    def ask_otherwise(self) -> bool:
+        """Ask in the next other way from now on, because the server refuses the form of the known prompts.
+
+        Returns:
+            Whether there is another way.
+        """
+        ...
+
+    @property
     def most_written(self) -> int:
         """Largest number of tokens that one answer may have."""
         ...

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lens_engine.scoring.tokenization import SegmentTokenizer
-from lens_engine.servers import llama_cpp, sglang, vllm
+from lens_engine.servers import llama_cpp, vllm
 from lens_engine.servers.address import Endpoint, EndpointKind
 from lens_engine.servers.chat import ChatServer
 from lens_engine.servers.contract import Server, ServerFacts
@@ -14,7 +14,6 @@ from lens_engine.servers.llama_cpp import LlamaCppServer
 from lens_engine.servers.reads import in_form_of
 from lens_engine.servers.sampled import SampledServer
 from lens_engine.servers.server_tokenizer import ServerTokenizer
-from lens_engine.servers.sglang import SglangServer
 from lens_engine.servers.token_server import TokenServer, tokenize
 from lens_engine.servers.transport import Transport
 from lens_engine.servers.vllm import VllmServer
@@ -52,7 +51,6 @@ def _meet_chat(
 
 MEET: Mapping[EndpointKind, Meet] = {
     "vllm": _meet_tokens(VllmServer, vllm.describe, tokenize),
-    "sglang": _meet_tokens(SglangServer, sglang.describe, tokenize),
     "llama-cpp": _meet_tokens(LlamaCppServer, llama_cpp.describe, llama_cpp.tokenize),
     "openai-chat": _meet_chat,
 }

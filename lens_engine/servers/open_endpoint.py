@@ -19,6 +19,7 @@ from lens_engine.servers.conformance import EXACT_NATS, Conformance, check_serve
 from lens_engine.servers.contract import Server
 from lens_engine.servers.kinds import MEET
 from lens_engine.servers.reads import in_form_of
+from lens_engine.servers.refusal import RequestRefused
 from lens_engine.servers.scorer import EndpointScorer
 from lens_engine.servers.transport import Transport
 
@@ -83,11 +84,20 @@ def _meet(endpoint: Endpoint, transport: Transport, cache_dir: Path | None) -> S
 
 
 def _check(server: Server, transport: Transport) -> Conformance:
-    """As `check_server`. Prompts that are known to be right are refused for what the server says of their tokens."""
-    try:
-        return check_server(server, transport)
-    except InvalidInput as error:
-        raise EndpointError(f"{transport.where} cannot take the known prompts (check: tokens): {error}") from error
+    """As `check_server`, in the first way of asking that the server does not refuse.
+
+    Prompts that are known to be right are refused for what the server says of their tokens.
+    """
+    refused: RequestRefused | None = None
+    while True:
+        try:
+            return check_server(server, transport)
+        except InvalidInput as error:
+            raise EndpointError(f"{transport.where} cannot take the known prompts (check: tokens): {error}") from error
+        except RequestRefused as error:
+            refused = refused or error
+            if not (error.is_for_form and server.ask_otherwise()):
+                raise refused from None
 
 
 def _read_tokenizer(reference: str, cache_dir: Path | None) -> SegmentTokenizer:

@@ -1,7 +1,7 @@
 """A chat API without probabilities: one answer a prompt, which is a label word or is not.
 
 The scores say which label was answered, and nothing else: its log-probability is near 0, that of the others is low. An
-answer that is no label gives all labels the same low value, so that none is likelier within the labels.
+answer that is no label has the values of `scoring.no_answer`.
 """
 
 import math
@@ -11,7 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from lens_engine.errors import InvalidVerbalizer
+from lens_engine.scoring.no_answer import NO_LABEL, REFUSED, UNFINISHED
 from lens_engine.servers.chat import ChatServer
+from lens_engine.servers.chat_answer import read_said
+from lens_engine.servers.chat_client import Way
 from lens_engine.servers.contract import Parts
 from lens_engine.servers.reads import in_form_of
 from lens_engine.task.chat import ChatTask, ask_for_words
@@ -30,17 +33,23 @@ class SampledServer(ChatServer):
 
     gives_answers_only = True
     usual_written = 24
-    reading = "a sampled answer, 1"
+    reading = "a sampled answer without thoughts, 1"
+    why_alike = (
+        "none of its answers is a label word; if it reasons, and its limit ends what it thinks, raise that (extra = { "
+        'max_completion_tokens = 2000 }), or turn it off (extra = { reasoning_effort = "none" }; docs/servers.md)'
+    )
+    ways = (Way(), Way(system_in_turn=True))
 
     async def _read(self, prompt: Parts, wanted: Parts) -> FloatArray:
         with in_form_of(self._endpoint.kind, self._transport.where):
-            choice = await self.complete(self._read_prompt(prompt))
-            said = str(choice["message"]["content"] or "")[: _MOST_SAID + max(map(len, map(str, wanted)))]
-        place = find_said(said, [*map(str, wanted)])
-        values = np.full(len(wanted), _MISS_NATS)
-        if place is not None:
-            values[place] = _HIT_NATS
-        return values
+            choice = await self.complete(self.read_prompt(prompt))
+            said = None if choice is None else read_said(choice)
+        if said is None:
+            return np.full(len(wanted), REFUSED if choice is None else UNFINISHED)
+        place = find_said(said[: _MOST_SAID + max(map(len, map(str, wanted)))], [*map(str, wanted)])
+        if place is None:
+            return np.full(len(wanted), NO_LABEL)
+        return np.where(np.arange(len(wanted)) == place, _HIT_NATS, _MISS_NATS)
 
     def _choose_words(self, task: Task) -> ChatTask:
         words = tuple(task.verbalizer.words.values())

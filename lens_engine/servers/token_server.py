@@ -31,6 +31,7 @@ class TokenServer:
     gives_answers_only = False
     least_check_nats = -np.inf
     most_written = 1
+    why_alike = "its weights are not loaded as they should be, or it leaves the prompt out; look at the server's log"
 
     def __init__(
         self, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer, facts: ServerFacts
@@ -50,6 +51,9 @@ class TokenServer:
     def check(self) -> tuple[Block, tuple[str, ...]]:
         queries = tuple(f"Question: {question}\nAnswer:" for question in CHECK_QUESTIONS)
         return Block((_CHECK_DEMONSTRATIONS,), queries), _CHECK_SPANS
+
+    def ask_otherwise(self) -> bool:
+        return False
 
     def fit_task(self, task: Task) -> Task:
         return task

@@ -19,6 +19,7 @@ from lens_engine.scoring.spending import Spending
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.answers import AnswerReader
 from lens_engine.servers.gate import Gate, read_retry_after
+from lens_engine.servers.refusal import RequestRefused, find_remedy, is_retried
 from lens_engine.servers.server_words import clean_words
 
 T = TypeVar("T")
@@ -26,8 +27,6 @@ T = TypeVar("T")
 Count = Callable[[Any], Mapping[str, Any] | None]
 """An answer to what the server counted, under the names of OpenAI's `usage`; None if it counted nothing."""
 
-_RETRIED, _NEVER = {408, 409, 425, 429}, {501}  # 5xx is tried again too
-_FATAL_CODES = {"insufficient_quota"}  # 429 of an account without money
 _ATTEMPTS = 8
 _LONGEST_WAIT_SECONDS = 30.0
 _LONGEST_HOLD_SECONDS = 300.0  # less than the time after which a worker without progress is killed
@@ -35,11 +34,6 @@ _LOOK_SECONDS = 0.2
 _DRAIN_SECONDS = 2.0
 _ANSWER_SECONDS = 180.0  # for one answer in all, however slowly it comes
 _ASKED_SECONDS = 300.0  # for all attempts at one answer, without the waits between them
-_REMEDIES = {
-    401: "the key is missing or wrong; name the environment variable that holds it",
-    403: "the key may not use this model",
-    404: "the address or the name of the model is wrong",
-}
 
 
 class _Answer(NamedTuple):
@@ -150,7 +144,8 @@ class Transport:
         Raises:
             BudgetSpent: the limit on the cost does not leave enough.
             EndpointAway: no answer after all attempts.
-            EndpointError: the server refuses the request, or answers with something else than a JSON object.
+            RequestRefused: the server refuses the request.
+            EndpointError: it answers with something else than a JSON object.
         """
         usd, content = self._spending.estimate(tokens, written), json.dumps(body).encode()
         return await self._ask("POST", path, content, usd, (count or _read_usage) if tokens else None)
@@ -206,16 +201,16 @@ class Transport:
         """The status of a refusal, and what the server said, if it may be asked again.
 
         Raises:
-            EndpointError: it would refuse again.
+            RequestRefused: it would refuse again.
         """
-        response, text = answer.response, answer.body.decode(errors="replace")
-        status, said = response.status_code, self.clean(text)
-        is_retried = status in _RETRIED or (status >= httpx.codes.INTERNAL_SERVER_ERROR and status not in _NEVER)
-        if not is_retried or any(code in text for code in _FATAL_CODES):
-            remedy = "; " + _REMEDIES[status] if status in _REMEDIES else ""
+        response, reason = answer.response, answer.body.decode(errors="replace")
+        status, said = response.status_code, self.clean(reason)
+        if not is_retried(status, reason):
+            remedy = find_remedy(status, path, reason)
             if response.is_redirect:
                 remedy = "; Lens follows no redirect: give the address itself"
-            raise EndpointError(f"{self.where} refuses {path} with status {status}{remedy}", said=said)
+            sentence = f"{self.where} refuses {path} with status {status}{remedy}"
+            raise RequestRefused(sentence, said=said, status=status, reason=reason)
         hold = read_retry_after(response.headers.get("Retry-After"))
         if hold > _LONGEST_HOLD_SECONDS:
             raise EndpointAway(f"{self.where} wants no request for {hold:.0f} s (status {status})", said=said)

@@ -102,9 +102,11 @@ def describe_estimate(estimate: CostEstimate) -> list[str]:
     if estimate.sample is not None and estimate.sample.requests:
         sentences.append(_describe_sample(estimate.sample, has_prices=estimate.usd is not None))
     if estimate.words_accuracy is not None:
-        some = estimate.words_rows
+        some, splits = estimate.words_rows, estimate.splits
+        parts = ("candidates", "score_set", "validation", "confirmation", "unused")
+        number = some or sum(getattr(splits, name, 0) for name in parts)
         rows = f"{'' if some is None else f'{some:,} of '}the labelled rows of this run"
-        sentences.append(advise_by_words(estimate.words_accuracy, estimate.largest_class, rows))
+        sentences.append(advise_by_words(estimate.words_accuracy, estimate.largest_class, rows, number))
     return sentences
 
 

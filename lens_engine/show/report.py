@@ -153,7 +153,8 @@ class ResultView:
             tables.append(tabulate_biases(answer))
         tables += [tabulate_forms(self.result), tabulate_wordings(self.result)]
         shown = dict.fromkeys(filter(None, tables))
-        text = () if shown else ("The run did not get that far.",)
+        untold = "The run did not get that far." if self.result.partial else "Nothing else was tried."
+        text = () if shown else (untold,)
         return Section(
             "examples", "What was tried, and what each example does", text, tables=tuple(shown), is_special=True
         )
@@ -190,7 +191,8 @@ class ResultView:
     @property
     def suspicious(self) -> Section:
         """Rows whose label may be wrong."""
-        text = describe_suspicious_labels(self.result) or "No label looks wrong."
+        untold = "No label looks wrong." if self.result.tested else "No label was checked: no classifier was made."
+        text = describe_suspicious_labels(self.result) or untold
         table = tabulate_suspicious(self.result, self.texts.dataset)
         return Section("suspicious", "Suspicious labels", (text,), tables=(table,) if table else ())
 

@@ -1,57 +1,70 @@
 """Sentences on what to use: first the one thing to use, then why no other, then what must be known beside."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective
 from lens_engine.result import HitComparison, Lead, PromptContender, SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen, find_first, kind_of
+from lens_engine.result.headline import HeadlineKind, Tested, find_chosen, find_first, find_test, kind_of
 from lens_engine.show.words import ALWAYS_THE_LARGEST, name_method, say_largest_class, say_right
 from lens_engine.task.wording import end_sentence, show_share
 from lens_engine.types import StopReason
 
 _TEXTS = " test texts"
+_NAMES: dict[HeadlineKind, str] = {"classifier": "the classifier", "words": "word counting", "prompt": "the prompt"}
 _MOST_NEAR = 0.01
 """Share of the test texts that may be nearly equal to others before a sentence beside the figures says so."""
 _NO_CLASSIFIER = "No classifier was made: the options ask for none, or the rows are too few for one."
 _NO_CLASSIFIER_YET = "No classifier was made: a run that ends by itself makes one."
 
 
-def say_verdict(result: SelectionResult, *, is_empty_handed: bool = False) -> str:
+def say_verdict(
+    result: SelectionResult,
+    *,
+    is_empty_handed: bool = False,
+    better: Mapping[HeadlineKind, Tested | None] = MappingProxyType({}),
+) -> str:
     """What to use first, and how often it is right; after a run that ended early, first why it did.
 
     Args:
         is_empty_handed: whether the run ended before any examples were chosen.
+        better: what the test rows show as clearly better than the prompt, and than the classifier to use.
     """
-    told = [_say_partial(result.stop_reason, is_empty_handed=is_empty_handed), _say_first(result)]
+    told = [_say_partial(result.stop_reason, is_empty_handed=is_empty_handed), _say_first(result, better)]
     if find_chosen(result) is None:
         told.append(_NO_CLASSIFIER_YET if result.partial else _NO_CLASSIFIER)
     return " ".join(filter(None, told))
 
 
-def _say_first(result: SelectionResult) -> str:
+def _say_first(result: SelectionResult, better: Mapping[HeadlineKind, Tested | None]) -> str:
     first, chosen, objective = find_first(result), find_chosen(result), result.objective
-    if first == "prompt":
-        test = result.test
-        if test is None:
+    test, name = find_test(result, first), _NAMES[first]
+    if test is None:
+        if chosen is None or first == "prompt":
             return "The prompt was not tested."
-        right, name = f"right for {say_right(test, objective, _TEXTS)}", "prompt"
-        lead = f"Use the prompt: it is {right}."
-    else:
-        assert chosen is not None
-        test = chosen.test
-        if test is None:
-            name = "word counting" if first == "words" else "the classifier"
-            return f"Use {name}: by cross-validation it is right for {say_right(chosen.cross_validated)}."
-        right, name = f"right for {say_right(test, objective, _TEXTS)}", "classifier"
-        lead = f"Use the classifier: it is {right}."
-        if first == "words":
-            name = "word counting"
-            lead = f"You do not need a language model here: word counting is {right}."
-    if test.beats_largest_class(objective):
-        return lead
-    (largest,) = say_largest_class(test, objective)
-    return f"Use nothing of this run as it is: the {name} is {right}; {largest}."
+        return f"Use {name}: by cross-validation it is right for {say_right(chosen.cross_validated)}."
+    right = f"right for {say_right(test, objective, _TEXTS)}"
+    if ahead := _say_ahead(test, better.get(first), objective):
+        return f"Use nothing of this run as it is: {name} is {right}; {ahead}."
+    if first != "words":
+        for kind in (one for one in better if one != first and better[one] is None):
+            if (other := find_test(result, kind)) is not None and other.beats_largest_class(objective):
+                told = f"{name} is {right}, {_NAMES[kind]} for {say_right(other, objective)}"
+                return f"Use {name} or {_NAMES[kind]}: the test texts cannot tell which is better. {end_sentence(told)}"
+        return f"Use {name}: it is {right}."
+    if any(kind_of(one) == "classifier" for one in result.tested):
+        return f"You do not need a language model here: {name} is {right}."
+    return end_sentence(f"{name} is {right}; no other classifier was tried")
+
+
+def _say_ahead(test: Accuracy, better: Tested | None, objective: Objective) -> str:
+    """What is better than what comes first, although the run does not choose it; nothing if nothing is."""
+    if better is None:
+        return "" if test.beats_largest_class(objective) else say_largest_class(test, objective)[0]
+    named = {"words": "word counting", "classifier": "a classifier that reads the model"}
+    name = named.get(better.kind, f"the model with {name_method(better.name)}")
+    return f"{name} is right for {say_right(better.test, objective)}"
 
 
 def say_rest(result: SelectionResult) -> Iterator[str]:
@@ -122,9 +135,9 @@ def say_prompt(answer: SupportExamples, objective: Objective = "accuracy", *, is
 
 
 def say_best(answer: SupportExamples) -> str:
-    """What to use instead of a prompt that is not recommended, and how often it is right; nothing without any."""
+    """How often the classifier is right where it is ahead of the prompt; nothing where it is not."""
     best = answer.best
-    if answer.recommended is not False or best is None or best.test is None:
+    if best is None or best.test is None or best.name == answer.method:
         return ""
     name = "Word counting" if kind_of(best) == "words" else "The classifier"
     return f"{name} is right for {say_right(best.test)}."
@@ -140,8 +153,8 @@ def _say_partial(reason: StopReason, *, is_empty_handed: bool) -> str:
         return ""
     if is_empty_handed:
         return (
-            "Partial: a limit was reached before any examples were chosen, so those of the prompt are random; a larger "
-            "limit (max_pairs, max_seconds or max_cost) finds better ones."
+            "Partial: a limit was reached before any examples were chosen, so those of the prompt are random; with a "
+            "larger limit (max_pairs, max_seconds or max_cost) the run searches for better ones."
         )
     if reason is StopReason.BUDGET:
         return "Partial: a limit was reached; a larger one may find better examples."
@@ -171,27 +184,35 @@ def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objectiv
     ]
 
 
-def advise_by_words(accuracy: float, share: float | None, rows: str) -> str:
-    """What word counting reaches before a run, and what follows from that.
+def advise_by_words(accuracy: float, share: float | None, rows: str, number: int = 0) -> str:
+    """What word counting reaches before a run, what was not measured, and what a run tells.
 
     Args:
         accuracy: cross-validated.
         share: of the largest class on the same rows; None if it is not known.
         rows: names the rows.
+        number: of the rows; 0 if it is not known.
     """
     found = f"Counting words, without any language model, is right for {show_share(accuracy, 100)} of {rows}"
     if share is None:
         return f"{found}."
-    largest = f"{ALWAYS_THE_LARGEST}: {show_share(share, 100)}"
-    if accuracy <= share:
-        return (
-            f"{found} ({largest}): the words of these texts do not tell their labels. Look whether a reader could tell "
-            "them, and whether this is the column of the labels, before you spend a run."
-        )
-    if accuracy >= _ENOUGH:
-        return f"{found} ({largest}). You probably need no language model."
-    return f"{found} ({largest}). Lens is worth a try where that is not enough."
+    found = f"{found} ({ALWAYS_THE_LARGEST}: {show_share(share, 100)})"
+    if accuracy >= _ENOUGH and accuracy > share:
+        return f"{found}. That leaves little for a language model to add."
+    error = (share * (1 - share) / number) ** 0.5 if number else 0.0
+    if accuracy > share + error:
+        return f"{found}. Lens is worth a try where that is not enough."
+    look = (
+        " Word counting mostly finds something in so many rows, so look also whether a reader could tell the labels by "
+        "the texts, and whether this is the column of the labels."
+    )
+    return (
+        f"{found}, which is the level of guessing. How often a language model is right was not measured; a run tells."
+        f"{look * (number >= _MANY)}"
+    )
 
 
 _ENOUGH = 0.95
 """Share of right answers of word counting from which a language model has little to add."""
+_MANY = 1000
+"""Rows from which on guessing says something of the texts; with fewer, language models were right where it guessed."""

@@ -22,7 +22,7 @@ from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.spending import find_paid_scorer
 from lens_engine.suggestion.suggestion import LabelCount, Suggestion
 from lens_engine.task.combinations import combine_wordings, read_instructions, read_templates
-from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
+from lens_engine.task.defaults import OTHER_TEMPLATES
 from lens_engine.task.instructions import suggest_instructions
 from lens_engine.task.language import find_language
 from lens_engine.task.record import TaskRecord
@@ -62,31 +62,36 @@ def suggest(
     dialect = Dialect(encoding, delimiter)
     dataset = _parse(Path(path), Named(text_column, label_column, may_guess=True), "dataset", dialect)
     test_rows = None if test is None else _parse(Path(test), Named(*dataset.columns), "test", dialect).examples
-    found = suggest_for_rows(dataset.examples, test_rows, with_choice=True)
+    found = suggest_for_rows(dataset.examples, test_rows, label_column=dataset.columns[1], with_choice=True)
     warnings = (*dataset.warnings, *found.warnings)
     found = replace(found, columns=dataset.choice, warnings=warnings, num_unlabelled=len(dataset.unlabelled))
     return found if scorer is None else price_suggestion(found, find_scorer(scorer))
 
 
 def suggest_for_rows(
-    examples: Sequence[Example], test: Sequence[Example] | None = None, *, with_choice: bool = False
+    examples: Sequence[Example],
+    test: Sequence[Example] | None = None,
+    *,
+    label_column: ColumnNames | None = None,
+    with_choice: bool = False,
 ) -> Suggestion:
     """As `suggest`, for rows that are read already, without columns and costs.
 
     Args:
+        label_column: where the labels are from; see `write_template`.
         with_choice: whether the selection chooses among the templates and instructions; else it takes the default.
 
     Raises:
         InvalidVerbalizer: a label gives no label word, or two labels give the same word.
     """
-    problem = Problem(TaskRequest().complete(examples).task, examples, test)
+    problem = Problem(TaskRequest().complete(examples, label_column=label_column).task, examples, test)
     language = find_language(examples)  # takes 100 MiB for a moment, so it comes before what leaves memory behind
     rare = _find_rare(problem)
     labels = LabelOptions(rare="drop") if rare else LabelOptions()
     words = problem.task.verbalizer
     kept = words.without(rare)
     instructions = suggest_instructions(kept.words.values(), names_them=not find_silent(kept))
-    templates = (DEFAULT_TEMPLATE, *OTHER_TEMPLATES)
+    templates = (problem.task.template.pattern, *OTHER_TEMPLATES)
     if with_choice:
         wordings = combine_wordings(words, read_templates(templates), read_instructions(("", *instructions)))
         problem = replace(problem, alternatives=wordings.alternatives)

@@ -51,11 +51,11 @@ class Suggestion:
 
     @property
     def advice(self) -> str | None:
-        """What a bag of words reaches beside the largest class, in two sentences; None if the rows do not suffice."""
+        """What a bag of words reaches beside the largest class; None if the rows do not suffice."""
         if self.words_accuracy is None:
             return None
         rows = "all labelled rows" if self.words_rows is None else f"{self.words_rows:,} of the labelled rows"
-        return advise_by_words(self.words_accuracy, self.largest_class, rows)
+        return advise_by_words(self.words_accuracy, self.largest_class, rows, self.words_rows or self.num_rows)
 
     def __repr__(self) -> str:
         where = ""

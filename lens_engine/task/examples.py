@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example
 
@@ -150,7 +150,7 @@ def rank_labels(counts: Mapping[str, int], *, join_spellings: bool = True) -> li
         return sorted(counts)
     spellings: dict[str, Counter[str]] = {}
     for label, rows in counts.items():
-        spellings.setdefault(fold_label(label), Counter())[label] = rows
+        spellings.setdefault(fold_text(label), Counter())[label] = rows
     return sorted(
         max(sorted(counts), key=lambda label: (label.isprintable(), counts[label])).strip()
         for counts in spellings.values()

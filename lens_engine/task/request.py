@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.task.combinations import NO_INSTRUCTION, Wordings, check_wordings, combine_wordings
-from lens_engine.task.defaults import DEFAULT_SEPARATOR
+from lens_engine.task.defaults import DEFAULT_SEPARATOR, write_template
 from lens_engine.task.examples import list_labels, refuse_swapped
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer
@@ -31,13 +31,20 @@ class TaskRequest:
     def __post_init__(self) -> None:
         check_wordings(self.templates, self.instructions)
 
-    def complete(self, examples: Sequence[Example], *, join_spellings: bool = True) -> Wordings:
+    def complete(
+        self,
+        examples: Sequence[Example],
+        *,
+        join_spellings: bool = True,
+        label_column: str | tuple[str, ...] | None = None,
+    ) -> Wordings:
         """The task, and the other wordings that a run chooses among.
 
         Without a verbalizer, each label of the examples is its own label word.
 
         Args:
             join_spellings: the option `labels.join_spellings`; a label has its most frequent spelling.
+            label_column: its name is in the default template, where it says what the labels are.
 
         Raises:
             InvalidDataset: texts and labels are swapped; or without a verbalizer, and all examples have one label.
@@ -53,7 +60,8 @@ class TaskRequest:
                     field="dataset.label",
                 )
             verbalizer = Verbalizer.of_labels(labels)
-        return combine_wordings(verbalizer, self.templates, self.instructions, self.separator)
+        templates = self.templates or (Template(write_template(label_column)),)
+        return combine_wordings(verbalizer, templates, self.instructions, self.separator)
 
     def list_defaults(self, task: Task) -> tuple[str, ...]:
         """One sentence for each part that the completed task took by default, and one on what a run chooses among."""

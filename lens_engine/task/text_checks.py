@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from lens_engine.task.unicode_form import MAX_MARKS, has_long_run
+from lens_engine.task.unicode_form import MAX_MARKS, fold_text, has_long_run
 from lens_engine.task.wording import show_label
 
 MAX_SHOWN = 10
@@ -18,11 +18,11 @@ ZERO_WIDTH = re.compile("[\u200b-\u200d\u2060-\u2064\ufeff]")
 
 
 def is_blank(value: str | None) -> bool:
-    """Whether a value is None or invisible: only spaces, bidi controls and zero-width characters."""
+    """Whether a value is None or invisible: only spaces and characters that nobody sees."""
     if value is None or not value.strip():
         return True
     # Fast path: spaces, controls and invisible characters are never alphanumeric.
-    return not value[0].isalnum() and not ZERO_WIDTH.sub("", BIDI_CONTROLS.sub("", value)).strip()
+    return not value[0].isalnum() and not fold_text(value)
 
 
 def find_fault(value: str, max_characters: int) -> str | None:

@@ -12,8 +12,11 @@ from functools import cache
 MAX_MARKS = 30
 """Largest number of combining marks in a row."""
 
-_INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-"""Characters that nobody sees: zero-width ones, and those that turn the direction of writing."""
+INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Characters that nobody sees: those that Unicode calls default-ignorable."""
 
 _NUM_CODE_POINTS = 0x20000
 """All combining marks are in the first two planes of Unicode."""
@@ -34,15 +37,15 @@ def canonical_form(text: str) -> str:
     return text if has_long_run(text) else unicodedata.normalize("NFC", text)
 
 
-def fold_label(label: str) -> str:
-    """The label without case, Unicode form, width, invisible characters, and outer and repeated spaces: equal for all
-    spellings of one label.
+def fold_text(text: str) -> str:
+    """The text or label without case, Unicode form, width, invisible characters, and outer and repeated spaces: two
+    with one such form are the same text, or spellings of one label.
     """
-    if label.isascii():
-        return " ".join(label.casefold().split())
-    if not has_long_run(label):
-        label = unicodedata.normalize("NFKC", label)
-    folded = canonical_form(_INVISIBLE.sub("", label).casefold())  # a folded label may lose its form
+    if text.isascii():
+        return " ".join(text.casefold().split())
+    if not has_long_run(text):
+        text = unicodedata.normalize("NFKC", text)
+    folded = canonical_form(INVISIBLE.sub("", text).casefold())  # a folded text may lose its form
     return " ".join(folded.split())
 
 

@@ -34,7 +34,7 @@ CREATE TABLE examples (
         CONSTRAINT fk_examples_dataset_id_datasets REFERENCES datasets (id) ON DELETE CASCADE,
     row integer CONSTRAINT ck_examples_row_not_negative CHECK (row >= 0),
     text text NOT NULL,
-    label text, cells text, fault text,
+    label text NOT NULL,
     CONSTRAINT pk_examples PRIMARY KEY (dataset_id, row)
 );
 """
@@ -44,9 +44,7 @@ _JOBS = """
 CREATE TABLE jobs (
     id varchar(40) COLLATE "C" CONSTRAINT pk_jobs PRIMARY KEY,
     owner_id varchar(100) NOT NULL,
-    kind varchar(20) NOT NULL DEFAULT 'selection',
     name varchar(200),
-    source jsonb,
     dataset_id varchar(40) COLLATE "C" NOT NULL CONSTRAINT fk_jobs_dataset_id_datasets REFERENCES datasets (id),
     test_dataset_id varchar(40) COLLATE "C" CONSTRAINT fk_jobs_test_dataset_id_datasets REFERENCES datasets (id),
     spec jsonb NOT NULL,
@@ -57,13 +55,12 @@ CREATE TABLE jobs (
     status varchar(20) NOT NULL DEFAULT 'queued' CONSTRAINT ck_jobs_status_known
         CHECK (status IN ('queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed')),
     phase varchar(20) CONSTRAINT ck_jobs_phase_known
-        CHECK (phase IN ('fine_tune', 'wording', 'filter', 'initialise', 'search', 'evaluate', 'classify')),
+        CHECK (phase IN ('fine_tune', 'wording', 'filter', 'initialise', 'search', 'evaluate')),
     progress jsonb,
     partial boolean, dtype varchar(20), digest varchar(64),
     stop_reason varchar(20) CONSTRAINT ck_jobs_stop_reason_known
         CHECK (stop_reason IN ('completed', 'budget', 'cancelled')),
     error jsonb, figures jsonb, provenance jsonb,
-    paid_usd double precision NOT NULL DEFAULT '0',
     attempt integer NOT NULL DEFAULT 0, crashes integer NOT NULL DEFAULT 0,
     holder varchar(32), lease_until timestamptz,
     not_before timestamptz NOT NULL DEFAULT now(),
@@ -74,7 +71,7 @@ CREATE TABLE jobs (
     CONSTRAINT ck_jobs_leased_while_running CHECK ((status IN ('running', 'cancelling')) = (lease_until IS NOT NULL)),
     CONSTRAINT ck_jobs_error_when_failed CHECK ((status = 'failed') = (error IS NOT NULL))
 ) WITH (fillfactor = 70, toast_tuple_target = 512);
-CREATE INDEX ix_jobs_owner_id_kind_id ON jobs (owner_id, kind, id);
+CREATE INDEX ix_jobs_owner_id_id ON jobs (owner_id, id);
 CREATE INDEX ix_jobs_owner_id_status_id ON jobs (owner_id, status, id);
 CREATE INDEX ix_jobs_in_queue ON jobs (owner_id, queued_at, id) WHERE status = 'queued';
 CREATE INDEX ix_jobs_held ON jobs (id) WHERE status IN ('running', 'cancelling');
@@ -119,14 +116,6 @@ CREATE TABLE pools (
         CONSTRAINT fk_pools_job_id_jobs REFERENCES jobs (id) ON DELETE CASCADE,
     digest varchar(64) NOT NULL,
     num_rows integer NOT NULL, data bytea NOT NULL
-);
-
-CREATE TABLE predictions (
-    job_id varchar(40) COLLATE "C" CONSTRAINT fk_predictions_job_id_jobs REFERENCES jobs (id) ON DELETE CASCADE,
-    place integer, label varchar(200),
-    probabilities bytea NOT NULL,
-    error text, is_cut boolean NOT NULL,
-    CONSTRAINT pk_predictions PRIMARY KEY (job_id, place)
 );
 """
 
@@ -174,6 +163,17 @@ CREATE TABLE prompt_examples (
     CONSTRAINT fk_prompt_examples_owner_id_name_prompts FOREIGN KEY (owner_id, name) REFERENCES prompts,
     CONSTRAINT ck_prompt_examples_text_has_label CHECK ((text IS NULL) = (label IS NULL))
 );
+
+CREATE TABLE prompt_evaluations (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_prompt_evaluations PRIMARY KEY,
+    owner_id varchar(100) NOT NULL, name varchar(100) COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    title varchar(200),
+    result jsonb NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT fk_prompt_evaluations_owner_id_name_prompts FOREIGN KEY (owner_id, name) REFERENCES prompts
+);
+CREATE INDEX ix_prompt_evaluations_owner_id_name_id ON prompt_evaluations (owner_id, name, id);
 """
 
 _OWNERS = """
@@ -239,7 +239,7 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE TRIGGER note_step AFTER UPDATE OF progress ON jobs
-FOR EACH ROW WHEN (NEW.kind = 'selection' AND NEW.progress IS NOT NULL) EXECUTE FUNCTION note_step();
+FOR EACH ROW WHEN (NEW.progress IS NOT NULL) EXECUTE FUNCTION note_step();
 """
 
 

@@ -81,5 +81,5 @@ def tab(chromium: Chrome, chromium_folder: Path, host: str) -> Iterator[Page]:
 def _is_about_an_outage(entry: dict[str, Any]) -> bool:
     """A refusal, or a connection that was cut, which browser and htmx note by themselves."""
     is_of_htmx = entry["source"] == "console-api" and "htmx.min.js" in entry["message"]
-    cut = ("htmx:sse:error", "Failed to fetch", "network error")
+    cut = ("Failed to fetch", "network error")
     return entry["source"] == "network" or (is_of_htmx and any(one in entry["message"] for one in cut))

@@ -49,6 +49,7 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
     cell.click()
     tab.see(f"Texts of {gold} answered {answer}: {rows}")
 
+    lens.start_answers()
     tab.fill_in("A text of yours", "my <b>lamp</b> is broken")
     tab.press_button("Answer")
     tab.see("% · by the")

@@ -1,22 +1,20 @@
-"""A client that uses the service as an owner does, in a thread: submit, poll, cancel, resume, read, ask, delete."""
+"""A client that uses the service as an owner does, in a thread: submit, poll, cancel, resume, read, delete."""
 
-import hashlib
 import random
 import threading
 from collections.abc import Callable, Sequence
 
 import httpx
 
-from tests.chaos.config import key_of
+from tests.api_keys import headers_of
 from tests.chaos.history import Accepted, History
-from tests.chaos.submissions import Question, QuestionKind, Submission, Variant
+from tests.chaos.submissions import Variant
 
 _ENDED = {"succeeded", "failed", "cancelled"}
 _REFUSALS = {429, 503}
 _TIMEOUT_SECONDS = 10.0
 _CANCELLED, _REPEATED, _DELETED, _STRANGE = 0.15, 0.1, 0.2, 0.1  # shares of the jobs
 _REVIVED = 0.5  # share of the cancelled and of the failed ones
-_ASKED, _NAMED = 0.7, 0.5  # shares of the selections that succeeded, and of the predictions
 _PAUSE_SECONDS = (0.3, 1.2)
 _REVIVALS = {"cancelled": "resume", "failed": "retry"}
 
@@ -32,7 +30,7 @@ class Client(threading.Thread):
         self._owner = owner
         self._history = history
         self._variants = variants
-        headers = {"Authorization": f"Bearer {key_of(owner)}"}
+        headers = headers_of(owner)
         self._clients = [httpx.Client(base_url=one, headers=headers, timeout=_TIMEOUT_SECONDS) for one in addresses]
         self._stopping = threading.Event()
         self._abandoned = threading.Event()
@@ -56,7 +54,7 @@ class Client(threading.Thread):
         for client in self._clients:
             client.close()
 
-    def _submit(self, submission: Submission, key: str) -> Accepted | None:
+    def _submit(self, submission: Variant, key: str) -> Accepted | None:
         """Repeat the request with the same key until it is answered. None if the run ends before that."""
         while not self._abandoned.is_set():
             response = self._send("submit", lambda client: submission.post(client, key))
@@ -81,15 +79,12 @@ class Client(threading.Thread):
             self._revive(accepted)
         if accepted.status == "succeeded":
             self._read_result(accepted)
-        asked = self._ask(accepted)
         if self._draw.random() < _STRANGE:
             self._look_at_others(accepted)
         if accepted.status in _ENDED and self._draw.random() < _DELETED:
             self._poll(accepted)  # what has ended stays as it is
             accepted.is_deleted = True  # an answer may be lost
             self._send("delete", lambda client: client.delete(accepted.path))
-        if asked is not None:
-            self._see_through(asked)
 
     def _wait(self, accepted: Accepted) -> None:
         while accepted.status not in _ENDED and not self._abandoned.is_set():
@@ -105,22 +100,6 @@ class Client(threading.Thread):
         if response is not None and response.status_code not in {200, 202}:
             self._history.violate(f"{act} got {response.status_code}: {response.text[:200]}", accepted.id)
         self._wait(accepted)
-
-    def _ask(self, accepted: Accepted) -> Accepted | None:
-        """Submit an evaluation or a prediction by what a selection found, or by a name that says it."""
-        variant = accepted.submission
-        if not isinstance(variant, Variant) or accepted.status != "succeeded" or accepted.is_partial:
-            return None
-        if self._stopping.is_set() or self._draw.random() >= _ASKED:
-            return None
-        kind: QuestionKind = self._draw.choice(("evaluation", "prediction"))
-        of = accepted.path
-        if kind == "prediction" and self._draw.random() < _NAMED:
-            body, headers = {"selection_id": accepted.id}, {"If-None-Match": "*"}
-            name = f"/prompts/{accepted.key}"
-            put = self._send("name", lambda client: client.put(name, json=body, headers=headers))
-            of = name if put is not None and put.status_code == 201 else of
-        return self._submit(Question(variant, kind, of), f"{accepted.key}-asked")
 
     def _cancel(self, accepted: Accepted) -> None:
         """Cancel immediately, in the queue, or in the middle of the run."""
@@ -145,11 +124,8 @@ class Client(threading.Thread):
             accepted.status, accepted.digest, accepted.is_partial = body["status"], body["digest"], body.get("partial")
 
     def _read_result(self, accepted: Accepted) -> None:
-        if accepted.kind == "prediction":
-            accepted.output = read_output(lambda path: self._get("read", path, {200}, accepted.id), accepted.path)
-        if accepted.kind == "selection":
-            for part, allowed in (("support-examples", {200}), ("result", {200}), ("classifier", {200, 409})):
-                self._get("read", f"{accepted.path}/{part}", allowed, accepted.id)
+        for part, allowed in (("support-examples", {200}), ("result", {200}), ("classifier", {200, 409})):
+            self._get("read", f"{accepted.path}/{part}", allowed, accepted.id)
 
     def _look_at_others(self, mine: Accepted) -> None:
         """Ask for a job of another owner, and for the list of one's own."""
@@ -157,7 +133,7 @@ class Client(threading.Thread):
         if others:
             other = self._draw.choice(list(others.values()))
             self._get("stranger", other.path, {404}, other.id)
-        response = self._get("list", f"/{mine.kind}s?limit=50", {200})
+        response = self._get("list", "/selections?limit=50", {200})
         seen = {item["id"] for item in response.json()["items"]} if response is not None else set()
         if leaked := sorted(seen & set(others)):
             self._history.violate(f"the list of {mine.owner} has jobs of others", *leaked)
@@ -188,14 +164,3 @@ class Client(threading.Thread):
 
     def _pause(self) -> None:
         self._abandoned.wait(self._draw.uniform(*_PAUSE_SECONDS))
-
-
-def read_output(get: Callable[[str], httpx.Response | None], path: str) -> str | None:
-    """A digest of the output of a prediction in each format. None without an answer."""
-    found = hashlib.sha256()
-    for form in ("csv", "jsonl", "parquet"):
-        response = get(f"{path}/output?format={form}")
-        if response is None:
-            return None
-        found.update(response.content)
-    return found.hexdigest()

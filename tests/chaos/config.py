@@ -1,6 +1,5 @@
 """What to run, and the settings of the service under test: short leases, so that a fault is noticed in seconds."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,11 +39,6 @@ class Plan:
     faults: Sequence[PlannedFault] | None = None  #: None for those of the seed
 
 
-def key_of(owner: str) -> str:
-    """The API key of an owner."""
-    return f"key-of-{owner}"
-
-
 def settings_of(folder: Path) -> dict[str, object]:
     """Settings that all processes have in common."""
     for name in ("spool", "tmp", "inductor"):
@@ -59,9 +53,7 @@ def settings_of(folder: Path) -> dict[str, object]:
         "stall_seconds": 60.0,
         "stop_grace_seconds": 5.0,
         "retry_after_seconds": 1,
-        "api_keys": {hashlib.sha256(key_of(owner).encode()).hexdigest(): owner for owner in OWNERS},
-        "rate_requests": None,
-        "rate_submissions": None,
+        "require_keys": True,
         "max_selections": None,
         "allow_testing_models": True,
         "allowed_models": {TABLE_MODEL: "testing:tests.chaos.scorers:unhurried", BUNDLED: BUNDLED_MODEL},

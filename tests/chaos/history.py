@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from app.ids import path_of
-from tests.chaos.submissions import Submission, Variant
+from tests.chaos.submissions import Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +25,16 @@ class Accepted:
     id: str
     owner: str
     key: str
-    submission: Submission
+    submission: Variant
     status: str = "queued"  #: the last that the client saw
     digest: str | None = None
-    output: str | None = None  #: digest of the output of a prediction
     is_partial: bool | None = None
     is_deleted: bool = False  #: its owner asked for it, with or without an answer
     is_unsure: bool = False  #: its owner had it queued again, and got no answer
 
     @property
-    def kind(self) -> str:
-        return "selection" if isinstance(self.submission, Variant) else self.submission.kind
-
-    @property
     def path(self) -> str:
-        return path_of(self.kind, self.id)
+        return path_of(self.id)
 
 
 @dataclass

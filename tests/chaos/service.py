@@ -14,7 +14,9 @@ from sqlalchemy import make_url
 
 from app.schema import upgrade_schema
 from app.settings import Settings
-from tests.chaos.config import MARK, settings_of
+from app.store.database import create_database
+from tests.api_keys import make_keys
+from tests.chaos.config import MARK, OWNERS, settings_of
 from tests.chaos.proxy import Proxy, running_network
 from tests.chaos.stores import Stores, running_stores
 from tests.e2e.processes import Process, Worker
@@ -129,7 +131,11 @@ def running_service(folder: Path, num_apis: int, num_workers: int) -> Iterator[S
         stores = stack.enter_context(running_stores(folder))
         network = stack.enter_context(running_network())
         values = settings_of(folder)
-        upgrade_schema(Settings.model_validate({**values, "database_url": stores.postgres.url, "_env_file": None}))
+        settings = Settings.model_validate({**values, "database_url": stores.postgres.url, "_env_file": None})
+        upgrade_schema(settings)
+        database = create_database(settings, pool_size=1)
+        make_keys(database, *OWNERS)
+        database.dispose()
 
         def make(name: str, port: int | None, command: list[str]) -> Member:
             postgres, redis = network(stores.postgres_socket), network(stores.redis_socket)

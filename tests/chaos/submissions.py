@@ -1,8 +1,8 @@
-"""What the clients submit: a few different selections, evaluations and predictions, so that each has a known digest."""
+"""What the clients submit: a few different selections, so that each has a known digest."""
 
 import json
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import httpx
 
@@ -54,42 +54,3 @@ class Variant:
             for row in range(_ROWS)
             for feeling, label in [kinds[row % 2]]
         ]
-
-
-QuestionKind = Literal["evaluation", "prediction"]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """An evaluation or a prediction by what a variant found, with the same digest as its variant has."""
-
-    variant: Variant
-    kind: QuestionKind
-    of: str = field(compare=False)  #: path of a selection of the variant, or of a name that says the same
-
-    def __str__(self) -> str:
-        return f"{self.kind}-of-{self.variant}"
-
-    def post(self, client: httpx.Client, key: str) -> httpx.Response:
-        """POST it, named after its idempotency key."""
-        rows = self._rows()
-        texts = {"texts": [row["text"] for row in rows], "name": key}
-        body = texts if self.kind == "prediction" else self._evaluation(rows, key)
-        return client.post(f"{self.of}/{self.kind}s", json=body, headers={"Idempotency-Key": key})
-
-    def _evaluation(self, rows: list[dict[str, str]], name: str) -> dict[str, Any]:
-        """The classifier on other rows, or the support examples in another order too on the rows of the selection."""
-        if self.variant.number % 2:
-            return {"spec": {"name": name, "orders": 1}}
-        return {"spec": {"name": name, "prompts": "classifier"}, "examples": rows}
-
-    def _rows(self) -> list[dict[str, str]]:
-        """Several batches, but for the real model, which takes a second for few."""
-        number = 60 if self.variant.model == BUNDLED else (2000 if self.variant.is_large else 1100)
-        return [
-            {"text": f"note {row} of {self.variant.number}", "label": "good" if row % 3 else "bad"}
-            for row in range(number)
-        ]
-
-
-Submission = Variant | Question

@@ -4,31 +4,23 @@ import time
 from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 
 from app.store.states import TERMINAL, Status
 from tests.chaos.config import MAX_ATTEMPTS
 from tests.chaos.history import History
-from tests.chaos.submissions import Submission
-from tests.moves import GAPS, MOVES, UNUSED_DATASETS, find_false_moves
+from tests.chaos.submissions import Variant
+from tests.moves import MOVES, UNUSED_DATASETS, find_false_moves
 
-
-class Found(NamedTuple):
-    """What a submission gives."""
-
-    digest: str | None
-    output: str | None = None  #: digest of the output of a prediction
-
-
-Undisturbed = Mapping[Submission, Found]
-"""What each submission gives undisturbed."""
+Undisturbed = Mapping[Variant, str | None]
+"""The digest of each variant undisturbed."""
 
 _STATUSES = "SELECT id, status, digest, partial, attempt, crashes, error->>'type' FROM jobs"
 _TWINS = "SELECT array_agg(id ORDER BY id), owner_id, name FROM jobs GROUP BY owner_id, name HAVING count(*) > 1"
 _RESULTS = """
-SELECT id, kind, status, EXISTS (SELECT FROM reports WHERE job_id = id) AS has_report,
+SELECT id, status, EXISTS (SELECT FROM reports WHERE job_id = id) AS has_report,
        coalesce((SELECT jsonb_array_length(result #> '{support_examples,0,contenders,0,rows}')
                  FROM reports WHERE job_id = id), 0) AS examples,
        EXISTS (SELECT FROM checkpoints WHERE job_id = id) AS has_checkpoint
@@ -72,18 +64,14 @@ def check_keys(connection: Connection, history: History) -> None:
 
 
 def check_results(connection: Connection, history: History) -> None:
-    """What succeeded has one result, with an answer for each row; only what may go on keeps a checkpoint."""
-    for id_, kind, status, has_report, examples, has_checkpoint in connection.execute(_RESULTS):
-        if status == Status.SUCCEEDED and has_report == (kind == "prediction"):
-            history.violate(f"a {kind} succeeded with report {has_report}", id_)
-        is_selection = kind == "selection"
-        allowed = {Status.SUCCEEDED, Status.CANCELLED} if is_selection else {Status.SUCCEEDED}
-        if (is_selection and has_report != (examples > 0)) or (has_report and status not in allowed):
+    """What succeeded has one result; only what may go on keeps a checkpoint."""
+    for id_, status, has_report, examples, has_checkpoint in connection.execute(_RESULTS):
+        if status == Status.SUCCEEDED and not has_report:
+            history.violate("succeeded without a report", id_)
+        if has_report != (examples > 0) or (has_report and status not in {Status.SUCCEEDED, Status.CANCELLED}):
             history.violate(f"{status} with report {has_report} and {examples} support examples", id_)
-        if has_checkpoint and (status in {Status.SUCCEEDED, Status.FAILED} or not is_selection):
+        if has_checkpoint and status in {Status.SUCCEEDED, Status.FAILED}:
             history.violate(f"{status} and keeps a checkpoint", id_)
-    for (id_,) in connection.execute(GAPS):
-        history.violate("answers are missing, or those of no row", id_)
     for (id_,) in connection.execute(UNUSED_DATASETS):
         history.violate("a dataset of no job", id_)
 
@@ -97,17 +85,15 @@ def check_moves(connection: Connection, history: History) -> None:
 
 
 def compare_digests(connection: Connection, history: History, undisturbed: Undisturbed) -> int:
-    """A whole result has the digest that its submission has undisturbed, and so has an output that was read."""
+    """A whole result has the digest that its submission has undisturbed."""
     accepted = {one.id: one for one in history.accepted}
     stored = {row[0]: row[2] for row in connection.execute(_STATUSES) if row[1] == Status.SUCCEEDED and not row[3]}
     seen = {one.id: one.digest for one in accepted.values() if one.status == Status.SUCCEEDED and not one.is_partial}
     compared = {id_: digest for id_, digest in {**seen, **stored}.items() if id_ in accepted}
     for id_, digest in compared.items():
         expected = undisturbed[accepted[id_].submission]
-        if digest != expected.digest:
-            history.violate(f"digest {digest} instead of {expected.digest}", id_)
-        if accepted[id_].output not in {None, expected.output}:
-            history.violate(f"output {accepted[id_].output} instead of {expected.output}", id_)
+        if digest != expected:
+            history.violate(f"digest {digest} instead of {expected}", id_)
     return len(compared)
 
 

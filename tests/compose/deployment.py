@@ -31,6 +31,7 @@ services:
       {hold}: /doubles/hold
       OMP_NUM_THREADS: "1"
   worker: {{ environment: *doubles, volumes: ["./doubles:/doubles"], read_only: true, tmpfs: [/tmp] }}
+  answers: {{ environment: *doubles, read_only: true, tmpfs: [/tmp] }}
   endpoint-worker: {{ environment: *doubles, read_only: true, tmpfs: [/tmp] }}
 """
 """Adds the double `held`, whose runs wait where a test wants a fault, and take no time of the processor. The workers
@@ -43,6 +44,7 @@ COMPOSE_FILE={files}
 POSTGRES_PASSWORD=a1
 OWNER_PASSWORD=b2
 REDIS_PASSWORD=c3
+LENS_ANSWERS_TOKEN=a-token-of-the-tests
 LENS_ALLOWED_MODELS='{{"smollm2-135m-instruct": "smollm2-135m-instruct", "held": "testing:scorers:held"}}'
 LENS_LEASE_SECONDS=20
 LENS_LEASE_RENEW_SECONDS=5

@@ -3,6 +3,7 @@
 They give what `TableScorer` gives, so that a disturbed run must end with the digest of an undisturbed one.
 """
 
+import ctypes
 import os
 import signal
 import time
@@ -57,6 +58,16 @@ def loading() -> TableScorer:
     while Path(os.environ[HOLD_VARIABLE]).exists():
         time.sleep(0.01)
     return TableScorer()
+
+
+def deaf() -> TableScorer:
+    """Loads for ever if the hold file exists, in a call that hears no signal and lets no other thread run."""
+    if (hold := Path(os.environ[HOLD_VARIABLE])).exists():
+        asked_path(hold).touch()
+        mutex = ctypes.create_string_buffer(64)
+        for _ in range(2):
+            ctypes.PyDLL(None).pthread_mutex_lock(mutex)
+    return held()
 
 
 def broken() -> NoReturn:

@@ -22,6 +22,7 @@ from tests.ports import reserve_port
 @contextlib.contextmanager
 def running_service(servers: EmbeddedServers, folder: Path, **changes: object) -> Iterator[Stack]:
     """The API with short leases, so that a fault is noticed in a second or two."""
+    answers_port = reserve_port()
     values: dict[str, object] = {
         "database_url": servers.database_url,
         "redis_url": servers.redis_url,
@@ -35,6 +36,7 @@ def running_service(servers: EmbeddedServers, folder: Path, **changes: object) -
         "device": "cpu",
         "dtype": "float32",
         "default_model": HELD,
+        "answers_addresses": f"http://127.0.0.1:{answers_port}",
         **changes,
     }
     of_service = {"database_url": servers.service_database_url, "redis_url": servers.service_redis_url}
@@ -52,9 +54,11 @@ def running_service(servers: EmbeddedServers, folder: Path, **changes: object) -
             *(settings, environment, database, redis, client, folder, log_of_postgres),
             hold_path=folder / "hold",
             model_dir=folder / "tiny",
+            answers_port=answers_port,
         )
         stack.callback(made.stop_api)
         stack.callback(made.cool)
+        stack.callback(lambda: [one.stop() for one in made.others])
         made.start_api()
         yield made
 
@@ -62,8 +66,9 @@ def running_service(servers: EmbeddedServers, folder: Path, **changes: object) -
 def clear(service: Stack) -> None:
     """End the workers but a warm one, and take away whatever a test left."""
     service.let_go()
-    for worker in service.workers:
-        worker.stop()
+    for process in (*service.workers, *service.others):
+        process.stop()
+    service.others.clear()
     service.workers.clear()
     of_workers = {key for key in service.redis.scan_iter("rq:worker*") if service.warm is not None}
     for key in set(service.redis.scan_iter()) - of_workers:
@@ -72,11 +77,14 @@ def clear(service: Stack) -> None:
     until(lambda: _empty(service.database), "the tables are empty")
 
 
+_TABLES = "jobs, datasets, idempotency_keys, prompts, prompt_contents, turns, api_keys"
+
+
 def _empty(database: Database) -> bool:
     """False where a request reads at the same time, and Postgres ends one of the two to free the other."""
     try:
         with database.session_scope() as session:
-            session.execute(text("TRUNCATE jobs, datasets, idempotency_keys, prompts, prompt_contents, turns CASCADE"))
+            session.execute(text(f"TRUNCATE {_TABLES} CASCADE"))
     except OperationalError:
         return False
     return True

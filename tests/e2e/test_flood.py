@@ -1,13 +1,12 @@
 """One owner's flood of jobs, and the first job of another owner behind it."""
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import httpx
 import pytest
 
+from tests.api_keys import headers_of, make_keys
 from tests.e2e.processes import Process, start_api
 from tests.e2e.stack import Stack, make_submission
 from tests.e2e.waiting import until
@@ -25,13 +24,10 @@ class Owners:
 
 @pytest.fixture
 def owners(lens: Stack, port: int) -> Iterator[Owners]:
-    keys = {hashlib.sha256(name.encode()).hexdigest(): name for name in OWNERS}
-    environment = {**lens.environment, "LENS_API_KEYS": json.dumps(keys)}
-    api: Process = start_api(environment, port, lens.log_dir / f"api-{port}.log")
+    make_keys(lens.database, *OWNERS)
+    api: Process = start_api(lens.environment, port, lens.log_dir / f"api-{port}.log")
     base_url = f"http://127.0.0.1:{port}"
-    flood, guest = (
-        httpx.Client(base_url=base_url, headers={"Authorization": f"Bearer {name}"}, timeout=60) for name in OWNERS
-    )
+    flood, guest = (httpx.Client(base_url=base_url, headers=headers_of(name), timeout=60) for name in OWNERS)
     with flood, guest:
         yield Owners(flood, guest)
     api.stop()

@@ -14,7 +14,7 @@ import pytest
 
 from lens_engine.testing import tiny_causal_lm
 from tests.dispositions import default_signals
-from tests.e2e.processes import ROOT, is_gone
+from tests.e2e.processes import ROOT, is_gone, status_at
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
 
@@ -35,11 +35,13 @@ def up(data_dir: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Po
         process.kill()
 
 
-def start_up(data_dir: Path, *options: str) -> subprocess.Popen[str]:
+def start_up(data_dir: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
     port = str(reserve_port())
     arguments = [sys.executable, "-m", "lens_cli", "up", "--data-dir", str(data_dir), "--port", port, *options]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(arguments, cwd=ROOT, text=True, env={**os.environ, "COLUMNS": "200"}, **pipes)
+    return subprocess.Popen(
+        arguments, cwd=ROOT, text=True, env={**os.environ, "COLUMNS": "200", **environment}, **pipes
+    )
 
 
 def wait_for_address(up: subprocess.Popen[str]) -> str:
@@ -82,10 +84,12 @@ def test_up_offers_the_model_that_it_is_given_until_its_terminal_is_closed(data_
         finally:
             up.kill()
     assert models == [{"name": "our-model", "is_default": True}]
-    assert of_children.count(json.dumps({"our-model": str(folder)})) == 2  # the API and the worker
+    assert (
+        of_children.count(json.dumps({"our-model": str(folder)})) == 3
+    )  # the API, the worker and what answers at once
 
 
-def test_up_starts_a_worker_again_and_ends_with_the_api(up: subprocess.Popen[str]) -> None:
+def test_up_starts_a_worker_again_and_ends_with_a_store(up: subprocess.Popen[str]) -> None:
     url = wait_for_address(up)
     redis, worker = find_child(up, "redis-server"), find_child(up, "-m worker")
     until(lambda: is_worker_up(url), "the worker has registered", seconds=90)
@@ -93,15 +97,45 @@ def test_up_starts_a_worker_again_and_ends_with_the_api(up: subprocess.Popen[str
     said = wait_for_line(up, "The worker ")
     assert "was killed by SIGKILL, usually by the system, because memory ran out. It starts again in 1 s." in said
     assert find_child(up, "-m worker").pid != worker.pid
+    answering = find_child(up, "-m worker.answering")
+    port = answering.cmdline()[answering.cmdline().index("--port") + 1]
+    answering.kill()
+    assert "was killed by SIGKILL" in wait_for_line(up, "The answering process ")
+    until(
+        lambda: httpx.get(f"http://127.0.0.1:{port}/healthz").is_success,
+        "it answers again",
+        seconds=90,
+        errors=httpx.TransportError,
+    )
     assert httpx.get(f"{url}/readyz").status_code == 200
     assert redis.is_running()
 
     children = children_of(up)
-    find_child(up, "lens_cli serve").kill()
+    redis.kill()
     _, errors = up.communicate(timeout=60)
     assert up.returncode == 1
-    assert "the API was killed by SIGKILL" in errors
+    assert "Redis was killed by SIGKILL" in errors
     assert all(is_gone(child) for child in children)
+
+
+HANG = """
+import re, signal, sys
+if "serve" in sys.orig_argv:
+    signal.signal(signal.SIGUSR2, lambda *_: re.match("(a+)+b", "a" * 64))  # in the thread of the event loop
+"""
+
+
+def test_up_starts_an_api_again_that_answers_no_more(data_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(HANG)
+    with start_up(data_dir, PYTHONPATH=f"{tmp_path}:{ROOT}", LENS_SILENT_SECONDS="2") as up:
+        try:
+            url, silent = wait_for_address(up), find_child(up, "lens_cli serve")
+            silent.send_signal(signal.SIGUSR2)
+            wait_for_line(up, "The API ended itself, because it did not answer any more")
+            assert find_child(up, "lens_cli serve").pid != silent.pid
+            until(lambda: status_at(int(url.rpartition(":")[2]), "/readyz") == 200, "the next API answers")
+        finally:
+            up.kill()
 
 
 def find_child(up: subprocess.Popen[str], words: str) -> psutil.Process:
@@ -109,7 +143,7 @@ def find_child(up: subprocess.Popen[str], words: str) -> psutil.Process:
 
     def find() -> psutil.Process | None:
         children = [child for child in psutil.Process(up.pid).children() if not is_gone(child)]
-        return next((child for child in children if words in " ".join(child.cmdline())), None)
+        return next((child for child in children if f"{words} " in " ".join([*child.cmdline(), ""])), None)
 
     return until(find, f"there is {words}")
 

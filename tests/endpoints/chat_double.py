@@ -73,24 +73,32 @@ class TemplateChat:
 
 @dataclass
 class ChatDouble:
-    """The server: what it was asked, and what it does wrong. `fault` changes each answer, or is another response."""
+    """The server: what it was asked, and what it does wrong.
+
+    `fault` changes each answer, or is another response. `refuse` is asked first: a response of it is the answer.
+    """
 
     model: ListTokens = field(default_factory=HashChat)
     fault: Callable[[dict[str, Any]], dict[str, Any] | Response] | None = None
+    refuse: Callable[[dict[str, Any]], Response | None] | None = None
     has_log_probs: bool = True
     url: str = ""
     bodies: list[dict[str, Any]] = field(default_factory=list)
+    keys: set[str | None] = field(default_factory=set)
 
     async def complete(self, request: Request) -> Response:
         body = await request.json()
         self.bodies.append(body)
+        self.keys.add(request.headers.get("Authorization"))
+        if self.refuse is not None and (refused := self.refuse(body)) is not None:
+            return refused
         answer = await asyncio.to_thread(self._answer, body)
         changed = answer if self.fault is None else self.fault(answer)
         return changed if isinstance(changed, Response) else JSONResponse(changed)
 
     def _answer(self, body: dict[str, Any]) -> dict[str, Any]:
         found = self.model(body["messages"])
-        best = sorted(found, key=lambda token: -found[token])[:_TOP]
+        best = sorted(found, key=lambda token: -found[token])[: body.get("top_logprobs", _TOP)]
         listed = [{"token": token, "logprob": found[token], "bytes": None} for token in best]
         log_probs = {"content": [{**listed[0], "top_logprobs": listed}]} if self.has_log_probs else None
         choice = {

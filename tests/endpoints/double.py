@@ -1,6 +1,6 @@
 """A server that conforms, with a real language model behind it, and faults that a test switches on.
 
-It speaks as vLLM does (`/v1/completions`), as SGLang does (`/generate`), and as llama.cpp does (`/completion`).
+It speaks as vLLM does (`/v1/completions`), and as llama.cpp does (`/completion`).
 """
 
 import asyncio
@@ -130,9 +130,6 @@ class Double:
         tokens = self.behind.tokenize(body["prompt"], special=body["add_special_tokens"])
         return JSONResponse({"tokens": tokens, "count": len(tokens), "max_model_len": _CONTEXT})
 
-    async def server_info(self, _request: Request) -> Response:
-        return JSONResponse({"version": self.version, "model_path": "/weights", "dtype": "auto"})
-
     async def props(self, _request: Request) -> Response:
         settings = {"n_ctx": self.context}
         weights = {"model_alias": self.model, "model_path": f"/weights/{self.model}.gguf", "model_ftype": "all F32"}
@@ -145,9 +142,6 @@ class Double:
 
     async def completions(self, request: Request) -> Response:
         return await self._answer(request, self._complete)
-
-    async def generate(self, request: Request) -> Response:
-        return await self._answer(request, self._generate)
 
     async def _answer(self, request: Request, compute: Callable[[dict[str, Any]], Any]) -> Response:
         body = await request.json()
@@ -191,25 +185,6 @@ class Double:
         usage = {"prompt_tokens": sent, "completion_tokens": len(prompts), "total_tokens": sent + len(prompts)}
         return {"id": "c", "object": "text_completion", "model": body["model"], "choices": choices, "usage": usage}
 
-    def _generate(self, body: dict[str, Any]) -> list[dict[str, Any]]:
-        prompts, wanted = body["input_ids"], body["token_ids_logprob"]
-        self.prompts += map(tuple, prompts)
-        self.num_prompts += len(prompts)
-        return [
-            {
-                "text": "x",
-                "meta_info": {
-                    "prompt_tokens": len(prompt),
-                    "completion_tokens": 1,
-                    "cached_tokens": len(prompt) - 1,
-                    "output_token_ids_logprobs": [
-                        [[float(v), t, None] for t, v in zip(tokens, self.behind([prompt], tokens)[0], strict=True)]
-                    ],
-                },
-            }
-            for prompt, tokens in zip(prompts, wanted, strict=True)
-        ]
-
     def _list_tokens(self, body: dict[str, Any]) -> Any:
         """Each prompt's most probable tokens, as many as are asked for and the double lists."""
         prompts = body["prompt"]
@@ -238,10 +213,8 @@ class Double:
                 Route("/v1/models", self.models),
                 Route("/version", self.tell_version),
                 Route("/tokenize", self.tokenize, methods=["POST"]),
-                Route("/get_server_info", self.server_info),
                 Route("/props", self.props),
                 Route("/completion", self.completion, methods=["POST"]),
-                Route("/generate", self.generate, methods=["POST"]),
                 Route("/v1/completions", self.completions, methods=["POST"]),
             ]
         )

@@ -10,5 +10,5 @@ SECRET = "bens-secret"
 """A word of every text of ben's."""
 KEY = "bens-key-"
 """Begin of ben's idempotency keys, which a number follows."""
-PREFIXES = {"selection_id": "sel", "evaluation_id": "ev", "prediction_id": "pr"}
+PREFIXES = {"selection_id": "sel"}
 """Parameters of paths, and the prefix of such an id."""

@@ -18,9 +18,8 @@ _ids: dict[str, dict[str, list[str]]] = json.loads((_folder / "ids.json").read_t
 _foreign = {one for ids in _ids["ben"].values() for one in ids}
 _own: dict[str, list[str]] = {prefix: [] for prefix in PREFIXES.values()}  # made on the way
 _GOOD: dict[str, dict[str, Any]] = {
-    "POST /selections/{selection_id}/evaluations": {},
-    "POST /selections/{selection_id}/predictions": {"texts": ["a warm film"]},
-    "POST /prompts/{name}/predictions": {"texts": ["a warm film"]},
+    "POST /selections/{selection_id}/classify": {"inputs": ["a warm film"]},
+    "POST /prompts/{name}/classify": {"inputs": ["a warm film", "\r\n\u202e{label}"]},
     "POST /selections/{selection_id}/render": {"input": "a warm film"},
     "POST /prompts/{name}/render": {"inputs": ["a warm film", "\r\n\u202e{label}"]},
 }
@@ -100,7 +99,7 @@ def problem(_: CheckContext, response: Response, case: Case) -> None:
 def journal(_: CheckContext, response: Response, case: Case) -> None:
     """Write down what was acknowledged, for the comparison with what is stored."""
     named = ""
-    if response.status_code == 202 and case.operation.label.endswith(("/selections", "/evaluations", "/predictions")):
+    if response.status_code == 202 and case.operation.label.endswith("/selections"):
         named = json.loads(response.content)["id"]
         _own[named.partition("_")[0]].append(named)
     elif response.status_code == 204 and case.method == "DELETE":

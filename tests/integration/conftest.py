@@ -14,13 +14,13 @@ from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
-from app.lifecycle.results import SelectionOutcome
 from app.main import close_app, create_app
 from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database, create_database
 from lens_engine.result import SelectionResult
-from tests.integration.samples import make_bag_of_words, make_result, make_rows, make_submission
+from tests.api_keys import make_keys
+from tests.integration.samples import make_bag_of_words, make_result, make_submission
 from worker.execution import execute_claimed
 
 
@@ -97,15 +97,19 @@ def make_client(settings: Settings) -> Iterator[Callable[..., TestClient]]:
 
 
 @pytest.fixture
+def make_guarded(make_client: Callable[..., TestClient], database: Database) -> Callable[..., TestClient]:
+    """Clients of apps that ask for keys. The owners that are named have one."""
+
+    def make(*owners: str, **changes: Any) -> TestClient:
+        make_keys(database, *owners)
+        return make_client(require_keys=True, **changes)
+
+    return make
+
+
+@pytest.fixture
 def client(make_client: Callable[..., TestClient]) -> TestClient:
     return make_client()
-
-
-SHORT: dict[str, dict[str, Any]] = {
-    "evaluation": {"spec": {"prompts": "classifier"}, "examples": make_rows()[:30]},
-    "prediction": {"texts": ["a warm film", "a dull film"]},
-}
-"""The body of a submission of each kind that is about a selection."""
 
 
 @dataclass(frozen=True)
@@ -137,18 +141,12 @@ class Selections:
     def succeeded(self, result: SelectionResult | None = None) -> str:
         claim = self.running()
         with self.database.session_scope() as session:
-            assert endings.finish(session, claim, SelectionOutcome(result or make_result()))
+            assert endings.finish(session, claim, result or make_result())
         return claim.job_id
 
-    def asked(self, kind: str) -> tuple[str, str]:
-        """A finished selection, and a queued evaluation or prediction of it that asks no model: their ids."""
-        selection_id = self.succeeded(make_result(classifier=make_bag_of_words()))
-        return selection_id, self.asked_of(selection_id, kind)
-
-    def asked_of(self, selection_id: str, kind: str) -> str:
-        response = self.client.post(f"/selections/{selection_id}/{kind}s", json=SHORT[kind])
-        assert response.status_code == 202, response.text
-        return str(response.json()["id"])
+    def of_words(self) -> str:
+        """A finished selection whose classifier counts words."""
+        return self.succeeded(make_result(classifier=make_bag_of_words()))
 
     def failed(self) -> str:
         claim = self.running()

@@ -58,7 +58,7 @@ WORDS |= {"long": b"x" * 5000, "flood of marks": MARKS.encode()[:1000], "": b"",
 HEADERS = (
     *("Accept", "Accept-Encoding", "Authorization", "Content-Encoding", "Content-Length", "Content-Type", "Cookie"),
     *("Forwarded", "HX-Request", "Idempotency-Key", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range"),
-    *("Last-Event-ID", "Origin", "Range", "Sec-Fetch-Site", "X-API-Key", "X-Forwarded-For", "X-Request-ID"),
+    *("Origin", "Range", "Sec-Fetch-Site", "X-API-Key", "X-Forwarded-For", "X-Request-ID"),
 )
 """Headers that the service, its framework or a server before it reads, also where no route declares them."""
 
@@ -183,9 +183,6 @@ class Operation:
             for value in WORDS if name in own else [next(self.words)]:
                 raw = WORDS[value]
                 yield self._send(name, value, kind, headers={name: raw})
-                if name.lower() in ("last-event-id", "accept"):
-                    stream = {"Accept": b"text/event-stream", **({} if name == "Accept" else {name: raw})}
-                    yield self._send(name, value, kind, headers=stream)
 
     def in_bodies(self) -> Iterator[Request]:
         """All values at each place of a JSON body, and of the JSON parts of a form."""

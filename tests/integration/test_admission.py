@@ -1,7 +1,6 @@
 """A submission that is refused because others are in work, and requests that are not."""
 
 import asyncio
-import hashlib
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -13,6 +12,8 @@ from starlette.testclient import TestClient
 from app.intake.admission import Admission
 from app.main import close_app, create_app
 from app.settings import Settings
+from app.store.database import Database
+from tests.api_keys import headers_of, make_keys
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
 BODY = json.dumps(make_submission()).encode()
@@ -147,21 +148,17 @@ def test_submission_that_a_stop_cuts_off_while_it_waits_is_to_be_repeated(settin
     asyncio.run(submit())
 
 
-def key_of(owner: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {owner}"}
-
-
 async def store(client: httpx.AsyncClient, owner: str, num_rows: int = 60) -> str:
     rows = [{"text": f"message {row} {'about nothing ' * 10}", "label": "ab"[row % 2]} for row in range(num_rows)]
-    stored = await client.post("/datasets", json={"examples": rows}, headers=key_of(owner))
+    stored = await client.post("/datasets", json={"examples": rows}, headers=headers_of(owner))
     assert stored.status_code == 201, stored.text
     return str(stored.json()["id"])
 
 
 @pytest.fixture
-def service_of_two(settings: Settings) -> Service:
-    keys = {hashlib.sha256(owner.encode()).hexdigest(): owner for owner in ("flood", "guest")}
-    return Service(settings.model_copy(update={"api_keys": keys}))
+def service_of_two(settings: Settings, database: Database) -> Service:
+    make_keys(database, "flood", "guest")
+    return Service(settings.model_copy(update={"require_keys": True}))
 
 
 def test_guest_s_report_goes_before_those_of_a_flood(service_of_two: Service) -> None:
@@ -173,7 +170,7 @@ def test_guest_s_report_goes_before_those_of_a_flood(service_of_two: Service) ->
             waiting.append(("guest", await store(client, "guest")))
 
             async def report(owner: str, dataset_id: str) -> None:
-                answer = await client.get(f"/datasets/{dataset_id}/report", headers=key_of(owner))
+                answer = await client.get(f"/datasets/{dataset_id}/report", headers=headers_of(owner))
                 assert answer.status_code == 200, answer.text
                 ended.append(owner)
 
@@ -195,7 +192,7 @@ def test_small_stored_dataset_waits_for_no_large_work(service_of_two: Service) -
             small, large = await store(client, "guest"), await store(client, "guest", 1000)
             async with service_of_two.admission.large_place.take("flood"):
                 assert (await submit_of(client, small)).status_code == 202
-                shown = await client.post("/pages/submit", data={"dataset_id": small}, headers=key_of("guest"))
+                shown = await client.post("/pages/submit", data={"dataset_id": small}, headers=headers_of("guest"))
                 assert shown.status_code == 200, shown.text
                 waiting = asyncio.create_task(submit_of(client, large))
                 while service_of_two.admission.large_place.num_waiting == 0:
@@ -204,7 +201,7 @@ def test_small_stored_dataset_waits_for_no_large_work(service_of_two: Service) -
 
     async def submit_of(client: httpx.AsyncClient, dataset_id: str) -> httpx.Response:
         body = {"spec": {}, "dataset_id": dataset_id}
-        return await client.post("/selections", json=body, headers=key_of("guest"))
+        return await client.post("/selections", json=body, headers=headers_of("guest"))
 
     asyncio.run(submit())
 

@@ -42,7 +42,7 @@ ANSWERS: dict[Use, SupportExamples] = {
     "probabilities": make_answer("probabilities", "random_and_validation", 4, 1),
 }
 CLASSIFIER = {"prompts": "classifier"}
-EVALUATED = {"text", "json", "lm-eval", "python"}
+EVALUATED = {"text", "json"}
 """Formats with the prompt that was evaluated."""
 
 
@@ -62,7 +62,6 @@ def expect(selection_id: str, path: str, prompts: list[list[str]], of: SupportEx
         "selection_id": selection_id,
         **({"name": "triage", "version": 1} if path.startswith("/prompts") else {}),
         "partial": False,
-        "running": False,
         "form": {"kind": "fixed", "nearest": 0},
         "pool_rows": None,
         "label_words": [{"label": "positive", "word": "great"}, {"label": "negative", "word": "terrible"}],
@@ -193,7 +192,6 @@ def test_service_and_library_export_the_same_bytes(
     assert response.content == export_support_examples(make_result(), format)
     assert response.headers["content-type"] == FORMATS[format].media_type
     assert response.headers["content-disposition"].endswith(f'{FORMATS[format].suffix}"')
-    assert response.headers["x-format-matches-evaluation"] == ("true" if format in EVALUATED else "null")
     known = client.get(path, params=params, headers={"If-None-Match": response.headers["etag"]})
     assert (known.status_code, known.content) == (304, b"")
 
@@ -213,7 +211,6 @@ def test_folder_has_the_prompt_and_other_formats_its_fixed_form(
     assert text.content == export_support_examples(make_result(), "text")
     accuracy = None if (test := result.answer.plain.test) is None else test.accuracy
     assert (text.headers["x-prompt-form"], json.loads(text.headers["x-prompt-accuracy"])) == ("fixed", accuracy)
-    assert client.get(path, params={"format": "python"}).content == export_support_examples(result, "python")
 
 
 def test_use_picks_the_exported_support_examples(client: TestClient, selections: Selections, publish: Publish) -> None:

@@ -6,7 +6,6 @@ from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
-from app.lifecycle.results import SelectionOutcome
 from app.store.database import Database
 from app.store.tables import Dataset, Event, Job, StoredCheckpoint, StoredClassifier
 from lens_engine.result import SelectionResult
@@ -88,7 +87,7 @@ def queue_again(selections: Selections, database: Database, best: SelectionResul
 def test_run_that_ends_before_it_sees_the_request_has_succeeded(selections: Selections, database: Database) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(make_result(StopReason.COMPLETED)))
+        assert endings.finish(session, claim, make_result(StopReason.COMPLETED))
     assert selections.status_of(claim.job_id) == "succeeded"
 
 

@@ -11,7 +11,6 @@ from starlette.testclient import TestClient
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.lifecycle.endings import Crash
-from app.lifecycle.results import SelectionOutcome
 from app.lifecycle.work import list_inline_parts, load_submission
 from app.settings import Settings
 from app.store.database import Database
@@ -32,7 +31,7 @@ WRITES: dict[str, Callable[[Session, Claim], bool]] = {
     "checkpoint": lambda session, claim: claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT)),
     "drop": claims.drop_checkpoint,
     "event": lambda session, claim: claims.record_event(session, claim, "note", {}),
-    "finish": lambda session, claim: endings.finish(session, claim, SelectionOutcome(make_result())),
+    "finish": lambda session, claim: endings.finish(session, claim, make_result()),
     "finish cancelled": endings.finish_cancelled,
     "fail": lambda session, claim: endings.fail(session, claim, {"title": "x"}),
     "finish late": lambda session, claim: endings.finish_late(session, claim, {"title": "x", "detail": "late"}),
@@ -211,7 +210,7 @@ def test_result_is_stored_whole_and_ends_the_selection(
 ) -> None:
     claim, result = selections.running(), make_result(stop_reason)
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(result))
+        assert endings.finish(session, claim, result)
     stored = read(database, claim)
     assert (stored.status, stored.partial, stored.stop_reason) == (status, partial, stop_reason.value)
     assert (stored.digest, stored.dtype, stored.lease_until) == (result.digest, "float32", None)

@@ -1,18 +1,18 @@
 """lens_client against the service over real HTTP: from a submission to a prompt in production."""
 
 import asyncio
+import csv
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
 from app.lifecycle import endings
-from app.lifecycle.results import SelectionOutcome
 from app.store.database import Database
 from lens_client import AsyncLensClient, LensClient, NotSucceeded, Problem
 from lens_engine.exports import export_support_examples
@@ -42,7 +42,7 @@ def finish(selections: Selections, database: Database) -> Callable[[str], None]:
     def end(selection_id: str) -> None:
         claim = selections.claim(selection_id)
         with database.session_scope() as session:
-            assert endings.finish(session, claim, SelectionOutcome(make_result()))
+            assert endings.finish(session, claim, make_result())
 
     return end
 
@@ -105,7 +105,9 @@ def test_cancel_resume_and_list_without_blocking(url: str) -> None:
     assert asyncio.run(act()) == ["cancelled", "queued", True]
 
 
-def test_datasets_evaluations_and_predictions(url: str, finish: Callable[[str], None], database: Database) -> None:
+def test_datasets_and_answers_at_once(
+    url: str, finish: Callable[[str], None], database: Database, tmp_path: Path
+) -> None:
     with LensClient(url) as client:
         dataset = client.datasets.store(examples=make_rows(), name="reviews")
         assert client.datasets.store(make_csv()).id != dataset.id  # of another format
@@ -115,27 +117,32 @@ def test_datasets_evaluations_and_predictions(url: str, finish: Callable[[str], 
         with refusing("dataset-in-use"):
             client.datasets.delete(dataset.id)
         with refusing("not-finished"):
-            client.evaluations.submit(made.id)
+            client.selections.classify(made.id, "a")
         finish(made.id)
         run_sql(database, "UPDATE classifiers SET classifier = :words", words=make_bag_of_words().model_dump_json())
-        evaluation = client.evaluations.submit(made.id, make_csv(), spec={"prompts": "classifier"})
-        assert (evaluation.status, evaluation.source.selection_id) == ("queued", made.id)
         client.prompts.put("triage", selection_id=made.id)
-        prediction = client.predictions.submit(["a", "b"], prompt_name="triage", idempotency_key="k")
-        assert client.predictions.submit(["a", "b"], prompt_name="triage", idempotency_key="k").id == prediction.id
-        with refusing("idempotency-mismatch"):
-            client.predictions.submit(["a", "b"], selection_id=made.id, idempotency_key="k")
-        with pytest.raises(TypeError, match="either"):
-            client.predictions.submit(["a"])
-        with refusing("not-finished"):
-            client.predictions.output(prediction.id)
-        assert [one.id for one in client.predictions.list(source="triage", status="queued")] == [prediction.id]
-        assert client.evaluations.cancel(evaluation.id).has_ended
-        assert [one.type for one in client.evaluations.events(evaluation.id)] == ["status", "status"]
-        client.evaluations.delete(evaluation.id)
-        assert client.evaluations.list() == []
+        texts = [row["text"] for row in make_rows()] * 10
+        found = client.prompts.classify("triage", texts, prompts="classifier")
+        expected = make_bag_of_words().predict(texts).labels
+        assert (found.contender.kind, tuple(one.label for one in found.answers)) == ("words", expected)
+        assert [one.input for one in found.answers] == list(range(600))
+        (tmp_path / "new.csv").write_bytes(make_csv())
+        seen = list[tuple[int, int]]()
+        client.selections.classify(
+            made.id,
+            tmp_path / "new.csv",
+            tmp_path / "out.csv",
+            prompts="classifier",
+            on_batch=lambda *rows: seen.append(rows),
+        )
+        with (tmp_path / "out.csv").open(newline="", encoding="utf-8-sig") as file:
+            assert tuple(row["label"] for row in csv.DictReader(file)) == expected[:60]
+        assert (seen, list(tmp_path.glob("*.partial*"))) == ([(60, 60)], [])
+        judged = client.prompts.evaluate("triage", tmp_path / "new.csv", prompts="classifier", keep=True, title="May")
+        right = sum(row["label"] == label for row, label in zip(make_rows(), expected[:60], strict=True))
+        assert judged.result["quality"]["accuracy"] == right / 60
+        assert client.prompts.evaluations("triage") == [judged]
         assert client.models()[0]["is_default"]
-        assert client.usage().model_dump(mode="json") == httpx.get(f"{url}/usage").json()
 
 
 def test_prompt_that_learns(url: str, selections: Selections) -> None:

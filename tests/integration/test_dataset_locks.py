@@ -55,7 +55,7 @@ def test_dataset_that_a_submission_is_about_to_use_is_kept(
     other = {**make_submission(), "examples": make_rows()[:-1]}
     other_id = selections.client.post("/selections", json=other).json()["id"]
     with database.session_scope() as session:
-        assert owns_dataset(session, LOCAL_OWNER, dataset_id, is_labelled=True)
+        assert owns_dataset(session, LOCAL_OWNER, dataset_id)
         with deletion(database, dataset_id) as errors:
             wait_until_blocked(database)
             session.execute(
@@ -85,7 +85,7 @@ def test_submission_locks_its_datasets_in_the_order_of_a_deletion(
     monkeypatch.setattr("app.intake.receiving.SMALL_BYTES", 2**30)  # stored in this process
     locked = list[str]()
     monkeypatch.setattr(
-        "app.intake.submitting._check_dataset", lambda _session, _owner, id_, _field: locked.append(id_)
+        "app.selections.submission.check_dataset", lambda _session, _owner, id_, _field: locked.append(id_)
     )
     reuse = {"spec": make_submission()["spec"], "dataset_id": max(ids), "test_dataset_id": min(ids)}
     answer = selections.client.post("/selections", json=reuse)

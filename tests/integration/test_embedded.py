@@ -62,12 +62,15 @@ def read(servers: EmbeddedServers) -> tuple[str, str]:
         return str(connection.execute(text("SELECT value FROM kept")).scalar_one()), str(redis.get("kept"))
 
 
-def test_durable_servers_keep_their_data(tmp_path: Path) -> None:
+def test_durable_servers_keep_their_data_and_get_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY_OF_AN_ENDPOINT", "secret")
     with embedded_servers(tmp_path) as servers, Redis.from_url(servers.redis_url, decode_responses=True) as redis:
         store(servers, "for good")
         assert redis.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
         assert redis.config_get("appendonly") == {"appendonly": "yes"}
         assert redis.config_get("port") == {"port": "0"}
+        environment = psutil.Process(servers.children[0].pid).environ()  # Redis overwrites its own
+        assert environment.keys() & {"PATH", "KEY_OF_AN_ENDPOINT"} == {"PATH"}
     with embedded_servers(tmp_path) as servers:
         assert read(servers) == ("for good", "for good")
 

@@ -1,16 +1,23 @@
 """A large submission gets the answer of a small one, from another process."""
 
+import ctypes
+import gzip
 import json
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from io import BytesIO
 from typing import Any
+from zipfile import ZipFile
 
 import psutil
 import pytest
 from starlette.testclient import TestClient
 
+from app.errors import Unprocessable
 from app.intake import reader, receiving
+from app.intake.bodies import JsonBody
 from app.store.database import Database
 from tests.e2e.processes import is_gone
 from tests.e2e.waiting import until
@@ -61,6 +68,58 @@ def test_answer_is_that_of_a_small_submission(client: TestClient, send: Send, mo
     assert readers()
     monkeypatch.setattr(receiving, "SMALL_BYTES", 2**30)
     assert answer_of(send(client)) == large
+
+
+with ZipFile(_packed := BytesIO(), "w") as _archive:
+    _archive.writestr("data.csv", make_csv())
+NO_TEXTS = [_packed.getvalue(), gzip.compress(make_csv()), b"PAR1\x15\x04", b"ARROW1\0\0"]
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        *((path, "dataset") for path in ("/datasets", "/pages/datasets")),
+        ("/selections", "test"),
+    ],
+)
+def test_small_file_that_is_no_text_is_left_to_the_reader(client: TestClient, path: str, part: str) -> None:
+    client.app.state.reader.close()  # type: ignore[attr-defined]
+    more = {"dataset": make_csv()} if part == "test" else {}
+    answers = [client.post(path, files={**more, part: content}).status_code for content in (make_csv(), *NO_TEXTS)]
+    assert [one == 503 for one in answers] == [False, True, True, True, True]
+
+
+def fill_memory(*_: object) -> int:
+    return len(bytearray(2 * reader._MOST_BYTES))
+
+
+def fill_memory_of_a_library(*_: object) -> None:
+    """As code in Rust does that gets no memory."""
+    allocate = ctypes.CDLL(None).malloc
+    allocate.argtypes, allocate.restype = [ctypes.c_size_t], ctypes.c_void_p
+    if not allocate(2 * reader._MOST_BYTES):
+        os.abort()
+
+
+def compute_for_ever(*_: object) -> None:
+    while True:
+        pass
+
+
+def allow_a_second(_services: object) -> None:
+    reader._MOST_CPU_SECONDS = 1
+
+
+@pytest.mark.parametrize("work", [fill_memory, fill_memory_of_a_library, compute_for_ever])
+def test_upload_that_takes_too_much_is_refused_and_the_next_is_read(
+    client: TestClient, work: Callable[..., Any]
+) -> None:
+    state: Any = client.app.state  # type: ignore[attr-defined]
+    state.reader.run(allow_a_second)
+    with pytest.raises(Unprocessable, match=r"more than the 1,024 MiB of memory or the \d+ seconds of processor time"):
+        receiving.Upload(state.services, state.reader, "local", JsonBody({}), is_large=True).do(work)
+    assert state.reader.run(fill_memory) == 2**31  # no work after it is bounded
+    assert len(readers()) == 1
 
 
 def test_reader_that_hangs_is_killed_and_replaced(

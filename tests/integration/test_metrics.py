@@ -19,6 +19,7 @@ from app.metrics.service_state import ServiceState
 from app.metrics.waits import count_wait
 from app.settings import Settings
 from app.store.database import Database
+from tests.api_keys import headers_of, make_keys
 from tests.integration.conftest import Selections, run_sql
 from worker.device import Device
 from worker.monitoring import WorkerMetrics, serve_metrics
@@ -50,24 +51,26 @@ def client(make_client: Callable[..., TestClient]) -> TestClient:
     return make_client(metrics_key_hash=HASHED)
 
 
-def test_metrics_need_their_own_key(make_client: Callable[..., TestClient]) -> None:
-    client = make_client(metrics_key_hash=HASHED, api_keys={hashlib.sha256(b"an owner's").hexdigest(): "alice"})
+def test_metrics_need_their_own_key(make_guarded: Callable[..., TestClient]) -> None:
+    client = make_guarded("alice", metrics_key_hash=HASHED)
     assert client.get("/metrics").status_code == 401
-    assert client.get("/metrics", headers={"Authorization": "Bearer an owner's"}).status_code == 401
+    assert client.get("/metrics", headers=headers_of("alice")).status_code == 401
     assert client.get("/metrics", headers={"Authorization": f"Bearer {KEY}"}).status_code == 200
     assert client.get("/selections", headers={"Authorization": f"Bearer {KEY}"}).status_code == 401
 
 
 @pytest.mark.parametrize(
-    ("host", "api_keys", "status"),
-    [("127.0.0.1", None, 200), ("::1", None, 200), ("10.0.0.9", None, 401), ("127.0.0.1", {"0" * 64: "alice"}, 401)],
+    ("host", "require_keys", "status"),
+    [("127.0.0.1", False, 200), ("::1", False, 200), ("10.0.0.9", False, 401), ("127.0.0.1", True, 401)],
 )
 def test_without_a_key_only_this_machine_reads_an_open_service(
-    make_client: Callable[..., TestClient], host: str, api_keys: dict[str, str] | None, status: int
+    make_client: Callable[..., TestClient], database: Database, host: str, require_keys: bool, status: int
 ) -> None:
-    app = make_client(api_keys=api_keys).app
+    app = make_client(require_keys=require_keys, key_cache_seconds=0).app
     client = TestClient(app, base_url="http://localhost", client=(host, 5000))
     assert client.get("/metrics").status_code == status
+    make_keys(database, "alice")
+    assert client.get("/metrics").status_code == 401
 
 
 def test_requests_are_counted_by_the_template_of_their_route(client: TestClient, selections: Selections) -> None:
@@ -93,7 +96,7 @@ def test_requests_are_counted_by_the_template_of_their_route(client: TestClient,
 
 
 def test_refusals_of_middleware_are_counted(make_client: Callable[..., TestClient]) -> None:
-    client = make_client(api_keys={"0" * 64: "alice"}, metrics_key_hash=HASHED)
+    client = make_client(require_keys=True, metrics_key_hash=HASHED)
     client.get("/selections")
     client.post("/metrics", content=b"0" * 3_000_000)
     found = read(client)
@@ -111,16 +114,11 @@ def test_queue_and_selections_are_those_of_the_database(client: TestClient, sele
     selections.queued()
     selections.queued()
     selections.running()
-    selections.asked("prediction")
+    selections.succeeded()
+    selections.queued()
     found = read(client)
-    assert by_labels(found, "lens_queue_depth", "queue", "kind") == {
-        ("lens", "selection"): 2,
-        ("lens", "evaluation"): 0,
-        ("lens", "prediction"): 1,
-    }
-    ages = by_labels(found, "lens_queue_oldest_seconds", "kind")
-    assert 0 < ages["selection",] < 300
-    assert ages["evaluation",] == 0
+    assert by_labels(found, "lens_queue_depth", "queue") == {("lens",): 3}
+    assert 0 < by_labels(found, "lens_queue_oldest_seconds", "queue")["lens",] < 300
     statuses = by_labels(found, "lens_jobs", "status")
     assert statuses == {
         ("queued",): 3,
@@ -144,8 +142,8 @@ def test_queues_and_their_workers_are_told_apart(
     found = read(client)
     worker.connection.close()
     assert by_labels(found, "lens_workers", "queue") == {("lens",): 1, ("lens-endpoints",): 0}
-    depths = by_labels(found, "lens_queue_depth", "queue", "kind")
-    assert (depths["lens-endpoints", "selection"], depths["lens", "selection"]) == (1, 0)
+    depths = by_labels(found, "lens_queue_depth", "queue")
+    assert (depths["lens-endpoints",], depths["lens",]) == (1, 0)
 
 
 def test_waits_of_jobs_and_for_the_large_place_are_histograms(
@@ -155,18 +153,14 @@ def test_waits_of_jobs_and_for_the_large_place_are_histograms(
     run_sql(database, "UPDATE jobs SET queued_at = now() - interval '40s', not_before = now() - interval '1h'")
     claim = selections.claim(waiting)
     for seconds in (claim.waited_seconds, 2e6):
-        count(database, count_wait("selection", seconds), claim.owner_id)
+        count(database, count_wait(seconds), claim.owner_id)
     client.get(f"/datasets/{client.get('/datasets').json()['items'][0]['id']}/report")
     found = read(client)
 
-    buckets = by_labels(found, "lens_wait_seconds_bucket", "kind", "le")
-    assert [buckets["selection", bound] for bound in ("15.0", "60.0", "86400.0", "+Inf")] == [0, 1, 1, 2]
-    assert by_labels(found, "lens_wait_seconds_count", "kind") == {
-        ("selection",): 2,
-        ("evaluation",): 0,
-        ("prediction",): 0,
-    }
-    assert found["lens_wait_seconds_sum", (("kind", "selection"),)] == pytest.approx(2_000_040, abs=20)
+    buckets = by_labels(found, "lens_wait_seconds_bucket", "le")
+    assert [buckets[bound,] for bound in ("15.0", "60.0", "86400.0", "+Inf")] == [0, 1, 1, 2]
+    assert found["lens_wait_seconds_count", ()] == 2
+    assert found["lens_wait_seconds_sum", ()] == pytest.approx(2_000_040, abs=20)
     assert found["lens_large_place_wait_seconds_count", ()] == 1
     assert found["lens_large_place_waiting", ()] == 0
 

@@ -1,58 +1,53 @@
 """API keys, and walls between owners."""
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from app.keys.secret import hash_key
 from app.lifecycle import claims, endings
-from app.lifecycle.results import SelectionOutcome
 from app.main import create_app
 from app.settings import Settings
 from app.store.database import Database
 from lens_engine.retrieval.pool import Pool
-from tests.integration.conftest import SHORT, execute_job
+from tests.api_keys import headers_of as as_
+from tests.api_keys import key_of
 from tests.integration.prompts_with_pools import make_finding_result, make_pool_of_rows
-from tests.integration.samples import make_bag_of_words, make_csv, make_rows, make_spec, make_submission, problem_of
+from tests.integration.samples import make_bag_of_words, make_spec, make_submission, problem_of
 
 _INPUTS = ({"json": {"input": "x"}}, {"json": {"input": "x", "prompts": "support_examples"}})
 _SHOWN: tuple[dict[str, Any], ...] = ({}, {"params": {"input": "x"}})
-_TEXTS = ({"json": {"texts": ["x"]}}, {"files": {"texts": b"text\nx\n"}})
+_CLASSIFIED = ({"json": {"inputs": ["x"]}}, {"json": {"inputs": ["x"], "prompts": "support_examples"}})
+_TEXTS = ({"files": {"texts": b"text\nx\n"}},)
+_ANSWERED = ({"files": {"texts": b"text\nx\n", "answers": b"[{}]"}},)
 BODIES: dict[str, tuple[dict[str, Any], ...]] = {
     "/selections/{selection_id}/render": _INPUTS,
     "/prompts/{name}/render": _INPUTS,
     "/selections/{selection_id}/support-examples": _SHOWN,
     "/prompts/{name}/support-examples": _SHOWN,
     "/prompts/{name}": ({"json": {"version": 1}}, {"json": {"selection_id": "sel_01jd0000000000000000000000"}}),
-    "/selections/{selection_id}/evaluations": (
-        {"json": {}},
-        {"json": {"examples": make_rows()}},
-        {"data": {"spec": "{}"}, "files": {"dataset": make_csv()}},
-    ),
-    "/selections/{selection_id}/predictions": _TEXTS,
-    "/prompts/{name}/predictions": _TEXTS,
+    **{
+        f"{path}/{part}": body
+        for path in ("/selections/{selection_id}", "/prompts/{name}")
+        for part, body in (("classify", _CLASSIFIED), ("texts", _TEXTS), ("table", _ANSWERED))
+    },
+    "/prompts/{name}/evaluations": _ANSWERED,
     "/prompts/{name}/examples": ({"json": {"examples": [{"text": "x", "label": "positive"}]}},),
 }
 NOBODYS = {
     "{selection_id}": "sel_01jd0000000000000000000000",
-    "{evaluation_id}": "ev_01jd0000000000000000000000",
-    "{prediction_id}": "pr_01jd0000000000000000000000",
     "{dataset_id}": "ds_01jd0000000000000000000000",
     "{name}": "nobodys",
 }
 """What a path has in place of an id, and an id of nobody."""
-KEYS = {"alice": "key-of-alice", "bob": "key-of-bob"}
+OWNERS = ("alice", "bob")
 
 
 @pytest.fixture
-def guarded(make_client: Callable[..., TestClient]) -> TestClient:
-    return make_client(api_keys={hashlib.sha256(key.encode()).hexdigest(): owner for owner, key in KEYS.items()})
-
-
-def as_(owner: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {KEYS[owner]}"}
+def guarded(make_guarded: Callable[..., TestClient]) -> TestClient:
+    return make_guarded(*OWNERS)
 
 
 def finish_selection(guarded: TestClient, database: Database, owner: str, pool: Pool | None = None) -> dict[str, Any]:
@@ -62,7 +57,7 @@ def finish_selection(guarded: TestClient, database: Database, owner: str, pool: 
         claim = claims.claim_job(session, made["id"], 60)
         assert claim is not None
         result = make_finding_result(pool).model_copy(update={"classifier": make_bag_of_words()})
-        endings.finish(session, claim, SelectionOutcome(result))
+        endings.finish(session, claim, result)
     return made
 
 
@@ -75,26 +70,12 @@ def alices(guarded: TestClient, database: Database) -> dict[str, Any]:
     return made
 
 
-def submit_short(guarded: TestClient, selection_id: str, kind: str) -> str:
-    """An evaluation or a prediction of Alice; its id."""
-    response = guarded.post(f"/selections/{selection_id}/{kind}s", json=SHORT[kind], headers=as_("alice"))
-    assert response.status_code == 202, response.text
-    return str(response.json()["id"])
-
-
 @pytest.fixture
-def alices_path(guarded: TestClient, alices: dict[str, Any], settings: Settings, place: str) -> str:
+def alices_path(alices: dict[str, Any], place: str) -> str:
     """The path of what Alice has, and what such a path has in place of an id."""
     if place == "{name}":
         return "/prompts/alices"
-    kind = place.removeprefix("{").removesuffix("_id}")
-    if kind == "selection":
-        return f"/selections/{alices['id']}"
-    if kind == "dataset":
-        return f"/datasets/{alices['dataset_id']}"
-    job_id = submit_short(guarded, alices["id"], kind)
-    execute_job(job_id, settings)
-    return f"/{kind}s/{job_id}"
+    return f"/selections/{alices['id']}" if place == "{selection_id}" else f"/datasets/{alices['dataset_id']}"
 
 
 @pytest.mark.parametrize(
@@ -105,10 +86,11 @@ def alices_path(guarded: TestClient, alices: dict[str, Any], settings: Settings,
         "Bearer",
         "Bearer ",
         "Bearer wrong",
-        "Basic key-of-alice",
-        "key-of-alice",
-        "Bearer key-of-alice2",
-        f"Bearer {hashlib.sha256(b'key-of-alice').hexdigest()}",
+        f"Basic {key_of('alice')}",
+        key_of("alice"),
+        f"Bearer {key_of('alice')}2",
+        f"Bearer {key_of('carol')}",
+        f"Bearer {hash_key(key_of('alice'))}",
         "Bearer clé",
     ],
 )
@@ -127,7 +109,7 @@ def test_health_and_documentation_need_no_key(guarded: TestClient) -> None:
 
 def test_scheme_is_read_in_any_case(guarded: TestClient) -> None:
     for scheme in ("Bearer", "bearer", "BEARER"):
-        response = guarded.get("/selections", headers={"Authorization": f"{scheme} {KEYS['alice']}"})
+        response = guarded.get("/selections", headers={"Authorization": f"{scheme} {key_of('alice')}"})
         assert response.status_code == 200, scheme
 
 
@@ -168,16 +150,11 @@ def test_what_another_owner_has_is_not_found(guarded: TestClient, alices_path: s
     assert guarded.get(alices_path, headers=as_("alice")).json() == had.json()
 
 
-def test_list_of_another_owner_is_empty(guarded: TestClient, alices: dict[str, Any]) -> None:
-    jobs = [submit_short(guarded, alices["id"], kind) for kind in ("evaluation", "prediction")]
-    for path in ("/selections", "/evaluations", "/predictions", "/prompts", "/datasets"):
+@pytest.mark.usefixtures("alices")
+def test_list_of_another_owner_is_empty(guarded: TestClient) -> None:
+    for path in ("/selections", "/prompts", "/datasets"):
         assert guarded.get(path, headers=as_("alice")).json()["items"] != []
         assert guarded.get(path, headers=as_("bob")).json()["items"] == []
-    for path, job_id in zip(("/evaluations", "/predictions"), jobs, strict=True):
-        lists = [
-            guarded.get(path, params={"source": alices["id"]}, headers=as_(owner)).json()["items"] for owner in KEYS
-        ]
-        assert [[item["id"] for item in items] for items in lists] == [[job_id], []]
 
 
 def test_selection_of_another_owner_cannot_be_named(guarded: TestClient, alices: dict[str, Any]) -> None:
@@ -191,15 +168,6 @@ def test_dataset_of_another_owner_is_unknown(guarded: TestClient, alices: dict[s
     body = {"spec": make_spec(), "dataset_id": alices["dataset_id"]}
     problem_of(guarded.post("/selections", json=body, headers=as_("bob")), 422, "unknown-dataset")
     assert guarded.post("/selections", json=body, headers=as_("alice")).status_code == 202
-
-
-def test_evaluation_on_a_dataset_of_another_owner_is_refused(
-    guarded: TestClient, database: Database, alices: dict[str, Any]
-) -> None:
-    path = f"/selections/{finish_selection(guarded, database, 'bob')['id']}/evaluations"
-    refused = guarded.post(path, json={"dataset_id": alices["dataset_id"]}, headers=as_("bob"))
-    problem_of(refused, 422, "unknown-dataset")
-    assert guarded.get("/evaluations", headers=as_("bob")).json()["items"] == []
 
 
 def test_name_that_two_owners_have_is_rendered_from_the_pool_of_each(guarded: TestClient, database: Database) -> None:
@@ -219,6 +187,6 @@ def test_name_that_two_owners_have_is_rendered_from_the_pool_of_each(guarded: Te
 def test_two_owners_may_use_the_same_idempotency_key(guarded: TestClient) -> None:
     made = [
         guarded.post("/selections", json=make_submission(), headers={**as_(owner), "Idempotency-Key": "same"}).json()
-        for owner in KEYS
+        for owner in OWNERS
     ]
     assert made[0]["id"] != made[1]["id"]

@@ -1,6 +1,5 @@
 """Pages as the service answers them: frames, fragments, refusals, and what a list costs."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -11,12 +10,14 @@ import pytest
 from sqlalchemy import Engine, event
 from starlette.testclient import TestClient
 
+from app.lifecycle import endings
 from app.lifecycle.claims import renew_lease
 from app.store.database import Database
 from app.store.tables import Job
 from lens_engine.show.documents import join_percent
 from lens_engine.task.wording import show_share
 from lens_engine.types import StopReason
+from tests.api_keys import headers_of, make_keys
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_answer, make_csv, make_result
 from tests.unit.lens_engine.show.reported import make_reported
@@ -122,6 +123,22 @@ def test_progress_is_said_every_ten_percent(client: TestClient, selections: Sele
     assert '<p role="status" class="unseen">20&nbsp;% done</p>' in shown
 
 
+def test_live_part_is_sent_only_if_it_has_changed(client: TestClient, selections: Selections) -> None:
+    claim = selections.running()
+    path = f"/pages/selections/{claim.job_id}/live"
+    etag = client.get(path, headers=FRAGMENT).headers["etag"]
+    again = client.get(path, headers={**FRAGMENT, "If-None-Match": etag})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
+    with selections.database.session_scope() as session:
+        renew_lease(session, claim, 60, PROGRESS)
+    changed = client.get(path, headers={**FRAGMENT, "If-None-Match": etag})
+    assert (changed.status_code, changed.headers["cache-control"]) == (200, "no-store")
+    assert changed.headers["etag"] != etag
+    with selections.database.session_scope() as session:
+        endings.fail(session, claim, {"code": "non-finite", "detail": "x"})
+    assert client.get(path, headers={**FRAGMENT, "If-None-Match": "*"}).headers["hx-retarget"] == "#main"
+
+
 def test_frame_shows_its_address_as_text(client: TestClient) -> None:
     frame = client.get('/pages/new?x=%22%3E<script>alert(1)</script>"><script>', headers=BROWSER)
     assert frame.status_code == 200
@@ -135,7 +152,7 @@ def test_frame_leads_to_pages_alone(client: TestClient, path: str) -> None:
     assert "hx-get" not in client.get(path, headers=BROWSER).text
 
 
-@pytest.mark.parametrize("name", ["htmx.min.js", "hx-sse.min.js", "pages.js", "pages.css", "lens.css"])
+@pytest.mark.parametrize("name", ["htmx.min.js", "pages.js", "pages.css", "lens.css"])
 def test_assets_may_be_kept_and_are_what_they_say(client: TestClient, name: str) -> None:
     answer = client.get(f"/pages/assets/{name}")
     assert answer.status_code == 200
@@ -150,7 +167,7 @@ def test_other_files_are_no_assets(client: TestClient, path: str) -> None:
 
 
 def test_frame_and_assets_need_no_key_and_content_does(make_client: Callable[..., TestClient]) -> None:
-    client = make_client(api_keys={})
+    client = make_client(require_keys=True)
     for path in ("/pages/selections", "/pages/assets/pages.js"):
         assert client.get(path, headers=BROWSER).status_code == 200
     for path in ("/pages/selections", "/pages/new", "/pages/prompts", "/pages/compare?of=a&of=b"):
@@ -159,16 +176,15 @@ def test_frame_and_assets_need_no_key_and_content_does(make_client: Callable[...
         assert 'id="key-form"' in answer.text
 
 
-def test_content_of_another_owner_is_not_shown(make_client: Callable[..., TestClient], selections: Selections) -> None:
+def test_content_of_another_owner_is_not_shown(make_guarded: Callable[..., TestClient], selections: Selections) -> None:
     selection_id = selections.succeeded()  # of the owner "local"
-    client = make_client(api_keys={hashlib.sha256(b"key").hexdigest(): "alice"})
-    headers = {**FRAGMENT, "Authorization": "Bearer key"}
+    client, headers = make_guarded("alice"), {**FRAGMENT, **headers_of("alice")}
     for path in (f"/{selection_id}", f"/{selection_id}/live", f"/{selection_id}/rows?of=classifier&gold=0&answer=0"):
         assert client.get(f"/pages/selections{path}", headers=headers).status_code == 404
     assert client.get(f"/pages/compare?of={selection_id}&of={selection_id}", headers=headers).status_code == 404
     for action in ("cancel", "resume", "retry", "delete"):
         assert client.post(f"/pages/selections/{selection_id}/{action}", headers=headers).status_code == 404
-    assert selections.status_of(selection_id) == "succeeded"
+    assert run_sql(selections.database, "SELECT status FROM jobs") == "succeeded"
 
 
 def test_page_and_report_show_the_figures_of_the_result(client: TestClient, selections: Selections) -> None:
@@ -258,6 +274,16 @@ def test_name_that_changed_meanwhile_is_not_rolled_back(client: TestClient, sele
     assert client.get("/prompts/films").json()["version"] == 2
 
 
+def test_page_of_a_name_says_to_send_a_key_where_one_is_asked_for(
+    client: TestClient, selections: Selections, make_client: Callable[..., TestClient]
+) -> None:
+    address = "/pages/prompts/films"
+    client.put("/prompts/films", json={"selection_id": selections.succeeded()}, headers={"If-None-Match": "*"})
+    assert "YOUR_KEY" not in client.get(address, headers=FRAGMENT).text
+    make_keys(selections.database, "local")  # the settings require none
+    assert "YOUR_KEY" in make_client().get(address, headers={**FRAGMENT, **headers_of("local")}).text
+
+
 def test_prompt_that_no_search_chose_goes_live_only_after_a_warning(client: TestClient, selections: Selections) -> None:
     answers = (make_answer("prompt", "random", 3, 0), make_answer("probabilities", "random", 3, 0))
     found = make_result(StopReason.BUDGET).model_copy(update={"support_examples": answers})
@@ -280,19 +306,3 @@ def test_prompt_that_no_search_chose_goes_live_only_after_a_warning(client: Test
     assert "Replace version 1 of films" in again
     client.put("/prompts/films", json={"selection_id": selections.succeeded()}, headers={"If-Match": '"1"'})
     assert says in client.get("/pages/prompts/films/changes", params={"version": 1}, headers=FRAGMENT).text
-
-
-def test_page_says_that_the_model_of_a_prediction_is_loaded(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
-    _, job_id = selections.asked("prediction")
-    paths = (f"/pages/answers/{job_id}", f"/pages/prompts/films/predictions/{job_id}")
-
-    def say(sentence: str) -> bool:
-        return all(sentence in client.get(path, headers=FRAGMENT).text for path in paths)
-
-    assert say("It waits for a worker …")
-    selections.claim(job_id)
-    assert not say("Loading"), "it counts words"
-    run_sql(database, """UPDATE jobs SET spec = spec || '{"model": "some"}' WHERE id = :id""", id=job_id)
-    assert say("Loading the model …")

@@ -10,7 +10,6 @@ from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
-from app.lifecycle.results import SelectionOutcome
 from app.problems import problem
 from app.store.database import Database
 from tests.integration.conftest import Selections
@@ -89,7 +88,7 @@ def test_etag_changes_with_everything_that_a_client_sees(
     client.post(f"/selections/{selection_id}/cancel")
     look()
     with database.session_scope() as session:
-        endings.finish(session, claim, SelectionOutcome(make_result()))
+        endings.finish(session, claim, make_result())
     look()
     assert len(seen) == len(set(seen.values())) == 8
 

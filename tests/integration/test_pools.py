@@ -17,10 +17,8 @@ from starlette.testclient import TestClient
 from app.answers.schemas import MAX_INPUTS
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
-from app.lifecycle.results import SelectionOutcome
 from app.store.database import Database
 from app.store.pools import PackedPool, unpack_pool
-from app.web.authentication import LOCAL_OWNER
 from lens_engine.config import USES, Use
 from lens_engine.result import SelectionResult
 from lens_engine.retrieval.pool import Pool
@@ -31,7 +29,8 @@ from lens_engine.task.text_checks import NUL, is_blank
 from lens_engine.types import Example, Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows, take_task
-from tests.integration.samples import TASK, make_result, make_rows, problem_of
+from tests.integration.samples import TASK, make_result, problem_of
+from tests.integration.test_quota import stored_by
 from tests.unit.lens_engine.retrieval.odd_texts import TEXTS
 from tests.unit.lens_engine.retrieval.test_retrieval_code import join
 
@@ -154,9 +153,9 @@ def test_result_has_the_pool_only_if_it_is_asked_for(
     stored = {name: value for name, value in whole.json().items() if name not in ("selection_id", "pool_rows")}
     assert SelectionResult.model_validate(stored).with_digest().digest == result.digest
     assert client.get(f"/selections/{selections.succeeded()}/result").json()["pool_rows"] is None
-    used = client.get("/usage").json()["bytes"]["results"]
+    used = stored_by(database)
     assert run_sql(database, "DELETE FROM pools") is None
-    assert client.get("/usage").json()["bytes"]["results"] < used
+    assert stored_by(database) < used
 
 
 def test_pool_goes_with_the_selection_and_stays_with_the_name(
@@ -169,10 +168,10 @@ def test_pool_goes_with_the_selection_and_stays_with_the_name(
     assert client.delete(f"/selections/{selection_id}").status_code == 204
     assert run_sql(database, "SELECT count(*) FROM pools") == 0
     assert client.post("/prompts/triage/render", json={"input": TEXT}).json() == before
-    used = client.get("/usage").json()["bytes"]["prompts"]
+    used = stored_by(database)
     assert client.delete("/prompts/triage", headers={"If-Match": "*"}).status_code == 204
     assert run_sql(database, "SELECT count(*) FROM prompt_pools") == 0
-    assert (used > 0, client.get("/usage").json()["bytes"]["prompts"]) == (True, 0)
+    assert stored_by(database) < used
 
 
 def test_index_is_made_once_though_many_ask_at_once(
@@ -213,43 +212,6 @@ def make_best(result: SelectionResult) -> SelectionResult:
     return result.model_copy(update=changes).with_digest()
 
 
-def test_running_selection_answers_with_the_best_so_far(
-    client: TestClient, selections: Selections, database: Database, save: Callable[..., None]
-) -> None:
-    claim = selections.running()
-    path = f"/selections/{claim.job_id}"
-    for request in (client.get(f"{path}/support-examples"), client.post(f"{path}/render", json={"input": TEXT})):
-        assert "has chosen no examples yet" in problem_of(request, 409, "not-finished")["detail"]
-        assert "retry-after" in request.headers
-    save(claim, None)
-    problem_of(client.get(f"{path}/support-examples"), 409, "not-finished")
-    save(claim, make_best(make_result(has_classifier=False)), 2)
-    early = client.get(f"{path}/support-examples")
-    shown = early.json()
-    assert (shown["partial"], shown["running"], shown["form"]["kind"]) == (True, True, "fixed")
-    assert (shown["judged"]["accuracy"], shown["judged"]["n"]) == (0.875, 8)
-    assert early.headers["cache-control"] == "no-store"
-    known = {"If-None-Match": early.headers["etag"]}
-    assert client.get(f"{path}/support-examples", headers=known).status_code == 304
-    for owner, status in (("another", 404), (LOCAL_OWNER, 304)):
-        run_sql(database, "UPDATE jobs SET owner_id = :owner", owner=owner)
-        assert client.get(f"{path}/support-examples", headers=known).status_code == status
-    result = make_finding_result()
-    save(claim, make_best(result), 3)
-    later = client.get(f"{path}/support-examples", headers=known)
-    assert (later.status_code, later.json()["form"]["kind"]) == (200, "nearest")
-    rendered = client.post(f"{path}/render", json={"input": TEXT}).json()
-    assert (rendered["partial"], rendered["running"], rendered["judged"]["n"]) == (True, True, 8)
-    assert [rendered["prompts"][0]["prompt"]] == list_asked(result, "prompt", [TEXT])
-    for part in ("result", "export"):
-        problem_of(client.get(f"{path}/{part}"), 409, "not-finished")
-    with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(result))
-    final = client.get(f"{path}/support-examples", headers={"If-None-Match": later.headers["etag"]})
-    assert (final.status_code, final.json()["running"], final.json()["partial"]) == (200, False, False)
-    assert final.headers["cache-control"] == "private, no-cache"
-
-
 def test_pool_of_the_best_so_far_lives_as_long_as_something_names_it(
     client: TestClient, selections: Selections, database: Database, save: Callable[..., None]
 ) -> None:
@@ -264,29 +226,16 @@ def test_pool_of_the_best_so_far_lives_as_long_as_something_names_it(
     path = f"/selections/{claim.job_id}"
     assert client.get(path).json()["digest"] == make_best(result).digest
     rendered = client.post(f"{path}/render", json={"input": TEXT}).json()
-    assert (rendered["running"], [rendered["prompts"][0]["prompt"]]) == (False, list_asked(result, "prompt", [TEXT]))
+    assert [rendered["prompts"][0]["prompt"]] == list_asked(result, "prompt", [TEXT])
     assert client.post(f"{path}/resume").status_code == 202
-    assert client.post(f"{path}/render", json={"input": TEXT}).json()["running"]
+    problem_of(client.post(f"{path}/render", json={"input": TEXT}), 409, "not-finished")
     claim = selections.claim(claim.job_id)
     assert run_sql(database, count) == 1
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(make_result()))
+        assert endings.finish(session, claim, make_result())
     assert run_sql(database, count) == 0
     failing = selections.running()
     save(failing, make_best(result))
     with database.session_scope() as session:
         assert endings.fail(session, failing, {"code": "non-finite"})
     assert run_sql(database, count) == 0
-
-
-def test_evaluation_of_the_prompt_finds_examples_too(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
-    result = make_finding_result()
-    model = client.app.state.services.settings.default_model  # type: ignore[attr-defined]
-    provenance = result.provenance.model_copy(update={"model": model})
-    selection_id = selections.succeeded(result.model_copy(update={"provenance": provenance}).with_digest())
-    made = client.post(f"/selections/{selection_id}/evaluations", json={"examples": make_rows()[:30]})
-    assert made.status_code == 202, made.text
-    asked = "SELECT num_rows FROM pools WHERE job_id = :id"
-    assert run_sql(database, asked, id=made.json()["id"]) == 40

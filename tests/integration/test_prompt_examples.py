@@ -1,6 +1,9 @@
 """A prompt that learns: rows are added to its pool and taken out, each time by a version of the name."""
 
+import asyncio
 import io
+import re
+import threading
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,11 +12,15 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from app.answers.indexes import Indexes, PoolSource
 from app.prompts import examples as decisions
 from app.store.database import Database
+from lens_engine.retrieval.pool import Pool
+from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows
 from tests.integration.samples import make_rows, make_spec, pointers_of, problem_of
+from tests.integration.test_quota import stored_by
 
 NEW = {"If-None-Match": "*"}
 ADDED = {"text": "my parcel came too late", "label": "negative"}
@@ -87,6 +94,41 @@ def test_row_that_is_taken_out_is_shown_no_more(client: TestClient, triage: str)
 
 
 @pytest.mark.usefixtures("triage")
+@pytest.mark.parametrize(
+    ("method", "part"), [("POST", "render"), ("GET", "support-examples")], ids=["render", "support-examples"]
+)
+def test_prompt_that_changes_while_its_index_is_awaited_is_read_anew(
+    client: TestClient, method: str, part: str
+) -> None:
+    indexes: Indexes = client.app.state.indexes  # type: ignore[attr-defined]
+    may_go_on = threading.Event()
+
+    def wait() -> Pool:
+        may_go_on.wait(20)
+        return make_pool_of_rows()
+
+    def ask() -> Any:
+        body = {"json": {"input": TEXT}} if method == "POST" else {"params": {"input": TEXT}}
+        return client.request(method, f"/prompts/triage/{part}", **body).json()
+
+    def is_asked(version: int) -> bool:
+        return any(key[:-1] == ("prompt", "local", "triage", str(version)) for key in [*indexes._asked])
+
+    with ThreadPoolExecutor() as pool:
+        pool.submit(asyncio.run, indexes.find(PoolSource("bob", ("test",), (), 1, wait)))
+        until(lambda: indexes._asked, "the only thread is taken")
+        first = pool.submit(ask)
+        until(lambda: is_asked(1), "the first version is asked for")
+        add(client, 1, ADDED)
+        second = pool.submit(ask)
+        until(lambda: is_asked(2) and not is_asked(1), "the second version is asked for")
+        may_go_on.set()
+        found = [first.result(), second.result()]
+    assert [one["version"] for one in found] == [2, 2]
+    assert [(one if part != "render" else one["prompts"][0])["demonstrations"][-1]["row"] for one in found] == [60, 60]
+
+
+@pytest.mark.usefixtures("triage")
 def test_rows_come_in_pages(client: TestClient) -> None:
     add(client, 1, ADDED)
     take_out(client, 2, 5)
@@ -121,6 +163,21 @@ def test_earlier_version_has_its_pool_again(client: TestClient, triage: str) -> 
     assert [row["row"] for row in list_rows(client)] == [*range(5), *range(6, 40), 61], again.text
     history = client.get("/prompts/triage/versions").json()["items"]
     assert [one["added"] - one["taken_out"] for one in history] == [0, 0, 0, -1, 1, -1, 1, 0]
+
+
+def test_version_before_a_deletion_of_the_name_does_not_come_back(client: TestClient, triage: str) -> None:
+    add(client, 1, ADDED)
+    take_out(client, 2, 5)
+    assert client.delete("/prompts/triage", headers={"If-Match": '"3"'}).status_code == 204
+    client.put("/prompts/triage", json={"selection_id": triage}, headers=NEW)
+    assert add(client, 5, ADDED).json()["pool_rows"] == len(list_rows(client)) == 41
+    for version in (1, 2, 3, 4):
+        refusal = client.put("/prompts/triage", json={"version": version}, headers={"If-Match": '"6"'})
+        assert pointers_of(problem_of(refusal, 422, "unknown-version")) == ["/version"]
+        assert client.get("/pages/prompts/triage/changes", params={"version": version}).status_code == 404
+    assert re.findall(r'label="Go back to version (\d+)', client.get("/pages/prompts/triage").text) == ["5"]
+    back = client.put("/prompts/triage", json={"version": 5}, headers={"If-Match": '"6"'})
+    assert (back.json()["version"], back.json()["pool_rows"], len(list_rows(client))) == (7, 40, 40)
 
 
 @pytest.mark.usefixtures("triage")
@@ -197,7 +254,7 @@ def test_bad_row_is_refused_by_its_name(client: TestClient, example: dict[str, A
 
 @pytest.mark.usefixtures("triage")
 def test_contradiction_names_the_row_and_how_to_go_on(client: TestClient) -> None:
-    sent = {"text": "A WARM film in spring", "label": "negative"}
+    sent = {"text": "A WARM\u00a0 film\u200b in spring", "label": "negative"}
     refusal = problem_of(add(client, 1, ADDED, sent), 409, "contradicting-example")
     (error,) = refusal["errors"]
     assert (error["pointer"], error["row"]) == ("/examples/1", 12)
@@ -210,6 +267,22 @@ def test_contradiction_names_the_row_and_how_to_go_on(client: TestClient) -> Non
     )
     assert "every prompt shows that one" in shown["detail"]
     assert "prompts of this name show" in problem_of(take_out(client, 3, 1), 409, "example-in-use")["detail"]
+
+
+@pytest.mark.usefixtures("triage")
+def test_row_that_looks_like_one_with_another_label_is_added_with_a_warning(client: TestClient) -> None:
+    sent = [{"text": "a warm film in spr\u0456ng", "label": "negative"}, {**ADDED, "label": "positive"}]
+    warning = add(client, 1, *sent, {**ADDED, "text": "my p\u0430rcel came too late"}).json()["warning"]
+    assert warning == client.get("/prompts/triage").json()["warning"]
+    assert warning == (
+        "`examples[0]`, with the label 'negative', has nearly the text of row 12, with the label 'positive'; "
+        "`examples[2]`, with the label 'negative', has nearly the text of `examples[1]`, with the label 'positive'; "
+        "a prompt may show both, so take out the one whose label is wrong"
+    )
+    assert "has nearly the text of row 12" in client.get("/pages/prompts/triage").text
+    assert [take_out(client, 2, 60).json()["warning"], take_out(client, 3, 5).json()["warning"]] == [None, None]
+    back = client.put("/prompts/triage", json={"version": 2}, headers={"If-Match": '"4"'})
+    assert back.json()["warning"] is None
 
 
 def test_fixed_prompt_learns_nothing_and_says_why(client: TestClient, selections: Selections) -> None:
@@ -264,7 +337,7 @@ def test_last_row_stays(client: TestClient, selections: Selections) -> None:
 def test_added_rows_count_among_the_bytes_of_an_owner(
     client: TestClient, make_client: Callable[..., TestClient], database: Database
 ) -> None:
-    before = client.get("/usage").json()["bytes"]["total"]
+    before = stored_by(database)
     tight = make_client(max_owner_bytes=before + 1000)
     problem_of(add(tight, 1, {"text": "late " * 300, "label": "negative"}), 413, "owner-full")
     assert client.get("/prompts/triage").json()["version"] == 1

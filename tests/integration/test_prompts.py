@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 
 from app.keys.service import create_key
 from app.lifecycle import endings
-from app.lifecycle.results import SelectionOutcome
 from app.prompts import service
 from app.settings import Settings
 from app.store.database import Database
@@ -35,7 +34,7 @@ def finish(selections: Selections, database: Database) -> Callable[..., str]:
     def end(result: SelectionResult | None = None) -> str:
         claim = selections.running()
         with database.session_scope() as session:
-            assert endings.finish(session, claim, SelectionOutcome(result or make_result()))
+            assert endings.finish(session, claim, result or make_result())
         return claim.job_id
 
     return end
@@ -111,7 +110,7 @@ def test_what_becomes_of_the_selection_leaves_the_name_alone(
 ) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(make_result(StopReason.CANCELLED)))
+        assert endings.finish(session, claim, make_result(StopReason.CANCELLED))
     gone = finish()
     for name, selection_id in (("resumed", claim.job_id), ("deleted", gone)):
         assert put(client, name, selection_id=selection_id).status_code == 201
@@ -169,7 +168,7 @@ def test_deleted_name_is_gone_with_its_content_and_its_numbers_go_on(
     assert client.get("/prompts").json()["items"] == []
     with database.session_scope() as session:
         assert session.scalars(select(PromptContent)).all() == []
-    assert put(client, selection_id=finish(make_other_result())).json()["version"] == 3
+    assert put(client, selection_id=selection_id).json()["version"] == 3
     history = client.get("/prompts/triage/versions").json()["items"]
     assert [one["selection_id"] is None for one in history] == [False, True, False]
     refusal = client.put("/prompts/triage", json={"version": 1}, headers={"If-Match": '"3"'})

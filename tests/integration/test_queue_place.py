@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.jobs import queue_place
-from app.jobs.queue_place import find_place
-from app.jobs.repository import find_state
+from app.selections import queue_place
+from app.selections.queue_place import find_place
+from app.selections.repository import find_state
 from app.settings import Settings
 from app.store.database import Database
 from app.web.authentication import LOCAL_OWNER
@@ -65,7 +65,7 @@ def test_jobs_of_other_owners_are_not_read(selections: Selections, database: Dat
     copy_for_owners(database, second, "generate_series(501, 510) AS number", "'owner ' || number")
     with database.session_scope() as session:
         session.execute(text("SET LOCAL enable_seqscan = off"))  # which is cheaper for a table as small as this one
-        state = find_state(session, LOCAL_OWNER, "selection", second)
+        state = find_state(session, LOCAL_OWNER, second)
         assert state is not None
         before = session.scalar(_ROWS_READ)
         found = find_place(session, state, ["behind a server"])
@@ -95,18 +95,6 @@ def test_owners_who_wait_are_counted(client: TestClient, selections: Selections,
     assert place_of(client, delayed) == {"position": None, "owners": 3, "workers": 0}
 
 
-@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
-def test_places_are_in_the_order_of_an_owners_turns(
-    client: TestClient, selections: Selections, database: Database, kind: str
-) -> None:
-    first, second, begun = (selections.queued() for _ in range(3))
-    run_sql(database, "UPDATE jobs SET attempt = 1 WHERE id = :id", id=begun)
-    _, short = selections.asked(kind)
-
-    assert client.get(f"/{kind}s/{short}").json()["queue"]["position"] == 1
-    assert [place_of(client, id_)["position"] for id_ in (begun, first, second)] == [2, 3, 4]  # type: ignore[index]
-
-
 @pytest.mark.usefixtures("worker_is_registered")
 def test_living_workers_are_counted(client: TestClient, selections: Selections) -> None:
     assert place_of(client, selections.queued()) == {"position": 1, "owners": 1, "workers": 1}
@@ -132,7 +120,7 @@ def test_jobs_of_servers_have_workers_and_places_of_their_own(
 
 def test_place_of_a_deleted_job_is_unknown(selections: Selections, database: Database) -> None:
     with database.session_scope() as session:
-        state = find_state(session, LOCAL_OWNER, "selection", selections.queued())
+        state = find_state(session, LOCAL_OWNER, selections.queued())
     assert state is not None
     run_sql(database, "DELETE FROM jobs")
     with database.session_scope() as session:

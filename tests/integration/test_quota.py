@@ -1,11 +1,9 @@
 """What one owner may have: selections that are queued or running, and bytes of datasets."""
 
-import hashlib
 import json
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -14,14 +12,12 @@ from starlette.testclient import TestClient
 from app.settings import Settings
 from app.store.database import Database
 from app.store.quota import hold_quota
-from app.store.rows import ANSWER_BYTES, ROW_BYTES
 from app.store.stored_bytes import count_stored
 from app.web.authentication import LOCAL_OWNER
-from tests.integration.conftest import SHORT, Selections, run_sql
+from tests.api_keys import headers_of
+from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import (
-    make_bag_of_words,
     make_csv,
-    make_result,
     make_rows,
     make_spec,
     make_submission,
@@ -45,23 +41,6 @@ def test_one_selection_too_many_is_refused_until_one_ends(
     selections.queued()
 
 
-@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
-def test_jobs_of_all_kinds_are_counted_together(
-    make_client: Callable[..., TestClient], database: Database, kind: str
-) -> None:
-    selections = Selections(make_client(max_selections=1), database)
-    selection_id, job_id = selections.asked(kind)
-    for path, body in (
-        ("/selections", make_submission()),
-        *((f"/selections/{selection_id}/{one}s", body) for one, body in SHORT.items()),
-    ):
-        problem_of(selections.client.post(path, json=body), 429, "too-many-selections")
-
-    assert selections.client.post(f"/{kind}s/{job_id}/cancel").status_code == 202
-    selections.queued()
-    problem_of(selections.client.post(f"/{kind}s/{job_id}/resume"), 429, "too-many-selections")
-
-
 def test_retry_counts_as_a_submission(make_client: Callable[..., TestClient], database: Database) -> None:
     selections = Selections(make_client(max_selections=1), database)
     failed, cancelled = selections.failed(), selections.cancelled()
@@ -71,11 +50,10 @@ def test_retry_counts_as_a_submission(make_client: Callable[..., TestClient], da
         assert selections.status_of(selection_id) in {"failed", "cancelled"}
 
 
-def test_owners_are_counted_apart(make_client: Callable[..., TestClient]) -> None:
-    keys = {hashlib.sha256(owner.encode()).hexdigest(): owner for owner in ("alice", "bob")}
-    client = make_client(max_selections=1, api_keys=keys)
+def test_owners_are_counted_apart(make_guarded: Callable[..., TestClient]) -> None:
+    client = make_guarded("alice", "bob", max_selections=1)
     answers = [
-        client.post("/selections", json=make_submission(), headers={"Authorization": f"Bearer {owner}"}).status_code
+        client.post("/selections", json=make_submission(), headers=headers_of(owner)).status_code
         for owner in ("alice", "bob", "alice")
     ]
     assert answers == [202, 202, 429]
@@ -124,54 +102,11 @@ def test_bytes_of_an_owner_are_bounded_and_a_stored_dataset_costs_none(
     assert client.post("/selections", json=again).status_code == 202
 
 
-@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
-def test_rows_of_all_kinds_are_bytes_of_their_owner(
-    make_client: Callable[..., TestClient], database: Database, kind: str
-) -> None:
-    selection_id = Selections(make_client(), database).succeeded(make_result(classifier=make_bag_of_words()))
-    stored = stored_by(database)
-    large: dict[str, Any] = {
-        "evaluation": {
-            "spec": {"prompts": "classifier"},
-            "examples": [{**row, "text": f"{row['text']} {'é' * 200}"} for row in make_rows()],
-        },
-        "prediction": {"texts": ["é" * 10_000, "é" * 10_000]},
-    }
-    room = 30_000  # for the copy of the classifier and the answers too
-    client = make_client(max_owner_bytes=stored + room)
-    path = f"/selections/{selection_id}/{kind}s"
-    problem_of(client.post(path, json=large[kind]), 413, "owner-full")
-    assert run_sql(database, "SELECT count(*) FROM jobs") == run_sql(database, "SELECT count(*) FROM datasets") == 1
-    assert client.post(path, json=SHORT[kind]).status_code == 202
-
-
 def test_owner_above_its_bytes_adds_no_job(make_client: Callable[..., TestClient]) -> None:
     """Each job writes a result, also one of stored rows."""
     stored = make_client().post("/selections", json=make_submission()).json()["dataset_id"]
     again = {"spec": make_submission()["spec"], "dataset_id": stored}
     problem_of(make_client(max_owner_bytes=1).post("/selections", json=again), 413, "owner-full")
-
-
-def test_copies_of_classifiers_are_bytes_of_their_owner(
-    make_client: Callable[..., TestClient], database: Database
-) -> None:
-    selection_id = Selections(make_client(), database).succeeded(make_result(classifier=make_bag_of_words()))
-    path, texts = f"/selections/{selection_id}/predictions", {"texts": ["a"]}
-    assert make_client().post(path, json=texts).status_code == 202
-    copied = run_sql(database, "SELECT sum(length(spec::text)) FROM jobs WHERE kind = 'prediction'")
-    client = make_client(max_owner_bytes=stored_by(database) + copied // 2)
-    problem_of(client.post(path, json=texts), 413, "owner-full")
-
-
-def test_answers_count_before_there_is_any(make_client: Callable[..., TestClient], database: Database) -> None:
-    selection_id = Selections(make_client(), database).succeeded(make_result(classifier=make_bag_of_words()))
-    path, before = f"/selections/{selection_id}/predictions", stored_by(database)
-    made = make_client().post(path, json={"texts": ["a"] * 1000}).json()
-    spec = run_sql(database, "SELECT length(spec::text) FROM jobs WHERE id = :id", id=made["id"])
-    texts, answers = 1000 * (1 + ROW_BYTES), 1000 * (ANSWER_BYTES + len("negative") + 2 * 4)
-    assert stored_by(database) - before == pytest.approx(texts + answers + spec, abs=100)
-    client = make_client(max_owner_bytes=stored_by(database) + texts + spec + answers // 2)
-    problem_of(client.post(path, json={"texts": ["a"] * 1000}), 413, "owner-full")
 
 
 @pytest.mark.parametrize("path", ["/selections", "/datasets"])

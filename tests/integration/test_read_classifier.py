@@ -9,7 +9,6 @@ from starlette.testclient import TestClient
 
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim
-from app.lifecycle.results import SelectionOutcome
 from app.store.database import Database
 from app.store.tables import Report
 from lens_engine.classifier.classifier import Classifier
@@ -33,7 +32,7 @@ from tests.integration.samples import (
 def finish(database: Database) -> Callable[[Claim, SelectionResult], str]:
     def end(claim: Claim, result: SelectionResult) -> str:
         with database.session_scope() as session:
-            assert endings.finish(session, claim, SelectionOutcome(result))
+            assert endings.finish(session, claim, result)
         return claim.job_id
 
     return end

@@ -3,19 +3,19 @@
 import csv
 import io
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
-from app.lifecycle.claims import Lease
-from app.lifecycle.results import SelectionOutcome
+from app.lifecycle.claims import Claim, Lease
 from app.store.database import Database
 from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
-from lens_engine.types import StopReason
+from lens_engine.types import Phase, StopReason
 from tests.answered import make_answers
 from tests.integration.conftest import Selections
 from tests.integration.samples import PROGRESS, make_result, make_rows, make_submission, problem_of
@@ -98,7 +98,7 @@ def end_with_progress(selections: Selections, database: Database, end: Callable[
 
 
 def test_progress_of_a_succeeded_selection_is_complete(selections: Selections, database: Database) -> None:
-    progress = end_with_progress(selections, database, endings.finish, SelectionOutcome(make_result()))
+    progress = end_with_progress(selections, database, endings.finish, make_result())
     assert (progress["pairs_done"], progress["pairs_total"]) == (120_000, 120_000)
     assert (progress["tokens_done"], progress["tokens_total"]) == (9_000_000, 9_000_000)
     assert (progress["step"], progress["steps"], progress["eta_seconds"]) == (4, 4, 0)
@@ -108,7 +108,7 @@ def test_progress_of_a_succeeded_selection_is_complete(selections: Selections, d
     ("end", "values"),
     [
         (endings.finish_cancelled, ()),
-        (endings.finish, (SelectionOutcome(make_result(StopReason.CANCELLED)),)),
+        (endings.finish, (make_result(StopReason.CANCELLED),)),
         (endings.fail, ({"code": "timeout"},)),
     ],
 )
@@ -142,7 +142,7 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
         claims.renew_lease(session, claim, 60, PROGRESS)
         claims.record_event(session, claim, "checkpoint-damaged", {"detail": "x"})
     with database.session_scope() as session:
-        endings.finish(session, claim, SelectionOutcome(make_result()))
+        endings.finish(session, claim, make_result())
     page = client.get(f"/selections/{claim.job_id}/events").json()
     assert [(item["type"], item["data"].get("from"), item["data"].get("to")) for item in page["items"]] == [
         ("status", None, "queued"),
@@ -155,6 +155,29 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
     ]
     assert page["items"][-2]["data"] == {"size": 2, "head": "linear", "accuracy": 0.75}
     assert page["next"] is None
+
+
+def advance(selections: Selections, claim: Claim, progress: Progress = PROGRESS) -> None:
+    with selections.database.session_scope() as session:
+        claims.renew_lease(session, claim, 60, progress)
+
+
+def test_steps_of_a_selection_are_events(selections: Selections) -> None:
+    claim = selections.running()
+    first = replace(PROGRESS, phase=Phase.FILTER, step=1, survivors=200, best_validation_accuracy=None, pairs_done=10)
+    second = replace(first, survivors=100, pairs_done=20)
+    third = replace(PROGRESS, best_random_accuracy=0.5, pairs_done=30)
+    for progress in (first, replace(first, pairs_done=15), second, third, replace(third, pairs_done=35)):
+        advance(selections, claim, progress)
+
+    told = selections.events_of(claim.job_id, "progress")
+
+    names = ("survivors", "best_validation_accuracy", "best_random_accuracy", "pairs_done", "attempt")
+    assert [tuple(one[name] for name in names) for one in told] == [
+        (200, None, None, 10, 1),
+        (100, None, None, 20, 1),
+        (third.survivors, 0.83, 0.5, 30, 1),
+    ]
 
 
 def test_events_come_in_pages(client: TestClient, selections: Selections) -> None:
@@ -212,7 +235,7 @@ def test_support_examples_are_the_part_of_the_result_for_the_use(
     best = shown.pop("best")
     assert (best["name"], best["accuracy"]) == (answer["best"]["name"], answer["best"]["test"]["accuracy"])
     assert best["path"] == (None if answer["recommended"] else f"{path}/classifier")
-    assert [shown.pop(name) for name in ("running", "pool_rows", "demonstrations")] == [False, None, None]
+    assert [shown.pop(name) for name in ("pool_rows", "demonstrations")] == [None, None]
     assert shown == {name: (answer if name in answer else result)[name] for name in shown}
     assert {"task", "method", "prompt", "label_biases", "recommended", "reason"} <= shown.keys()
 
@@ -260,7 +283,7 @@ def test_cancelled_run_keeps_its_best_permutation(
 ) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(make_result(StopReason.CANCELLED)))
+        assert endings.finish(session, claim, make_result(StopReason.CANCELLED))
     body = client.get(f"/selections/{claim.job_id}").json()
     assert (body["status"], body["partial"], body["stop_reason"]) == ("cancelled", True, "cancelled")
     result = client.get(f"/selections/{claim.job_id}/support-examples").json()
@@ -275,7 +298,7 @@ def test_input_that_would_fail_again_is_not_to_be_retried(
     with database.session_scope() as session:
         assert endings.fail(session, claim, {"code": "invalid-options", "detail": "max_pairs is 5"})
     refusal = problem_of(client.get(f"/selections/{claim.job_id}/support-examples"), 409, "no-result")
-    assert "submit a new selection: max_pairs is 5" in refusal["detail"]
+    assert "submit a new one: max_pairs is 5" in refusal["detail"]
     failed = client.get(f"/selections/{selections.failed()}/support-examples").json()
     assert "/retry queues it again" in failed["detail"]
 
@@ -288,7 +311,7 @@ def test_suspicious_labels_come_with_their_texts(
     suspicious = [SuspiciousLabel.model_validate({"row": row, **judged}) for row in (7, 2)]
     result = make_result().model_copy(update={"suspicious_labels": tuple(suspicious)})
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(result))
+        assert endings.finish(session, claim, result)
     path, rows = f"/selections/{claim.job_id}/suspicious-labels", make_rows()
     shown = client.get(path)
     assert shown.json() == {
@@ -311,7 +334,7 @@ def test_report_has_the_texts_of_rows_that_it_calls_wrong(
     answers = make_answers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
     found = {"suspicious_labels": (SuspiciousLabel(row=7, **judged),), "test_answers": answers}
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(make_result().model_copy(update=found)))
+        assert endings.finish(session, claim, make_result().model_copy(update=found))
     path = f"/selections/{claim.job_id}/report"
     page, text = client.get(path), client.get(path, params={"format": "markdown"})
     assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -334,6 +357,6 @@ def test_report_has_the_texts_of_rows_of_the_test_file(
     answers = make_answers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
     result = make_result().model_copy(update={"test_answers": answers})
     with database.session_scope() as session:
-        endings.finish(session, selections.claim(submitted["id"]), SelectionOutcome(result))
+        endings.finish(session, selections.claim(submitted["id"]), result)
     report = client.get(f"/selections/{submitted['id']}/report").text
     assert [number for number, row in enumerate(rows) if row["text"] in report] == [5, 9]

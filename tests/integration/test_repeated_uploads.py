@@ -1,6 +1,5 @@
 """A repeated upload of the same rows is stored once, also while the stored rows are about to be deleted."""
 
-import hashlib
 import json
 from collections.abc import Callable
 
@@ -10,6 +9,7 @@ from starlette.testclient import TestClient
 from app.store.database import Database
 from app.store.datasets import delete_unused_datasets
 from app.web.authentication import LOCAL_OWNER
+from tests.api_keys import headers_of
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission
 
 
@@ -44,10 +44,9 @@ def test_file_is_not_taken_for_inline_rows(client: TestClient) -> None:
     assert files[0] == files[1] != submit(client)
 
 
-def test_rows_of_another_owner_are_not_used(make_client: Callable[..., TestClient]) -> None:
-    keys = {hashlib.sha256(owner.encode()).hexdigest(): owner for owner in ("alice", "bob")}
-    client = make_client(api_keys=keys)
-    found = [submit(client, headers={"Authorization": f"Bearer {owner}"}) for owner in ("alice", "bob", "alice")]
+def test_rows_of_another_owner_are_not_used(make_guarded: Callable[..., TestClient]) -> None:
+    client = make_guarded("alice", "bob")
+    found = [submit(client, headers=headers_of(owner)) for owner in ("alice", "bob", "alice")]
     assert found[0] == found[2] != found[1]
 
 

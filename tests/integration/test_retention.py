@@ -11,7 +11,7 @@ from app.lifecycle.sweep import Settling, sweep
 from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database
-from tests.integration.conftest import Selections, execute_job, run_sql
+from tests.integration.conftest import Selections, run_sql
 from tests.integration.test_retry import put_checkpoint
 
 
@@ -23,7 +23,7 @@ def make_old(database: Database, job_id: str, created: int, ended: int) -> str:
     changes = ", ".join(f"{name} = CASE WHEN {name} IS NOT NULL THEN {past} END" for name in _ENDS)
     with database.session_scope() as session:
         session.execute(text("SET LOCAL session_replication_role = replica"))  # no trigger checks a foreign key
-        for table in ("reports", "classifiers", "events", "predictions"):
+        for table in ("reports", "classifiers", "events"):
             session.execute(text(f"UPDATE {table} SET job_id = :new WHERE job_id = :old"), _ids(job_id, old_id))
         session.execute(text(f"UPDATE jobs SET id = :new, {changes} WHERE id = :old"), _ids(job_id, old_id))
     return old_id
@@ -55,48 +55,15 @@ def test_selection_that_ended_long_ago_is_deleted_with_its_dataset(
     assert ids_in(database, "jobs") == ids_in(database, "datasets") == set()
 
 
-@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
-def test_job_of_another_kind_is_deleted_with_its_rows_alone(
-    selections: Selections, database: Database, queue: JobQueue, keeping: Settings, kind: str
-) -> None:
-    selection_id, job_id = selections.asked(kind)
-    young = selections.asked_of(selection_id, kind)
-    for ended in (job_id, young):
-        execute_job(ended, keeping)
-    old = make_old(database, job_id, created=40, ended=31)
-    assert ids_in(database, "predictions", "job_id") == {old, young}
-    assert len(ids_in(database, "datasets")) == (2 if kind == "evaluation" else 3)  # equal labelled rows are one
-    sweep(database, queue, keeping, Settling(0))
-    assert ids_in(database, "jobs") == {selection_id, young}
-    assert len(ids_in(database, "datasets")) == 2
-    assert ids_in(database, "predictions", "job_id") == {young}
-
-
-@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
-def test_young_job_of_another_kind_is_not_looked_at(
-    selections: Selections, database: Database, keeping: Settings, kind: str
-) -> None:
+def test_young_selection_is_not_looked_at(selections: Selections, database: Database, keeping: Settings) -> None:
     """Its end is in the past, which only its row tells: its id is young."""
-    _, job_id = selections.asked(kind)
-    execute_job(job_id, keeping)
+    job_id = selections.succeeded()
     run_sql(database, "UPDATE jobs SET succeeded_at = now() - interval '31 days' WHERE id = :id", id=job_id)
     with database.session_scope() as session:
         assert retention._find_old(session, keeping) == []
     old = make_old(database, job_id, created=40, ended=31)
     with database.session_scope() as session:
         assert retention._find_old(session, keeping) == [old]
-
-
-@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
-def test_old_selection_leaves_what_was_asked_of_it(
-    selections: Selections, database: Database, queue: JobQueue, keeping: Settings, kind: str
-) -> None:
-    selection_id, job_id = selections.asked(kind)
-    make_old(database, selection_id, created=40, ended=31)
-    sweep(database, queue, keeping, Settling(0))
-    assert ids_in(database, "jobs") == {job_id}
-    execute_job(job_id, keeping)
-    assert selections.client.get(f"/{kind}s/{job_id}").json()["status"] == "succeeded"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from starlette.testclient import TestClient
 
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim
-from app.lifecycle.results import SelectionOutcome
 from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import Job, Report, StoredCheckpoint, StoredClassifier
@@ -72,7 +71,7 @@ def test_retry_is_not_undone_by_the_attempt_that_failed(
     post(client, selection_id, "retry")
     late = Claim(selection_id, 1)
     with database.session_scope() as session:
-        assert not endings.finish(session, late, SelectionOutcome(make_result()))
+        assert not endings.finish(session, late, make_result())
         assert not endings.requeue(session, late)
     assert selections.status_of(selection_id) == "queued"
 
@@ -97,7 +96,7 @@ def test_resumed_selection_has_its_checkpoint_and_no_result(
     claim = selections.cancelling()
     put_checkpoint(database, claim.job_id)
     with database.session_scope() as session:
-        assert endings.finish(session, claim, SelectionOutcome(make_result(StopReason.CANCELLED)))
+        assert endings.finish(session, claim, make_result(StopReason.CANCELLED))
     result = client.get(f"/selections/{claim.job_id}/support-examples")
     assert result.headers["Cache-Control"] == "private, no-cache"
     classifier = client.get(f"/selections/{claim.job_id}/classifier")

@@ -1,6 +1,5 @@
 """What clients send, and what opens doors, is in no log and no error. tests/e2e/test_canary.py searches further."""
 
-import hashlib
 import logging
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from app.logs.setup import make_formatter
 from app.settings import Settings
 from app.store.database import Database
 from app.store.tables.base import Base
+from tests.api_keys import headers_of, key_of
 from tests.integration.conftest import Selections, refusing_rows
 from tests.integration.samples import make_rows, make_spec, make_submission
 
@@ -40,14 +40,13 @@ def test_texts_are_in_no_log_even_when_the_database_refuses_them(
     assert "IntegrityError (SQLSTATE 23514)" in caplog.text
 
 
-def test_texts_and_keys_are_not_in_redis(make_client: Callable[..., TestClient], settings: Settings) -> None:
-    client = make_client(api_keys={hashlib.sha256(CANARY.encode()).hexdigest(): "alice"})
-    response = client.post("/selections", json=submission_with_canary(), headers={"Authorization": f"Bearer {CANARY}"})
+def test_texts_and_keys_are_not_in_redis(make_guarded: Callable[..., TestClient], settings: Settings) -> None:
+    response = make_guarded("alice").post("/selections", json=submission_with_canary(), headers=headers_of("alice"))
     assert response.status_code == 202
     with Redis.from_url(settings.redis_url) as redis:
         assert redis.keys("*")
         for key in redis.keys("rq:job:*"):
-            assert CANARY not in repr(redis.hgetall(key))
+            assert not [word for word in (CANARY, key_of("alice")) if word in repr(redis.hgetall(key))]
 
 
 def test_texts_and_templates_are_where_the_page_on_privacy_says(

@@ -14,26 +14,20 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from app.ids import path_of
-from app.kinds.prediction_schemas import PredictionOutcome
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash
-from app.lifecycle.kept_answers import keep_predictions
-from app.lifecycle.results import SelectionOutcome
 from app.lifecycle.sweep import Settling, sweep
 from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database
-from app.store.rows import read_predictions
 from app.store.states import TERMINAL, Status
 from app.store.tables import Event, Report
-from lens_engine.evaluation.rows import Prediction
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result, make_submission
 from tests.moves import can_move
 
 NUM_RACES = 100
-ANSWER = Prediction(label="positive", probabilities=(0.75, 0.25))
 
 
 def history(database: Database, selection_id: str) -> list[Status]:
@@ -59,10 +53,8 @@ def test_any_order_of_events_is_a_path_to_an_end(
     selections: Selections, database: Database, queue: JobQueue, settings: Settings, number: int
 ) -> None:
     chance = random.Random(print_seed(number))
-    kind = chance.choice(("selection", "prediction"))
-    job_id = selections.queued() if kind == "selection" else selections.asked(kind)[1]
-    outcome = SelectionOutcome(make_result()) if kind == "selection" else PredictionOutcome("0" * 64, None)
-    path = path_of(kind, job_id)
+    job_id = selections.queued()
+    path = path_of(job_id)
     held: list[Claim] = []
 
     def claim() -> None:
@@ -81,13 +73,11 @@ def test_any_order_of_events_is_a_path_to_an_end(
         (4, lambda: write(partial(endings.requeue, crash=Crash.died(settings)))),
         (4, lambda: write(claims.renew_lease, 60)),
         (6, lambda: sweep(database, queue, settings, Settling(0))),
-        (1, lambda: write(endings.finish, outcome)),
+        (1, lambda: write(endings.finish, make_result())),
         (1, lambda: write(endings.finish_cancelled)),
         (1, lambda: write(endings.fail, {"title": "x"})),
         (1, lambda: selections.client.post(f"{path}/cancel")),
     ]
-    if kind == "prediction":
-        acts.append((6, lambda: write(keep_predictions, 0, (ANSWER,))))
     for _ in range(40):
         chance.choices([act for _, act in acts], [weight for weight, _ in acts])[0]()
     statuses = history(database, job_id)
@@ -95,8 +85,7 @@ def test_any_order_of_events_is_a_path_to_an_end(
     assert statuses[-1] == selections.client.get(path).json()["status"]
     with database.session_scope() as session:
         has_report = session.get(Report, job_id) is not None
-        assert read_predictions(session, job_id, 0, 10) in ([], [ANSWER])
-    assert has_report == (statuses[-1] is Status.SUCCEEDED and kind == "selection")
+    assert has_report == (statuses[-1] is Status.SUCCEEDED)
 
 
 def test_cancels_racing_claims_and_ends_leave_one_end(
@@ -111,7 +100,7 @@ def test_cancels_racing_claims_and_ends_leave_one_end(
         if claim is None:
             return False
         with database.session_scope() as session:
-            assert endings.finish(session, claim, SelectionOutcome(make_result()))
+            assert endings.finish(session, claim, make_result())
         return True
 
     def cancel(selection_id: str) -> bool:

@@ -75,16 +75,6 @@ def test_result_is_shown_as_it_is_stored(selections: Selections, database: Datab
         assert found["task"] == stored["task"]
 
 
-def test_figures_of_an_evaluation_are_shown_as_they_are_stored(
-    selections: Selections, database: Database, settings: Settings
-) -> None:
-    _, job_id = selections.asked("evaluation")
-    execute_job(job_id, settings)
-    with database.session_scope() as session:
-        stored = session.get_one(Report, job_id).result
-    assert read(selections.client, f"/evaluations/{job_id}")["result"] == stored
-
-
 @pytest.mark.parametrize(
     ("change", "pointer"),
     [

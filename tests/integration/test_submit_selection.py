@@ -60,6 +60,15 @@ def test_spec_without_task_takes_the_labels_and_the_default_template(client: Tes
     assert client.get(response.headers["location"]).json()["spec"] == body["spec"]
 
 
+def test_named_column_of_labels_is_in_the_default_template_of_service_and_page(client: TestClient) -> None:
+    content, spec = make_csv().replace(b"text,label", b"text,Mood", 1), {"options": SMALL_OPTIONS}
+    sent = client.post("/selections", files={"dataset": content}, data={"spec": json.dumps(spec)}).json()
+    again = client.post("/selections", json={"spec": spec, "dataset_id": sent["dataset_id"]}).json()
+    assert sent["spec"]["template"] == again["spec"]["template"] == "{text} Mood: {label}."
+    page = client.get(f"/pages/suggestion?dataset={sent['dataset_id']}", headers={"HX-Request": "true"}).text
+    assert '<textarea id="template" name="template" rows="2">{text} Mood: {label}.</textarea>' in page
+
+
 def test_instruction_is_stored_and_shown_with_the_spec(client: TestClient, database: Database) -> None:
     plain, asked = (
         client.post("/selections", json=make_submission(**spec)).json()

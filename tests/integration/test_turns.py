@@ -58,27 +58,6 @@ def test_owners_who_flood_are_taken_in_turn(selections: Selections, database: Da
     assert [end(database, take()) for _ in range(6)] == expected
 
 
-@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
-def test_short_jobs_and_selections_of_two_owners_are_taken_in_turn(
-    selections: Selections, database: Database, take: Take, kind: str
-) -> None:
-    """Nobody's short jobs hold another's selection, nor the other way round."""
-    first, short = selections.asked(kind)
-    shorts = [short, *(selections.asked_of(first, kind) for _ in range(2))]
-    longs = [give(database, selections.queued(), "guest") for _ in range(2)]
-    assert [end(database, take()) for _ in range(5)] == [shorts[0], longs[0], shorts[1], longs[1], shorts[2]]
-
-
-def test_own_short_jobs_go_before_own_selections_and_begun_before_new(
-    selections: Selections, database: Database, take: Take
-) -> None:
-    first, short = selections.asked("prediction")
-    new, begun = selections.queued(), selections.queued()
-    run_sql(database, "UPDATE jobs SET attempt = 1 WHERE id = :id", id=begun)
-    newer = selections.asked_of(first, "evaluation")
-    assert [end(database, take()) for _ in range(4)] == [short, newer, begun, new]
-
-
 def test_owner_with_fewer_running_goes_first(selections: Selections, database: Database, take: Take) -> None:
     flood = [selections.queued() for _ in range(4)]
     assert [take().job_id for _ in range(2)] == flood[:2]  # type: ignore[union-attr]

@@ -10,14 +10,19 @@ import lens_cli.application
 from app.settings import Settings
 from tests.compose.composition import ROOT, read_yaml
 
-PASSWORDS = ("POSTGRES_PASSWORD", "OWNER_PASSWORD", "REDIS_PASSWORD")
+PASSWORDS = ("POSTGRES_PASSWORD", "OWNER_PASSWORD", "REDIS_PASSWORD", "LENS_ANSWERS_TOKEN")
 SECRETS = {*PASSWORDS}
-COMPOSE_FILES = ("docker-compose.yml", "docker-compose.cpu.yml", "docker-compose.ray.yml")
+COMPOSE_FILES = (
+    "docker-compose.yml",
+    "docker-compose.cpu.yml",
+    "docker-compose.endpoints.yml",
+    "docker-compose.ray.yml",
+)
 EXAMPLES_NOT_DEFAULTS = {
-    *("LENS_API_KEYS", "LENS_SPOOL_DIR", "LENS_CACHE_DIR"),
+    *("LENS_SPOOL_DIR", "LENS_CACHE_DIR"),
     *("LENS_KEEP_DAYS", "LENS_MAX_SECONDS", "LENS_MAX_PAIRS", "LENS_MAX_COST_USD", "LENS_ENDPOINTS"),
     *("LENS_METRICS_KEY_HASH", "LENS_WORKER_METRICS_PORT", "LENS_RAY_ADDRESS", "LENS_RAY_ACTORS"),
-    "LENS_WORKER_HEALTH_FILE",
+    *("LENS_WORKER_HEALTH_FILE", "LENS_ANSWERS_MEMORY_MIB"),
 }
 """Settings without a default that could be written down: they are null, or a path below the home folder."""
 
@@ -89,14 +94,14 @@ def test_env_example_uncommented_holds_no_secret() -> None:
 
 def test_compose_files_use_only_variables_of_env_example() -> None:
     text = "".join((ROOT / name).read_text("utf-8") for name in COMPOSE_FILES)
-    known = {*SECRETS, "TORCH_INDEX_URL", "WORKER_MEMORY", "RAY_AUTH_TOKEN"}
+    known = {*SECRETS, "TORCH_INDEX_URL", "WORKER_MEMORY", "ANSWERS_MEMORY", "RAY_AUTH_TOKEN"}
     assert set(re.findall(r"\$\{(\w+)", text)) == known <= env_example().keys()
 
 
 def test_compose_without_a_secret_does_not_start() -> None:
     text = (ROOT / "docker-compose.yml").read_text("utf-8")
     uses = re.findall(r"\$\{(\w+)(:\?[^}]+)?", text)
-    assert {name for name, refusal in uses if not refusal} == {"WORKER_MEMORY"}  # has a default
+    assert {name for name, refusal in uses if not refusal} == {"WORKER_MEMORY", "ANSWERS_MEMORY"}  # have defaults
 
 
 def test_images_and_services_set_only_known_settings(services: dict[str, Any], stages: dict[str, list[str]]) -> None:
@@ -107,15 +112,18 @@ def test_images_and_services_set_only_known_settings(services: dict[str, Any], s
 
 def test_commands_of_services_exist(services: dict[str, Any]) -> None:
     ours = {name: service["command"][0] for name, service in services.items() if "build" in service}
-    assert ours == {"migrate": "migrate", "api": "serve", "worker": "worker", "endpoint-worker": "worker"}
+    workers = {"worker": "worker", "endpoint-worker": "worker"}
+    assert ours == {"migrate": "migrate", "api": "serve", "answers": "answers", **workers}
     assert set(ours.values()) <= commands_of_lens()
 
 
 def test_every_setting_reaches_a_service_and_the_migration_has_few(services: dict[str, Any]) -> None:
-    names = {name: set(services[name]["environment"]) for name in ("migrate", "api", "worker", "endpoint-worker")}
-    of_workers = names["worker"] | names["endpoint-worker"]
+    ours = ("migrate", "api", "answers", "worker", "endpoint-worker")
+    names = {name: set(services[name]["environment"]) for name in ours}
+    of_workers = names["answers"] | names["worker"] | names["endpoint-worker"]
     of_images = {"LENS_WORKER_HEALTH_FILE"}
     assert names["api"] | of_workers | of_images | {"LENS_ALLOW_TESTING_MODELS"} == names_of_settings()
+    assert not {name for name in names["answers"] if "DATABASE" in name or "REDIS" in name}
     assert names["migrate"] == {"LENS_DATABASE_URL", "LENS_LOG_LEVEL", "LENS_LOG_FORMAT"}
     assert not {name for name in of_workers if "KEY" in name or "RATE" in name}
 
@@ -125,13 +133,17 @@ def test_only_the_proxy_is_published_and_only_to_this_machine(services: dict[str
     assert published == {"proxy": ["127.0.0.1:8000:8080"]}
 
 
-def test_the_proxy_and_the_worker_that_asks_servers_have_a_way_out(compose: dict[str, Any]) -> None:
+def test_the_proxy_and_who_asks_servers_have_a_way_out(compose: dict[str, Any]) -> None:
     networks = {name: service["networks"] for name, service in compose["services"].items()}
-    closed = {"stores": {"internal": True}, "inside": {"internal": True}}
+    closed = {name: {"internal": True} for name in ("stores", "inside", "answering")}
     assert compose["networks"] == {**closed, "edge": {}, "outside": {}}
     assert {name for name, joined in networks.items() if "edge" in joined} == {"proxy"}
     assert {name for name, joined in networks.items() if "outside" in joined} == {"endpoint-worker"}
     assert networks["proxy"] == ["inside", "edge"]
+    assert {name for name, joined in networks.items() if "answering" in joined} == {"api", "answers"}
+    assert networks["answers"] == ["answering"]
+    overlay = read_yaml("docker-compose.endpoints.yml")["services"]
+    assert {name for name, service in overlay.items() if "outside" in service.get("networks", ())} == {"api"}
 
 
 def test_each_container_has_limits_of_memory_swap_space_and_processes(services: dict[str, Any]) -> None:
@@ -165,12 +177,12 @@ def test_no_password_is_among_the_arguments_of_a_process(services: dict[str, Any
     assert [line for line in arguments if "PASSWORD" in line] == []
 
 
-def test_worker_has_a_gpu_unless_overridden(services: dict[str, Any]) -> None:
-    override = read_yaml("docker-compose.cpu.yml")["services"]["worker"]
-    devices = services["worker"]["deploy"]["resources"]["reservations"]["devices"]
-    assert devices[0]["capabilities"] == ["gpu"]
-    assert override["deploy"]["resources"]["reservations"]["devices"] == []
-    assert override["build"]["args"].keys() == {"TORCH_INDEX_URL"}
+def test_worker_and_answers_have_a_gpu_unless_overridden(services: dict[str, Any]) -> None:
+    for name, override in read_yaml("docker-compose.cpu.yml")["services"].items():
+        devices = services[name]["deploy"]["resources"]["reservations"]["devices"]
+        assert devices[0]["capabilities"] == ["gpu"]
+        assert override["deploy"]["resources"]["reservations"]["devices"] == []
+        assert override["build"]["args"].keys() == {"TORCH_INDEX_URL"}
 
 
 def test_nodes_of_ray_reach_no_store_and_ask_for_their_token(compose: dict[str, Any]) -> None:
@@ -200,15 +212,15 @@ def test_constraints_are_versions_that_a_public_index_can_carry() -> None:
 @pytest.mark.parametrize("name", ["Makefile", "Dockerfile", *COMPOSE_FILES])
 def test_files_that_install_name_no_index(name: str) -> None:
     hosts = re.findall(r"https?://([\w.-]+)", (ROOT / name).read_text("utf-8"))
-    assert set(hosts) <= {"127.0.0.1", "api"}
+    assert set(hosts) <= {"127.0.0.1", "api", "answers"}
 
 
 def test_api_image_is_made_without_torch(stages: dict[str, list[str]]) -> None:
     text = "\n".join([*lineage(stages, "api"), *lineage(stages, "build-api")])
     assert "COPY --from=build-api /opt/lens /opt/lens" in text
-    assert "install -c constraints.txt -r lens.txt -r service.txt" in text
+    assert "install -c constraints.txt -r lens.txt -r service.txt -r endpoint.txt" in text
     assert "torch" not in text
-    assert "model" not in text
+    assert "model.txt" not in text
 
 
 def test_extras_of_images_exist(stages: dict[str, list[str]]) -> None:
@@ -218,7 +230,7 @@ def test_extras_of_images_exist(stages: dict[str, list[str]]) -> None:
     assert set(asked) <= {"lens", *extras}
 
 
-@pytest.mark.parametrize("stage", ["build-api", "build-endpoint-worker", "build-worker", "build-ray"])
+@pytest.mark.parametrize("stage", ["build-api", "build-worker", "build-ray"])
 def test_what_installs_a_requirement_sees_no_source(stages: dict[str, list[str]], stage: str) -> None:
     """Otherwise a change of the source would install every requirement again."""
     copied = [line for line in lineage(stages, stage) if line.startswith("COPY")]

@@ -6,6 +6,7 @@
   const key = () => sessionStorage.getItem(NAME);
   const authorized = (headers) => (key() ? { ...headers, Authorization: `Bearer ${key()}` } : headers);
   const showAway = (isAway) => { find("away").hidden = !isAway; };
+  const etags = new WeakMap(); // of the answer that an element shows, if it asks for it again and again
 
   document.addEventListener("DOMContentLoaded", () => {
     find("forget-key").hidden = !key();
@@ -15,21 +16,23 @@
   });
 
   document.addEventListener("htmx:config:request", (event) => {
-    const { request } = event.detail.ctx;
+    const { request, sourceElement } = event.detail.ctx;
     request.headers = authorized(request.headers);
+    if (etags.has(sourceElement)) request.headers["If-None-Match"] = etags.get(sourceElement);
   });
 
-  // A request that waited for another is void where the answer to the other took its element away.
+  // A request that waited for another is void where the answer to the other took its element away. While a key is asked
+  // for, a page asks for nothing by itself: the answer would take the form away.
   document.addEventListener("htmx:before:request", (event) => {
-    if (!event.detail.ctx.sourceElement.isConnected) event.preventDefault();
+    const { ctx } = event.detail;
+    if (!ctx.sourceElement.isConnected || (find("key-form") && !isAsked(ctx))) event.preventDefault();
   });
 
   // A page takes pages alone: no file of the service is swapped in, whatever the address says.
   document.addEventListener("htmx:before:response", (event) => {
-    const { response, sourceElement } = event.detail.ctx;
+    const { response } = event.detail.ctx;
     const type = response.headers.get("Content-Type") ?? "";
-    const isStream = type.startsWith("text/event-stream");
-    if (sourceElement.id === "stream" ? !isStream : !isStream && !type.startsWith("text/html")) event.preventDefault();
+    if (response.status !== 304 && !type.startsWith("text/html")) event.preventDefault();
   });
 
   // A form that comes back from the history would send its key again, with other fields.
@@ -60,7 +63,14 @@
   const announce = (isOfPerson) => find("problem").setAttribute("role", isOfPerson ? "region" : "alert");
   const say = (isOfPerson) => { find("problem").dataset.of = isOfPerson ? "person" : "page"; if (isOfPerson) find("problem").focus(); };
   const forget = () => { find("problem").replaceChildren(); announce(false); };
-  document.addEventListener("htmx:before:swap", ({ detail: { ctx } }) => { if (isRefused(ctx)) announce(isAsked(ctx)); });
+  let refusal = "";
+  document.addEventListener("htmx:before:swap", (event) => {
+    const { ctx } = event.detail;
+    if (!isRefused(ctx)) return;
+    if (!isAsked(ctx) && find("problem").firstChild && ctx.text === refusal) return event.preventDefault();
+    refusal = ctx.text;
+    announce(isAsked(ctx));
+  });
 
   // What a person asked for stays refused until the next request of a person; what the page asks for heals by itself.
   document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
@@ -72,6 +82,7 @@
     } else {
       if (isAsked(ctx) || find("problem").dataset.of === "page") forget();
       if (source?.id === "main") find("said").textContent = ctx.title;
+      if (ctx.response.headers.has("ETag")) etags.set(source, ctx.response.headers.get("ETag"));
     }
     if (ctx.hx?.retarget === "#main") find("main").focus();
     const first = document.querySelector("[data-focus]");
@@ -79,7 +90,6 @@
     first?.focus();
     for (const one of document.querySelectorAll("main :is(.scroll, .long), main .scroll > *")) sizes.observe(one);
     countMarked();
-    follow();
     tell();
     document.querySelector("[data-now]")?.click();
   });
@@ -138,26 +148,9 @@
   }
   document.addEventListener("change", ({ target }) => { if (target.matches("[form=compare]")) countMarked(); });
 
-  // A browser holds six connections to a host for all tabs together. So a page has its stream only while it is seen.
-  let followed = null;
-  function follow() {
-    const stream = find("stream");
-    if (!stream || document.hidden || followed === stream) return;
-    followed = stream;
-    stream.dispatchEvent(new CustomEvent("shown"));
-  }
-  document.addEventListener("visibilitychange", follow);
-  document.addEventListener("htmx:sse:before:connection", (event) => { if (document.hidden) event.preventDefault(); });
-  document.addEventListener("htmx:sse:after:connection", ({ detail: { connection } }) => {
-    if (document.hidden) connection.abortController.abort(); // htmx waits until the page is seen
-    showAway(false);
-  });
-  document.addEventListener("htmx:sse:close", () => { followed = null; });
-
   const pauses = new WeakMap();
   const comesAgain = (ctx) => ctx.response.status >= 502 && !isAsked(ctx);
   function tryAgain({ sourceElement: source }) {
-    if (source === followed) followed = null;
     const pause = Math.min(60, 2 * (pauses.get(source) ?? 1.5));
     pauses.set(source, pause);
     setTimeout(() => source.dispatchEvent(new CustomEvent("again")), 1000 * pause);
@@ -177,7 +170,6 @@
     showAway(true);
     if (ctx.sourceElement && !isAsked(ctx)) tryAgain(ctx);
   });
-  document.addEventListener("htmx:sse:error", () => showAway(true));
 
   async function save(link) {
     const response = await fetch(link.href, { headers: authorized({}) });

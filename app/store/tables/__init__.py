@@ -10,8 +10,7 @@ from app.store.tables.event import Event
 from app.store.tables.idempotency_key import IdempotencyKey
 from app.store.tables.job import Job
 from app.store.tables.pool import PromptExample, PromptPool, StoredPool
-from app.store.tables.prediction import StoredPrediction
-from app.store.tables.prompt import Prompt, PromptContent, PromptVersion
+from app.store.tables.prompt import Prompt, PromptContent, PromptEvaluation, PromptVersion
 from app.store.tables.report import Report
 from app.store.tables.turn import Turn
 
@@ -25,6 +24,7 @@ __all__ = [
     "Job",
     "Prompt",
     "PromptContent",
+    "PromptEvaluation",
     "PromptExample",
     "PromptPool",
     "PromptVersion",
@@ -33,6 +33,5 @@ __all__ = [
     "StoredClassifier",
     "StoredCounter",
     "StoredPool",
-    "StoredPrediction",
     "Turn",
 ]

@@ -30,7 +30,7 @@ class Dataset(Base):
     label_counts: Mapped[dict[str, int]] = mapped_column(JSONB)
     warnings: Mapped[list[Any]] = mapped_column(JSONB, default=list)
     input: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    """Column of the texts and dialect of the file, for classifiers; null for rows that were in no file."""
+    """Columns and dialect of the file; null for rows that were in no file."""
     is_kept: Mapped[bool] = mapped_column(server_default=false())
     """Whether the owner stored it by itself, so that it stays when no job uses it."""
     report: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))  #: made when first asked for
@@ -46,7 +46,4 @@ class Example(Base):
     dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
     row: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     text: Mapped[str] = mapped_column(Text)
-    label: Mapped[str | None] = mapped_column(Text)  #: null in a file of texts to classify
-    cells: Mapped[str | None] = mapped_column(Text)
-    """The values of a file of texts to classify, as a JSON array in the order of the columns of the prediction."""
-    fault: Mapped[str | None] = mapped_column(Text)  #: why a text cannot be classified
+    label: Mapped[str] = mapped_column(Text)

@@ -8,7 +8,6 @@ from sqlalchemy import (
     CheckConstraint,
     Computed,
     DateTime,
-    Double,
     ForeignKey,
     Index,
     Integer,
@@ -23,11 +22,11 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.store.tables.base import Base, CreatedAt, IdText, OwnerText, Stamp
 
 _STATUSES = "'queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed'"
-_PHASES = "'fine_tune', 'wording', 'filter', 'initialise', 'search', 'evaluate', 'classify'"
+_PHASES = "'fine_tune', 'wording', 'filter', 'initialise', 'search', 'evaluate'"
 
 
 class Job(Base):
-    """A selection, an evaluation or a prediction, and its outcome.
+    """A selection, and its outcome.
 
     `attempt` counts claims; with `holder`, drawn by each claim, it is the fencing token.
     """
@@ -41,7 +40,7 @@ class Job(Base):
             "(status IN ('running', 'cancelling')) = (lease_until IS NOT NULL)", name="leased_while_running"
         ),
         CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
-        Index(None, "owner_id", "kind", "id"),
+        Index(None, "owner_id", "id"),
         Index(None, "owner_id", "status", "id"),
         Index("ix_jobs_in_queue", "owner_id", "queued_at", "id", postgresql_where=text("status = 'queued'")),
         # Not by `lease_until`: a renewal that changes no indexed column writes to no index.
@@ -52,17 +51,14 @@ class Job(Base):
 
     id: Mapped[str] = mapped_column(IdText, primary_key=True)
     owner_id: Mapped[str] = mapped_column(OwnerText)
-    kind: Mapped[str] = mapped_column(String(20), server_default="selection")
     name: Mapped[str | None] = mapped_column(String(200))
-    source: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    """What is judged or asked: selection, and name and version if it was asked for by a name; null for a selection."""
     dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id"))
     test_dataset_id: Mapped[str | None] = mapped_column(IdText, ForeignKey("datasets.id"))
     spec: Mapped[dict[str, Any]] = mapped_column(JSONB)
     model: Mapped[str | None] = mapped_column(Text, Computed("spec ->> 'model'::text", persisted=True))
     """Of the spec. Claims, sweeps and polls read it of each job that waits, and a spec may have megabytes."""
     reserved_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    """Size of the spec, and of the answers that an evaluation or a prediction will have, known at submission."""
+    """Size of the spec (bytes)."""
     request_id: Mapped[str | None] = mapped_column(String(64))  #: of the submission, for the worker's log
     warnings: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
 
@@ -77,8 +73,6 @@ class Job(Base):
     provenance: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     dtype: Mapped[str | None] = mapped_column(String(20))
     digest: Mapped[str | None] = mapped_column(String(64))
-    paid_usd: Mapped[float] = mapped_column(Double, server_default="0")
-    """What the requests of an evaluation or a prediction cost so far; a selection has it in its checkpoint."""
 
     attempt: Mapped[int] = mapped_column(Integer, server_default="0")
     holder: Mapped[str | None] = mapped_column(String(32))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Integer, String
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKeyConstraint, Identity, Index, Integer, String
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -54,3 +54,21 @@ class PromptContent(Base):
     result: Mapped[dict[str, Any]] = mapped_column(JSONB)  #: a `PromptPart`
     classifier: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     pool_digest: Mapped[str | None] = mapped_column(String(64))  #: null where no prompt finds examples for an input
+
+
+class PromptEvaluation(Base):
+    """The figures of a version on labelled rows that its owner had judged. They stay when the rows are gone."""
+
+    __tablename__ = "prompt_evaluations"
+    __table_args__ = (
+        ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),
+        Index(None, "owner_id", "name", "id"),
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    owner_id: Mapped[str] = mapped_column(OwnerText)
+    name: Mapped[str] = mapped_column(NameText)
+    version: Mapped[int] = mapped_column(Integer)
+    title: Mapped[str | None] = mapped_column(String(200))  #: what the rows are called
+    result: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    created_at: Mapped[CreatedAt]

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.lifecycle import claims, endings
-from app.lifecycle.results import SelectionOutcome
 from app.selections.openapi import EXAMPLE_SPEC, EXAMPLE_SUBMISSION
 from lab.benchmarks.load.client import write_request
 from lab.benchmarks.load.servers import Servers
@@ -63,6 +62,6 @@ def finish_selection(servers: Servers, selection_id: str, problem: Problem, opti
     result = select_support_examples(problem, TableScorer(), config, progress=False)
     with servers.database.session_scope() as session:
         claim = claims.claim_job(session, selection_id, _LEASE_SECONDS)
-        if claim is None or not endings.finish(session, claim, SelectionOutcome(result)):
+        if claim is None or not endings.finish(session, claim, result):
             raise RuntimeError(f"{selection_id} could not be finished")
     return list(result.rows)

@@ -44,6 +44,8 @@ class ChildSpec:
 
     `user` is the account that runs the program, a name or a number; None for that of this process. The program starts
     in `folder`, which its account may not be able to reach by its path.
+
+    `inherited` names the variables of this process that the program gets, below `environment`; None for all.
     """
 
     name: str
@@ -53,6 +55,7 @@ class ChildSpec:
     death_signal: signal.Signals | None = None
     user: str | None = None
     folder: Path | None = None
+    inherited: frozenset[str] | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -67,6 +70,7 @@ class Child:
         self.spec = spec
         death_signal = spec.death_signal or spec.stop_signals[0][0]
         launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), str(int(death_signal))]
+        kept = {name: value for name, value in os.environ.items() if name in (spec.inherited or os.environ)}
         with open_log(spec.log_path) as log:
             self._process = subprocess.Popen(
                 [*launcher, spec.user or "-", *spec.command],
@@ -74,7 +78,7 @@ class Child:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=spec.folder,
-                env={**os.environ, **spec.environment},
+                env={**kept, **spec.environment},
                 start_new_session=True,
             )
 
@@ -134,6 +138,8 @@ def describe_end(status: int) -> str:
     """How a process ended, from its exit status, to go on after its name."""
     if status >= 0:
         return f"ended with exit code {status}"
+    if status == -signal.SIGPROF:
+        return "ended itself, because it did not answer any more; its log has where it stood"
     name = signal.Signals(-status).name
     if status == -signal.SIGKILL:
         return f"was killed by {name}, usually by the system, because memory ran out"

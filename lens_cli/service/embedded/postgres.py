@@ -34,7 +34,7 @@ from lens_cli.service.embedded.account import (
     write_private,
 )
 from lens_cli.service.embedded.child import Child, ChildFailed, ChildSpec
-from lens_cli.service.embedded.server import EmbeddedServer
+from lens_cli.service.embedded.server import INHERITED, EmbeddedServer
 
 _SUPERUSER = "postgres"
 _SERVICE = "lens"
@@ -120,9 +120,8 @@ class PostgresServer(EmbeddedServer):
             *("--auth-local=peer", "--auth-host=reject", "--encoding=UTF8", "--no-locale", "--no-instructions"),
             *(() if self._durable else ("--no-sync",)),
         ]
-        child = Child(
-            ChildSpec("initdb", command, self._log_path, user="nobody" if is_root() else None, folder=scratch)
-        )
+        user = "nobody" if is_root() else None
+        child = Child(ChildSpec("initdb", command, self._log_path, user=user, folder=scratch, inherited=INHERITED))
         try:
             status = child.wait(_INITIALISE_SECONDS)
         except subprocess.TimeoutExpired:

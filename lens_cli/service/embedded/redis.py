@@ -4,8 +4,9 @@ The server listens on a Unix socket in its closed data folder, not on a network.
 keys, because an evicted key of the queue is a lost job.
 
 Nobody connects without a password. `lens` is for the API and the workers: it has no command that manages the server,
-or writes a file of another name, or empties everything. `admin` has all commands. Both passwords are random and new at
-each start; the folder has only their hashes.
+or writes a file of another name, or empties everything. Scripts (EVAL) are among its commands: RQ and the
+rate limits need them. `admin` has all commands. Both passwords are random and new at each start; the folder has only
+their hashes.
 """
 
 import secrets

@@ -16,6 +16,8 @@ from lens_cli.service.embedded.child import (
     find_binary,
 )
 
+INHERITED = frozenset({"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "TZ"})
+"""Variables that a server gets. The others may be keys of model servers, which are not for its account."""
 _START_SECONDS = 60.0
 
 
@@ -81,8 +83,8 @@ class EmbeddedServer:
             ChildFailed: it ended, or did not answer in time.
         """
         account = str(self.account) if is_root() else None
-        spec = ChildSpec(self.name, command, self._log_path, stop_signals, user=account, folder=self._data_dir)
-        self._child = Child(spec)
+        folder, log = self._data_dir, self._log_path
+        self._child = Child(ChildSpec(self.name, command, log, stop_signals, None, account, folder, INHERITED))
         deadline = time.monotonic() + _START_SECONDS
         while (fault := self._find_fault()) is not None:
             self._child.check_alive()

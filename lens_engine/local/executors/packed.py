@@ -22,7 +22,7 @@ from torch import Tensor
 
 from lens_engine.local.executors.base import ExecutorName, TokenCounters, Workload, read_log_probs, sum_label_words
 from lens_engine.local.executors.head import float32_logits
-from lens_engine.local.executors.held_prefixes import HeldPrefixes, KeyValues
+from lens_engine.local.executors.held_prefixes import ALL_LAYERS, HeldPrefixes, KeyValues
 from lens_engine.local.executors.layout import Layouts, PackedInputs
 from lens_engine.local.executors.packed_attention import PackedExecutionError
 from lens_engine.local.executors.packing import Forward, plan
@@ -38,6 +38,9 @@ ATTENTION_NAME = "lens_packed"
 
 _ALONE_FROM = {"cpu": 128}
 """Least length of a prefix that gets its own forward (tokens). Shorter forwards are slow, above all on CUDA."""
+
+_ONLY_ALONE_FROM = 16
+"""The same where a call has one prefix. Who asks for text after text has one, and shall not feed it each time."""
 
 _HELD_BYTES = 512 << 20
 
@@ -76,7 +79,9 @@ class PackedExecutor:
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
         reads = work.new_reads()
         with float32_logits(self._model):
-            self._run(work, budget, lambda inputs: self._start_reading(self._forward(inputs), inputs, reads))
+            self._run(
+                work, budget, lambda inputs: self._start_reading(self._forward(inputs), inputs, reads), ALL_LAYERS
+            )
         return sum_label_words(reads, work.trie)
 
     def run_states(self, work: Workload, budget: int, tap: StateTap, layers: Sequence[int]) -> States:
@@ -88,7 +93,7 @@ class PackedExecutor:
             self._count(inputs)
             by_pair(states)[inputs.pairs] = found.cpu().numpy()
 
-        self._run(work, budget, read, holds_prefixes=False)  # the keys and values of later layers are missing
+        self._run(work, budget, read, max(layers))
         return states
 
     def _run(
@@ -96,40 +101,41 @@ class PackedExecutor:
         work: Workload,
         budget: int,
         start: Callable[[PackedInputs], Callable[[], None] | None],
-        *,
-        holds_prefixes: bool = True,
+        depth: int,
     ) -> None:
         if self.window is not None and work.longest_prompt > self.window:
             raise PackedExecutionError(
                 f"a prompt of {work.longest_prompt} tokens exceeds the sliding window of {self.window} tokens"
             )
         try:
-            self._run_forwards(work, budget, start, holds_prefixes)
+            self._run_forwards(work, budget, start, depth)
         except UnsupportedHeads as error:
             _log.warning("packed attention runs without its kernel, which may be much slower: %s", error)
             self._kernel = None
-            self._run_forwards(work, budget, start, holds_prefixes)
+            self._run_forwards(work, budget, start, depth)
 
     def _run_forwards(
         self,
         work: Workload,
         budget: int,
         start: Callable[[PackedInputs], Callable[[], None] | None],
-        holds_prefixes: bool,
+        depth: int,
     ) -> None:
         """Each forward is laid out while the device computes the one before, and what is read is fetched later still.
 
         Args:
             start: runs a forward, and returns what fetches its numbers.
+            depth: number of layers that each forward computes.
         """
-        kept = self._find_held(work)
+        kept = self._find_held(work, depth)
+        alone_from = self._find_alone_from(work)
         layouts = Layouts(work, self._weights, self._kernel)
         forwards = plan(
             work.prefix_lengths,
             work.query_lengths,
             budget,
             tail=work.trie.num_fed,
-            alone_from=self._alone_from,
+            alone_from=alone_from,
             held=kept.keys(),
         )
         waiting: Callable[[], None] | None = None
@@ -139,7 +145,7 @@ class PackedExecutor:
                 if waiting is not None:
                     waiting()
                 waiting = started
-                self._hold(forward, work, kept, holds_prefixes)
+                self._hold(forward, work, kept, alone_from, depth)
         if waiting is not None:
             waiting()
 
@@ -148,17 +154,23 @@ class PackedExecutor:
         self._held.clear()
         return held_any
 
-    def _find_held(self, work: Workload) -> dict[int, KeyValues]:
-        found = {index: self._held.get(prefix) for index, prefix in enumerate(work.prefixes)}
+    def _find_alone_from(self, work: Workload) -> int | None:
+        if self._alone_from is None or len(work.prefixes) > 1:
+            return self._alone_from
+        return _ONLY_ALONE_FROM
+
+    def _find_held(self, work: Workload, depth: int) -> dict[int, KeyValues]:
+        found = {index: self._held.get(prefix, depth) for index, prefix in enumerate(work.prefixes)}
         return {index: key_values for index, key_values in found.items() if key_values is not None}
 
-    def _hold(self, forward: Forward, work: Workload, kept: dict[int, KeyValues], holds_prefixes: bool) -> None:
-        """Hold long prefixes for later calls, and free those that no later forward of this call needs."""
+    def _hold(
+        self, forward: Forward, work: Workload, kept: dict[int, KeyValues], alone_from: int | None, depth: int
+    ) -> None:
+        """Hold the prefixes fed alone for later calls, and free those that no later forward of this call needs."""
         for group in forward.groups:
             prefix = work.prefixes[group.prefix]
-            is_long = self._alone_from is not None and len(prefix) >= self._alone_from
-            if holds_prefixes and group.feeds_prefix and is_long:
-                self._held.put(prefix, kept[group.prefix])
+            if group.feeds_prefix and alone_from is not None and len(prefix) >= alone_from:
+                self._held.put(prefix, kept[group.prefix], depth)
             if not group.keeps_prefix:
                 kept.pop(group.prefix, None)
 

@@ -62,6 +62,10 @@ class StateTap:
         device: torch.device = next(self._model.parameters()).device
         return device
 
+    @property
+    def weight_bytes(self) -> int:
+        return sum(weights.nbytes for weights in self._model.parameters())
+
     def run(self, layers: Sequence[int], ranges: TokenRanges, **inputs: Any) -> Tensor:
         """Run the model on `inputs` up to the highest layer  # [ranges, layers, poolings, size]."""
         pooled: dict[int, Tensor] = {}

@@ -38,6 +38,16 @@ def test_life_of_a_key(lens: Run) -> None:
     assert lens("list")[1].split()[-1] != "-"
 
 
+@pytest.mark.parametrize(
+    ("owner", "reader"), [("alice", "A key for this owner reads it."), ("local", "This key reads it.")]
+)
+def test_first_key_of_an_open_service_says_what_it_closes(lens: Run, owner: str, reader: str) -> None:
+    notes = lens("create", owner, "--name", "laptop")[2]
+    assert "the service asks for a key in every request" in notes
+    assert notes.endswith(f"What was submitted without a key belongs to the owner local. {reader}\n")
+    assert "first key" not in lens("create", owner, "--name", "phone")[2]
+
+
 def test_empty_list_says_so(lens: Run) -> None:
     assert lens("list")[1] == "There are no keys.\n"
 

@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, PackedCheckpoint
-from app.lifecycle.results import SelectionOutcome
 from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import StoredCheckpoint
@@ -351,7 +350,7 @@ def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
         calls += 1
         if calls == 1:
             raise JobTimeoutException("too long")
-        return endings.finish(session, claim, SelectionOutcome(make_result()))
+        return endings.finish(session, claim, make_result())
 
     assert attempt._persist(end)
 

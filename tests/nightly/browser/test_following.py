@@ -56,8 +56,24 @@ def test_page_waits_for_the_api(followed: Page, lens: Stack) -> None:
 
 def test_page_waits_for_the_database(followed: Page, lens: Stack) -> None:
     with absent(lens.settings):
-        followed.see("The service does not answer.")
-    followed.see_no_more("The service does not answer.")
+        followed.see("The service is temporarily unavailable")
+        followed.run("document.getElementById('problem').firstChild.isSame = true")
+        followed.take_traffic("")
+        count = "return performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/live')).length"
+        before = followed.run(count)
+        followed.wait(lambda: followed.run(count) > before + 1, "the page asks again")
+        assert followed.run("return document.getElementById('problem').firstChild.isSame"), "it is said again"
+    followed.see_no_more("The service is temporarily unavailable")
+
+
+def test_run_without_news_is_not_sent_again(followed: Page) -> None:
+    followed.take_traffic("")
+
+    def list_polls() -> list[int]:
+        answers = [one["response"] for one in followed.take_traffic("Network.responseReceived")]
+        return [one["status"] for one in answers if one["url"].endswith("/live")]
+
+    followed.wait(lambda: 304 in list_polls(), "a poll is answered by 304")
 
 
 def test_page_that_is_opened_while_the_database_is_away_comes_later(tab: Page, lens: Stack) -> None:

@@ -1,27 +1,32 @@
 """A service with keys: the page asks once for each tab, and forgets with it."""
 
-import hashlib
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
+from tests.api_keys import headers_of, key_of, make_keys
 from tests.browser.axe import find_faults
 from tests.browser.page import Page
 from tests.e2e.processes import start_api
-from tests.e2e.stack import Stack, environment_of
+from tests.e2e.service import clear
+from tests.e2e.stack import Stack, make_submission
+from tests.integration.conftest import run_sql
 from tests.ports import reserve_port
 
-KEY = "a key of the tests"
+KEY = key_of("alice")
 
 
 @pytest.fixture(scope="module")
 def guarded(service: Stack) -> Iterator[str]:
     """The address of a second API, which asks for a key."""
+    clear(service)
+    make_keys(service.database, "alice")
     port = reserve_port()
-    keys = environment_of({"api_keys": {hashlib.sha256(KEY.encode()).hexdigest(): "alice"}})
-    api = start_api({**service.environment, **keys}, port, service.log_dir / "guarded.log")
+    api = start_api(service.environment, port, service.log_dir / "guarded.log")
     yield f"http://127.0.0.1:{port}"
     api.stop()
+    clear(service)
 
 
 @pytest.fixture
@@ -84,3 +89,20 @@ def test_key_can_be_forgotten(tab: Page) -> None:
 
     tab.see("This service asks for an API key.")
     assert tab.run("return sessionStorage.length + localStorage.length + document.cookie.length") == 0
+
+
+def test_form_for_the_key_stays_while_a_run_would_be_followed(tab: Page, service: Stack) -> None:
+    made = httpx.post(f"{tab.host}/selections", json=make_submission(), headers=headers_of("alice"))
+    tab.open(f"/pages/selections/{made.json()['id']}")
+    enter_key(tab, KEY)
+    tab.see("It waits")
+    run_sql(service.database, "UPDATE api_keys SET revoked_at = now()")
+    tab.see("The service knows no such key.")
+
+    tab.fill_in("API key", KEY)
+    tab.run("setTimeout(() => { window.isLater = true }, 5000)")
+    tab.wait(lambda: tab.run("return window.isLater"), "a page that polls would have asked twice")
+
+    assert tab.field("API key").get_attribute("value") == KEY
+    run_sql(service.database, "UPDATE api_keys SET revoked_at = NULL")
+    run_sql(service.database, "DELETE FROM jobs")

@@ -7,7 +7,6 @@ from selenium.webdriver.support.ui import Select
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from tests.browser.page import Page
 from tests.browser.states import open_state, run
-from tests.e2e.stack import Stack
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_bag_of_words, make_result, make_rows
 from tests.unit.lens_engine.show.reported import make_reported
@@ -63,9 +62,8 @@ def put_classifier(stage: Selections) -> None:
     assert stage.client.put("/prompts/films", json=body, headers=new).status_code == 201
 
 
-def test_text_is_answered_on_the_page_of_a_prompt(tab: Page, lens: Stack, stage: Selections) -> None:
+def test_text_is_answered_on_the_page_of_a_prompt(tab: Page, stage: Selections) -> None:
     put_classifier(stage)
-    lens.start_worker()
     tab.open("/pages/prompts/films")
 
     tab.fill_in("A text of yours", "a warm evening")
@@ -75,19 +73,15 @@ def test_text_is_answered_on_the_page_of_a_prompt(tab: Page, lens: Stack, stage:
     assert tab.find("//div[@id='tried']//strong").text in ("positive", "negative")
 
 
-def test_file_is_labelled_on_the_page_of_a_prompt(tab: Page, lens: Stack, stage: Selections, tmp_path: Path) -> None:
+def test_file_is_labelled_on_the_page_of_a_prompt(tab: Page, stage: Selections, tmp_path: Path) -> None:
     put_classifier(stage)
-    lens.start_worker()
     (tmp_path / "new.csv").write_text("id,text\n7,a warm evening\n8,a dull film\n")
     tab.open("/pages/prompts/films")
 
-    tab.fill_in("Label a file", str(tmp_path / "new.csv"))
+    tab.fill_in("Drop a file with texts here, or choose one", str(tmp_path / "new.csv"))
 
-    tab.see("Download the file with its labels")
-    link = tab.find("//div[@id='labelled']//a")
-    assert link.get_attribute("data-save") == "films-labels.csv"
-    output = stage.client.get(f"/predictions/{stage.client.get('/predictions').json()['items'][0]['id']}/output").text
-    assert link.get_attribute("href").endswith("/output?format=csv")
+    tab.follow("Download the file with its labels")
+    output = tab.wait_for_download("new-labelled.csv").decode("utf-8-sig")
     assert [line.split(",")[:3] for line in output.splitlines()[1:]] == [
         ["0", '"7"', '"a warm evening"'],
         ["1", '"8"', '"a dull film"'],

@@ -22,7 +22,7 @@ def test_page_is_small_and_leaves_the_console_empty(tab: Page, stage: Selections
 
     sizes = [one["encodedDataLength"] for one in tab.take_traffic("Network.loadingFinished")]
     assert sum(sizes) < MOST_BYTES
-    assert len(sizes) >= 7, "the frame, its content, two styles and three scripts"
+    assert len(sizes) >= 6, "the frame, its content, two styles and two scripts"
     assert tab.take_log() == []
 
 

@@ -18,23 +18,24 @@ from redis import Redis
 from sqlalchemy import text
 
 from app.store.states import Status
+from tests.api_keys import headers_of, key_of, make_keys
 from tests.e2e.processes import Process, status_at
 from tests.e2e.stack import EXAMPLES, Stack, make_submission
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
 
 CANARY = "zyzzyvacanary"
-KEY, METRICS_KEY = f"{CANARY}-key", f"{CANARY}-metrics"
-AUTHORIZED = {"Authorization": f"Bearer {KEY}", "Idempotency-Key": f"{CANARY}-idempotency"}
+KEY, METRICS_KEY = key_of("alice"), f"{CANARY}-metrics"
+AUTHORIZED = {**headers_of("alice"), "Idempotency-Key": f"{CANARY}-idempotency"}
 
 
 @pytest.fixture
 def api(lens: Stack) -> Iterator[tuple[httpx.Client, Process]]:
     """A second API process over the same stores, which asks for keys."""
     port = reserve_port()
+    make_keys(lens.database, "alice")
     environment = {
         **lens.environment,
-        "LENS_API_KEYS": json.dumps({hashlib.sha256(KEY.encode()).hexdigest(): "alice"}),
         "LENS_METRICS_KEY_HASH": hashlib.sha256(METRICS_KEY.encode()).hexdigest(),
         "LENS_LOG_LEVEL": "DEBUG",
     }
@@ -78,6 +79,7 @@ def test_no_log_store_or_error_holds_what_clients_send(lens: Stack, api: tuple[h
         "metrics": metrics.text,
     }
     assert {name: excerpt(place) for name, place in places.items() if CANARY in place} == {}
+    assert [name for name, place in places.items() if KEY in place] == []
     assert all(places.values())
 
 

@@ -91,6 +91,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
         "POSTGRES_PASSWORD": "a1",
         "OWNER_PASSWORD": "b2",
         "REDIS_PASSWORD": "c3",
+        "LENS_ANSWERS_TOKEN": "a-token-of-the-tests",
         "LENS_ALLOWED_MODELS": f'{{"tiny": "{tmp_path / "tiny"}"}}',
         "LENS_DEFAULT_MODEL": "tiny",
         "LENS_SWEEP_INTERVAL_SECONDS": "0.3",
@@ -178,6 +179,12 @@ def test_services_of_the_file_run_a_selection(machine: Machine) -> None:
     assert machine.ask("worker", [*of_the_image, *of_worker]).returncode == 1
 
 
+def test_what_answers_at_once_becomes_healthy(machine: Machine) -> None:
+    port = str(reserve_port())
+    machine.run("answers", ["lens", *machine.composition.command("answers"), "--port", port])
+    machine.wait_until_healthy("answers", {":8090": f":{port}"})
+
+
 def test_role_of_the_service_changes_no_table_and_sees_no_other_password(machine: Machine) -> None:
     assert machine.run("migrate", ["lens", *machine.composition.command("migrate")]).wait(60) == 0
     for service in ("api", "worker"):
@@ -199,10 +206,13 @@ def test_proxy_passes_a_request_on_and_refuses_large_headers(machine: Machine) -
     api, proxy = machine.ports["api"], machine.ports["proxy"]
     served = machine.run("api", ["lens", *machine.composition.command("api"), "--port", str(api)])
     site = re.sub(r"(resolver|access_log) .*;", "", machine.composition.config("proxy"))
+    site = re.sub("rate=[0-9]+r/s", "rate=1r/s", site)  # a slow machine sends less than the real rates in a second
     site = site.replace("listen 8080", f"listen 127.0.0.1:{proxy}").replace("api:8000", f"127.0.0.1:{api}")
     paths = "".join(f"{name}_temp_path {machine.folder / name};" for name in ("client_body", "proxy"))
     config = machine.folder / "nginx.conf"
     config.write_text(f"pid {machine.folder}/pid; daemon off; events {{}} http {{ access_log off; {paths} {site} }}")
+    check = [word.replace(":8000", f":{api}") for word in checks_of_images()[0]]
+    until(lambda: machine.ask("api", check).returncode == 0, "the API")
     machine.run("proxy", ["nginx", "-c", str(config), "-e", str(machine.folder / "nginx.log")])
 
     with httpx.Client(base_url=f"http://127.0.0.1:{proxy}", timeout=20) as client:
@@ -221,8 +231,13 @@ def test_proxy_passes_a_request_on_and_refuses_large_headers(machine: Machine) -
         )
         served.stop()
         answer = client.get('/a"b', headers={"X-Request-ID": "mine-1"})
-        check_problem(answer, 503, "unavailable", "/a")
+        check_problem(answer, 503, "unavailable", "/a%22b")
         assert (answer.headers["Retry-After"], answer.json()["request_id"]) == ("5", "mine-1")
+        too_many, away = (429, "too-many-requests", "1"), (503, "unavailable", "5")
+        for keys, expected in ((["one"] * 300, too_many), (["another"], away), (map(str, range(1_000)), too_many)):
+            last = [client.get("/selections", headers={"Authorization": f"Bearer {key}"}) for key in keys][-1]
+            check_problem(last, *expected[:2], "/selections")
+            assert last.headers["Retry-After"] == expected[2]
 
 
 def check_problem(answer: httpx.Response, status: int, code: str, instance: str) -> None:

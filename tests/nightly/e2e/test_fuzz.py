@@ -16,6 +16,6 @@ def test_random_requests_find_no_fault() -> None:
         report = run_fuzz(Path(name), num_examples=3, seed=SEED)
     assert report.faults == [], f"FUZZ_SEED={SEED} repeats this run\n{report.output}"
     assert report.answers["POST /selections 202"] > 0
-    assert report.answers["POST /prompts/{name}/predictions 202"] > 0
+    assert report.answers["POST /prompts/{name}/classify 200"] > 0
     assert report.answers["POST /prompts/{name}/examples 200"] > 0
     assert report.answers["POST /prompts/{name}/render 200"] > 0

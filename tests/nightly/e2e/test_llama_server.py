@@ -9,10 +9,11 @@ import pytest
 from lens_engine.config import SelectionConfig
 from lens_engine.local.load import load_scorer
 from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.local.open_tokenizer import open_tokenizer
+from lens_engine.local.model_reader import open_files, segment_tokenizer
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.task.template import Task
@@ -38,15 +39,19 @@ LIKELY, RARE = [" great", " terrible", " fine"], " photosynthesis"
 
 
 @pytest.fixture(scope="module")
-def prompts() -> list[list[int]]:
-    tokenizer = open_tokenizer(BUNDLED_MODEL).tokenizer
+def tokenizer() -> SegmentTokenizer:
+    return segment_tokenizer(open_files(BUNDLED_MODEL, None)[2], BUNDLED_MODEL)
+
+
+@pytest.fixture(scope="module")
+def prompts(tokenizer: SegmentTokenizer) -> list[list[int]]:
     [prefix] = tokenizer.encode_prefixes([PREFIX])
     return [[*prefix, *query] for query in tokenizer.encode_queries(QUERIES, is_first=False)]
 
 
 @pytest.fixture(scope="module")
-def label_tokens() -> list[int]:
-    return [token for (token,) in open_tokenizer(BUNDLED_MODEL).tokenizer.encode_spans([*LIKELY, RARE])]
+def label_tokens(tokenizer: SegmentTokenizer) -> list[int]:
+    return [token for (token,) in tokenizer.encode_spans([*LIKELY, RARE])]
 
 
 @pytest.fixture(scope="module")

@@ -85,18 +85,7 @@ def test_selection_that_loses_an_actor_ends_as_on_one_device(lens: Stack, cluste
     (device,) = lens.client.get("/readyz").json()["workers"]
     assert (device["device"], device["name"]) == ("cpu", "Ray (3 actors)")
     until(lambda: not cluster.actors(), "the actors end with their job")
-    predict_with_one_actor(lens, cluster, selection_id)
     lens.check_invariants()
-
-
-def predict_with_one_actor(lens: Stack, cluster: Cluster, selection_id: str) -> None:
-    body = {"texts": [example["text"] for example in EXAMPLES]}
-    answer = lens.client.post(f"/selections/{selection_id}/predictions", json=body)
-    assert answer.status_code == 202, answer.text
-    until(cluster.actors, "an actor starts", PATIENCE_SECONDS)
-    assert len(cluster.actors()) == 1
-
-    assert lens.wait_until_done(answer.json()["id"], PATIENCE_SECONDS)["status"] == Status.SUCCEEDED
 
 
 def test_actors_end_with_what_is_killed_and_its_selection_goes_on(

@@ -30,7 +30,7 @@ def own_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedSe
 @pytest.fixture
 def machine(own_servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("machine")
-    with running_service(own_servers, folder, lease_seconds=30, lease_renew_seconds=1) as stack:
+    with running_service(own_servers, folder, lease_seconds=10) as stack:  # a busy machine renews late
         yield stack
         for worker in stack.workers:
             worker.stop()
@@ -42,7 +42,7 @@ def is_answering(machine: Stack) -> bool:
     return False
 
 
-def test_a_reboot_costs_no_attempt(machine: Stack, own_servers: EmbeddedServers) -> None:
+def test_a_reboot_costs_one_attempt(machine: Stack, own_servers: EmbeddedServers) -> None:
     machine.hold_from(IN_THE_SEARCH)
     worker = machine.start_worker()
     selection_id = machine.submit()
@@ -58,7 +58,7 @@ def test_a_reboot_costs_no_attempt(machine: Stack, own_servers: EmbeddedServers)
     assert worker.terminate(LEAVE_SECONDS) == 0
     seconds = time.monotonic() - began
     assert is_gone(horse)
-    assert "noted on disk" in worker.log()
+    assert "not released: the lease will run out" in worker.log()
 
     again = [Child(spec) for spec in specs]
     try:
@@ -66,16 +66,12 @@ def test_a_reboot_costs_no_attempt(machine: Stack, own_servers: EmbeddedServers)
         until(lambda: is_answering(machine), "Postgres answers", 30)
         machine.let_go()
         second = machine.start_worker()
-        query = "SELECT status FROM jobs WHERE id = :id"
-        until(lambda: machine.scalar(query, id=selection_id) == Status.QUEUED, "the release is handed in", 30)
-        assert machine.crashes(selection_id) == 0
         machine.start_api()
         selection = machine.wait_until_done(selection_id)
         assert selection["status"] == Status.SUCCEEDED
         assert selection["digest"] == machine.undisturbed_digest(selection_id)
-        assert (selection["attempt"], machine.crashes(selection_id)) == (2, 0)
+        assert (selection["attempt"], machine.crashes(selection_id)) == (2, 1)
         assert second.terminate(10) == 0
-        assert not list((machine.log_dir / "cache" / "releases").rglob("*.json"))
     finally:
         machine.stop_api()
         for child in again:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -74,18 +75,18 @@ def test_selection_is_run_by_a_worker_without_torch(lens: Stack, double: Double)
     lens.check_invariants()
 
 
-def test_evaluation_and_prediction_ask_the_server(lens: Stack, double: Double) -> None:
+def test_texts_are_asked_of_the_server_by_the_api(lens: Stack, double: Double) -> None:
     start_worker(lens)
     selection_id = lens.submit("served")
     lens.wait_until_done(selection_id)
-    evaluated = lens.client.post(f"/selections/{selection_id}/evaluations", json={}).json()["id"]
-    prediction = {"texts": ["joy", "grief"]}
-    predicted = lens.client.post(f"/selections/{selection_id}/predictions", json=prediction).json()
-    assert lens.wait_until_done(evaluated)["status"] == Status.SUCCEEDED
-    assert lens.wait_until_done(predicted["id"])["status"] == Status.SUCCEEDED
-    result = lens.get(evaluated)["result"]
-    assert result["matches"] is True
-    assert double.num_prompts
+    asked, body = double.num_prompts, {"inputs": ["joy", "grief"], "prompts": "support_examples"}
+
+    def answers() -> list[dict[str, Any]] | None:
+        found = lens.client.post(f"/selections/{selection_id}/classify", json=body)
+        return found.json()["answers"] if found.is_success else None  # 503 while the server is checked
+
+    assert all(one["label"] for one in until(answers, "the server answers"))
+    assert double.num_prompts > asked
 
 
 def has_begun(phase: str, asked: Counter[tuple[int, ...]]) -> bool:

@@ -13,14 +13,10 @@ import pytest
 from starlette.testclient import TestClient
 
 import app.pages
-from app.kinds.prediction_schemas import PredictionOutcome
-from app.lifecycle import endings
-from app.lifecycle.kept_answers import keep_predictions
-from lens_engine.evaluation.rows import Prediction
 from tests.answered import make_answers
 from tests.integration.conftest import Selections
 from tests.integration.prompts_with_pools import make_finding_result
-from tests.integration.samples import make_bag_of_words, make_result
+from tests.integration.samples import make_bag_of_words
 from tests.integration.string_places import Operation, Request, describe_hidden, fill_forms, list_operations
 
 TEMPLATES = Path(app.pages.__file__).parent / "templates"
@@ -69,13 +65,6 @@ def operations(client: TestClient, selections: Selections) -> list[Operation]:
     put = client.put("/prompts/triage", json={"selection_id": selection_id}, headers={"If-None-Match": "*"})
     assert put.status_code == 201, put.text
     known["dataset_id"] = client.get("/datasets").json()["items"][0]["id"]
-    for kind in ("evaluation", "prediction"):
-        known[f"{kind}_id"] = selections.asked_of(selection_id, kind)
-    assert client.post(f"/evaluations/{known['evaluation_id']}/cancel").status_code == 202
-    claim = selections.claim(known["prediction_id"])
-    with selections.database.session_scope() as session:
-        assert keep_predictions(session, claim, 0, [Prediction(label="positive", probabilities=(0.5, 0.5))] * 2)
-        assert endings.finish(session, claim, PredictionOutcome((), None))
     return list_operations(client.app.openapi(), known)  # type: ignore[attr-defined]
 
 
@@ -168,29 +157,3 @@ def test_any_field_of_a_page_is_taken_or_refused(strict: RawClient, pages: list[
     posts = [one for one in pages if one.method == "POST" and not one.path.endswith(("/datasets", "/{action}"))]
     faults = list_faults(strict, fill_forms(posts, fields))
     assert not faults, show(faults)
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        b"text,note\na warm film,x\x00y\na dull \x00 film,z\n",
-        b'{"text": "a warm film", "note": "\\ud800"}\n{"text": "a dull \\u0000 film", "note": ["\\udfff", 1e99]}\n',
-    ],
-    ids=["csv", "jsonl"],
-)
-def test_texts_with_such_cells_are_classified_and_come_back(
-    client: TestClient, strict: RawClient, selections: Selections, file: bytes
-) -> None:
-    selection_id = selections.succeeded(make_result(classifier=make_bag_of_words()))
-    taken = client.post(f"/selections/{selection_id}/predictions", files={"texts": ("texts", file)})
-    assert taken.status_code == 202, taken.text
-    assert any("U+FFFD" in warning for warning in taken.json()["warnings"])
-    claim = selections.claim(taken.json()["id"])
-    answers = [Prediction(label="positive", probabilities=(0.5, 0.5)), Prediction(error="bad")]
-    with selections.database.session_scope() as session:
-        assert keep_predictions(session, claim, 0, answers)
-        assert endings.finish(session, claim, PredictionOutcome((), None))
-    for kind in ("csv", "jsonl", "parquet"):
-        output = strict.request("GET", f"/predictions/{claim.job_id}/output?format={kind}")
-        assert output.status_code == 200
-        assert "\ufffd".encode() in output.content

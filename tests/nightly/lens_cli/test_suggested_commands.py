@@ -18,7 +18,7 @@ from lens_cli.suggest.arguments import write_command
 from lens_engine import LanguageModel, suggest
 from lens_engine.errors import InvalidInput
 from lens_engine.metering.estimate import CostEstimate
-from lens_engine.task.unicode_form import fold_label
+from lens_engine.task.unicode_form import fold_text
 from lens_engine.testing import TableScorer
 from tests.unit.lens_cli.suggest.test_suggest_command import arguments_of
 
@@ -28,7 +28,7 @@ WORDS = st.text("abc ,;|\"'=äß", min_size=1, max_size=12).filter(lambda word: 
 @st.composite
 def files(draw: st.DrawFn) -> bytes:
     """Tables of a few labels, some rare or written in two ways, with one or two odd texts."""
-    labels = draw(st.lists(WORDS, min_size=2, max_size=4, unique_by=fold_label))
+    labels = draw(st.lists(WORDS, min_size=2, max_size=4, unique_by=fold_text))
     counts = [draw(st.sampled_from([1, 2, 5, 30, 60])) for _ in labels]
     rows = [
         (f"text {number} {draw(st.sampled_from(['good', 'bad', 'a b c']))}", label)

@@ -81,8 +81,6 @@ PATHS: list[tuple[EndpointKind, AnswerKind, str]] = [
     ("vllm", "probabilities", "/version"),
     ("vllm", "probabilities", "/tokenize"),
     ("vllm", "probabilities", "/v1/completions"),
-    ("sglang", "probabilities", "/get_server_info"),
-    ("sglang", "probabilities", "/generate"),
     ("llama-cpp", "probabilities", "/props"),
     ("llama-cpp", "probabilities", "/tokenize"),
     ("llama-cpp", "probabilities", "/completion"),

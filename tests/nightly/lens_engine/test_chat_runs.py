@@ -169,8 +169,6 @@ def test_sampled_answers_search_without_filtering(double: ChatDouble) -> None:
     assert any(one.startswith("the model gives answers and no probabilities") for one in result.warnings)
     assert SelectionResult.model_validate_json(result.model_dump_json()).with_digest().digest == result.digest
 
-    with pytest.raises(InvalidConfig, match="no probabilities"):
-        export_support_examples(result, "python")
     with pytest.raises(InvalidConfig, match="take the use prompt"):
         select(scorer, use="probabilities")
     assert classifier_of_prompt(result).predict(["on delivery"], scorer).labels == ("delivery",)

@@ -14,13 +14,11 @@ from app.main import close_app, create_app
 from app.problems import TITLES
 from app.settings import Settings
 
-KEYS = {hashlib.sha256(b"key").hexdigest(): "alice"}
-
 
 @pytest.fixture
 def client() -> Iterator[TestClient]:
     """A client without a key, of a service that has keys. The pages need neither Postgres nor Redis."""
-    app = create_app(Settings(_env_file=None, api_keys=KEYS))
+    app = create_app(Settings(_env_file=None, require_keys=True))
     yield TestClient(app)
     close_app(app)
 
@@ -101,7 +99,7 @@ def test_root_leads_a_browser_to_the_pages(client: TestClient) -> None:
 
 def test_service_that_has_ended_leaves_nothing_in_memory() -> None:
     # FastAPI remembers the functions of routes for the whole process. One that held its service held all of it.
-    app = create_app(Settings(_env_file=None, api_keys=KEYS))
+    app = create_app(Settings(_env_file=None, require_keys=True))
     assert TestClient(app).get("/").status_code == 200
     close_app(app)
     watched = weakref.ref(app)

@@ -3,6 +3,8 @@
 import csv
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from typer.testing import CliRunner
 
 from lens_cli.application import create_application
 from lens_cli.refusals import Refusal
+from tests.endpoints.chat_double import ChatDouble
 from tests.endpoints.double import MODEL, Double, HashBehind, serving
 
 ROOT = Path(__file__).parents[3]
@@ -58,6 +61,19 @@ def priced(double: Double, tmp_path: Path) -> list[str]:
     path = tmp_path / "servers.json"
     path.write_text(json.dumps(servers))
     return ["--endpoints", str(path), "--model", "ours"]
+
+
+def test_hosted_model_is_asked_as_the_refusal_of_its_name_says(train: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    with pytest.raises(Refusal, match=r"--model .*\(docs/servers.md\)") as refused:
+        lens(*select(train, ["--model", "gpt-4o"]))
+    found = re.search(r"(--model .*) \(docs/servers.md\)", str(refused.value))
+    assert found is not None
+    with serving(ChatDouble()) as double:
+        lens(*select(train, shlex.split(found[1].replace("https://api.openai.com", double.url)), "--estimate"))
+    assert {one["model"] for one in double.bodies} == {"gpt-4o"}
+    assert double.keys == {"Bearer a-key"}
 
 
 def select(train: Path, at: list[str], *more: str) -> list[str]:

@@ -88,7 +88,7 @@ def heard(select: Callable[..., SelectionResult], make_listener: Make) -> tuple[
     return listener, select(listener=listener)
 
 
-OF_A_SELECTION = [phase for phase in Phase if phase not in (Phase.CLASSIFY, Phase.WORDING)]
+OF_A_SELECTION = [phase for phase in Phase if phase is not Phase.WORDING]
 
 
 def find(result: SelectionResult, method: str) -> PromptContender | None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from rq.worker import HerokuWorker
 from app.lifecycle.claims import Claim
 from app.queue import RUN_JOB
 from worker.hardened_rq import ForbiddenJobError, GuardedJob
-from worker.horse import REPORT, has_exited
+from worker.horse import REPORT
 from worker.monitoring import JobResult, WorkerMetrics
 from worker.process import JobWorker
 
@@ -160,26 +159,3 @@ def test_two_jobs_that_meet_a_fault_stop_the_worker(judged: Any) -> None:
 
 def test_one_job_that_meets_a_fault_at_each_attempt_does_not_stop_the_worker(judged: Any) -> None:
     judged(*[("sel_1", "unfit")] * 3, ("sel_2", "fit"), ("sel_3", "unfit"))
-
-
-@pytest.mark.parametrize("is_done", [True, False])
-def test_process_leaves_once_it_is_done(is_done: bool) -> None:
-    script = f"""
-import time
-from worker.horse import leave_soon
-leave_soon(lambda: {is_done}, seconds=0.1)
-time.sleep(2)
-raise SystemExit(7)
-"""
-    ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
-    assert ended.returncode == (0 if is_done else 7)
-
-
-def test_child_that_has_exited_is_seen_before_it_is_reaped() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    assert not has_exited(child.pid)
-    child.kill()
-    while not has_exited(child.pid):
-        time.sleep(0.01)
-    child.communicate()
-    assert has_exited(child.pid)

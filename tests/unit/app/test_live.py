@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.jobs.schemas import QueueOut
 from app.lifecycle.spec import StoredSpec
-from app.pages.live import describe_run, say_waiting
+from app.pages.live import describe_run
+from app.selections.schemas import QueueOut
 from app.store.tables import Event, Job
 from lens_engine.config import SelectionConfig
 from lens_engine.task.combinations import Wordings
@@ -22,7 +22,7 @@ WORKERS = QueueOut(position=None, owners=1, workers=2)
 
 def make_job(status: str, **values: Any) -> Job:
     usual: dict[str, Any] = {"attempt": 0, "crashes": 0, "progress": None, "lease_until": None, "error": None}
-    return Job(kind="selection", status=status, **({"spec": make_spec()} | usual | values))
+    return Job(status=status, **({"spec": make_spec()} | usual | values))
 
 
 def make_spec(method: Any = "lens", **changes: Any) -> dict[str, Any]:
@@ -85,14 +85,6 @@ def test_run_says_its_state(values: dict[str, Any], says: str, is_trouble: bool)
     found = describe_run(job, None, [])
     assert found.sentence.startswith(says)
     assert found.is_trouble == is_trouble
-
-
-def test_prediction_says_that_its_model_is_loaded() -> None:
-    progress = asdict(replace(PROGRESS, phase=Phase.CLASSIFY))
-    jobs = [make_job("queued"), make_job("running"), make_job("running", progress=progress)]
-    said = [say_waiting(job, "Asking …") for job in jobs]
-    assert said == ["It waits for a worker …", "Loading the model …", "Asking …"]
-    assert say_waiting(make_job("running", spec={"model": None}), "Asking …") == "Asking …"  # word counting
 
 
 @pytest.mark.parametrize(

@@ -16,5 +16,5 @@ def test_ascii_digits_are_a_number(written: str, number: int) -> None:
 )
 def test_anything_else_is_none(written: str) -> None:
     assert read_number(written, 18) is None
-    with pytest.raises(InvalidCursor, match="`Last-Event-ID` does not belong to a list of events"):
-        read_last_number(written, 18, "Last-Event-ID", "events")
+    with pytest.raises(InvalidCursor, match="`cursor` does not belong to a list of events"):
+        read_last_number(written, 18, "cursor", "events")

@@ -45,7 +45,7 @@ def test_document_is_valid_openapi(document: dict[str, Any]) -> None:
     openapi_spec_validator.validate(document)
 
 
-_VERBS = ("get", "delete", "cancel", "retry", "resume")
+_VERBS = ("classify_by", "read_texts_for", "write_table_for")
 
 
 def test_operations_have_short_names(document: dict[str, Any]) -> None:
@@ -57,11 +57,10 @@ def test_operations_have_short_names(document: dict[str, Any]) -> None:
         *("export_support_examples", "export_prompt", "list_suspicious_labels", "get_report"),
         *("get_prompt_support_examples", "get_prompt_classifier", "render_named_prompt"),
         *("list_prompt_examples", "add_prompt_examples", "take_prompt_example_out", "store_prompt_dataset"),
-        *(f"{verb}_{kind}" for verb in _VERBS for kind in ("evaluation", "prediction")),
-        *("submit_evaluation", "submit_prediction", "submit_named_prediction", "get_output"),
-        *("list_evaluations", "list_evaluation_events", "list_predictions", "list_prediction_events"),
+        *("evaluate_prompt", "list_evaluations"),
+        *(f"{verb}_{kind}" for verb in _VERBS for kind in ("prompt", "selection")),
         *("store_dataset", "list_datasets", "get_dataset", "get_dataset_report", "delete_dataset"),
-        *("is_alive", "is_ready", "list_models", "get_usage"),
+        *("is_alive", "is_ready", "list_models"),
     }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.errors import AppError
 from app.intake.bodies import FormBody, JsonBody
-from app.kinds.selection import check_selection
+from app.selections.checking import check_selection
 from app.services import Services
 from app.settings import Settings
 from tests.integration.samples import SMALL_OPTIONS, make_csv, make_rows, make_spec

@@ -36,8 +36,7 @@ def test_postgres_address_uses_psycopg(scheme: str) -> None:
         ("stall_seconds", 10),
         ("max_attempts", 0),
         ("job_timeout_seconds", 2**31),
-        ("api_keys", {"plain-key": "alice"}),
-        ("api_keys", {"0" * 64: "al ice"}),
+        ("metrics_key_hash", "plain-key"),
         ("allowed_models", {"../etc": "x"}),
         ("allowed_models", {"a/b/c": "x"}),
         ("allowed_models", {"a" * 101: "x"}),
@@ -87,35 +86,15 @@ def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LENS_LEASE_SECONDS", "3")
     monkeypatch.setenv("LENS_LEASE_RENEW_SECONDS", "1")
     monkeypatch.setenv("LENS_SWEEP_INTERVAL_SECONDS", "1")
-    monkeypatch.setenv("LENS_API_KEYS", f'{{"{"a" * 64}": "alice"}}')
     monkeypatch.setenv("LENS_ALLOWED_MODELS", '{"owner/hub-id": "x"}')
     monkeypatch.setenv("LENS_DEFAULT_MODEL", "owner/hub-id")
     settings = Settings()
     assert (settings.lease_seconds, settings.lease_renew_seconds) == (3, 1)
     assert settings.allowed_models == {"owner/hub-id": "x"}
-    assert settings.api_keys == {"a" * 64: "alice"}
-
-
-@pytest.mark.parametrize(("value", "is_open"), [("null", True), ("", False), (" ", False), ("{}", False)])
-def test_variable_without_keys_is_open_only_if_it_says_null(
-    value: str, is_open: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LENS_API_KEYS", value)
-    assert Settings(_env_file=None).is_open is is_open
-    monkeypatch.setenv("LENS_REQUIRE_KEYS", "true")
-    assert not Settings(_env_file=None).is_open
-
-
-@pytest.mark.parametrize("value", ["secret-key", "{'a': 1}", "[1]"])
-def test_variable_that_is_no_object_is_refused_without_showing_it(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LENS_API_KEYS", value)
-    with pytest.raises(ValidationError, match="api_keys") as caught:
-        Settings(_env_file=None)
-    assert value not in str(caught.value)
 
 
 def test_repr_hides_secrets() -> None:
-    settings = make(database_url="postgresql://u:canary@h/d", redis_url="redis://:canary@h", api_keys={"c" * 64: "a"})
+    settings = make(database_url="postgresql://u:canary@h/d", redis_url="redis://:canary@h", metrics_key_hash="c" * 64)
     assert "canary" not in repr(settings)
     assert "c" * 64 not in repr(settings)
 
@@ -133,10 +112,10 @@ def test_settings_are_frozen() -> None:
 
 def test_variable_replaces_the_whole_object_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path(".env").write_text(f'LENS_API_KEYS={{"{"a" * 64}": "alice"}}\nLENS_MAX_ROWS=7\n')
-    monkeypatch.setenv("LENS_API_KEYS", f'{{"{"b" * 64}": "bob"}}')
+    Path(".env").write_text('LENS_ALLOWED_MODELS={"a": "x"}\nLENS_DEFAULT_MODEL=b\nLENS_MAX_ROWS=7\n')
+    monkeypatch.setenv("LENS_ALLOWED_MODELS", '{"b": "y"}')
     settings = Settings()
-    assert (settings.api_keys, settings.max_rows) == ({"b" * 64: "bob"}, 7)
+    assert (settings.allowed_models, settings.max_rows) == ({"b": "y"}, 7)
 
 
 def test_file_of_a_folder_cannot_allow_testing_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

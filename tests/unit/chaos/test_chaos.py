@@ -9,8 +9,8 @@ from tests.chaos.faults import FAULTS
 from tests.chaos.history import Accepted, History
 from tests.chaos.nemesis import FAULT_SECONDS, PAUSE_SECONDS, plan_faults
 from tests.chaos.stores import Stores
-from tests.chaos.submissions import Question, Variant
-from tests.chaos.verdict import Connection, Found, check_traces, compare_digests
+from tests.chaos.submissions import Variant
+from tests.chaos.verdict import Connection, check_traces, compare_digests
 from tests.chaos.watch import Watch
 from tests.moves import find_false_moves
 
@@ -66,18 +66,16 @@ def test_what_should_pass_is_a_violation_when_it_is_seen_too_long_without_a_brea
     assert [one.detail for one in history.violations] == ["a dead lease for more than 10 s"]
 
 
-def test_a_digest_or_an_output_that_differs_is_a_violation() -> None:
+def test_a_digest_that_differs_is_a_violation() -> None:
     history = History()
-    question = Question(Variant(0), "prediction", "/selections/sel_1")
-    for id_, output in (("pr_1", "as ever"), ("pr_2", "other"), ("pr_3", None)):
-        history.accept(Accepted(id_, "ada", id_, question, output=output))
-    rows = [(id_, "succeeded", digest, False) for id_, digest in (("pr_1", "a"), ("pr_2", "a"), ("pr_3", "b"))]
+    for id_ in ("sel_1", "sel_2"):
+        history.accept(Accepted(id_, "ada", id_, Variant(0)))
+    rows = [(id_, "succeeded", digest, False) for id_, digest in (("sel_1", "a"), ("sel_2", "b"))]
     connection = cast(Connection, SimpleNamespace(execute=lambda _: rows))
-    elsewhere = Question(Variant(0), "prediction", "/prompts/said")  # the same question
 
-    assert compare_digests(connection, history, {elsewhere: Found("a", "as ever")}) == 3
+    assert compare_digests(connection, history, {Variant(0): "a"}) == 2
 
-    assert [one.ids for one in history.violations] == [("pr_2",), ("pr_3",)]
+    assert [one.ids for one in history.violations] == [("sel_2",)]
 
 
 def test_a_file_that_is_left_is_a_violation(tmp_path: Path) -> None:

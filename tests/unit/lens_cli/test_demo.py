@@ -13,7 +13,6 @@ from lens_cli.select.words import read_words
 from lens_engine.local.model_files import BUNDLED_MODEL
 
 HOSTILE = f"""
-LENS_API_KEYS={json.dumps({"a" * 64: "alice"})}
 LENS_REQUIRE_KEYS=true
 LENS_ALLOWED_MODELS={json.dumps({"house-model": "/models/house"})}
 LENS_DEFAULT_MODEL=house-model
@@ -36,7 +35,7 @@ def test_settings_file_of_a_service_does_not_reach_the_demonstration(monkeypatch
 
     settings = Settings()
 
-    assert settings.is_open
+    assert not settings.require_keys
     assert settings.allowed_models[BUNDLED_MODEL] == BUNDLED_MODEL
     assert settings.default_model == BUNDLED_MODEL
     assert settings.retry_after_seconds == 1

@@ -39,7 +39,6 @@ def lens(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("LENS_API_KEYS", "null")
     monkeypatch.setenv("LENS_REQUIRE_KEYS", "false")
     Path("rows.csv").write_text(
         "\n".join(["text,label", *(f"film {row},{'positive' if row % 2 else 'negative'}" for row in range(80))])
@@ -93,7 +92,16 @@ INVALID: list[tuple[str, list[str], str]] = [
     ("missing input", ["classify", "nope.csv", *CLASSIFY[2:]], "error: "),
     ("output of no format", [*CLASSIFY, "--output", "out.xyz"], "cannot tell the format"),
     ("unknown task", ["templates", "sst-3"], "sst-2"),
-    ("hosted model", [*SELECT, "--model", "gpt-4o"], "Hosted models, such as those of OpenAI or Anthropic, cannot"),
+    (
+        "hosted model",
+        [*SELECT, "--model", "gpt-4o"],
+        "--model openai-chat:gpt-4o@https://api.openai.com/v1 --endpoint-",
+    ),
+    (
+        "model of a vendor",
+        [*SELECT, "--model", "openai:gpt-4o"],
+        "--model openai-chat:openai:gpt-4o@https://api.openai",
+    ),
     ("open service on the network", ["serve", "--host", "0.0.0.0"], "not on 0.0.0.0"),
     ("open stack on the network", ["up", "--host", "0.0.0.0"], "not on 0.0.0.0"),
 ]

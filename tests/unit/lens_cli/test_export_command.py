@@ -8,11 +8,10 @@ from typer.testing import CliRunner
 
 from lens_cli.application import create_application
 from lens_cli.refusals import Refusal
-from lens_engine.classifier.heads import StatesHead
-from lens_engine.exports import export_support_examples, write_classifier_export
+from lens_engine.exports import export_support_examples
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
-from tests.unit.lens_cli.results import CLASSIFIER, make_result
+from tests.unit.lens_cli.results import make_result
 
 
 @pytest.fixture
@@ -56,26 +55,3 @@ def test_other_file_is_no_result(tmp_path: Path) -> None:
     refusal = CliRunner().invoke(create_application(), ["export", str(tmp_path / "x.json")]).exception
     assert isinstance(refusal, Refusal)
     assert "is no result of lens select --output" in str(refusal)
-
-
-def test_classifier_gives_its_code_and_a_result_that_of_its_prompt(result: Path, tmp_path: Path) -> None:
-    CLASSIFIER.save(tmp_path / "classifier.json")
-    shown = CliRunner().invoke(
-        create_application(), ["export", str(tmp_path / "classifier.json"), "--format", "python"]
-    )
-    assert (shown.stdout_bytes, shown.stderr) == (write_classifier_export(CLASSIFIER), "")
-    shown = CliRunner().invoke(create_application(), ["export", str(result), "--format", "python"])
-    assert (shown.stdout_bytes, shown.stderr) == (export_support_examples(result, "python"), "")
-
-
-def test_classifier_without_code_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "classifier.json"
-    head = StatesHead(layer=1, pooling="last", weights=((0.0,), (0.0,)), intercepts=(0.0, 0.0), inverse_l2=1.0)
-    for classifier, format, message in (
-        (CLASSIFIER, "csv", "a classifier has no format 'csv'; take python"),
-        (CLASSIFIER.model_copy(update={"head": head, "prompts": CLASSIFIER.prompts[:1]}), "python", "lens classify"),
-    ):
-        classifier.save(path)
-        refusal = CliRunner().invoke(create_application(), ["export", str(path), "--format", format]).exception
-        assert isinstance(refusal, Refusal)
-        assert message in str(refusal)

@@ -5,12 +5,11 @@ from typing import Any
 
 import jinja2
 import pytest
-import yaml
 
 from lens_engine.errors import InvalidConfig
 from lens_engine.exports import FORMATS, Source
-from lens_engine.exports.logit_bias import write_logit_bias
-from lens_engine.task.chat import ask_for_letters, ask_for_words, lift_system, read_turns
+from lens_engine.exports.folder import write_folder
+from lens_engine.task.chat import ChatTask, ask_for_letters, ask_for_words, read_turns
 from lens_engine.task.template import Task
 from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, load_langchain, make_source, written
 
@@ -20,15 +19,30 @@ INSTRUCTED = ask_for_words(
     Task(TEXT_TASK.template, TEXT_TASK.verbalizer, instruction="Which {text}, {{ 'x' }} or {% y %}?\n{# 🎬 #}"),
     TASK.label_spans,
 )
+
+
+def in_first_turn(task: ChatTask) -> ChatTask:
+    """The task as a server is asked that takes no system message."""
+    return ChatTask(task, task.chat.model_copy(update={"system_in_turn": True}))
+
+
 TURNS = [(text, ("Billing", "{good} %}", "Delivery")[place % 3]) for place, text in enumerate(AWKWARD)]
 SOURCE = make_source(TURNS, TASK)
-SOURCES = pytest.mark.parametrize("source", [SOURCE, make_source(TURNS, INSTRUCTED)], ids=["plain", "instructed"])
+SOURCES = pytest.mark.parametrize(
+    "source",
+    [
+        SOURCE,
+        make_source(TURNS, INSTRUCTED),
+        make_source(TURNS, in_first_turn(INSTRUCTED)),
+        make_source([], in_first_turn(INSTRUCTED)),
+    ],
+    ids=["plain", "instructed", "in the first turn", "in the only turn"],
+)
 
 
 def evaluated(text: str = "{text}", source: Source = SOURCE) -> list[tuple[str, str]]:
     """Roles and contents of what was asked for an input."""
-    prompt = source.answer.prompt + source.task.task().render_query(text)
-    return [(one["role"], one["content"]) for one in lift_system(read_turns(prompt))]
+    return pairs(read_turns(source.task.task().join_prompt(source.answer.prompt, text)))
 
 
 def pairs(messages: Any) -> list[tuple[str, str]]:
@@ -39,18 +53,21 @@ def pairs(messages: Any) -> list[tuple[str, str]]:
 def test_turns_are_those_that_were_evaluated(source: Source) -> None:
     assert pairs(json.loads(written(source, "openai-chat"))["messages"]) == evaluated(source=source)
     anthropic = json.loads(written(source, "anthropic"))
-    assert [("system", anthropic["system"]), *pairs(anthropic["messages"])] == evaluated(source=source)
+    system = [("system", anthropic["system"])] if "system" in anthropic else []
+    assert [*system, *pairs(anthropic["messages"])] == evaluated(source=source)
     gemini = json.loads(written(source, "gemini"))
     roles = {"user": "user", "model": "assistant"}
     turns = [(roles[one["role"]], one["parts"][0]["text"]) for one in gemini["contents"]]
-    assert [("system", gemini["systemInstruction"]["parts"][0]["text"]), *turns] == evaluated(source=source)
+    system = [("system", part["text"]) for part in gemini.get("systemInstruction", {"parts": []})["parts"]]
+    assert [*system, *turns] == evaluated(source=source)
     assert pairs(read_turns(written(source, "text"))) == evaluated(source=source)
 
 
 def test_promptfoo_renders_the_turns_that_were_evaluated() -> None:
     environment = jinja2.Environment(keep_trailing_newline=True)
-    for task in (TASK, INSTRUCTED):
-        plain = make_source([turn for turn in TURNS if "\r" not in turn[0]], task)
+    few = [turn for turn in TURNS if "\r" not in turn[0]]
+    for task, turns in ((TASK, few), (INSTRUCTED, few), (in_first_turn(INSTRUCTED), few), (in_first_turn(TASK), [])):
+        plain = make_source(turns, task)
         shown = json.loads(written(plain, "promptfoo"))
         rendered = [(one["role"], environment.from_string(one["content"]).render(text=INPUT)) for one in shown]
         assert rendered == evaluated(INPUT, plain)
@@ -61,17 +78,6 @@ def test_langchain_formats_the_turns_that_were_evaluated(source: Source) -> None
     loaded = load_langchain(written(source, "langchain"))
     names = {"human": "user", "ai": "assistant", "system": "system"}
     assert [(names[one.type], one.content) for one in loaded.format_messages(text=INPUT)] == evaluated(INPUT, source)
-
-
-@SOURCES
-def test_lm_eval_has_the_turns_that_were_evaluated(source: Source) -> None:
-    shown = yaml.safe_load(written(source, "lm-eval"))
-    environment = jinja2.Environment(keep_trailing_newline=True)
-    asked = environment.from_string(shown["doc_to_text"])
-    turns = [("system", environment.from_string(shown["description"]).render())]
-    for one in shown["fewshot_config"]["samples"]:
-        turns += [("user", asked.render(**one)), ("assistant", shown["target_delimiter"] + one["label"])]
-    assert [*turns, ("user", asked.render(text=INPUT))] == evaluated(INPUT, source)
 
 
 @pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"csv", "jsonl"}))
@@ -86,13 +92,10 @@ def test_formats_say_whether_they_have_what_was_evaluated() -> None:
     text = make_source(TURNS, TEXT_TASK).task
     of_text = {name for name, one in FORMATS.items() if one.is_evaluated_prompt(text)}
     of_chat = {name for name, one in FORMATS.items() if one.is_evaluated_prompt(SOURCE.task)}
-    assert of_text == {"text", "json", "lm-eval", "python"}
+    assert of_text == {"text", "json"}
     assert of_chat == of_text | {"openai-chat", "anthropic", "gemini", "langchain", "promptfoo"}
 
 
-def test_code_and_maps_of_tokens_that_do_not_fit_are_refused() -> None:
-    sampled = make_source(TURNS, ask_for_words(TEXT_TASK, TASK.label_spans, is_sampled=True))
-    with pytest.raises(InvalidConfig, match="the model gives no probabilities"):
-        written(sampled, "python")
-    with pytest.raises(InvalidConfig, match="the prompt is a chat"):
-        write_logit_bias(SOURCE, lambda _: [1])
+def test_folder_of_a_server_without_system_messages_is_refused() -> None:
+    with pytest.raises(InvalidConfig, match="takes no system message"):
+        write_folder(make_source(TURNS, in_first_turn(TASK)), None)

@@ -11,7 +11,6 @@ from typing import Any, get_args
 
 import jinja2
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.exports import FORMATS, FormatName, Source, export_support_examples, write_export
 from lens_engine.exports.promptfoo import escape
 from lens_engine.result import SupportExample
+from lens_engine.task.chat import ask_for_words
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 from lens_engine.types import Example
@@ -94,7 +94,8 @@ def test_turns_are_the_examples_and_the_last_is_the_slot(
     format: FormatName, read: Callable[[Any], list[tuple[str, str]]], assistant: str
 ) -> None:
     source = make_source(TURNS)
-    assert read(json.loads(written(source, format))) == [*roles(source, assistant), ("user", "{text}")]
+    system = [("system", SYSTEM)] if format == "openai-chat" else []
+    assert read(json.loads(written(source, format))) == [*system, *roles(source, assistant), ("user", "{text}")]
 
 
 def read_system(shown: Any) -> str:
@@ -116,7 +117,6 @@ def test_instruction_begins_the_system_message(format: FormatName, turns: list[t
         "role": "system",
         "content": f"{INSTRUCTED.instruction}\n{SYSTEM}",
     }
-    assert read_system(json.loads(written(make_source(TURNS), format))) == (SYSTEM if format == "anthropic" else "")
 
 
 @pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"csv", "jsonl"}))
@@ -135,7 +135,6 @@ def test_any_text_comes_through_every_format(task: Task, turns: list[tuple[str, 
     expected = [{"text": text, "label": word} for text, word in turns]
     assert [json.loads(line) for line in written(source, "jsonl").split("\n")[:-1]] == expected
     assert json.loads(written(source, "dspy"))["demos"] == expected
-    assert yaml.safe_load(written(source, "lm-eval"))["fewshot_config"]["samples"] == expected
     assert json.loads(written(source, "json"))["support_examples"]["prompt"] == source.answer.prompt
     assert written(source, "text") == f"{source.answer.prompt}{{text}} It was"
     assert write_export(source, "markdown")
@@ -144,7 +143,7 @@ def test_any_text_comes_through_every_format(task: Task, turns: list[tuple[str, 
 def test_promptfoo_renders_each_message_as_it_is() -> None:
     source = make_source([turn for turn in TURNS if "\r" not in turn[0] and not turn[0].endswith("\n")])
     rendered = render_promptfoo(json.loads(written(source, "promptfoo")))
-    assert rendered == [*roles(source, "assistant"), ("user", INPUT)]
+    assert rendered == [("system", SYSTEM), *roles(source, "assistant"), ("user", INPUT)]
     instructed = Task(TASK.template, TASK.verbalizer, instruction="{{ x }} or {% y %}? {# z #}")
     system, *_ = render_promptfoo(json.loads(written(make_source([], instructed), "promptfoo")))
     assert system == ("system", f"{{{{ x }}}} or {{% y %}}? {{# z #}}\n{SYSTEM}")
@@ -167,36 +166,12 @@ def test_langchain_loads_and_formats_the_same_turns() -> None:
     source = make_source(TURNS)
     loaded = load_langchain(written(source, "langchain"))
     messages = loaded.format_messages(text=INPUT)
-    shown = [({"human": "user", "ai": "assistant"}[one.type], one.content) for one in messages]
-    assert shown == [*roles(source, "assistant"), ("user", INPUT)]
+    shown = [({"human": "user", "ai": "assistant"}.get(one.type, one.type), one.content) for one in messages]
+    assert shown == [("system", SYSTEM), *roles(source, "assistant"), ("user", INPUT)]
     assert loaded.input_variables == ["text"]
     system, *others = load_langchain(written(make_source(TURNS, INSTRUCTED), "langchain")).format_messages(text=INPUT)
     assert (system.type, system.content) == ("system", f"{INSTRUCTED.instruction}\n{SYSTEM}")
-    assert others == messages
-
-
-@TASKS
-def test_lm_eval_gives_the_prompt_that_was_evaluated(task: Task) -> None:
-    """As lm-eval 0.4 builds a prompt: Jinja for the texts, then the delimiters."""
-    source = make_source(TURNS, task)
-    shown = yaml.safe_load(written(source, "lm-eval"))
-    environment = jinja2.Environment(keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string(shown["doc_to_text"])
-    shots = shown["fewshot_config"]["samples"][: shown["num_fewshot"]]
-    prompt = environment.from_string(shown.get("description", "")).render() + "".join(
-        template.render(**one) + shown["target_delimiter"] + one[shown["doc_to_target"]] + shown["fewshot_delimiter"]
-        for one in shots
-    )
-    assert prompt == source.answer.prompt
-    assert template.render(text=INPUT) == TASK.render_query(INPUT)
-    assert [shown["target_delimiter"] + word for word in shown["doc_to_choice"]] == list(TASK.label_spans)
-
-
-def test_brace_before_the_slot_of_lm_eval_is_no_tag() -> None:
-    task = Task("Q: {{{text}}} A: {label}", {"a": "a", "b": "b"})
-    shown = yaml.safe_load(written(make_source([("x", "a")], task), "lm-eval"))
-    environment = jinja2.Environment(keep_trailing_newline=True)
-    assert environment.from_string(shown["doc_to_text"]).render(text=INPUT) == task.render_query(INPUT)
+    assert others == messages[1:]
 
 
 def test_cell_that_a_spreadsheet_would_run_is_escaped() -> None:
@@ -208,9 +183,15 @@ def test_cell_that_a_spreadsheet_would_run_is_escaped() -> None:
     assert rows == [["text", "label"], *([text, "0"] for text in texts)]
 
 
-@pytest.mark.parametrize("format", ["openai-chat", "gemini", "anthropic", "langchain", "promptfoo", "dspy"])
-def test_chat_without_demonstrations_learns_the_label_words(format: FormatName) -> None:
-    assert "Answer with one of these labels and nothing else: 0, " in written(make_source([]), format)
+@pytest.mark.parametrize("format", [name for name, one in FORMATS.items() if one.messages is not None])
+@pytest.mark.parametrize("task", [TASK, ask_for_words(TASK, ["0", "{good}", "it's"])], ids=["text", "chat"])
+@pytest.mark.parametrize("turns", [TURNS, []], ids=["demonstrations", "none"])
+def test_every_chat_names_the_label_words(format: FormatName, task: Task, turns: list[tuple[str, str]]) -> None:
+    source = make_source(turns, task)
+    assert "Answer with one of these labels and nothing else: 0, " in written(source, format)
+    write = FORMATS[format].messages
+    assert write is not None
+    assert SYSTEM in write(source)[0]["content"]
 
 
 def test_result_and_its_file_give_the_same_bytes(tmp_path: Path) -> None:

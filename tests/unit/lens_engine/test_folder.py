@@ -1,6 +1,5 @@
 """Exports of a prompt that finds demonstrations for each input: the folder has it, other formats its fixed form."""
 
-import ast
 import io
 import json
 import runpy
@@ -66,7 +65,7 @@ def test_archive_has_the_files_of_the_folder_and_always_the_same_bytes() -> None
 def test_other_formats_have_the_fixed_form_and_say_so_in_a_comment(format: FormatName, tmp_path: Path) -> None:
     content = export_support_examples(make(), format).decode()
     fixed = export_support_examples(make("fixed"), format).decode()
-    has_comments = format in ("json", "lm-eval", "markdown", "python")
+    has_comments = format in ("json", "markdown")
     assert (NOTE in content) == has_comments
     assert "fixed form" not in fixed
     if format == "json":
@@ -77,8 +76,6 @@ def test_other_formats_have_the_fixed_form_and_say_so_in_a_comment(format: Forma
         assert [line for line in content.splitlines() if NOTE not in line and line] == [
             line for line in fixed.splitlines() if line
         ]
-    if format == "python":
-        assert ast.get_docstring(ast.parse(content))
     shown = run_export(write(make(), tmp_path), "--format", format, "--output", tmp_path / "file")
     assert NOTE in " ".join(shown.stderr.split())
 

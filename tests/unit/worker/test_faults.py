@@ -157,5 +157,3 @@ def test_timeout_names_the_budget_option() -> None:
     problem = describe_timeout(Settings(_env_file=None), Claim("sel_1", 1))
     assert (problem["code"], problem["instance"]) == ("timeout", INSTANCE)
     assert "max_seconds" in problem["detail"]
-    other = describe_timeout(Settings(_env_file=None), Claim("pr_1", 1, kind="prediction"))
-    assert "POST /predictions/pr_1/retry" in other["detail"]

@@ -33,6 +33,27 @@ def test_separable_texts_are_learned() -> None:
     np.testing.assert_allclose(np.exp(found).sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize(
+    ("first", "labels", "last"),
+    [
+        (
+            ("客服没有回答", "我等了很久了", "麻烦你们看看"),
+            ("包裹没有到", "付款失败了", "密码忘记了"),
+            ("谢谢", "急", "吗"),
+        ),
+        (
+            ("すみません", "昨日注文した", "今朝また"),
+            ("荷物が届かない", "支払いできない", "ログイン不可"),
+            ("です", "よ", "か"),
+        ),
+    ],
+)
+def test_texts_without_spaces_are_learned(first: Sequence[str], labels: Sequence[str], last: Sequence[str]) -> None:
+    texts = [f"{one}{label}{two}" for one in first for two in last for label in labels]  # each of one row
+
+    assert estimate_accuracy(texts, np.arange(len(texts)) % 3, 3).accuracy == 1
+
+
 def test_order_of_two_words_is_seen() -> None:
     texts = ["not good just bad", "not bad just good"] * 10
     gold = np.array([0, 1] * 10)
@@ -183,12 +204,15 @@ def test_texts_are_classified_block_by_block(monkeypatch: pytest.MonkeyPatch) ->
     assert peak_of(lambda: words.class_log_probs(texts)) > 2.2 * whole
 
 
-def test_terms_of_single_rows_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = np.random.default_rng(0).integers(20_000, size=(1_200, 200)).tolist()
-    texts = [" ".join(map(spell, row)) for row in words]  # nearly each pair of words is of one row alone
+@pytest.mark.parametrize(("write", "between", "size"), [(spell, " ", 200), (lambda word: chr(0x4E00 + word), "", 300)])
+def test_terms_of_single_rows_take_no_memory(
+    monkeypatch: pytest.MonkeyPatch, write: Callable[[int], str], between: str, size: int
+) -> None:
+    words = np.random.default_rng(0).integers(20_000, size=(1_200, size)).tolist()
+    texts = [between.join(map(write, row)) for row in words]  # nearly each two of them are in one row alone
     monkeypatch.setattr(bag_of_words, "_NUM_BITS", 2**22)
 
-    assert peak_of(lambda: bag_of_words._choose_terms(texts, 50_000)) < 15
+    assert peak_of(lambda: bag_of_words._choose_terms(texts, 50_000)) < 25
 
 
 def test_terms_of_large_texts_are_those_of_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[
 @pytest.mark.parametrize(
     ("kind", "scorer", "name", "told"),
     [
-        ("bag_of_words", KnowingScorer(), "bag_of_words", "word counting is"),
+        ("bag_of_words", KnowingScorer(), "bag_of_words", "Word counting is"),
         ("states", KnowingScorer(), "states", "Use the classifier: it is"),
         ("auto", GreyDayScorer(), "states_and_words", "Use the classifier: it is"),
         ("label_probabilities", TableScorer(), "label_probabilities", "The classifier is"),  # beside the prompt
@@ -146,15 +146,6 @@ def test_classifier_that_the_sentences_name_is_the_one_that_is_saved(
         assert say_chance(result.words, "the classifier", "word counting") in describe_choice(result)
 
 
-def test_prompt_that_the_classifier_leaves_behind_is_not_recommended(whole: SelectionResult) -> None:
-    (chosen,) = (one for one in whole.tested if one.is_chosen)
-    for answer in whole.support_examples:
-        assert answer.best is not None
-        assert chosen.test is not None
-        assert (answer.recommended, answer.best.name, answer.best.test) == (False, chosen.name, chosen.test)
-        assert answer.reason.startswith("Do not use the prompt: it is right for ")
-
-
 def test_prompt_that_is_as_often_right_as_the_classifier_is_recommended(select: Callable[..., SelectionResult]) -> None:
     def know(_: Prefix, query: str, span: str) -> float:
         return -0.1 if ("sunny" in query) == ("POSITIVE" in span) else -3.0
@@ -170,18 +161,6 @@ def test_prompt_without_a_classifier_is_compared_with_nothing(select: Callable[.
     answer = select(classifier={"kind": "none"}).answer
 
     assert (answer.recommended, answer.best) == (None, None)
-
-
-def test_prompt_that_was_judged_on_test_rows_alone_is_compared_on_them(select: Callable[..., SelectionResult]) -> None:
-    def err(_: Prefix, query: str, span: str) -> float:
-        return -0.1 if ("sunny" in query) != ("POSITIVE" in span) else -3.0
-
-    nothing_else = {"use": "prompt", "method": "random", "splits": {"confirmation": 0}}
-    answer = select(TableScorer(err), classifier={"kind": "bag_of_words", "fit_rows": 80}, **nothing_else).answer
-
-    assert answer.judged is None
-    assert answer.best is not None
-    assert (answer.recommended, answer.best.name) == (False, "bag_of_words")
 
 
 def test_flipped_labels_are_found_among_the_rows_that_were_cross_validated(

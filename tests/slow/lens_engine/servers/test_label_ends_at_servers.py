@@ -14,7 +14,7 @@ PREFIXES = [(), ("It was late. Topic: refund.\n",)]
 QUERIES = [f"Text {number}. Topic:" for number in range(5)]
 
 
-@pytest.mark.parametrize("kind", ["vllm", "sglang", "llama-cpp"])
+@pytest.mark.parametrize("kind", ["vllm", "llama-cpp"])
 def test_scores_are_those_of_words_with_what_ends_them(connect: Connect, double: Double, kind: str) -> None:
     double.listed = 20
     scorer = connect(kind=kind)

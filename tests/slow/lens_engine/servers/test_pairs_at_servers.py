@@ -39,7 +39,7 @@ RIGHT = np.array(
 PRICES = TokenPrices(input=2.0, output=8.0)
 
 
-@pytest.mark.parametrize("kind", ["vllm", "sglang", "llama-cpp"])
+@pytest.mark.parametrize("kind", ["vllm", "llama-cpp"])
 def test_each_prompt_is_asked_once_and_its_answer_is_right(
     kind: EndpointKind, connect: Connect, double: Double
 ) -> None:

@@ -98,7 +98,7 @@ def test_texts_of_test_rows_change_nothing(write: Any) -> None:
 def test_other_columns_are_read(write: Any) -> None:
     found = suggest(write(make_rows(), header="Review,stars"))
     assert (found.columns.text.name, found.columns.label.name) == ("Review", "stars")
-    assert found.problem.task == Task.for_labels(["good", "not_good"])
+    assert found.problem.task == Task.for_labels(["good", "not_good"], "{text} Stars: {label}.")
 
 
 def test_bad_row_is_named_in_the_column_of_the_file(write: Any) -> None:

@@ -8,8 +8,7 @@ from safetensors import safe_open
 
 from lens_engine.local.chat_template import ChatTemplate
 from lens_engine.local.load import load_scorer
-from lens_engine.local.model_reader import open_files, quiet_transformers
-from lens_engine.local.open_tokenizer import open_tokenizer
+from lens_engine.local.model_reader import open_files, quiet_transformers, segment_tokenizer
 from lens_engine.local.scorer import CausalLMScorer
 from lens_engine.local.token_counter import find_token_counter
 from lens_engine.task.special_tokens import BEGIN
@@ -46,7 +45,7 @@ def test_packed_float32_scores_equal_plain_ones(packed: CausalLMScorer) -> None:
 def test_chat_has_the_tokens_of_its_own_chat_template() -> None:
     with quiet_transformers():
         _, _, tokenizer = open_files("smollm2-135m-instruct", None)
-    segments = open_tokenizer("smollm2-135m-instruct").tokenizer
+    segments = segment_tokenizer(tokenizer, "smollm2")
     messages = [
         {"role": "system", "content": "Answer with one of these labels: great, terrible."},
         {"role": "user", "content": "Sharp,\r\nfunny {and} warm 🎬 \n"},

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from lens_engine.errors import UnknownModel
 from lens_engine.opening import LanguageModel, open_model
@@ -47,6 +48,20 @@ def test_without_a_pair_cache_scores_are_neither_stored_nor_found(folder: Path, 
 
 def test_name_stands_for_the_path_in_results(folder: Path, tmp_path: Path) -> None:
     assert open_tiny(folder, tmp_path).scorer.identity.model == "tiny"
+
+
+@pytest.mark.parametrize(("allowed", "threads"), [("1", 1), ("1000", 2)])
+def test_threads_are_no_more_than_the_processors_allowed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: str, threads: int
+) -> None:
+    before = torch.get_num_threads()
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", allowed)  # counts as the limit of a container does
+    torch.set_num_threads(2)
+    open_tiny(folder, tmp_path)
+    found = torch.get_num_threads()
+    torch.set_num_threads(before)
+    assert found == threads
 
 
 def test_unknown_model_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from lens_engine.errors import EndpointError
 from lens_engine.opening import open_model
-from lens_engine.servers.address import Endpoint, EndpointKind
+from lens_engine.servers.address import Endpoint
 from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.testing import tiny_causal_lm
 from tests.endpoints.double import MODEL, Double, ModelBehind, serving
@@ -23,15 +23,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_causal_lm("llama").save(tmp_path_factory.mktemp("weights"))
 
 
-@pytest.mark.parametrize("kind", ["vllm", "sglang"])
 @pytest.mark.parametrize("reads_tokenizer", [True, False])
-def test_scores_are_those_of_the_model_here(
-    folder: Path, tmp_path: Path, kind: EndpointKind, reads_tokenizer: bool
-) -> None:
+def test_scores_are_those_of_the_model_here(folder: Path, tmp_path: Path, reads_tokenizer: bool) -> None:
     local = open_model(str(folder), dtype="float32", pair_cache_bytes=None).scorer
     with serving(Double(ModelBehind(local))) as double:  # type: ignore[arg-type]
         tokenizer = str(folder) if reads_tokenizer else None
-        served = open_model(Endpoint(kind, double.url, MODEL, tokenizer=tokenizer), cache_dir=tmp_path)
+        served = open_model(Endpoint("vllm", double.url, MODEL, tokenizer=tokenizer), cache_dir=tmp_path)
         found = served.scorer.score(PREFIXES, QUERIES, SPANS)
         served.scorer.close()  # type: ignore[attr-defined]
     right = local.score(PREFIXES, QUERIES, SPANS)

@@ -15,14 +15,17 @@ from lens_cli.asked_model import ChosenModel
 from lens_cli.refusals import Refusal
 from lens_cli.select.advice import note_silent_words
 from lens_cli.select.options import TaskOptions
+from lens_cli.select.run import SelectionRun
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import quote_template, write_command
 from lens_cli.suggest.view import show_suggestion
 from lens_engine import suggest
 from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.presets import resolve_config
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.instructions import suggest_instructions
+from lens_engine.task.request import TaskRequest
 from lens_engine.testing import TableScorer
 
 Rows = Sequence[tuple[str, str]]
@@ -119,6 +122,12 @@ def test_label_with_an_equals_sign_is_in_the_command_as_it_is_read(write: Any) -
     request = TaskOptions(None, given).read(Sources(path).list_labels)
     assert request.verbalizer is not None
     assert dict(request.verbalizer.words) == {"bad": "bad", "x=good": "x=good"}
+
+
+def test_named_column_of_labels_is_in_the_first_template_of_both_commands(write: Any) -> None:
+    path = write(GOOD_AND_BAD, "text,Sentiment")
+    prepared = SelectionRun.prepare(Sources(path), TaskRequest(), resolve_config("quick"))
+    assert prepared.problem.task.template.pattern == suggest(path).templates[0] == "{text} Sentiment: {label}."
 
 
 def test_without_model_there_is_no_cost(write: Any) -> None:

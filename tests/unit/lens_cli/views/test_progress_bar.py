@@ -1,12 +1,16 @@
 """The progress bars, with and without a terminal."""
 
+import threading
 from dataclasses import replace
 from io import StringIO
+from itertools import count
+from typing import Any
 
 import pytest
 from rich.console import Console
 from rich.progress import Progress as Bar
 
+from lens_cli.views import progress
 from lens_cli.views.progress import SelectionBar, describe_facts, describe_place, describe_rows, row_bar, selection_bar
 from lens_engine.evaluation.batches import RowProgress
 from lens_engine.metering.progress import Progress
@@ -67,6 +71,31 @@ def test_without_terminal_each_wait_step_and_tenth_prints_a_line() -> None:
         "Search 2/4",
         "Search 2/4",
     ]
+
+
+def test_without_terminal_each_half_minute_prints_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_clock", lambda: now)
+    now, console = 0.0, Console(file=StringIO(), width=200)
+    bar = SelectionBar(Bar(console=console, disable=True))
+    more = replace(PROGRESS, pairs_done=1300)
+    for now, shown in ((29.0, None), (30.0, None), (40.0, PROGRESS), (69.0, more), (70.0, None), (99.0, None)):  # noqa: B007
+        if shown is not None:
+            bar.show(shown)
+        bar.remind()
+    assert isinstance(console.file, StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert (len(lines), lines[0]) == (3, "Starting · 30 s so far")
+    assert (lines[2][:20], lines[2][-20:]) == ("Search 2/4: 1,300/25", " · 1 min 10 s so far")
+
+
+@pytest.mark.parametrize("show", [selection_bar, row_bar])
+def test_lines_are_printed_while_nothing_is_told(monkeypatch: pytest.MonkeyPatch, show: Any) -> None:
+    monkeypatch.setattr(progress, "_LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(progress, "_clock", count(step=40).__next__)
+    said = threading.Event()
+    with show(Console(file=StringIO(), width=200)) as bar:
+        monkeypatch.setattr(bar, "_say", lambda line: said.set() if line.endswith(" so far") else None)
+        assert said.wait(60)
 
 
 def test_without_terminal_a_stop_is_said() -> None:

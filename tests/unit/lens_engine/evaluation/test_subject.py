@@ -107,7 +107,7 @@ def test_orders_are_others_and_the_same_for_a_seed() -> None:
             str(row - 10) for row in one.answer.rows
         ]
         shown = [message["content"] for message in one.messages("openai-chat")]
-        assert shown[:-1:2] == [f"film {row - 10}" for row in one.answer.rows]
+        assert shown[1:-1:2] == [f"film {row - 10}" for row in one.answer.rows]
 
 
 def test_instruction_stays_before_the_examples_in_every_order() -> None:
@@ -130,7 +130,7 @@ def test_support_examples_are_one_prompt() -> None:
         check_changes(make_subject(), Changes(prompts=1))
 
 
-@pytest.mark.parametrize("form", ["csv", "python", "nothing"])
+@pytest.mark.parametrize("form", ["csv", "json", "nothing"])
 def test_form_that_is_no_chat_is_refused_with_those_that_are(form: str) -> None:
     with pytest.raises(InvalidConfig, match=f"{form} is no form of a chat; take openai-chat, anthropic") as caught:
         check_changes(make_subject(), Changes(form=form))  # type: ignore[arg-type]
@@ -165,7 +165,10 @@ def test_support_examples_are_asked_as_a_chat() -> None:
     classifier = make_classifier(make_subject(2), Changes(form="openai-chat"), TableScorer())
     asked = classifier.prompts[0].text + classifier.task.task().render_query("new")
     words = asked.replace("\ufdd0", "").replace("\ufdd1", "")
-    assert words == "<user>film 0\n<assistant>great\n<user>film 1\n<assistant>terrible\n<user>new\n<assistant>"
+    assert words == (
+        "<system>Answer with one of these labels and nothing else: great, terrible.\n"
+        "<user>film 0\n<assistant>great\n<user>film 1\n<assistant>terrible\n<user>new\n<assistant>"
+    )
     assert make_classifier(make_subject(2), Changes(), TableScorer()) == make_subject(2).asked
 
 

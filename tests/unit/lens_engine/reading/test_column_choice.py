@@ -85,6 +85,12 @@ def test_unusual_names_are_chosen_by_content_with_the_reason() -> None:
     assert label.reason == "few distinct values: 3 in 12 rows"
 
 
+def test_texts_without_spaces_are_preferred_to_codes() -> None:
+    texts = profile("note", [f"我的包裹还没有到{'一二三四五'[number % 5]}号" for number in range(5)])
+    text, _, _ = choose(profile("hash", [f"{number:064x}" for number in range(12)]), KINDS, texts)
+    assert text.name == "note"
+
+
 def test_column_with_fewer_values_wins_and_the_other_is_mentioned() -> None:
     _, label, possible = choose(profile("channel", list("abcdef") * 2), KINDS, TEXTS)
     assert (label.name, label.is_guessed, possible) == ("sort", True, ("channel",))

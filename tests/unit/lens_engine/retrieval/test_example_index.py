@@ -27,6 +27,11 @@ def test_rows_with_the_same_words_are_found_first() -> None:
     assert all(1 > first.similarity > second.similarity > 0 for first, second in found)
 
 
+@pytest.mark.parametrize(("asked", "nearest"), [("没到包裹", 0), ("包裹有钱退吗", 1), ("返金して", 2)])
+def test_rows_in_scripts_without_spaces_are_found(asked: str, nearest: int) -> None:
+    assert find_places(("我的包裹还没到", "请把钱退给我", "返金してください"), asked, 1) == [nearest]
+
+
 def test_similarity_is_the_cosine_of_tf_idf_vectors() -> None:
     texts = [*POOL, "late late late parcel"]
     asked = "the late parcel, the unheard-of parcel"
@@ -127,6 +132,7 @@ def test_beyond_its_characters_long_texts_are_read_in_part(monkeypatch: pytest.M
 
     assert find_places(texts, "the driver", 1) == [0]
     assert find_places(texts, "a film", 1) == [1]
+    assert find_places(("包裹没有到", "我的订单什么时候能到"), "候能", 1) == [0]  # such characters count threefold
 
 
 def test_beyond_its_terms_the_rarest_find_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:

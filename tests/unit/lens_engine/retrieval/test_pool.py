@@ -1,3 +1,5 @@
+import pickle
+
 import pytest
 from pydantic import ValidationError
 
@@ -70,6 +72,14 @@ def test_changed_copy_has_an_index_of_its_own() -> None:
 
     found = Retrieval(form=EIGHT, pool=shorter).demonstrations(["a film"], ())
     assert [one.example.row for one in found[0]] == [3]
+
+
+def test_index_stays_in_the_process_that_made_it() -> None:
+    assert len(POOL.index.nearest(["a film"], 8)[0]) == 4
+
+    found = pickle.loads(pickle.dumps(POOL))
+
+    assert (found, "index" in found.__dict__) == (POOL, False)
 
 
 @pytest.mark.parametrize(

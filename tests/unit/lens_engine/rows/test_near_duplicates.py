@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from lens_engine.rows import near_duplicates
-from lens_engine.rows.near_duplicates import count_near, find_near_duplicates
+from lens_engine.rows.near_duplicates import count_near, find_near_duplicates, list_alike
 from lens_engine.types import Example
 
 WORDS = ("parcel", "money", "card", "late", "lost", "is", "my", "the", "where", "again", "please", "today")
@@ -111,3 +111,21 @@ def test_test_rows_that_are_nearly_equal_to_others_are_counted_once_each() -> No
     assert 0 < len(near) < len(test)
     assert count_near(test, others) == len(near)
     assert count_near(test, []) == count_near([], others) == count_near([], []) == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_alike"),
+    [
+        ("now", "nоw", True),
+        ("ΒΙΤΕ in spring", "bite in spring", True),
+        ("where is the parcel that you sent to my mother?", "where is the parcel that you send to my mother?", True),
+        ("where is the parcel that you sent to my mother?", "where is the parcel that you sent to my father?", False),
+        ("parcel", "parcels", False),
+        ("my mother sent the parcel", "the parcel sent my mother", False),
+    ],
+)
+def test_few_texts_are_compared_with_all_others(one: str, other: str, is_alike: bool) -> None:
+    others = [*(f"text {number}" for number in range(150)), other]
+
+    assert list(list_alike([one], others)) == [(0, 150)] * is_alike
+    assert find_near_duplicates(make_examples((one, "a"), (other, "b"))).total >= is_alike

@@ -1,5 +1,6 @@
 """Answers without probabilities: which label was said."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.errors import EndpointError, InvalidVerbalizer
+from lens_engine.scoring.no_answer import NO_LABEL, UNFINISHED, find_rows
 from lens_engine.scoring.spending import TokenPrices
 from lens_engine.servers import scorer as endpoint_scorer
 from lens_engine.servers.address import Endpoint
@@ -74,9 +76,53 @@ def test_scores_tell_the_answer_and_no_more(tmp_path: Path) -> None:
         scorer.close()
     assert np.array_equal(found.argmax(axis=1), np.arange(4))
     assert found.max(axis=1) == pytest.approx([math.log(0.99)] * 4)
-    assert np.ptp(none) == 0
+    assert find_rows(none, NO_LABEL).all()
     assert double.bodies[-1].keys() == {"model", "messages", "temperature", "max_completion_tokens"}
     assert task.label_spans == WORDS
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        "<think>\nIs it Delivery? No.\n</think>\n\n{}",
+        "Is it Delivery?</think>{}",
+        "<think>a</think><think>b</think>{}",
+        "<THINKING>Delivery</THINKING> {}.",
+        "<seed:think>Delivery</seed:think>{}",
+        "[THINK]Delivery[/THINK]{}",
+        "◁think▷Delivery◁/think▷{}",
+        "<|channel|>analysis<|message|>Delivery<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
+        [{"type": "thinking", "thinking": [{"type": "text", "text": "Delivery"}]}, {"type": "text", "text": "{}"}],
+    ],
+)
+def test_what_is_thought_is_no_answer(thought: Any, tmp_path: Path) -> None:
+    def think(answer: dict[str, Any]) -> dict[str, Any]:
+        message = answer["choices"][0]["message"]
+        content = json.loads(json.dumps(thought).replace("{}", message["content"]))
+        message |= {"content": content, "reasoning_content": "Delivery"}
+        return answer
+
+    with serving(ChatDouble(fault=think)) as double:
+        scorer = connect(double, tmp_path)
+        task = scorer.fit_task(TASK)
+        queries = [task.render_query(f"{word} please") for word in WORDS]
+        found = scorer.score([()], queries, task.label_spans)[0]
+        double.fault = lambda answer: answer | {"choices": [{"message": {"content": "<think>It is Delivery"}}]}
+        unfinished = scorer.score([()], queries[:1], task.label_spans)[0]
+        scorer.close()
+    assert found.argmax(axis=1).tolist() == [0, 1, 2, 3]
+    assert found.max() == pytest.approx(math.log(0.99))
+    assert find_rows(unfinished, UNFINISHED).all()
+
+
+@pytest.mark.parametrize("said", [{"content": "<think>Well,"}, {"content": None, "reasoning_content": "Well,"}])
+def test_model_whose_thoughts_never_end_is_refused_with_what_helps(said: dict[str, Any], tmp_path: Path) -> None:
+    choices = [{"message": said, "finish_reason": "length"}]
+    with (
+        serving(ChatDouble(fault=lambda answer: answer | {"choices": choices})) as double,
+        pytest.raises(EndpointError, match=r"its limit ends what it thinks.*max_completion_tokens.*reasoning_effort"),
+    ):
+        connect(double, tmp_path)
 
 
 def test_model_that_answers_no_label_is_refused(tmp_path: Path) -> None:

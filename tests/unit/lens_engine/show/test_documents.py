@@ -12,7 +12,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_html, write_markdown
 from lens_engine.show.report import ResultView, Texts
 from lens_engine.show.verdict import say_rest
-from tests.unit.lens_cli.results import make_result
+from tests.unit.lens_cli.results import make_answer, make_result
 from tests.unit.lens_engine.show.reported import LABELS, make_reported
 
 HOSTILE = "<script>alert(1)</script>\" onload='x' | `a` ]]> {{ 7 * 7 }}"
@@ -208,3 +208,11 @@ def test_each_way_to_answer_has_one_table_of_thresholds() -> None:
         "prompt, as the model answers, on 200 test texts",
         "prompt, corrected, on 200 test texts",
     ]
+
+
+@pytest.mark.parametrize(
+    ("partial", "told"), [(False, "Nothing else was tried."), (True, "The run did not get that far.")]
+)
+def test_run_with_nothing_more_to_show_says_why(partial: bool, told: str) -> None:
+    result = make_result(support_examples=(make_answer("prompt", label_biases=(), examples=()),), partial=partial)
+    assert ResultView(result).examples.text == (told,)

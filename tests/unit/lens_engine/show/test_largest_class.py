@@ -71,27 +71,32 @@ def test_run_below_the_largest_class_recommends_no_classifier() -> None:
     assert "always the most frequent label" in str(ResultView(result).accuracies.charts[0])
 
 
-def test_run_above_the_largest_class_recommends_its_classifier() -> None:
-    telling = [Example(one.row, f"{one.text} word{one.label}", one.label) for one in NOTHING_TO_LEARN]
-    result = find(telling)
-    assert result.verdict.sentence.startswith(
-        "You do not need a language model here: word counting is right for 40 of 40 test texts (100 %)."
-    )
-    assert not any("largest class" in warning for warning in result.warnings)
-
-
-def test_suggestion_and_estimate_advise_against_words_that_tell_nothing() -> None:
+def test_suggestion_and_estimate_say_that_words_at_the_level_of_guessing_do_not_tell_what_a_model_does() -> None:
     suggestion = suggest_for_rows(NOTHING_TO_LEARN)
-    assert suggestion.advice is not None
-    assert "do not tell their labels" in suggestion.advice
-    assert "Lens is worth a try" not in suggestion.advice
     problem = Problem(Task.for_examples(NOTHING_TO_LEARN), NOTHING_TO_LEARN)
     estimate = estimate_cost(problem, TableScorer(), resolve_config("quick", OPTIONS))
-    assert "do not tell their labels" in describe_estimate(estimate)[-1]
+    for advice in (suggestion.advice or "", describe_estimate(estimate)[-1]):
+        assert "the level of guessing. How often a language model is right was not measured; a run tells." in advice
+        assert "column" not in advice
+        assert "worth a try" not in advice
 
 
-@pytest.mark.parametrize(("share", "advice"), [(0.5, "worth a try"), (0.7, "do not tell"), (0.9, "do not tell")])
-def test_advice_depends_on_the_largest_class(share: float, advice: str) -> None:
-    found = advise_by_words(0.7, share, "all rows")
-    assert advice in found
+@pytest.mark.parametrize(
+    ("accuracy", "share", "number", "advice"),
+    [
+        (0.7, 0.5, 120, "worth a try where that is not enough."),
+        (0.63, 0.62, 120, "a run tells."),  # within a standard error of guessing
+        (0.63, 0.62, 0, "worth a try where that is not enough."),
+        (0.7, 0.7, 999, "a run tells."),
+        (0.7, 0.9, 0, "a run tells."),
+        (0.7, 0.7, 1000, "whether this is the column of the labels."),
+        (0.97, 0.5, 120, "leaves little for a language model to add."),
+        (0.97, 0.98, 120, "a run tells."),
+    ],
+)
+def test_advice_depends_on_the_largest_class_and_on_the_number_of_rows(
+    accuracy: float, share: float, number: int, advice: str
+) -> None:
+    found = advise_by_words(accuracy, share, "all rows", number)
+    assert found.endswith(advice)
     assert f"always the most frequent label: {show_share(share, 100)}" in found

@@ -96,6 +96,32 @@ def test_request_says_what_was_taken_by_default() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("columns", "word"),
+    [
+        (("Sentiment", "sentiment", "SENTIMENT", "sentiment_label", "label.sentiment"), "Sentiment"),
+        (("question_type", "question type", "question-type", "questionType"), "Question type"),
+        (("airline_sentiment",), "Airline sentiment"),
+        (("Stimmung",), "Stimmung"),
+        (("情感",), "情感"),
+        (
+            ("label", "Label", "class", "y", "target", "category", "category?", "id", "col3", "column 2", "gold_label"),
+            "Topic",
+        ),
+        (("is_spam", "has_refund", "y_true", "labels: urgent", "cl", "{x}", "a" * 31, "", "label_id"), "Topic"),
+        ((None, ("urgent", "late")), "Topic"),
+    ],
+)
+def test_default_template_has_the_name_of_the_column_that_says_what_the_labels_are(
+    columns: Sequence[str | tuple[str, ...] | None], word: str
+) -> None:
+    for column in columns:
+        task = TaskRequest().complete(examples_of("a", "b"), label_column=column).task
+        assert task.template.pattern == f"{{text}} {word}: {{label}}."
+    given = TaskRequest((Template("{text} {label}"),)).complete(examples_of("a", "b"), label_column="sentiment").task
+    assert given.template.pattern == "{text} {label}"
+
+
 def test_long_list_of_words_is_cut() -> None:
     request = TaskRequest((Template("{text} {label}"),))
     (said,) = request.list_defaults(request.complete(examples_of(*(f"l{number:02}" for number in range(13)))).task)

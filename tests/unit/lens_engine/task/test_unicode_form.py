@@ -5,8 +5,9 @@ import unicodedata
 import pytest
 
 from lens_engine.errors import InvalidVerbalizer
+from lens_engine.exports import prompt_module
 from lens_engine.task.template import Task
-from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, fold_label, has_long_run
+from lens_engine.task.unicode_form import INVISIBLE, MAX_MARKS, canonical_form, fold_text, has_long_run
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
@@ -57,11 +58,28 @@ def test_every_mark_of_unicode_is_known() -> None:
     assert [mark for mark in marks if not has_long_run(mark * (MAX_MARKS + 1))] == []
 
 
+HIDDEN = (
+    "A  warm film",
+    "a\u00a0warm film\n",
+    "a w\u00ada\u200brm\u2060 film\ufe0f",
+    "\ufeffａ ｗａｒｍ ﬁlm\U000e0041\U000e007f",
+)
+
+
+@pytest.mark.parametrize("written", HIDDEN)
+def test_text_is_the_same_whatever_nobody_sees(written: str) -> None:
+    assert fold_text(written) == prompt_module.normalise(written) == "a warm film"
+
+
+def test_exported_module_leaves_the_same_characters_out() -> None:
+    assert {code for code in range(sys.maxunicode + 1) if INVISIBLE.match(chr(code))} == set(prompt_module.INVISIBLE)
+
+
 def test_slow_text_stays_as_it_stands() -> None:
     started = time.process_time()
 
     assert canonical_form(SLOW) == SLOW
-    assert fold_label(SLOW) != fold_label(SLOW + "x")
+    assert fold_text(SLOW) != fold_text(SLOW + "x")
     assert time.process_time() - started < 2
 
 

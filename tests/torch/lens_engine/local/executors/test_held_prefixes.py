@@ -52,6 +52,26 @@ def test_long_prefix_is_fed_once_for_two_calls() -> None:
     assert first - second == sum(sum(scorer.count_tokens(prefix)) for prefix in (LONG, LONG[::-1]))
 
 
+@pytest.mark.parametrize("prefix", [LONG, LONG[:1]], ids=["long", "short"])
+def test_a_lone_prefix_is_fed_once_for_scores_and_states_with_the_bits_of_a_fresh_scorer(
+    prefix: tuple[str, ...],
+) -> None:
+    scorer = packed_scorer()
+    tokens, query = sum(scorer.count_tokens(prefix)), QUERIES[0]
+    fed = dict.fromkeys(("layer 1", "layer 2", "layer 1 again", "scores", "scores again", "layer 2 again"), 0)
+    for call in fed:
+        before = scorer.counters.fed_tokens
+        if call.startswith("scores"):
+            found = scorer.score([prefix], [query], SPANS)
+            fresh = packed_scorer().score([prefix], [query], SPANS)
+        else:
+            layers = (int(call[6]),)
+            found, fresh = (one.states(prefix, [query], layers) for one in (scorer, packed_scorer()))
+        np.testing.assert_array_equal(found, fresh)
+        fed[call] = scorer.counters.fed_tokens - before
+    assert [call for call, number in fed.items() if number >= tokens] == ["layer 1", "layer 2", "scores"]
+
+
 def test_a_released_scorer_feeds_everything_again() -> None:
     scorer = packed_scorer()
     everything = fed_by(scorer, PREFIXES, QUERIES)

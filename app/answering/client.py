@@ -1,0 +1,111 @@
+"""What the API asks: words and models behind servers in this process, all other models in `lens answers`."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from fastapi import Depends, Request
+
+from app.answering.answering import Answering
+from app.answering.metrics import AskingMetrics
+from app.answering.models import ModelKey, Models, Opened
+from app.answering.remote import Remote
+from app.answering.subjects import Subject
+from app.errors import AppError, ModelUnusable
+from app.settings import Settings
+from lens_engine.errors import InvalidInput, UnknownModel
+from lens_engine.evaluation.rows import Prediction
+from lens_engine.opening import open_model
+from lens_engine.task.text_checks import find_fault, is_blank
+
+Contender = Literal["classifier", "prompt", "words"]
+"""What is asked, as people call it."""
+
+
+class AnswersClient:
+    """Asks classifiers for texts. Nothing of a text is kept or logged. Use it in one event loop."""
+
+    def __init__(self, settings: Settings, metrics: AskingMetrics) -> None:
+        self._settings, self._metrics = settings, metrics
+        self._words = Answering(None, gather_seconds=0.0, note_batch=metrics.note_batch)
+        self._served = dict[str, Answering]()  #: by the name of a model behind a server
+        self._remote = Remote(settings.answers_addresses, settings.answers_token)
+
+    async def ask(self, subject: Subject, texts: Sequence[str], contender: Contender) -> list[Prediction]:
+        """One prediction for each of at most 256 texts, in order. A bad text has its error and code.
+
+        Raises:
+            ModelMismatch: the model is another than the one that the classifier was made for.
+            ModelUnusable: the service has no such model, or it cannot be opened or asked.
+            Busy, ModelLoading, AnswersAway: repeat the request later.
+        """
+        faults = [self._find_fault(text) for text in texts]
+        good = [text for text, fault in zip(texts, faults, strict=True) if fault is None]
+        try:
+            found = iter(await self._ask(subject, good) if good else ())
+        except AppError as error:
+            self._metrics.note_answers(contender, error.code, len(texts))
+            raise
+        code = InvalidInput.code
+        predictions = [next(found) if one is None else Prediction(error=one, code=code) for one in faults]
+        for outcome, number in Counter(one.code or "answered" for one in predictions).items():
+            self._metrics.note_answers(contender, outcome, number)
+        return predictions
+
+    async def close(self) -> None:
+        """End what is asked, and the connections."""
+        for answering in (self._words, *self._served.values()):
+            await asyncio.to_thread(answering.close)
+        await self._remote.close()
+
+    def _find_fault(self, text: str) -> str | None:
+        fault = "is blank; write a text" if is_blank(text) else find_fault(text, self._settings.max_text_characters)
+        return None if fault is None else f"the text {fault}"
+
+    async def _ask(self, subject: Subject, texts: Sequence[str]) -> list[Prediction]:
+        model = subject.classifier.model
+        if model is None:
+            return await asyncio.wrap_future(self._words.ask(subject, texts))
+        if model.model not in self._settings.offered_models:
+            offered = ", ".join(sorted(self._settings.offered_models))
+            raise ModelUnusable(UnknownModel.code, f"model {model.model!r} is no longer one of {offered}")
+        if model.model in self._settings.endpoints:
+            return await asyncio.wrap_future(self._find_served(model.model).ask(subject, texts))
+        return await self._remote.ask(subject, texts)
+
+    def _find_served(self, name: str) -> Answering:
+        """What asks one server: another one may be slow."""
+        if name not in self._served:
+            models = Models(_Servers(self._settings), note=self._metrics.note_load)
+            self._served[name] = Answering(models, note_batch=self._metrics.note_batch)
+        return self._served[name]
+
+
+class _Servers:
+    """Opens models behind servers, after the check of each. What was answered is kept as a worker keeps it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def weigh(self, _key: ModelKey) -> int:
+        return 0
+
+    def open(self, key: ModelKey) -> Opened:
+        # The workers compare a server with its weights, and have torch.
+        endpoint = replace(self._settings.endpoints[key.name], weights=None)
+        kept_bytes = self._settings.pair_cache_mib << 20 or None
+        model = open_model(endpoint, name=key.name, cache_dir=self._settings.cache_dir, pair_cache_bytes=kept_bytes)
+        return Opened(model.scorer)
+
+    def free(self) -> None:
+        pass
+
+
+async def get_answers(request: Request) -> AnswersClient:
+    client: AnswersClient = request.app.state.answers
+    return client
+
+
+AnswersDep = Annotated[AnswersClient, Depends(get_answers)]

@@ -1,0 +1,215 @@
+"""Classifies texts at once, by what a selection found or what a name says.
+
+What is asked is read from the database once for each version, and handed to who asks the model: the answering process,
+or this process for words and for models behind servers.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+
+from app.answering.client import AnswersClient
+from app.answering.disconnecting import unless_gone
+from app.answering.subjects import Subject, weigh_subject
+from app.answers.answers import Version
+from app.answers.classify_schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish
+from app.answers.finding import Finder
+from app.errors import TooManyRequests, Unprocessable
+from app.held_values import HeldValues
+from app.intake.limits import check_asking
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.quality import measure_figures
+from lens_engine.config import Use
+from lens_engine.errors import InvalidDataset
+from lens_engine.evaluation.answers import Answers
+from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.table import is_answered, shorten
+from lens_engine.retrieval.form import PromptForm
+from lens_engine.types import Example
+
+MOST_AT_ONCE = 8
+"""Requests of one owner that are answered at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked, and what clients are told of it."""
+
+    subject: Subject
+    contender: Contender
+    about: Mapping[str, Any]  #: the selection; and name and version, where a prompt was asked
+
+    @property
+    def classifier(self) -> Classifier:
+        """What is asked; a prompt is asked as a classifier."""
+        return self.subject.classifier
+
+
+class Classifying:
+    """What one API process needs to classify. All calls must come from its event loop."""
+
+    def __init__(self, asking: AnswersClient, most_bytes: int) -> None:
+        """`most_bytes`: of what is asked that the process holds."""
+        self.asking = asking
+        self._asked = HeldValues[tuple[object, ...], Asked](
+            most_bytes, lambda asked: weigh_subject(asked.subject), "lens-asked"
+        )
+        self._open = Counter[str]()
+
+    @contextmanager
+    def hold(self, owner_id: str) -> Iterator[None]:
+        """Hold one of the places of an owner until the block ends.
+
+        Raises:
+            TooManyRequests: the owner has none left.
+        """
+        if self._open[owner_id] >= MOST_AT_ONCE:
+            raise TooManyRequests(
+                f"{MOST_AT_ONCE} of your requests are being answered, the most at the same time; repeat this one when "
+                "one of them has ended",
+                headers={"Retry-After": "1"},
+            )
+        self._open[owner_id] += 1
+        try:
+            yield
+        finally:
+            self._open[owner_id] -= 1
+            self._open += Counter()  # forgets owners without a request
+
+    async def find(self, finder: Finder, wish: Wish) -> Asked:
+        """What is asked, read anew where the selection or the name has another version.
+
+        Raises:
+            NotFound, NotFinished, NoResult, NoClassifier: there is nothing of the kind.
+        """
+
+        def read() -> Asked:
+            with finder.services.database.session_scope() as session:
+                return read_asked(finder, session, wish)
+
+        def find_version() -> Version | None:
+            with finder.services.database.session_scope() as session:
+                return finder.find_version(session, "result")
+
+        version = await run_in_threadpool(find_version)
+        if version is None:  # `read` says why
+            return await run_in_threadpool(read)
+        key = (finder.owner_id, finder.path, version, wish.prompts, wish.use, wish.fixed)
+        return await self._asked.find_or_make(key, read)
+
+    def close(self) -> None:
+        self._asked.close()
+
+
+async def get_classifying(request: Request) -> Classifying:
+    classifying: Classifying = request.app.state.classifying
+    return classifying
+
+
+ClassifyingDep = Annotated[Classifying, Depends(get_classifying)]
+
+
+def read_asked(finder: Finder, session: Session, wish: Wish) -> Asked:
+    """What is asked of the current version.
+
+    Raises:
+        NotFound, NotFinished, NoResult, NoClassifier: there is nothing of the kind.
+    """
+    answers = finder.read(session)
+    best = answers.result.answer_for(None)
+    wants_classifier = wish.prompts == "classifier" or (
+        wish.prompts is None and wish.use is None and not wish.fixed and best.recommended is False
+    )
+    if wants_classifier:
+        classifier = answers.read_classifier(session)
+        return Asked(Subject.of(classifier), _describe(classifier, None), answers.about)
+    asked = answers.make_classifier(wish.use, is_fixed=wish.fixed)
+    classifier = asked.classifier.model_copy(update={"input": finder.find_input(session)})
+    return Asked(Subject.of(classifier), _describe(classifier, asked.use), answers.about)
+
+
+def _describe(classifier: Classifier, use: Use | None) -> Contender:
+    kind = "prompt" if use is not None else "classifier" if classifier.prompts else "words"
+    form = PromptForm() if classifier.retrieval is None else classifier.retrieval.form
+    return Contender(
+        kind=kind,
+        head=classifier.head.kind,
+        form=None if use is None else form,
+        use=use,
+        model=None if classifier.model is None else classifier.model.model,
+    )
+
+
+async def classify(request: Request, finder: Finder, classifying: Classifying, body: ClassifyBody) -> ClassifiedOut:
+    """The answers to the inputs of a body; a bad input has its error, and costs no other.
+
+    Raises:
+        TooManyRequests: the owner asks too often at the same time.
+        Unprocessable: a label is not one of those that can be answered.
+        NotFound, NotFinished, NoResult, NoClassifier: as `Classifying.find`.
+        Others: as `AnswersClient.ask`.
+    """
+    settings = finder.services.settings
+    with classifying.hold(finder.owner_id):
+        asked = await classifying.find(finder, body)
+        classifier, contender = asked.classifier, asked.contender
+        check_asking(classifier, contender.model, len(body.inputs), len(classifier.prompts), settings)
+        gold = None if body.labels is None else _read_labels(classifier, body)
+        answering = classifying.asking.ask(asked.subject, body.inputs, contender.kind)
+        predictions = await unless_gone(request, answering)
+    return ClassifiedOut(
+        **asked.about,
+        contender=contender,
+        labels=list(classifier.labels),
+        answers=[_present(number, one, body.answer_above) for number, one in enumerate(predictions)],
+        figures=None if gold is None else _measure(gold, predictions),
+    )
+
+
+def _read_labels(classifier: Classifier, body: ClassifyBody) -> Answers:
+    given = zip(body.inputs, body.labels or (), strict=True)
+    examples = [Example(number, text, label) for number, (text, label) in enumerate(given) if label is not None]
+    try:
+        return Answers(classifier.labels, examples)
+    except InvalidDataset as error:
+        raise Unprocessable.at(f"/labels/{error.row}", str(error)) from None
+
+
+def _measure(gold: Answers, predictions: Sequence[Prediction]) -> Figures | None:
+    gold.extend(predictions[one.row] for one in gold.examples)
+    if not gold.is_answer.any():
+        return None
+    figures = gold.figures()
+    quality, right = measure_figures(figures), int(figures.hits.sum())
+    confusion = [[0] * len(gold.classes) for _ in gold.classes]
+    for label, answer in zip(figures.gold.tolist(), figures.answers.tolist(), strict=True):
+        confusion[label][answer] += 1
+    return Figures(
+        n=quality.n,
+        right=right,
+        accuracy=quality.accuracy,
+        macro_f1=quality.macro_f1 or 0.0,
+        log_loss=quality.log_loss,
+        unanswered=len(gold.examples) - quality.n,
+        confusion=confusion,
+    )
+
+
+def _present(number: int, one: Prediction, answer_above: float | None) -> Answered:
+    probabilities = shorten(one.probabilities)
+    probability = max(probabilities, default=None)
+    return Answered(
+        input=number,
+        label=one.label,
+        probability=probability,
+        probabilities=probabilities or None,
+        answered=one.label is not None and (answer_above is None or is_answered(probability, answer_above)),
+        cut=one.is_cut,
+        error=None if one.error is None else InputError(code=one.code or "invalid-input", detail=one.error),
+    )

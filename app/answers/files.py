@@ -1,0 +1,246 @@
+"""Files of texts for answers in batches: read as the classifier reads them, and written with the answers.
+
+Nothing is stored, so client, page and command send the file again with its answers. The functions that begin with
+`write` and `measure` run in the reader process.
+"""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse
+
+from app.answers.classify_schemas import ClassifyBody, Wish
+from app.answers.classifying import Asked, read_asked
+from app.answers.finding import Finder
+from app.errors import BadRequest, Unprocessable
+from app.intake.bodies import Body, FormBody, parsing_limits
+from app.intake.parts import describe_form
+from app.intake.receiving import Upload
+from app.intake.refusals import invalid_inputs
+from app.intake.spool import open_upload
+from app.services import Services
+from app.web.openapi import sends
+from app.web.validation import Incoming, read_model
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.evaluation.answers import Answers
+from lens_engine.evaluation.measuring import measure
+from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.subject import Changes
+from lens_engine.evaluation.table import MEDIA_TYPES, PredictedTable, TableFormat, write_table
+from lens_engine.reading import ParsedDataset, ReadTexts
+from lens_engine.reading.limits import DatasetEmpty
+from lens_engine.result.evaluation import EvaluationResult
+from lens_engine.types import Record
+
+MakeFinder = Callable[[Services, str], Finder]
+"""(services, owner id) -> the finder. It can be pickled."""
+
+
+class TextsSpec(Wish):
+    """How a file of texts is read."""
+
+    labelled: bool = Field(default=False, description="Whether the file has labels, for figures.")
+
+
+class TableSpec(Wish):
+    """How a file of texts is written with its answers."""
+
+    format: TableFormat | None = Field(default=None, description="Form of the file; null for that of the texts.")
+
+
+class FiguresSpec(Wish):
+    """What is said of figures on labelled rows."""
+
+    keep: bool = Field(default=False, description="Whether the figures are kept with the version of the name.")
+    title: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        default=None, description="What the rows are called; null for the name of the file."
+    )
+
+
+class GivenAnswer(Incoming):
+    """The answer to one row, as `classify` gave it."""
+
+    label: str | None = None
+    probabilities: list[float] | None = None
+    error: str | None = None
+    cut: bool = False
+
+
+TABLES: dict[int | str, Any] = {
+    200: {
+        "description": "The file.",
+        "content": {one.partition(";")[0]: {"schema": {"type": "string"}} for one in MEDIA_TYPES.values()},
+        **sends("Content-Disposition"),
+    }
+}
+_FILE = {"type": "string", "format": "binary"}
+_FILES = {
+    "texts": {**_FILE, "description": "File with a column of texts. Its shape, delimiter and encoding are found."},
+    "answers": {**_FILE, "description": "JSON list of the answers to all rows, in order, as `classify` gives them."},
+}
+MODELS = (ClassifyBody, TextsSpec, TableSpec, FiguresSpec)
+SCHEMAS = {
+    **describe_form("TextsForm", "A file of texts to read.", {"texts": _FILES["texts"]}, TextsSpec, ("texts",)),
+    **describe_form("TableForm", "A file of texts and its answers.", _FILES, TableSpec, ("texts", "answers")),
+    **describe_form("FiguresForm", "A labelled file and its answers.", _FILES, FiguresSpec, ("texts", "answers")),
+}
+
+_ANSWERS = TypeAdapter(list[GivenAnswer])
+
+
+def send(upload: Upload, work: Callable[[Services, str, Body, str], str], name: str) -> FileResponse:
+    """Let the reader process write a file, and send it. It is deleted when it was sent.
+
+    Args:
+        work: (services, owner id, body, path of the file) -> media type.
+        name: of the file, without its suffix.
+    """
+    file = open_upload(upload.services.settings.spool_dir)
+    try:
+        media_type = upload.do(partial(_write, work, file.name))
+        suffix = {kind: format for format, kind in MEDIA_TYPES.items()}.get(media_type, "json")
+        shown = None if suffix == "json" else f"{name}.{suffix}"
+        return FileResponse(file.name, media_type=media_type, filename=shown, background=BackgroundTask(file.close))
+    except BaseException:
+        file.close()
+        raise
+
+
+def _write(
+    work: Callable[[Services, str, Body, str], str], path: str, services: Services, owner_id: str, body: Body
+) -> str:
+    return work(services, owner_id, body, path)
+
+
+def write_texts(make: MakeFinder, services: Services, owner_id: str, body: Body, path: str) -> str:
+    """Write the texts of a file as JSON, with their labels if it has some.
+
+    Raises:
+        NotFound, NotFinished, NoResult, NoClassifier: there is nothing that is asked.
+        BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
+    """
+    form = _form_of(body)
+    spec = read_model(TextsSpec, form.spec, "spec")
+    asked = _find(make, services, owner_id, spec)
+    if spec.labelled:
+        judged, notes = _read_labelled(form, services)
+        texts, labels = [one.text for one in judged.examples], [one.label for one in judged.examples]
+        faults = list[str | None]([None] * len(texts))
+    else:
+        found = _read_texts(form, services, asked.classifier)
+        texts, labels, notes = [one.text for one in found.rows], None, found.warnings
+        faults = [one.fault for one in found.rows]
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"texts": texts, "faults": faults, "labels": labels, "notes": list(notes)}, file, ensure_ascii=False)
+    return "application/json"
+
+
+def write_labelled(make: MakeFinder, services: Services, owner_id: str, body: Body, path: str) -> str:
+    """Write a file of texts with its answers, as the library writes it.
+
+    Raises:
+        Unprocessable: the answers are not those of the rows.
+        Others: as `write_texts`.
+    """
+    form = _form_of(body)
+    spec = read_model(TableSpec, form.spec, "spec")
+    asked = _find(make, services, owner_id, spec)
+    found = _read_texts(form, services, asked.classifier)
+    predictions = _read_answers(form, asked.classifier, len(found.rows))
+    table = PredictedTable(
+        asked.classifier.labels,
+        found.columns,
+        lambda: zip(found.rows, predictions, strict=True),
+        found.text_place,
+        found.dialect.delimiter,
+        has_mark=found.dialect.has_mark,
+        spool_dir=services.settings.spool_dir,
+        answer_above=spec.answer_above,
+    )
+    format: TableFormat = spec.format or ("jsonl" if found.format in ("jsonl", "json") else "csv")
+    with open(path, "wb") as file:
+        file.writelines(write_table(table, format))
+    return MEDIA_TYPES[format]
+
+
+class Measured(Record):
+    """Figures on the rows of a file."""
+
+    result: EvaluationResult
+    title: str | None
+    keep: bool
+
+
+def measure_file(make: MakeFinder, services: Services, owner_id: str, body: Body) -> Measured:
+    """The figures of answers to the rows of a labelled file.
+
+    Raises:
+        as `write_labelled`.
+    """
+    form = _form_of(body)
+    spec = read_model(FiguresSpec, form.spec, "spec")
+    asked = _find(make, services, owner_id, spec)
+    judged, notes = _read_labelled(form, services)
+    with invalid_inputs(dataset=judged):
+        answers = Answers(asked.classifier.labels, judged.examples)
+        answers.extend(_read_answers(form, asked.classifier, len(judged.examples)))
+        result = measure(asked.classifier, Changes(), judged.examples, answers, notes=notes)
+    return Measured(result=result, title=spec.title or form.names.get("texts"), keep=spec.keep)
+
+
+def _find(make: MakeFinder, services: Services, owner_id: str, wish: Wish) -> Asked:
+    with services.database.session_scope() as session:
+        return read_asked(make(services, owner_id), session, wish)
+
+
+def _form_of(body: Body) -> FormBody:
+    if not isinstance(body, FormBody):
+        raise BadRequest("send a form with the part `texts`, a file")
+    if "texts" not in body.files:
+        raise Unprocessable.at("/texts", "`texts` is missing; send a file")
+    return body
+
+
+def _read_texts(form: FormBody, services: Services, classifier: Classifier) -> ReadTexts:
+    with invalid_inputs():
+        found = form.parse_texts(parsing_limits(services.settings), classifier.input)
+        assert found is not None
+        if not found.rows:
+            raise DatasetEmpty("the file has no rows", field="texts")
+        return found
+
+
+def _read_labelled(form: FormBody, services: Services) -> tuple[ParsedDataset, tuple[str, ...]]:
+    """The labelled rows that are judged, and notes on them."""
+    with invalid_inputs():
+        found = form.parse("texts", parsing_limits(services.settings, skips_unlabelled=True), form.columns)
+        assert found is not None
+        return found, found.warnings
+
+
+def _read_answers(form: FormBody, classifier: Classifier, num_rows: int) -> list[Prediction]:
+    if "answers" not in form.files:
+        raise Unprocessable.at("/answers", "`answers` is missing; send the answers of `classify` as a file of JSON")
+    try:
+        given = _ANSWERS.validate_json(form.files["answers"].read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise Unprocessable.at("/answers", f"`answers` cannot be read: {first['loc']}: {first['msg']}") from None
+    if len(given) != num_rows:
+        raise Unprocessable.at(
+            "/answers", f"`answers` has {len(given):,} items for {num_rows:,} rows; send one for each"
+        )
+    labels = set(classifier.labels)
+    for number, one in enumerate(given):
+        if one.label is not None and (one.label not in labels or len(one.probabilities or ()) != len(labels)):
+            raise Unprocessable.at(
+                f"/answers/{number}", f"answer {number} is not one of this classifier; classify the rows again"
+            )
+    return [
+        Prediction(label=one.label, probabilities=tuple(one.probabilities or ()), error=one.error, is_cut=one.cut)
+        for one in given
+    ]

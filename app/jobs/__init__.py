@@ -1,1 +1,0 @@
-"""What jobs of every kind share: lists, polls, events, cancel, retry, resume, deletion."""

@@ -1,0 +1,96 @@
+// A file is labelled, or tested, in batches of 256 texts. The service reads the file and writes it with its answers;
+// this page sends the texts, and sends a batch again while the service loads a model or is away.
+(() => {
+  "use strict";
+  const MOST = 256, PATIENCE = 600000, PAUSE = 2000;
+  const key = () => sessionStorage.getItem("lens-key");
+  const headers = (more) => (key() ? { ...more, Authorization: `Bearer ${key()}` } : more);
+  const pause = (milliseconds) => new Promise((done) => { setTimeout(done, milliseconds); });
+
+  async function ask(path, body) {
+    const isForm = body instanceof FormData;
+    const given = isForm ? { headers: headers({}), body } : { headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
+    const until = Date.now() + PATIENCE;
+    for (;;) {
+      const response = await fetch(path, { method: "POST", ...given }).catch(() => null);
+      if (response?.ok) return response;
+      const isAway = !response || [429, 502, 503, 504].includes(response.status);
+      if (!isAway || Date.now() > until) throw new Error(response ? (await response.json()).detail : "The service does not answer.");
+      await pause(PAUSE);
+    }
+  }
+
+  function formOf(file, spec, answers) {
+    const form = new FormData();
+    form.append("texts", file);
+    form.append("spec", new Blob([JSON.stringify(spec)], { type: "application/json" }));
+    if (answers) form.append("answers", new Blob([JSON.stringify(answers)], { type: "application/json" }), "answers.json");
+    return form;
+  }
+
+  async function classify(api, { texts, faults }, tell) {
+    const answers = [];
+    while (answers.length < texts.length) {
+      const rows = texts.slice(answers.length, answers.length + MOST).map((_, place) => answers.length + place);
+      const good = rows.filter((row) => faults[row] === null);
+      const found = good.length ? await (await ask(`${api}/classify`, { inputs: good.map((row) => texts[row]) })).json() : { answers: [] };
+      for (const row of rows) {
+        const one = found.answers[good.indexOf(row)];
+        answers.push(one ? { label: one.label, probabilities: one.probabilities, cut: one.cut, error: one.error?.detail ?? null } : { error: faults[row] });
+      }
+      tell(answers.length, texts.length);
+    }
+    return answers;
+  }
+
+  function countLabels(answers) {
+    const counts = new Map();
+    for (const { label } of answers) counts.set(label ?? "no answer", (counts.get(label ?? "no answer") ?? 0) + 1);
+    const shown = [...counts].sort((one, other) => other[1] - one[1]).slice(0, 10);
+    return shown.map(([label, number]) => `${label}: ${number.toLocaleString()}`).join(", ");
+  }
+
+  async function run(form) {
+    const { api, kind } = form.dataset;
+    const file = form.elements.file.files[0], out = form.nextElementSibling, said = out.querySelector("[role=status]");
+    const bar = out.querySelector("progress"), link = out.querySelector("a");
+    const field = form.elements.file;
+    field.disabled = true;
+    link.hidden = true;
+    bar.hidden = false;
+    bar.removeAttribute("value");
+    said.className = "hint";
+    said.textContent = "The file is read …";
+    const tell = (done, total) => {
+      bar.max = total;
+      bar.value = done;
+      said.textContent = `${done.toLocaleString()} of ${total.toLocaleString()} texts have an answer.`;
+    };
+    try {
+      const labelled = kind === "test";
+      const read = await (await ask(`${api}/texts`, formOf(file, { labelled }))).json();
+      const answers = await classify(api, read, tell);
+      if (labelled) {
+        await ask(`${api}/evaluations`, formOf(file, { keep: true }, answers));
+        location.reload();
+        return;
+      }
+      const written = await ask(`${api}/table`, formOf(file, {}, answers));
+      const name = file.name.replace(/\.[^.]*$/, ""), suffix = /\.(\w+)"/.exec(written.headers.get("Content-Disposition") ?? "")?.[1] ?? "csv";
+      link.href = URL.createObjectURL(await written.blob());
+      link.download = `${name}-labelled.${suffix}`;
+      link.hidden = false;
+      said.textContent = [countLabels(answers), ...read.notes].join(". ");
+    } catch (error) {
+      said.className = "trouble";
+      said.textContent = error.message;
+    } finally {
+      bar.hidden = true;
+      field.disabled = false;
+      field.value = "";
+    }
+  }
+
+  document.addEventListener("change", ({ target }) => { if (target.form?.matches("form.batches") && target.files.length) run(target.form); });
+  document.addEventListener("submit", (event) => { if (event.target.matches("form.batches")) event.preventDefault(); });
+})();

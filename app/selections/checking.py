@@ -1,0 +1,187 @@
+"""Checks a submission: its spec and its rows, before anything is stored."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from app.errors import Unprocessable
+from app.intake.bodies import Body, FormBody, name_columns, parsing_limits
+from app.intake.limits import bound_budget, check_model_name, find_prices, list_excesses
+from app.intake.refusals import as_problem, invalid_inputs
+from app.lifecycle.spec import StoredSpec
+from app.selections.rows import Labelled, find_dataset
+from app.selections.schemas import SelectionSpec, SubmissionBody
+from app.services import Services
+from app.settings import Settings
+from app.web.validation import read_model
+from lens_engine.config import PresetName, SelectionConfig
+from lens_engine.errors import Faults, InvalidInput
+from lens_engine.presets import resolve_config
+from lens_engine.reading import ParsedDataset, parse_inline
+from lens_engine.reading.table import ColumnNames
+from lens_engine.rows.problem import Problem
+from lens_engine.run.budget_checks import refuse_unpriced
+from lens_engine.run.preparation import split_within_budget
+from lens_engine.task.combinations import NO_INSTRUCTION, read_instructions, read_templates
+from lens_engine.task.request import TaskRequest
+from lens_engine.task.silent_words import warn_of_silent
+from lens_engine.task.verbalizer import Verbalizer
+
+_MOST_SPEC_BYTES = 64 * 1024
+_Built = TypeVar("_Built")
+
+
+@dataclass(frozen=True, slots=True)
+class NewSelection:
+    """A selection that was checked, ready to store."""
+
+    spec: dict[str, Any]
+    dataset: Labelled
+    test: Labelled | None = None
+    name: str | None = None
+    warnings: tuple[str, ...] = ()  #: about the rows and their use, and what was taken by default
+
+
+def check_selection(services: Services, owner_id: str, body: Body) -> NewSelection:
+    """Read and check the spec and the rows of a submission.
+
+    Raises:
+        BadRequest, ContentTooLarge: the spec is not JSON, or the body is too large.
+        Unprocessable: the body has another form, or names an unknown model or dataset.
+        RefusedInput: the engine or the parser refuses the spec or the rows.
+    """
+    if isinstance(body, FormBody):
+        spec = _check_spec(read_model(SelectionSpec, body.spec, "spec"), services.settings)
+        rows = read_files(body, services.settings, skips_unlabelled=spec.skips_unlabelled)
+        return _complete(spec, *rows)
+    given = read_model(SubmissionBody, body.value)
+    spec = _check_spec(given.spec, services.settings)
+    limits = parsing_limits(services.settings, skips_unlabelled=spec.skips_unlabelled)
+
+    def read(prefix: str, dataset: Labelled | None = None) -> Labelled | None:
+        rows, dataset_id = getattr(given, f"{prefix}examples"), getattr(given, f"{prefix}dataset_id")
+        if rows is not None:
+            columns = name_columns(_columns_of(dataset, given.columns))
+            return parse_inline(rows, limits, field=f"{prefix}examples", columns=columns)
+        return None if dataset_id is None else find_dataset(services, owner_id, dataset_id, f"{prefix}dataset_id")
+
+    return _complete(spec, *_read_both(partial(read, ""), partial(read, "test_")))
+
+
+def read_files(form: FormBody, settings: Settings, *, skips_unlabelled: bool) -> tuple[Labelled, Labelled | None]:
+    """Read the file of the dataset, and that of the test rows with the same columns if there is one.
+
+    Args:
+        skips_unlabelled: whether any share of the rows may lack a label.
+
+    Raises:
+        Unprocessable: there is no file of the dataset.
+        RefusedInput: names the faults of both.
+    """
+    if "dataset" not in form.files:
+        raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")
+    limits = parsing_limits(settings, skips_unlabelled=skips_unlabelled)
+    return _read_both(
+        lambda: form.parse("dataset", limits, form.columns),
+        lambda dataset: form.parse("test", limits, _columns_of(dataset, form.columns)),
+    )
+
+
+def _columns_of(dataset: Labelled | None, given: Mapping[str, ColumnNames]) -> Mapping[str, ColumnNames]:
+    """The columns of test rows: those of the dataset, whose texts they are compared with."""
+    if not isinstance(dataset, ParsedDataset):
+        return given
+    return dict(zip(("text_column", "label_column"), dataset.columns, strict=True))
+
+
+def _read_both(
+    read_dataset: Callable[[], Labelled | None],
+    read_test: Callable[[Labelled | None], Labelled | None],
+) -> tuple[Labelled, Labelled | None]:
+    """Read the dataset and the test rows. A refusal names the faults of both."""
+    faults = Faults()
+    dataset = test = None
+    with invalid_inputs():
+        with faults.noting():
+            dataset = read_dataset()
+        with faults.noting():
+            test = read_test(dataset)
+        faults.refuse()
+    assert dataset is not None
+    return dataset, test
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedSpec:
+    """A checked spec, which the labels of the dataset complete."""
+
+    model: str
+    task: TaskRequest
+    preset: PresetName
+    config: SelectionConfig
+    name: str | None
+    warnings: tuple[str, ...] = ()  #: limits of the service that the config has by default
+
+    @property
+    def skips_unlabelled(self) -> bool:
+        """Whether any share of the rows may lack a label."""
+        return self.config.rows.unlabelled == "skip"
+
+
+def _check_spec(spec: SelectionSpec, settings: Settings) -> _CheckedSpec:
+    """Check model, templates, instructions, label words and options.
+
+    An unknown model is refused alone: the limits on options are those of the model. Any other refusal names all errors.
+    """
+    model = check_model_name(spec.model, settings)
+    found: list[InvalidInput] = []
+    templates = _collect(found, lambda: read_templates(spec.template)) or ()
+    verbalizer = None if (words := spec.verbalizer) is None else _collect(found, lambda: Verbalizer(words))
+    instructions = _collect(found, lambda: read_instructions(spec.instruction)) or NO_INSTRUCTION
+    task = _collect(found, lambda: TaskRequest(templates, verbalizer, spec.separator, instructions))
+    config = _collect(found, lambda: resolve_config(spec.preset, spec.options))
+    if config is not None:
+        found += list_excesses(config.budget, model, settings)
+        is_served, has_prices = model in settings.endpoints, find_prices(model, settings) is not None
+        _collect(found, partial(refuse_unpriced, config, is_served=is_served, has_prices=has_prices))
+    if found or config is None or task is None:
+        raise as_problem(found)
+    bounded, warnings = bound_budget(config, model, settings)
+    return _CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
+
+
+def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built | None:
+    try:
+        return build()
+    except InvalidInput as error:
+        found.append(error)
+        return None
+
+
+def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> NewSelection:
+    """Complete the spec, and check that the dataset has the labels and the number of rows that the spec needs."""
+    with invalid_inputs(dataset=dataset, test=test):
+        column = dataset.columns[1] if isinstance(dataset, ParsedDataset) else dataset.label_column
+        joins = spec.config.labels.join_spellings
+        wordings = spec.task.complete(dataset.examples, join_spellings=joins, label_column=column)
+        test_rows = None if test is None else test.examples
+        split = split_within_budget(
+            Problem(wordings.task, dataset.examples, test_rows, wordings.alternatives), spec.config
+        )
+    stored = StoredSpec.of(spec.model, wordings, spec.preset, spec.config)
+    if (size := len(stored.model_dump_json().encode())) > _MOST_SPEC_BYTES:  # each poll of the selection sends it
+        raise Unprocessable.at(
+            "/spec",
+            f"the spec has {size:,} bytes with its label words, and at most {_MOST_SPEC_BYTES:,} are allowed; shorten "
+            "the templates, the instructions, the labels or their words",
+        )
+    words = (f"{one} in `verbalizer`" for one in warn_of_silent(wordings.task.verbalizer))
+    warnings = (f"spec: {one}" for one in (*spec.task.list_defaults(wordings.task), *words, *spec.warnings))
+    return NewSelection(
+        stored.model_dump(mode="json"),
+        dataset,
+        test,
+        spec.name,
+        warnings=(*warnings, *split.notes),
+    )

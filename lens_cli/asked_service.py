@@ -1,0 +1,126 @@
+"""A service that classifies, or judges, in place of a model on this machine."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+from rich.console import Console
+
+from lens_cli.refusals import Refusal, RefusedInput
+
+if TYPE_CHECKING:  # commands import this module for their help
+    from lens_cli.file_options import TextFileOptions
+    from lens_cli.subject_file import SubjectOptions
+    from lens_client import LensClient
+
+_ADDRESS = re.compile(r"(https?://.+)/(prompts|selections)/([^/]+)/?")
+
+_option = partial(typer.Option, rich_help_panel="A service", show_default=False)
+
+
+class Asked(NamedTuple):
+    """A name or a selection of a service, and a connection to it."""
+
+    resource: Any  #: `client.prompts` or `client.selections`
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """The service that is asked."""
+
+    service: Annotated[
+        str | None,
+        _option(
+            metavar="ADDRESS",
+            help="Ask a service, by the address of a name or of a selection, such as "
+            "http://127.0.0.1:8000/prompts/triage, in place of a model on this machine.",
+        ),
+    ] = None
+    key_variable: Annotated[
+        str,
+        _option(metavar="NAME", help="Environment variable that has the API key of the service.", show_default=True),
+    ] = "LENS_KEY"
+
+    @contextmanager
+    def asking(self) -> Iterator[Asked]:
+        """
+        Raises:
+            Refusal: the address is none, or the service refuses or does not answer.
+        """
+        from lens_client import LensClient, LensError
+
+        found = _ADDRESS.fullmatch(self.service or "")
+        if found is None:
+            message = f"{self.service} is no address of a name or a selection; write http://HOST:PORT/prompts/NAME"
+            raise RefusedInput(message, "where: --service")
+        url, kind, name = found.groups()
+        with LensClient(url, api_key=os.environ.get(self.key_variable)) as client:
+            try:
+                yield Asked(_resource(client, kind), name)
+            except LensError as error:
+                raise Refusal(str(error), details=("where: --service",)) from error
+            except ValueError as error:
+                raise RefusedInput(str(error), "where: --service") from error
+
+    def classify(
+        self,
+        texts: Path,
+        output: Path,
+        wish: "SubjectOptions",
+        rows: "TextFileOptions",
+        answer_above: float | None,
+        console: Console,
+    ) -> None:
+        """Label a file by the service. A repeated command goes on where it was interrupted."""
+        with self.asking() as asked, _bar(console) as on_batch:
+            asked.resource.classify(
+                asked.name,
+                texts,
+                output,
+                **_wish(wish),
+                answer_above=answer_above,
+                format=output.suffix.removeprefix("."),
+                on_batch=on_batch,
+                **_parts(rows),
+            )
+
+    def evaluate(
+        self, dataset: Path, wish: "SubjectOptions", rows: "TextFileOptions", console: Console, *, keep: bool
+    ) -> Any:
+        """The figures of a name on labelled rows."""
+        with self.asking() as asked, _bar(console) as on_batch:
+            if not hasattr(asked.resource, "evaluate"):
+                raise RefusedInput("figures are of a name; write http://HOST:PORT/prompts/NAME", "where: --service")
+            return asked.resource.evaluate(
+                asked.name, dataset, keep=keep, **_wish(wish), on_batch=on_batch, **_parts(rows)
+            )
+
+
+def _resource(client: "LensClient", kind: str) -> Any:
+    return client.prompts if kind == "prompts" else client.selections
+
+
+def _wish(wish: "SubjectOptions") -> dict[str, Any]:
+    return {"prompts": wish.prompts, "use": wish.use, "fixed": wish.fixed}
+
+
+def _parts(rows: "TextFileOptions") -> dict[str, Any]:
+    label = getattr(rows, "label_column", None)
+    named = {"text_column": rows.text_column, "label_column": label, "delimiter": rows.delimiter}
+    return {name: value for name, value in {**named, "encoding": rows.encoding}.items() if value}
+
+
+@contextmanager
+def _bar(console: Console) -> Iterator[Any]:
+    from rich.progress import Progress
+
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("Classifying", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,196 @@
+"""Selections of the service."""
+
+import asyncio
+from builtins import list as List  # noqa: N812 - a method is called `list`
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from lens_client.async_classifying import AsyncClassifying, Heard
+from lens_client.async_connection import AsyncConnection
+from lens_client.calls import File, path_of, read_retry_after
+from lens_client.errors import NotSucceeded, TimedOut
+from lens_client.models import (
+    Classified,
+    Event,
+    PromptKind,
+    Rendered,
+    Selection,
+    Status,
+    SupportExamples,
+    SuspiciousLabel,
+    Use,
+)
+
+_POLL_SECONDS = 2.0
+"""Between two looks at a selection, where the service names no time."""
+
+
+class AsyncSelections:
+    """Selections of the owner of the key."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def get(self, selection_id: str) -> Selection:
+        """Read a selection."""
+        return await self._connection.read_as(Selection, path_of("selections", selection_id))
+
+    async def wait(
+        self, selection_id: str, *, on_change: Callable[[Selection], None] | None = None, timeout: float | None = None
+    ) -> Selection:
+        """Poll until the selection has succeeded, as often as the service asks for.
+
+        Args:
+            on_change: gets the selection at each poll.
+            timeout: seconds; None for no limit.
+
+        Raises:
+            NotSucceeded: it failed or was cancelled.
+            TimedOut: it has not ended within `timeout`.
+        """
+        deadline = None if timeout is None else monotonic() + timeout
+        while True:
+            answer = await self._connection.read(path_of("selections", selection_id))
+            job = Selection.model_validate_json(answer.content)
+            if on_change is not None:
+                on_change(job)
+            if job.status == "succeeded":
+                return job
+            if job.has_ended:
+                raise NotSucceeded(job)
+            seconds = read_retry_after(answer)
+            seconds = _POLL_SECONDS if seconds is None else seconds
+            if deadline is not None:
+                left = deadline - monotonic()
+                if left <= 0:
+                    raise TimedOut(f"{job.id} is {job.status} after {timeout:g} s")
+                seconds = min(seconds, left)
+            await asyncio.sleep(seconds)
+
+    async def events(self, selection_id: str) -> List[Event]:
+        """The history of a selection, oldest first."""
+        return await self._connection.read_pages(Event, path_of("selections", selection_id, "events"))
+
+    async def cancel(self, selection_id: str) -> Selection:
+        """Cancel a selection; what it has so far is kept."""
+        return await self._connection.ask_as(Selection, "POST", path_of("selections", selection_id, "cancel"))
+
+    async def resume(self, selection_id: str) -> Selection:
+        """Queue a cancelled selection again."""
+        return await self._connection.ask_as(Selection, "POST", path_of("selections", selection_id, "resume"))
+
+    async def retry(self, selection_id: str) -> Selection:
+        """Queue a failed selection again."""
+        path = path_of("selections", selection_id, "retry")
+        return await self._connection.ask_as(Selection, "POST", path, is_repeatable=False)
+
+    async def delete(self, selection_id: str) -> None:
+        """Delete an ended selection."""
+        await self._connection.ask("DELETE", path_of("selections", selection_id))
+
+    async def submit(
+        self,
+        dataset: File | None = None,
+        *,
+        test: File | None = None,
+        spec: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        **parts: Any,
+    ) -> Selection:
+        """Submit a dataset: a file, or by `examples` or `dataset_id`.
+
+        Args:
+            dataset, test: path or content of a CSV or JSONL file.
+            spec: template and instruction (each a text, or a list of several to choose among), verbalizer, model,
+                preset, options and name; see docs/api.md.
+            idempotency_key: a repeat with the same key makes no second selection; drawn by default.
+            parts: `text_column`, `label_column`, `delimiter` and `encoding` of files; or `examples`, `dataset_id` and
+                their test rows.
+        """
+        given = {"spec": dict(spec or {}), **parts}
+        files = {"dataset": dataset, "test": test}
+        return await self._connection.submit(Selection, "/selections", files, given, idempotency_key)
+
+    async def list(self, *, status: Status | None = None, most: int | None = None) -> List[Selection]:
+        """Your selections, newest first, without their specs."""
+        return await self._connection.read_pages(Selection, "/selections", most, status=status)
+
+    async def support_examples(
+        self, selection_id: str, *, use: Use | None = None, input: str | None = None
+    ) -> SupportExamples:
+        """The support examples, in order; with the demonstrations of `input`, a text."""
+        return await self._connection.support_examples(path_of("selections", selection_id), use, input)
+
+    async def result(self, selection_id: str, *, pool: bool = False) -> dict[str, Any]:
+        """Everything that the run found. `pool`: with the rows in which prompts find demonstrations, up to 20,000."""
+        path = path_of("selections", selection_id, "result")
+        return await self._connection.read_json(path, pool=True if pool else None)
+
+    async def classifier(self, selection_id: str) -> dict[str, Any]:
+        """The classifier, as a file that `lens classify` reads."""
+        return await self._connection.read_json(path_of("selections", selection_id, "classifier"))
+
+    async def render(
+        self,
+        selection_id: str,
+        inputs: str | List[str],
+        *,
+        prompts: PromptKind = "support_examples",
+        use: Use | None = None,
+    ) -> Rendered:
+        """The prompts for new inputs; `str` of the answer is the first."""
+        return await self._connection.render(path_of("selections", selection_id), inputs, prompts, use)
+
+    async def classify(
+        self,
+        selection_id: str,
+        inputs: str | List[str] | Path,
+        output: str | Path | None = None,
+        *,
+        labels: List[str | None] | None = None,
+        prompts: PromptKind | None = None,
+        use: Use | None = None,
+        fixed: bool = False,
+        answer_above: float | None = None,
+        format: str | None = None,
+        on_batch: Heard = lambda _done, _total: None,
+        **parts: Any,
+    ) -> Classified | None:
+        """Classify texts, or label a file.
+
+        Args:
+            inputs: a text or several; with `output`, the path of a file. Each 256 texts are one request.
+            output: path of the file with its answers. What an interrupted call had is kept beside it, and taken up.
+            labels: the right label of each text, for figures in the answer.
+            prompts, use, fixed, answer_above: what is asked; see docs/api.md.
+            format: csv, jsonl or parquet; by default the form of the file.
+            on_batch: gets the number of rows that are answered, and of all.
+            parts: `text_column`, `delimiter` and `encoding` of a file.
+
+        Returns:
+            The answers; None where a file was written.
+        """
+        wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
+        asking = AsyncClassifying(self._connection, path_of("selections", selection_id), wish)
+        if output is not None:
+            assert not isinstance(inputs, List)
+            await asking.label_file(Path(inputs), Path(output), parts, format, on_batch)
+            return None
+        texts = [inputs] if isinstance(inputs, str) else inputs
+        assert isinstance(texts, List)
+        return await asking.classify(texts, labels)
+
+    async def export(self, selection_id: str, format: str = "json", *, use: Use | None = None) -> bytes:
+        """The support examples as a file that another tool loads."""
+        return await self._connection.read_bytes(path_of("selections", selection_id, "export"), format=format, use=use)
+
+    async def report(self, selection_id: str, format: str = "html") -> bytes:
+        """A report for people, as html or markdown."""
+        return await self._connection.read_bytes(path_of("selections", selection_id, "report"), format=format)
+
+    async def suspicious_labels(self, selection_id: str) -> List[SuspiciousLabel]:
+        """Rows whose label is probably wrong, the most suspicious first."""
+        shown = await self._connection.read_json(path_of("selections", selection_id, "suspicious-labels"))
+        return [SuspiciousLabel.model_validate(item) for item in shown["items"]]

@@ -1,0 +1,62 @@
+"""What it means that a server refuses a request: whether it may be asked again, and what it refuses."""
+
+import re
+
+from lens_engine.errors import EndpointError
+from lens_engine.scoring.floors import ASK_FOR_ANSWERS
+
+_RETRIED, _NEVER = {408, 409, 425, 429}, {501}  # 5xx is tried again too
+_FATAL = re.compile(
+    r"insufficient_quota"  # 429 of an account without money
+    r"|system role|roles must alternate|jinja|chat.?template|template error",  # 500 of a chat template
+    re.IGNORECASE,
+)
+_REMEDIES = {
+    401: "the key is missing or wrong; name the environment variable that holds it",
+    403: "the key may not use this model",
+    404: "the address or the name of the model is wrong",
+}
+_CONTENT_STATUS = {400, 403, 422, 451}
+_CONTENT = re.compile(
+    r"content.?(filter|policy|management|moderation|violation|exists risk)|(prohibited|inappropriate).content"
+    r"|(prompt|input|content|message)s?\b.{0,30}\bflagged|moderation|guardrail|safety|responsible.?ai|data.?inspection"
+    r"|usage polic",
+    re.IGNORECASE,
+)
+
+
+class RequestRefused(EndpointError):
+    """A server refuses a request, and would refuse it again.
+
+    `reason` is what it said as it is: no log or result may show it.
+    """
+
+    def __init__(self, sentence: str, *, said: str, status: int, reason: str) -> None:
+        super().__init__(sentence, said=said)
+        self.status, self.reason = status, reason
+
+    @property
+    def is_for_content(self) -> bool:
+        """Whether what the prompt says is refused, and another prompt may be answered."""
+        return self.status in _CONTENT_STATUS and is_about_content(self.reason)
+
+    @property
+    def is_for_form(self) -> bool:
+        """Whether the same prompt may be answered if it is asked in another form."""
+        return not self.is_for_content and (self.status in (400, 422) or self.status >= 500)
+
+
+def is_about_content(reason: str) -> bool:
+    return _CONTENT.search(reason) is not None
+
+
+def is_retried(status: int, reason: str) -> bool:
+    """Whether the same request may be answered later."""
+    return (status in _RETRIED or (status >= 500 and status not in _NEVER)) and not _FATAL.search(reason)
+
+
+def find_remedy(status: int, path: str, reason: str) -> str:
+    """What helps, after a semicolon; "" if that is not known."""
+    if path == "/chat/completions" and "logprob" in reason:
+        return f"; it gives no such log-probabilities: {ASK_FOR_ANSWERS}"
+    return f"; {_REMEDIES[status]}" if status in _REMEDIES else ""

@@ -1,0 +1,156 @@
+"""The routes: a subject is sent once, and asked by its digest. Errors are problems, as those of the API."""
+
+import asyncio
+import hmac
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from threading import Event
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from pydantic import BaseModel, Field, ValidationError
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app.answering.answering import Answering
+from app.answering.disconnecting import unless_gone
+from app.answering.models import Models
+from app.answering.remote import PREDICTIONS
+from app.answering.subjects import Subject, weigh_subject
+from app.errors import AppError, ContentTooLarge, NotFound, NotLocal, Unauthorized, Unprocessable, make_internal_error
+from app.held_values import HeldValues
+from app.logs.failures import summarize
+from app.problems import problem
+from app.setting_types import is_loopback
+from app.web.draining import DRAINING
+from lens_engine.evaluation.rows import BATCH_ROWS
+
+_MOST_TEXT_BYTES = 4 * 131_072 * BATCH_ROWS
+"""Largest body with texts: as many as are asked at once, each as long as the settings of the API may allow."""
+
+Handler = Callable[[Request], Awaitable[Response]]
+_log = logging.getLogger(__name__)
+
+
+class Question(BaseModel):
+    """The texts of a request."""
+
+    texts: list[str] = Field(min_length=1, max_length=BATCH_ROWS)
+
+
+class AnsweringServer:
+    """The application.
+
+    Args:
+        most_bytes: of the subjects that it holds.
+        token: that a request needs; None if it needs none, and comes from this machine.
+    """
+
+    def __init__(
+        self, answering: Answering, models: Models, most_bytes: int, token: str | None, registry: CollectorRegistry
+    ) -> None:
+        self._answering, self._models, self._registry = answering, models, registry
+        self._most_bytes = most_bytes
+        self._token = token
+        self._subjects = HeldValues[str, Subject](most_bytes, weigh_subject, "lens-subjects")
+
+    def make_app(self) -> Starlette:
+        routes = [
+            Route("/subjects/{digest}", self._guard(self._put_subject), methods=["PUT"]),
+            Route("/subjects/{digest}/answers", self._guard(self._ask), methods=["POST"]),
+            Route("/healthz", self._tell_health),
+            Route("/metrics", self._tell_metrics),
+        ]
+        handlers = {AppError: _answer_problem, Exception: _answer_unexpected, ClientDisconnect: _answer_nobody}
+        return Starlette(routes=routes, exception_handlers=handlers, lifespan=self._live)
+
+    @asynccontextmanager
+    async def _live(self, _: Starlette) -> AsyncIterator[dict[str, Event]]:
+        yield {DRAINING: Event()}
+        self._subjects.close()
+        self._answering.close()
+
+    def _guard(self, handle: Handler) -> Handler:
+        async def handle_known(request: Request) -> Response:
+            self._check_caller(request)
+            return await handle(request)
+
+        return handle_known
+
+    def _check_caller(self, request: Request) -> None:
+        """
+        Raises:
+            Unauthorized: the request lacks the token.
+            NotLocal: there is no token, and a page in a browser may have sent the request.
+        """
+        if self._token is None:
+            if not is_loopback(request.url.hostname or "") or "Origin" in request.headers:
+                raise NotLocal("without LENS_ANSWERS_TOKEN this process answers programs of this machine only")
+            return
+        given = request.headers.get("Authorization", "").encode()
+        if not hmac.compare_digest(given, f"Bearer {self._token}".encode()):
+            raise Unauthorized("the token is not that of this process; LENS_ANSWERS_TOKEN must be the same for both")
+
+    async def _put_subject(self, request: Request) -> Response:
+        digest, content = request.path_params["digest"], await _read_body(request, self._most_bytes)
+
+        def read() -> Subject:
+            subject = Subject.read(content)
+            if subject.digest != digest:
+                raise Unprocessable("the digest is not that of the body")
+            return subject
+
+        try:
+            await self._subjects.find_or_make(digest, read)
+        except ValidationError as error:
+            raise Unprocessable(f"the body is no classifier that this release can read ({summarize(error)})") from None
+        return Response(status_code=204)
+
+    async def _ask(self, request: Request) -> Response:
+        content = await _read_body(request, _MOST_TEXT_BYTES)
+        subject = self._subjects.held(request.path_params["digest"])
+        if subject is None:
+            raise NotFound("there is no such subject; send it first")
+        try:
+            question = Question.model_validate_json(content)
+        except ValidationError:
+            raise Unprocessable(f"the body must be an object with 1 to {BATCH_ROWS} texts") from None
+        answer = asyncio.wrap_future(self._answering.ask(subject, question.texts))
+        found = await unless_gone(request, answer)
+        return Response(PREDICTIONS.dump_json(found), media_type="application/json")
+
+    async def _tell_health(self, _: Request) -> Response:
+        return JSONResponse({"status": "ok", "models": self._models.names})
+
+    async def _tell_metrics(self, _: Request) -> Response:
+        return Response(generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+async def _read_body(request: Request, most_bytes: int) -> bytes:
+    """
+    Raises:
+        ContentTooLarge: it has more bytes.
+    """
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most_bytes:
+            raise ContentTooLarge(f"the body has more than {most_bytes:,} bytes")
+    return bytes(body)
+
+
+async def _answer_problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, AppError)
+    body = problem(error.code, error.detail, status=error.status, instance=request.url.path)
+    return JSONResponse(body, error.status, error.headers, media_type="application/problem+json")
+
+
+async def _answer_unexpected(request: Request, error: Exception) -> Response:
+    _log.error("unexpected %s", summarize(error), extra={"action": "internal-error"})
+    return await _answer_problem(request, make_internal_error())
+
+
+async def _answer_nobody(_: Request, __: Exception) -> Response:
+    return Response(status_code=499)
