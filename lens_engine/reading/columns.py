@@ -229,9 +229,9 @@ def _is_value(one: str, values: Sequence[str], *, is_beside_usual: bool) -> bool
 def _is_no_value(name: str, values: Sequence[str]) -> bool:
     """Whether a column certainly does not hold the words above it: it has few values, or values of several words."""
     num_words = len(name.split())
-    counts = Counter(fold_label(value[:_LONGEST_LABEL]) for value in values)
+    counts = Counter(fold_text(value[:_LONGEST_LABEL]) for value in values)
     if 2 * len(counts) <= len(values):
-        return num_words in (1, 2) and counts[fold_label(name)] == 0
+        return num_words in (1, 2) and counts[fold_text(name)] == 0
     return num_words == 1 and sum(" " in value.strip() for value in values) >= _NEARLY_ALL * len(values)
 
 
