@@ -54,7 +54,7 @@ class RowsBody(Incoming):
 LABELLED_FILE: dict[str, Any] = {
     "type": "string",
     "format": "binary",
-    "description": "File with a column of texts and one of labels: CSV, JSON, a workbook (xlsx, ods), or an export of "
+    "description": "File with a column of texts and one of labels: CSV, JSON, a workbook (xlsx), or an export of "
     "a tool for annotation. Its shape, delimiter and encoding are found.",
 }
 READING_PARTS: dict[str, Any] = {

@@ -43,7 +43,7 @@ router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=
 FilesDep = Annotated[Upload, receive("dataset", "test", *COLUMN_PARTS)]
 DatasetParameter = Annotated[str | None, Query(max_length=40)]
 SelectionParameter = Annotated[str | None, Query(max_length=40)]
-FILE_TYPES = ".csv,.tsv,.jsonl,.json,.txt,.xlsx,.ods,.arff,.yml,.yaml,.md"
+FILE_TYPES = ".csv,.tsv,.jsonl,.json,.txt,.xlsx,.arff,.yml,.yaml,.md"
 
 _SHOWN_ROWS = 20
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import MAX_COLUMNS
+from lens_engine.reading.columns import MAX_COLUMNS, SPLITS
 from lens_engine.reading.table import Several, Table, is_set, pick, show_value, split_labels
 from lens_engine.task.terms import count_unspaced
 from lens_engine.task.text_checks import is_blank, show_names
@@ -81,11 +81,16 @@ class ColumnProfile:
         return are_words and not (self.are_codes or self.is_constant or self.can_be_labels)
 
     @property
+    def holds_sentences(self) -> bool:
+        """Whether its values are texts of three words on average, and no dates."""
+        return self.is_wordy and self.num_spaces >= 2 * self.num_values and not all(map(_DATE.match, self.distinct))
+
+    @property
     def can_be_labels(self) -> bool:
         if self.num_lists or self.num_distinct is None or self.num_others:
             return self.num_lists > 0
-        are_dates = all(map(_DATE.match, self.distinct))
-        return not are_dates and 2 <= self.num_distinct <= self.num_values / _ROWS_A_LABEL
+        are_of_rows = self.distinct <= SPLITS or all(map(_DATE.match, self.distinct))
+        return not are_of_rows and 2 <= self.num_distinct <= self.num_values / _ROWS_A_LABEL
 
     def add(self, value: object) -> None:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -54,6 +54,11 @@ ABOUT_ROWS = re.compile(
     re.IGNORECASE,
 )
 """Names of columns that rarely hold texts or labels, though their values recur."""
+SPLITS = {
+    *["train", "training", "test", "testing", "dev", "devel", "development", "val", "valid", "validate", "validation"],
+    *["eval", "evaluation", "heldout", "held-out", "holdout", "unlabeled", "unlabelled", "unsupervised", "unused"],
+}
+"""Values, in small letters, that say which part of a benchmark a row is of."""
 _NOT_MADE_OF = {TEXT: ABOUT_ROWS, LABEL: re.compile(r"is_(?:retweet|reply|quote|verified|train|test)")}
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?%?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*")
@@ -179,12 +184,19 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]], known: Seque
         return any(map(is_usual, first))
     columns = list(zip(*rows, strict=True))
     if any(
-        one.strip() and not _is_number(one) and _are_numbers(values) for one, values in zip(first, columns, strict=True)
+        one.strip() and not is_number(one) and _are_numbers(values) for one, values in zip(first, columns, strict=True)
     ):
         return True
-    if any(_is_value(place, first, values) for place, values in enumerate(columns)):
+    num_usual = sum(map(is_usual, first))
+    num_values = sum(
+        _is_value(one, values, is_beside_usual=num_usual > is_usual(one))
+        for one, values in zip(first, columns, strict=True)
+    )
+    if num_values == 1 and not any(map(is_number, first)):
+        return any(map(_is_no_value, first, columns))
+    if num_values:
         return False
-    if any(map(is_usual, first)):
+    if num_usual:
         return True
     if any(map(POSITION.fullmatch, known)):
         return False
@@ -199,21 +211,30 @@ def _is_sentence(text: str) -> bool:
     return words >= _WORDS_OF_SENTENCE or (words > 1 and _END_OF_SENTENCE.search(text[-20:]) is not None)
 
 
-def _is_number(value: str) -> bool:
+def is_number(value: str) -> bool:
+    """Whether a value is a number or a date."""
     return _NUMBER.fullmatch(value.strip()) is not None
 
 
-def _is_value(place: int, first: Sequence[str], values: Sequence[str]) -> bool:
+def _is_value(one: str, values: Sequence[str], *, is_beside_usual: bool) -> bool:
     """Whether a field of the first record is a value of its column: a number among numbers, or a frequent label."""
-    one = first[place]
-    if _is_number(one):
+    if is_number(one):
         return _are_numbers(values)
-    if not one.strip() or len(one) > _LONGEST_LABEL or any(is_usual(name) for name in first if name is not one):
+    if not one.strip() or len(one) > _LONGEST_LABEL or is_beside_usual:
         return False
     counts = Counter(map(fold_text, values))
     return counts[fold_text(one)] > 1 and 2 * len(counts) <= len(values)
 
 
+def _is_no_value(name: str, values: Sequence[str]) -> bool:
+    """Whether a column certainly does not hold the words above it: it has few values, or values of several words."""
+    num_words = len(name.split())
+    counts = Counter(fold_text(value[:_LONGEST_LABEL]) for value in values)
+    if 2 * len(counts) <= len(values):
+        return num_words in (1, 2) and counts[fold_text(name)] == 0
+    return num_words == 1 and sum(" " in value.strip() for value in values) >= _NEARLY_ALL * len(values)
+
+
 def _are_numbers(values: Sequence[str]) -> bool:
     filled = [value for value in values if value.strip()]
-    return bool(filled) and sum(map(_is_number, filled)) >= _NEARLY_ALL * len(filled)
+    return bool(filled) and sum(map(is_number, filled)) >= _NEARLY_ALL * len(filled)

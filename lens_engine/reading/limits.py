@@ -101,6 +101,11 @@ class ParsingLimits:
         if number > self.max_rows:
             raise DatasetTooLarge(f"the dataset has more than {self.max_rows:,} rows; send a sample of it", field=field)
 
+    def check_blank(self, number: int, field: str) -> None:
+        """Refuse as many blank lines: a file of nothing else takes as long to read as one of rows."""
+        if number > self.max_rows:
+            raise DatasetTooLarge(f"more than {self.max_rows:,} lines are blank; leave them out", field=field)
+
 
 def row_too_long(most: int) -> str:
     """What is wrong with a row of more characters than are read at once."""

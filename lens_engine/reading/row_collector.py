@@ -85,6 +85,7 @@ class _RowCollector:
     def __init__(self, limits: ParsingLimits, field: str, wanted: WantedColumns, encoding: str | None) -> None:
         self.limits, self.field, self.wanted, self._encoding = limits, field, wanted, encoding
         self._text, self._label = show_columns(wanted.text), show_columns(wanted.label)
+        self._wanted_names = wanted.names
         self.examples: list[Example] = []
         self.unlabelled: list[Example] = []
         self._problems: list[InputProblem] = []  #: of the first rows that are left out, in order
@@ -101,8 +102,7 @@ class _RowCollector:
         """Take one row, or leave it out."""
         if row.empty:
             self._num_blank += 1
-            if self._num_blank > self.limits.max_rows:
-                raise DatasetTooLarge(f"more than {self.limits.max_rows:,} lines are blank", field=self.field)
+            self.limits.check_blank(self._num_blank, self.field)
             return
         self.limits.check_rows(self._num_rows + 1, self.field)
         if row.fault is not None:
@@ -119,7 +119,7 @@ class _RowCollector:
         fault = None if is_plain else self.wanted.find_fault(row, text, label, self._encoding)
         if fault is None:
             if len(self._unused) < _MAX_UNUSED_KEPT:
-                names = [name for name in list(row.cells)[: 2 * _MAX_UNUSED_KEPT] if name not in self.wanted.names]
+                names = [name for name in list(row.cells)[: 2 * _MAX_UNUSED_KEPT] if name not in self._wanted_names]
                 self._unused.update(dict.fromkeys(name[:_MAX_UNUSED_KEPT] for name in names[:_MAX_UNUSED_KEPT]))
             fault = self._take(text, label, row.line)
         if fault is not None:
@@ -205,8 +205,8 @@ class _RowCollector:
         others = [label for label in self._labels if label != _UNLABELLED]
         if _UNLABELLED not in self._labels or not others or any(label.startswith("-") for label in others):
             return ()
-        if not self.limits.skips_unlabelled and set(others) <= {"0", "1", "+1"}:
-            return ("-1 is read as a label; if it marks rows without one, set options.rows.unlabelled to skip",)
+        if set(others) <= {"0", "1", "+1"}:
+            return ("-1 is read as a label; if it marks rows without one, leave it empty",)
         for example in self.examples:
             if example.label == _UNLABELLED:
                 self._set_aside(replace(example, label=""), _UNLABELLED)

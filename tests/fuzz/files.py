@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from random import Random
 
+from tests.fuzz.archives import draw_archive
 from tests.integration.samples import make_csv, make_rows
 
 _GOOD = (make_csv(), "\n".join(json.dumps(row) for row in make_rows()).encode())
@@ -72,4 +73,7 @@ def _long_line(draw: Random) -> bytes:
 
 
 _MISHAPS: tuple[Callable[[bytes, Random], bytes], ...] = (_cut, _flip, _insert, _recode, _pack)
-_ODD: tuple[Callable[[Random], bytes], ...] = (_nested_json, _odd_values, _huge_number, _many_columns, _long_line)
+_ODD: tuple[Callable[[Random], bytes], ...] = (
+    *(_nested_json, _odd_values, _huge_number, _many_columns, _long_line),
+    draw_archive,
+)

@@ -3,13 +3,17 @@
 `open_table` asks them in turn; the first that recognises the content reads it. The name of a file is not looked at.
 
 trusted      Parquet, Arrow, folders
-workbook     xlsx and ods
-foreign      what is not read, with the command that converts it
-json_values  lines, arrays and objects of JSON; the rows that one object means
-text_lines   fastText, Rasa, lines that begin with a label, ARFF
+workbook     which sheet of a workbook is the table
+xlsx         the sheets of a workbook
+foreign      what is not read
+json_values  lines, arrays and objects of JSON
+json_rows    the rows that one object means
+text_lines   fastText, Rasa, ARFF
 delimited    CSV and TSV: quoting, header
-exports      what tools write, in any of these
+tools        what tools write, in any of these
 text_file    a text file, read several times: lines, records of CSV
+record_ends  where a broken record ends
+xml_parts    an archive of XML, unpacked in pieces and within bounds
 """
 
 import os
@@ -25,10 +29,11 @@ from lens_engine.reading.shapes.delimited import read_delimited
 from lens_engine.reading.shapes.foreign import refuse_foreign, refuse_foreign_text
 from lens_engine.reading.shapes.json_values import read_json
 from lens_engine.reading.shapes.text_file import NUM_HEAD_CHARACTERS, TextFile
-from lens_engine.reading.shapes.text_lines import read_arff, read_fast_text, read_label_lines, read_rasa
+from lens_engine.reading.shapes.text_lines import read_arff, read_fast_text, read_rasa
 from lens_engine.reading.shapes.tools import adapt
 from lens_engine.reading.shapes.trusted import read_columnar, read_folder
-from lens_engine.reading.shapes.workbook import is_workbook, read_workbook
+from lens_engine.reading.shapes.workbook import read_workbook
+from lens_engine.reading.shapes.xlsx import is_workbook
 from lens_engine.reading.table import Table
 
 Source = Path | BufferedReader
@@ -74,7 +79,6 @@ def open_table(
 
 
 def _read_binary(file: BufferedReader, limits: ParsingLimits, field: str, known: tuple[str, ...]) -> Table | None:
-    read_sheets = partial(read_workbook, limits=limits, known=known)
     read_arrow, read_parquet = partial(read_columnar, format="Arrow"), partial(read_columnar, format="Parquet")
     file.seek(0)
     head = file.read(_NUM_SNIFFED_BYTES)
@@ -82,14 +86,13 @@ def _read_binary(file: BufferedReader, limits: ParsingLimits, field: str, known:
         (b"PAR1", "a Parquet file", read_parquet),
         (b"ARROW1", "an Arrow file", read_arrow),
         (b"\xff\xff\xff\xff", "a stream of Arrow", read_arrow),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel file", read_sheets),
     ):
         if head.startswith(magic):
             if not limits.is_trusted:
                 raise UnsupportedDatasetFormat(f"the file is {name}; save it as CSV or JSONL", field=field)
             return read(file, field)
     if head.startswith(b"PK\x03\x04") and is_workbook(file):
-        return read_sheets(file, field)
+        return read_workbook(file, field, limits, known)
     refuse_foreign(head, field)
     return None
 
@@ -101,7 +104,4 @@ def _read_text(file: TextFile) -> Table:
     if found is not None:
         return found
     refuse_foreign_text(file.head, file.field)
-    table = read_delimited(file)
-    if len(table.names) == 1 and file.delimiter is None and (lines := read_label_lines(file)) is not None:
-        return lines
-    return table
+    return read_delimited(file)

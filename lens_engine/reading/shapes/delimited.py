@@ -2,36 +2,34 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import (
-    DELIMITERS,
-    LABEL_NAMES,
-    MAX_COLUMNS,
-    TEXT_NAMES,
-    find_usual,
-    fold_name,
-    has_header,
-    is_usual,
-    name_positions,
-)
+from lens_engine.reading.columns import DELIMITERS, MAX_COLUMNS, fold_name, has_header, is_usual, name_positions
 from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding
 from lens_engine.reading.limits import DatasetEmpty
-from lens_engine.reading.shapes.quoting import COMMENTS, find_delimiter, find_quoting, is_prose, read_table
+from lens_engine.reading.shapes.quoting import (
+    COMMENTS,
+    find_delimiter,
+    find_quoting,
+    is_prose,
+    read_table,
+    take_quotes_off,
+)
 from lens_engine.reading.shapes.text_file import Quoting, Record, TextFile
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 from lens_engine.task.text_checks import show_names
-from lens_engine.task.wording import show_count, show_label
+from lens_engine.task.wording import show_label
 
 _ENCLOSED = re.compile(r'\A"(.*)"\Z', re.DOTALL)
 """A name in quotes: a header may have them also where quotes are letters of the texts."""
 _RULE = re.compile(r"\s*:?[-=]{2,}:?\s*")  #: a field of a line between header and rows
 _NO_DELIMITER = "\x1f"
-_USUAL = (TEXT_NAMES, LABEL_NAMES)
-_MOST_RECORDS = 2_000  #: by which the header, and a column that takes the rest of wide rows, are found
+_MOST_RECORDS, _MOST_FIELDS = 2_000, 200_000
+"""Records, with so many fields at most, by which the header and a column that takes the rest of wide rows are found."""
+_TOO_WIDE = 50  #: columns of a table that is not looked at for one that takes the rest of wide rows
 _NEARLY_ALL = 0.9
 _LONGEST_EXTRA = 8  #: spaces and byte order mark that a first name may have more in a header that comes again
 _LEAST_FIT = 0.5  #: share of the rows that must be as wide as the first line, for a table of more columns than one
@@ -39,16 +37,20 @@ _LEAST_FIT = 0.5  #: share of the rows that must be as wide as the first line, f
 
 def read_delimited(file: TextFile) -> Table:
     """The table of a file of rows, one or more lines each. One without a row, or with a broken header, is refused."""
-    usual = (file.usual_delimiter or "").strip(" ")  # spaces are told by the quotes round them alone
-    delimiter = file.delimiter or find_delimiter(file.head_lines, usual or ",")
+    file = take_quotes_off(file)
+    delimiter = file.delimiter or find_delimiter(file.head_lines, file.usual_delimiter)
     quoting, notes = find_quoting(file, delimiter)
     layout = _find_layout(file, delimiter, quoting)
     if file.delimiter is None and not layout.is_table and is_prose(file.head_lines, delimiter):
         layout = _find_layout(file, _NO_DELIMITER, quoting)
     shown = None if layout.delimiter == _NO_DELIMITER else layout.delimiter
-    names = {**DELIMITERS, " ": "spaces"}
-    is_told = file.delimiter is None and shown in list(names)[1:]
-    told = [f"the columns are separated by {names[layout.delimiter]}"] if is_told else []
+    usual = file.usual_delimiter if file.delimiter is None and len(layout.names) > 1 else None
+    if usual and shown and shown != usual:
+        parts = f"{show_label(shown)} parts the columns of this file, and {show_label(usual)} those of earlier files"
+        raise InvalidDataset(f"{parts}; name the one to take (delimiter)", field=file.field)
+    is_told = file.delimiter is None and shown in list(DELIMITERS)[1:]
+    told = [f"the columns are separated by {DELIMITERS[layout.delimiter]}"] if is_told else []
+    told += ["each line is enclosed in quotes as a whole, which are no part of it"] if file.is_enclosed else []
     notes = (*file.dialect.notes, *told, *notes, *layout.describe())
     dialect = replace(file.dialect, delimiter=shown, notes=notes)
     return Table(layout.names, lambda: _read_rows(file, layout), "csv", dialect, has_raw_bytes=True)
@@ -66,15 +68,13 @@ class _Layout:
     rest: int | None  #: place of the column that takes the rest of a row with delimiters in its text
     is_table: bool  #: whether its columns are certainly not the parts of sentences
     is_padded: bool  #: whether spaces round the delimiters are no part of the values
-    further: Collection[int] = ()  #: lines below the header that are of it
+    rule: int = 0  #: line below the header that parts it from the rows; 0 if there is none
 
     def describe(self) -> Iterator[str]:
         if self.begin > 1:
             yield f"the table begins in line {self.begin:,}"
         if self.header is None:
             yield f"the first line is a row, so the columns are called {show_names(self.names)}"
-        if self.further:
-            yield f"{show_count(len(self.further), 'further line')} of the header left out"
         if self.rest is not None:
             name = show_label(self.names[self.rest])
             yield f"delimiters within column {name} are not quoted, and are read as its text"
@@ -99,14 +99,16 @@ def _trim(fields: list[str], width: int) -> list[str]:
 
 
 def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
-    filled = (record for record in read_table(file, delimiter, quoting) if not record.is_blank)
-    records = list(islice(filled, _MOST_RECORDS))
+    records = list(_take_first(read_table(file, delimiter, quoting)))
     if not records:
         raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=file.field)
     num_titles = _count_titles(records, file.known)
     first, *others = records[num_titles:]
     if first.fault is not None:
         raise InvalidDataset(f"the header (line {first.line}) {first.fault.detail}", field=file.field)
+    if len(first.fields) > MAX_COLUMNS:
+        names = name_positions(MAX_COLUMNS + 1)  # too many
+        return _Layout(delimiter, quoting, names, 1, None, None, is_table=False, is_padded=False)
     names = first.fields if quoting.character else [_ENCLOSED.sub(r"\1", name) for name in first.fields]
     names = _trim(names, max((len(one.fields) for one in others if one.fault is None), default=len(names)))
     rows = [_trim(record.fields, len(names)) for record in others if record.fault is None]
@@ -131,9 +133,20 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     is_table = len(names) == 1 or (is_header and any(map(is_usual, names)))
     is_table = is_table or (num_fitting >= _LEAST_FIT * len(rows) and has_labels)
     shown = _name_columns(names, fitting) if is_header else name_positions(len(names))
-    begin, further = first.line if num_titles else 1, _find_lines_of_header(others) if is_header else []
-    header = names if is_header else None
-    return _Layout(delimiter, quoting, shown, begin, header, rest, is_table, is_padded, further)
+    begin, header = first.line if num_titles else 1, names if is_header else None
+    rules = [one.line for one in others if len(one.fields) > 1 and all(map(_RULE.fullmatch, one.fields))]
+    rule = rules[0] if is_header and rules and rules == [one.line for one in others[:1]] else 0
+    return _Layout(delimiter, quoting, shown, begin, header, rest, is_table, is_padded, rule)
+
+
+def _take_first(records: Iterator[Record]) -> Iterator[Record]:
+    """The first records that are not blank."""
+    num_fields = 0
+    for record in islice((one for one in records if not one.is_blank), _MOST_RECORDS):
+        yield record
+        num_fields += len(record.fields)
+        if num_fields > _MOST_FIELDS:
+            return
 
 
 def _name_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -145,18 +158,8 @@ def _name_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[
     return tuple(free.get(place, name) for place, name in enumerate(names))
 
 
-def _find_lines_of_header(others: Sequence[Record]) -> list[int]:
-    """The lines right below the first line of a header that are of it: a rule, or what surveys write there."""
-    if any(field.startswith('{"ImportId":') for one in others[1:2] for field in one.fields):
-        return [one.line for one in others[:2]]
-    rules = [one.line for one in others if len(one.fields) > 1 and all(map(_RULE.fullmatch, one.fields))]
-    return [one.line for one in others[:1] if [one.line] == rules or "Open-Ended Response" in one.fields]
-
-
 def _count_titles(records: Sequence[Record], known: tuple[str, ...]) -> int:
-    """The number of comments above a table; above a header also of lines with one field, which is no usual name, and of
-    a line that names groups of its columns.
-    """
+    """The number of comments above a table; above a header also of lines with one field, which is no usual name."""
     filled = [sum(map(bool, map(str.strip, record.fields))) for record in records]
     first = records[0].fields
     if 2 * sum(number > 1 for number in filled) <= len(records) or not first or is_usual(first[0]):
@@ -166,8 +169,6 @@ def _count_titles(records: Sequence[Record], known: tuple[str, ...]) -> int:
     )
     start = next((place for place, is_row in enumerate(are_rows) if is_row), 0)
     names, *rows = (record.fields for record in records[start:])
-    if rows and filled[start] < filled[start + 1] == len(rows[0]) and all(find_usual(rows[0], one) for one in _USUAL):
-        start, names, rows = start + 1, rows[0], rows[1:]  # names of groups stand above
     is_named = any(map(is_usual, names)) or any(one in names for one in known)
     if is_named and has_header(names, [row for row in rows if len(row) == len(names)], known):
         return start
@@ -190,7 +191,7 @@ def _find_rest(width: int, rows: Sequence[Sequence[str]]) -> int | None:
     """The column of texts with unquoted delimiters: without it, wide rows have known labels in the other columns."""
     wide = [row for row in rows if len(row) > width]
     shares = dict[int, float]()
-    for place in range(width) if wide and width > 1 else ():
+    for place in range(width) if wide and 1 < width < _TOO_WIDE else ():
         filled = [_leave(place, width, row) for row in rows if len(row) >= width]
         columns = [Counter(values) for values in zip(*filled, strict=True)]
         closed = [number for number, one in enumerate(columns) if _are_labels(one)]
@@ -211,7 +212,7 @@ def _read_rows(file: TextFile, layout: _Layout) -> Iterator[Row]:
     names, is_started = layout.names, layout.header is None
     header = list(map(fold_name, layout.header)) if layout.header is not None and len(names) > 1 else None
     for record in read_table(file, layout.delimiter, layout.quoting):
-        if record.line < layout.begin or record.line in layout.further:
+        if record.line < layout.begin or record.line == layout.rule:
             continue
         if record.is_blank:
             cells = dict(zip(names, record.fields, strict=False))

@@ -1,28 +1,27 @@
-"""JSON: a value a line, an array of rows, or an object of lists; what is in it decides which rows it means."""
+"""JSON: a value a line, an array of rows, or an object with a list; what is in it decides which rows it means."""
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import is_usual, name_positions
 from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding, tell_place
 from lens_engine.reading.limits import DatasetEmpty, row_too_long
+from lens_engine.reading.shapes.json_rows import TEXTS, find_rows
 from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.shapes.tools import TURNS
 from lens_engine.reading.strict_json import LooseJson, scan_row
 from lens_engine.reading.table import NAMED_ROWS, NO_CELLS, DatasetFormat, Fault, Row, Table
 from lens_engine.task.text_checks import show_names
-from lens_engine.task.wording import show_count
 
-_DEEPEST = 5
-_MANY_TIMES = 10  #: a list with this many times the rows of each other list of an object is the one to read
-_TEXTS = ("patterns", "utterances", "examples", "phrases")  #: what a chatbot calls the texts of an intent
-_OF_INTENTS = {"intent", "tag", "name", "label", "id", "responses", "context", "context_set", "context_filter"}
+_OF_INTENTS = {
+    *("intent", "tag", "name", "label", "id", "description", "responses", "context", "context_set", "context_filter")
+}
 _BLANKS, _BETWEEN = re.compile(r"[ \t\r\n]*"), re.compile(r"[ \t\r\n,]*")
 
 
@@ -54,7 +53,7 @@ def _holds_rows(value: Mapping[str, Any]) -> bool:
     """Whether the only object of a file is a table, and not a row."""
     if any(key in TURNS or (is_usual(key) and isinstance(one, str)) for key, one in value.items()):
         return False
-    found = _find_rows(value)
+    found = find_rows(value)
     return found is not None and len(found.items) != 1
 
 
@@ -81,18 +80,20 @@ def _make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: 
             raise DatasetEmpty("the file holds no rows", field=file.field)
         if format == "json" and first.fault:
             raise InvalidDataset(f"the file {first.fault.detail}", field=file.field)
-    if (key := next((one for one in _TEXTS if one in names), None)) and names.keys() - {key} <= _OF_INTENTS:
+    if (key := next((one for one in TEXTS if one in names), None)) and names.keys() - {key} <= _OF_INTENTS:
         names, rows = {"text": None, **names}, partial(_spread, rows, key)
     return Table(tuple(names), rows, format, file.dialect, has_header=False)
 
 
 def _read_lines(file: TextFile) -> Iterator[Row]:
     """The rows of a file of lines: only \\n ends a line."""
-    longest = file.limits.max_row_characters
+    longest, num_blank = file.limits.max_row_characters, 0
     for number, line in enumerate(file.lines("\n"), start=1):
         if len(line) > longest:
             yield Row(NO_CELLS, number, Fault("far too long", row_too_long(longest)))
         elif not line.strip(" \t\r\n"):
+            num_blank += 1
+            file.limits.check_blank(num_blank, file.field)
             yield Row(NO_CELLS, number, empty="line")
         elif broken := UNDECODED.search(line):
             words, name = quote_around(line, broken.start()), show_encoding(file.dialect.encoding)
@@ -131,8 +132,16 @@ def _spread(rows: Callable[[], Iterator[Row]], key: str) -> Iterator[Row]:
     for row in rows():
         texts = row.cells.get(key)
         for one in (texts or [None]) if isinstance(texts, list) else [texts]:
-            text = one.get("text") if isinstance(one, dict) else one
-            yield row._replace(cells={**row.cells, "text": text, key: None})
+            yield row._replace(cells={**row.cells, "text": _read_utterance(one), key: None})
+
+
+def _read_utterance(value: object) -> object:
+    """A text of an intent: a string, that of an object, or the pieces of one between its entities."""
+    if not isinstance(value, dict):
+        return value
+    pieces = value.get("data")
+    texts = [str(one.get("text", "")) for one in pieces if isinstance(one, dict)] if isinstance(pieces, list) else []
+    return "".join(texts) if texts else value.get("text")
 
 
 def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
@@ -144,11 +153,11 @@ def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
     value, end = _scan(text, start, file)
     if _skip(text, end, _BETWEEN) < len(text):
         return lambda: _read_items(text, start, file, ""), ""
-    found = _find_rows(value)
+    found = find_rows(value)
     if found is None or not found.items:
         raise InvalidDataset(
             f"the file is one JSON object, and {found.note if found else 'no list of rows is found in it'}; keys "
-            f"found: {show_names(list(value))}; write the rows as a list of objects: jq '.KEY' FILE > rows.json",
+            f"found: {show_names(list(value))}; write the rows as a list of objects",
             field=file.field,
         )
     rows = [_make_row(one) for one in found.items]
@@ -177,74 +186,3 @@ def _scan(text: str, start: int, file: TextFile) -> tuple[Any, int]:
         what, place = str(error), start
     detail = f"the file {what}, {tell_place(text, place, 1)}, at {quote_around(text, place)}"
     raise InvalidDataset(detail, field=file.field)
-
-
-class _FoundRows(NamedTuple):
-    """What an object holds."""
-
-    items: list[Any]  #: rows; none if it may be several things
-    note: str  #: what is read, or what it may be
-
-
-def _find_rows(value: Any, depth: int = 0) -> _FoundRows | None:
-    """The rows within a value; None if nothing in it can be rows."""
-    if isinstance(value, list) and value and isinstance(value[0], dict | list):
-        return _FoundRows(value, "")
-    if not isinstance(value, dict) or depth > _DEEPEST:
-        return None
-    if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):  # pandas, orient="split"
-        names = list(map(str, value["columns"]))
-        rows = [dict(zip(names, one, strict=False)) for one in value["data"] if isinstance(one, list)]
-        return _FoundRows(rows, "rows of 'data', whose columns are in 'columns'")
-    lists = {key: one for key, one in value.items() if isinstance(one, list) and one}
-    tables = {key: one for key, one in lists.items() if isinstance(one[0], dict | list)}
-    largest = max(tables, key=lambda key: len(tables[key]), default="")
-    others = [len(one) for key, one in tables.items() if key != largest]
-    if tables and ("train" in tables or _MANY_TIMES * max(others, default=0) <= len(tables[largest])):
-        key = "train" if "train" in tables else largest
-        rows = tables.pop(key)
-        others_note = f", and not those of {_show_tables(tables)}" if tables else ""
-        return _FoundRows(rows, f"the rows of {_show_tables({key: rows})} are read{others_note}")
-    if tables:
-        return _FoundRows([], f"several lists in it may be the rows: {_show_tables(tables)}")
-    if len(lists) == len(value):
-        return _rows_of_lists(lists)
-    inner = (found for one in value.values() if (found := _find_rows(one, depth + 1)))
-    return _rows_of_objects(value) or next(inner, None)
-
-
-def _show_tables(tables: Mapping[str, Sequence[Any]]) -> str:
-    return ", ".join(f"{key!r} ({show_count(len(one), 'row')})" for key, one in islice(tables.items(), 10))
-
-
-def _rows_of_lists(lists: Mapping[str, list[Any]]) -> _FoundRows | None:
-    """The rows of columns, each a list; or of labels, each with its texts."""
-    repeats = any(map(_has_labels, lists.values()))
-    if len(set(map(len, lists.values()))) == 1 and len(lists) > 1 and (repeats or any(map(is_usual, lists))):
-        rows = [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
-        return _FoundRows(rows, "each list is read as a column")
-    if len(lists) > 1 and all(isinstance(text, str) for texts in lists.values() for text in texts):
-        pairs = [{"text": text, "label": label} for label, texts in lists.items() for text in texts]
-        return _FoundRows(pairs, f"each key is read as the label of its texts: {show_names(list(lists))}")
-    return None
-
-
-def _rows_of_objects(value: Mapping[str, Any]) -> _FoundRows | None:
-    """The rows of columns by the names of rows, of rows by their names, or of labels by their texts."""
-    inner = list(value.values())
-    if len(inner) > 1 and all(isinstance(one, dict) and one for one in inner):
-        keys = list(inner[0])
-        if all(list(one) == keys for one in inner) and len(keys) > len(inner):  # pandas, orient="columns"
-            rows = [{name: column[key] for name, column in value.items()} for key in keys]
-            return _FoundRows(rows, "each object is read as a column")
-        if len({*chain.from_iterable(inner)}) <= 2 * len(keys):
-            return _FoundRows(inner, "each object is read as a row")
-    if len(inner) > NAMED_ROWS // 2 and _has_labels(inner):
-        pairs = [{"text": text, "label": label} for text, label in value.items()]
-        return _FoundRows(pairs, "each key is read as a text, and its value as the label")
-    return None
-
-
-def _has_labels(values: Sequence[Any]) -> bool:
-    """Whether values recur as labels do."""
-    return all(isinstance(one, str | int | float | None) for one in values) and 2 * len(set(values)) <= len(values)

@@ -10,10 +10,11 @@ nearly all lines of some quoted fields are rows, and these are many: a text may 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import dropwhile, islice
 
-from lens_engine.reading.columns import DELIMITERS, is_usual
+from lens_engine.reading.columns import DELIMITERS, MAX_COLUMNS, is_usual
 from lens_engine.reading.shapes.text_file import Quoting, Record, TextFile, read_records
 from lens_engine.task.wording import show_count
 
@@ -26,17 +27,17 @@ _NEARLY_ALL = 0.9
 _LEAST_GAIN = 0.05
 """Rows within quoted fields that make quotes letters in a file without bad quotes, as a share of the other rows."""
 _MOST_SHOWN = 3
-_QUOTED = r'"(?:[^"\\]|\\.|"")*+"'
-_SPACED_NAMES = re.compile(rf"{_QUOTED}(?: {_QUOTED})+\s*")
-_SPACED = re.compile(rf'{_QUOTED}(?: (?:{_QUOTED}|[^\s"]+))+\s*')
-"""A line with a space between its fields, and its texts in quotes, as R writes them."""
+_LEAST_FIT = 0.5  #: share of the rows that have the delimiter of earlier files as often as the first line
 _PROSE = 0.3  #: what a delimiter loses, as a share of the rows, if it may be the punctuation of sentences
 _MAX_RECORDS = 100  #: number of records by which a delimiter is found
 
 
 def read_table(file: TextFile, delimiter: str, quoting: Quoting) -> Iterator[Record]:
-    """The records of a file, without a line that tells the delimiter."""
+    """The records of a file, without a line that tells the delimiter. Too many blank ones are refused."""
+    num_blank = 0
     for record in read_records(file.lines(""), delimiter, quoting, file.limits.max_row_characters):
+        num_blank += record.is_blank
+        file.limits.check_blank(num_blank, file.field)
         if record.fields[:1] != [_SEPARATOR]:
             yield record
 
@@ -47,7 +48,7 @@ def find_quoting(file: TextFile, delimiter: str) -> tuple[Quoting, tuple[str, ..
     Of a file with more rows than allowed, the rest is not counted.
     """
     spaced = re.compile(f'{re.escape(delimiter)} +"')
-    usual = _Reading(file, delimiter, Quoting(skips_spaces=_is_in_nearly_all(spaced, file)))
+    usual = _Reading(file, delimiter, Quoting(skips_spaces=_are_nearly_all(spaced.search, file)))
     if usual.quoting.skips_spaces and usual.num_rows < _NEARLY_ALL * usual.num_lines:  # speech in a text
         usual = _Reading(file, delimiter, Quoting())
     if _has_single_quotes(file, delimiter):
@@ -74,13 +75,13 @@ def find_quoting(file: TextFile, delimiter: str) -> tuple[Quoting, tuple[str, ..
 def _has_single_quotes(file: TextFile, delimiter: str) -> bool:
     """Whether nearly every line after the first has a field in single quotes."""
     edge = re.escape(delimiter)
-    enclosed = re.compile(rf"(?:^|{edge})'[^'\r\n]*+(?:'(?!{edge}|[\r\n]|$)[^'\r\n]*+)*+'(?:{edge}|[\r\n]|$)")
-    return _is_in_nearly_all(enclosed, file)
+    opening, closing = re.compile(f"(?:^|{edge})'"), re.compile(rf"'(?:{edge}|[\r\n]|$)")
+    return _are_nearly_all(lambda line: (found := opening.search(line)) and closing.search(line, found.end()), file)
 
 
-def _is_in_nearly_all(pattern: re.Pattern[str], file: TextFile) -> bool:
+def _are_nearly_all(fits: Callable[[str], object], file: TextFile) -> bool:
     lines = [line for line in file.head_lines[1:] if not line.isspace()]
-    return len(lines) > 1 and sum(map(bool, map(pattern.search, lines))) >= _NEARLY_ALL * len(lines)
+    return len(lines) > 1 and sum(map(bool, map(fits, lines))) >= _NEARLY_ALL * len(lines)
 
 
 class _Reading:
@@ -98,10 +99,14 @@ class _Reading:
         edge = re.escape(delimiter)
         self._enclosed = re.compile(rf'(?:^|(?<={edge}))"(?:[^"]|"")*+"(?=[\r\n]|{edge}|$)')
         for record in read_table(file, delimiter, quoting):
-            if not self._values and not record.is_blank and record.fault is None:
-                self._values = [Counter() for _ in record.fields]
-            elif not record.is_blank:
+            if record.is_blank:
+                continue
+            if self._values or record.fault is not None:
                 self._add(record)
+            elif len(record.fields) <= MAX_COLUMNS:
+                self._values = [Counter() for _ in record.fields]
+            else:
+                break
             if self.num_rows + self.num_faults > file.limits.max_rows:
                 break
         self._swallows = list(filter(self._is_rows, self._within))  #: quoted fields that hold rows
@@ -114,7 +119,7 @@ class _Reading:
         self.num_lines += len(record.lines)
         self.num_faults += record.fault is not None
         if not is_row:
-            self.lost += len(record.lines)
+            self.lost += len(record.lines) if record.fault is None else not record.is_right
             return
         self.num_rows += 1
         if len(record.lines) > 1:
@@ -164,29 +169,41 @@ class _Reading:
         )
 
 
-def find_delimiter(lines: Sequence[str], usual: str) -> str:
+def take_quotes_off(file: TextFile) -> TextFile:
+    """The file without the quotes round each line, if all have them, with a table in them."""
+    inner = replace(file, is_enclosed=True)
+    num_enclosed = sum(one != line for one, line in zip(inner.head_lines, file.head_lines, strict=True))
+    if not num_enclosed or num_enclosed < _NEARLY_ALL * len(file.head_lines):
+        return file
+    delimiters = DELIMITERS if file.delimiter is None else [file.delimiter]
+    return inner if _find_by_width(inner.head_lines, delimiters, _NEARLY_ALL) else file
+
+
+def find_delimiter(lines: Sequence[str], usual: str | None) -> str:
     """The delimiter of a CSV file that begins with these lines: most rows have as many fields as the header.
 
     Args:
-        usual: the delimiter of a file with one column.
+        usual: the delimiter of earlier files, which is taken if it is one; and for a file of one column.
     """
     if lines and (found := re.match(f"{_SEPARATOR}([,;|\t])\r?\n", lines[0])):
         return found[1]
+    if usual and _find_by_width(lines, [usual], _LEAST_FIT):
+        return usual
     lines = list(dropwhile(lambda line: line.startswith(COMMENTS), lines)) or lines
-    rows = lines[1:]
-    if rows and _SPACED_NAMES.fullmatch(lines[0]) and 2 * sum(map(bool, map(_SPACED.fullmatch, rows))) > len(rows):
-        return " "
-    return _find_by_width(lines) or _find_by_width(lines, has_title=True) or usual
+    return _find_by_width(lines) or _find_by_width(lines, has_title=True) or (usual or "").strip(" ") or ","
 
 
-def _find_by_width(lines: Sequence[str], *, has_title: bool = False) -> str | None:
+def _find_by_width(
+    lines: Sequence[str], delimiters: Iterable[str] = DELIMITERS, least: float = -1.0, *, has_title: bool = False
+) -> str | None:
     """The delimiter that the header has, and most rows as often.
 
     Args:
+        least: largest share of such rows that is not enough.
         has_title: whether lines without a delimiter stand above a header with a usual name.
     """
-    best, best_fit = None, (-1.0, 1)
-    for delimiter in DELIMITERS:
+    best, best_fit = None, (least, 1)
+    for delimiter in delimiters:
         records = (one for one in read_records(lines, delimiter, Quoting(), 2**20) if not one.is_blank)
         table = list(islice(records, _MAX_RECORDS))
         if has_title:

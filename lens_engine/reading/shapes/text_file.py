@@ -1,6 +1,6 @@
 """A text file that is read several times, from its beginning: its lines, and the records of CSV in lines.
 
-The quotes of records are read in one of several ways. A broken record costs one line.
+The quotes of records are read in one of several ways. A broken record costs a row, if its end is found, or else a line.
 """
 
 import csv
@@ -8,17 +8,23 @@ import io
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.dialect import UTF8, FoundDialect, quote_around, show_encoding, tell_place
 from lens_engine.reading.limits import FIELD_TOO_LONG, DatasetTooLarge, ParsingLimits, row_too_long
+from lens_engine.reading.shapes.record_ends import RecordEnds
 from lens_engine.reading.table import Fault
 
 NUM_HEAD_CHARACTERS = 64 * 1024  #: by which a shape is recognised
+_ENCLOSED = re.compile(r'"((?:[^"\r\n]|"")*+)"([\r\n]*)')
+_LINE_ENDS = ("\n", "\r\n", "\r")
+_PATIENCE, _FARTHEST = 2**14, 2**24
+"""Characters that may be read again at first, and twice as many for the look at the end of a broken record; the most
+among which it is looked for."""
 _EXPLAINED = 10_000  #: characters of a broken record in which the quote that breaks it is looked for
 
 QuoteCharacter = Literal['"', "'", ""]
@@ -35,6 +41,7 @@ class TextFile:
     delimiter: str | None = None  #: that the caller named
     usual_delimiter: str | None = None  #: of earlier files
     known: tuple[str, ...] = ()  #: names of columns that the caller knows
+    is_enclosed: bool = False  #: whether each line has quotes round it, which are no part of it
 
     @cached_property
     def head(self) -> str:
@@ -44,7 +51,7 @@ class TextFile:
     @cached_property
     def head_lines(self) -> list[str]:
         """The first lines, with their ends; without the last if it may be cut off."""
-        lines = io.StringIO(self.head, newline="").readlines()
+        lines = list(map(self._disclose, io.StringIO(self.head, newline="").readlines()))
         return lines[:-1] if len(self.head) >= NUM_HEAD_CHARACTERS and len(lines) > 1 else lines
 
     @cached_property
@@ -64,9 +71,13 @@ class TextFile:
         longest = self.limits.max_row_characters
         with self._open(newline) as text:
             while line := text.readline(longest + 1):
-                yield line
+                yield self._disclose(line)
                 while len(line) > longest and line[-1] not in "\r\n":
                     line = text.readline(longest + 1) or "\n"
+
+    def _disclose(self, line: str) -> str:
+        found = _ENCLOSED.fullmatch(line) if self.is_enclosed else None
+        return line if found is None else found[1].replace('""', '"') + found[2]
 
     def numbered_lines(self) -> Iterator[tuple[int, str]]:
         """The lines that are not blank, without their ends and outer spaces, with their numbers from 1."""
@@ -90,7 +101,8 @@ class TextFile:
                 field=self.field,
             ) from None
         finally:
-            text.detach()
+            with suppress(ValueError):  # an error may keep this generator for longer than the file is open
+                text.detach()
 
 
 class Quoting(NamedTuple):
@@ -112,6 +124,7 @@ class Record(NamedTuple):
     lines: list[str]
     fields: list[str]  #: none if it has a fault
     fault: Fault | None = None
+    is_right: bool = False  #: whether a record with a fault has all of its lines, and right quotes: it is only long
 
     @property
     def is_blank(self) -> bool:
@@ -126,30 +139,75 @@ def read_records(lines: Iterable[str], delimiter: str, quoting: Quoting, longest
     dialect = csv.reader(
         [], strict=True, delimiter=delimiter, quotechar=quote, quoting=style, skipinitialspace=spaces
     ).dialect
-    fresh = map(quoting.mend, lines) if quoting.has_escapes else iter(lines)
-    waiting, taken, first = deque[str](), list[str](), 1
-    take = partial(_take_lines, fresh, waiting, taken, longest)
-    reader = csv.reader(take(), dialect)
-    while True:
-        fields, fault = list[str](), None
+    source, taken, first, width = _Lines(map(quoting.mend, lines) if quoting.has_escapes else lines), list[str](), 1, 0
+    reader = csv.reader(_take_lines(source, taken, longest), dialect)
+    ends = RecordEnds(delimiter, quote or "\0", skips_spaces=spaces)
+    for line in source:
+        if line in _LINE_ENDS:  # as csv.reader reads it, but ten times as fast
+            yield Record(first, [line], [])
+            first += 1
+            continue
+        source.waiting.appendleft(line)
+        fields, complaint = list[str](), ""
         try:
             fields = next(reader)
-        except StopIteration:
-            return
         except csv.Error as error:
-            fault = _explain(str(error), Record(first, taken, fields), delimiter, quoting.character)
-            waiting.extendleft(reversed(taken[1:]))
-            del taken[1:]
-            reader = csv.reader(take(), dialect)
-        yield Record(first, taken.copy(), fields, fault)
+            complaint = str(error)
+        if not complaint:
+            width = len(fields)
+            yield Record(first, taken.copy(), fields)
+        else:
+            fault = _explain(complaint, Record(first, taken, fields), delimiter, quoting.character)
+            is_right = ends.find(source.look_ahead(taken), width) if source.patience > 0 else None
+            if is_right is None and source.patience > 0:
+                source.put_back(taken[1:])
+                del taken[1:]
+            if is_right is None:
+                yield from (Record(number, [line], [], fault) for number, line in enumerate(taken, start=first))
+            else:
+                yield Record(first, taken.copy(), [], fault, is_right)
+            reader = csv.reader(_take_lines(source, taken, longest), dialect)
         first += len(taken)
         taken.clear()
 
 
-def _take_lines(fresh: Iterator[str], waiting: deque[str], taken: list[str], longest: int) -> Iterator[str]:
+class _Lines:
+    """Lines that can be put back: of each two characters one, or else every line could cost all lines below it."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.patience = 2 * _PATIENCE  #: number of characters that may be put back
+        self.waiting, self._fresh = deque[str](), iter(lines)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        if self.waiting:
+            return self.waiting.popleft()
+        line = next(self._fresh)
+        self.patience += 2 * len(line)
+        return line
+
+    def put_back(self, lines: list[str]) -> None:
+        self.patience -= sum(map(len, lines))
+        self.waiting.extendleft(reversed(lines))
+
+    def look_ahead(self, taken: list[str]) -> Iterator[str]:
+        """The lines that are taken, and further ones, which are taken then."""
+        yield from tuple(taken)
+        size = 0
+        for line in self:
+            taken.append(line)
+            yield line
+            size += len(line)
+            if size > min(self.patience - _PATIENCE, _FARTHEST):
+                return
+
+
+def _take_lines(lines: Iterator[str], taken: list[str], longest: int) -> Iterator[str]:
     """The lines for csv.reader, which alone would collect a record of any size; `taken` are those of one record."""
     size = 0
-    while (line := waiting.popleft() if waiting else next(fresh, None)) is not None:
+    for line in lines:
         size = size + len(line) if taken else len(line)
         taken.append(line)
         if size > longest:

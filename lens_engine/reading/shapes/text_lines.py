@@ -1,8 +1,7 @@
-"""Lines in a form of their own: fastText, lines such as `LABEL text`, intents of Rasa, and tables of Weka (ARFF)."""
+"""Lines in a form of their own: fastText, intents of Rasa, and tables of Weka (ARFF)."""
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -13,12 +12,7 @@ from lens_engine.reading.shapes.text_file import Quoting, TextFile, read_records
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 
 _LABEL = "__label__"
-_LABEL_LINE = re.compile(r"([A-Z][A-Z0-9_/&-]*(?::[\w-]+)?|\d{1,3}|\w+:\w+|[a-z][\w-]*)(:?)\s+(\S.*)")
 _NEARLY_ALL = 0.9
-_FEWEST_LINES = 10
-_LINES_A_LABEL = 4  #: lines for each distinct first word, on average, from which on first words are labels
-_LEAST_CAPITALS = 0.5
-_SPEAKERS = {"user", "agent", "bot", "assistant", "human", "system", "customer", "client", "me", "you", "q", "a"}
 _INTENT = re.compile(r"-?\s*intent\s*:\s*[\"']?([^\"'#\s][^\"'#]{0,200}?)[\"']?\s{0,9}(?:#.*)?|##\s*intent\s*:\s*(.+)")
 _EXAMPLE = re.compile(r"[-*]\s+(text:\s*)?(\S.*)", re.DOTALL)
 _TEXT_BELOW = re.compile(r"(\s*-\s+)text:\s*[|>][-+]?\s*")
@@ -54,27 +48,6 @@ def _is_label(word: str) -> bool:
     return word.startswith(_LABEL) and word.rstrip(",") != _LABEL
 
 
-def read_label_lines(file: TextFile) -> Table | None:
-    """The table of lines that begin with a label, one of few words; None of other lines."""
-    lines = [line.strip() for line in file.head_lines if line.strip()]
-    found = [match for match in map(_LABEL_LINE.fullmatch, lines) if match]
-    labels = Counter(match[1] for match in found)
-    if len(lines) < _FEWEST_LINES or len(found) < len(lines) or min(labels.values()) < 2 or len(labels) < 2:
-        return None
-    has_colons = all(match[2] for match in found) and not _SPEAKERS & {label.casefold() for label in labels}
-    is_plain = not has_colons and all(one.isalpha() and (len(one) == 1 or not one.isupper()) for one in labels)
-    capitals = sum(match[3][0].isupper() for match in found)
-    if len(lines) < _LINES_A_LABEL * len(labels) or (is_plain and capitals < _LEAST_CAPITALS * len(found)):
-        return None  # sentences, many of which begin with the same words
-
-    def read() -> Iterator[Row]:
-        for number, line in file.numbered_lines():
-            match = _LABEL_LINE.fullmatch(line)
-            yield Row({"text": match[3], "label": match[1]} if match else {"text": line}, number)
-
-    return _make_table(read, "lines that begin with their labels", file)
-
-
 def read_rasa(file: TextFile) -> Table | None:
     """The table of training data of Rasa, in YAML or Markdown; None of another file."""
     lines = [line.strip() for line in file.head_lines if line.strip() and not line.lstrip().startswith("#  ")]
@@ -104,8 +77,8 @@ def _lift_texts(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
     """Lines with their numbers. A text of YAML in the deeper lines below `- text: |` is lifted into that line."""
     start, column, text = 0, 0, ""
     for number, line in enumerate(lines, start=1):
-        if column and (line.isspace() or len(line) - len(line.lstrip()) > column):
-            text += f"{line.strip()}\n"
+        if line.isspace() or (column and len(line) - len(line.lstrip()) > column):
+            text += f"{line.strip()}\n" if column else ""
             continue
         yield start, text
         below = _TEXT_BELOW.fullmatch(line)
@@ -140,12 +113,8 @@ def read_arff(file: TextFile) -> Table | None:
             nominal += [names[-1]] * found[2].startswith("{")
         has_data = has_data or line.casefold() == "@data"
     if not names or is_sparse:
-        raise InvalidDataset(
-            f"the file is an ARFF file {'whose rows are sparse' if is_sparse else 'without attributes'}; write it as "
-            'CSV: python -c "import sys; from scipy.io import arff; import pandas; '
-            "pandas.DataFrame(arff.loadarff(sys.argv[1])[0]).to_csv('rows.csv')\" FILE",
-            field=file.field,
-        )
+        what = "whose rows are sparse" if is_sparse else "without attributes"
+        raise InvalidDataset(f"the file is an ARFF file {what}; save it as CSV", field=file.field)
     label = nominal[0] if len(nominal) == 1 else None
     rows = partial(_read_arff_rows, file, names)
     return Table(tuple(names), rows, "text", file.dialect, "an ARFF file", label=label, has_raw_bytes=True)
@@ -155,12 +124,14 @@ def _read_arff_rows(file: TextFile, names: list[str]) -> Iterator[Row]:
     lines = file.lines("")
     start = 1 + sum(1 for _ in takewhile(lambda line: line.strip().casefold() != "@data", lines))
     content = (line if not line.lstrip().startswith("%") else "\n" for line in lines)
-    quoting = Quoting("'", has_escapes=True)
+    quoting, num_blank = Quoting("'", has_escapes=True), 0
     for record in read_records(_unify(content), ",", quoting, file.limits.max_row_characters):
         number = start + record.line
         if record.fault is not None:
             yield Row(NO_CELLS, number, record.fault)
         elif record.is_blank:
+            num_blank += 1
+            file.limits.check_blank(num_blank, file.field)
             yield Row(NO_CELLS, number, empty="line")
         elif len(record.fields) != len(names):
             detail = f"has {len(record.fields):,} values for {len(names):,} attributes"

@@ -1,8 +1,7 @@
-"""Exports of tools: for annotation, with test cases, and with examples for training language models: turns of a chat,
+"""Exports of tools: for annotation, and with examples for training language models: turns of a chat,
 instructions with inputs, prompts with completions. A tool is told by the columns of a row, whatever file holds them.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -24,8 +23,6 @@ _OF_MODELS = (_CHATS, _ALPACA, _COMPLETIONS)
 _USERS, _ASSISTANTS = {"user", "human"}, {"assistant", "gpt", "model", "bot", "chatgpt"}
 _ARROWS = ("->", "=>")
 _MOST_MARKS = 4  #: largest number of marks that end a prompt
-_EXPECTED = re.compile(r"(?:i?equals|is-?equal)\s*:\s*", re.IGNORECASE)
-_OTHER_ASSERTION = re.compile(r"[a-z][a-z-]+(?:\([\d.]+\))?\s*:", re.IGNORECASE)
 
 _Cells = Mapping[str, Any]
 _Answers = defaultdict[str, list[object]]
@@ -84,8 +81,6 @@ def _read(cells: _Cells) -> _Labelled | None:
             aside = "whose answer is 'ignore'" if answer == "ignore" else None
             label = label if answer == "accept" else f"not {label}"
             return _Labelled("Prodigy", cells.get("text"), {"label": label}, aside)
-        case {"data_row": dict(row), "projects": dict(projects)}:
-            return _join("Labelbox", row.get("row_data"), _read_projects(projects))
         case {"fields": dict(fields)} if "responses" in cells or "suggestions" in cells:
             return _join("Argilla", _find_text(fields), _read_responses(cells.get("responses")))
         case _ if any(name.endswith(".responses") for name in cells):
@@ -98,11 +93,6 @@ def _read(cells: _Cells) -> _Labelled | None:
             outputs = {name: value for name, value in outputs.items() if isinstance(value, str | int | float | None)}
             labels = {"label": next(iter(outputs.values()))} if len(outputs) == 1 else outputs
             return _Labelled("LangSmith", _find_text(inputs), labels)
-        case {"vars": dict(variables), "assert": list(assertions)}:
-            expected = [one.get("value") for one in _dicts(assertions) if "equal" in str(one.get("type"))]
-            return _Labelled("promptfoo", _find_text(variables), {"label": expected})
-        case {"__expected": expected}:
-            return _read_expected(cells, str(expected or ""))
         case _ if any(isinstance(cells.get(key), list) and any(map(_read_turn, cells[key])) for key in TURNS):
             return _read_turns(cells)
         case {"input": list(turns), "ideal": ideal} if any(map(_read_turn, turns)):
@@ -163,17 +153,6 @@ def _read_studio_min(cells: _Cells) -> _Labelled:
     return _Labelled("Label Studio", text, labels)
 
 
-def _read_projects(projects: _Cells) -> _Answers:
-    answers = _Answers(list)
-    labels = [label for project in _dicts(list(projects.values())) for label in _dicts(project.get("labels"))]
-    for annotations in _dicts([label.get("annotations") for label in labels]):
-        for one in _dicts(annotations.get("classifications")):
-            chosen = _dicts(one.get("checklist_answers")) or _dicts([one.get("radio_answer")])
-            names = [answer["name"] for answer in chosen if "name" in answer]
-            answers[str(one.get("name", "label"))].append(names[0] if len(names) == 1 else names)
-    return answers
-
-
 def _read_responses(responses: object) -> _Answers:
     answers = _Answers(list)
     for values in _dicts([one.get("values") for one in _dicts(responses)]):  # one for each user
@@ -199,13 +178,6 @@ def _read_flat_argilla(cells: _Cells) -> _Labelled:
 def _read_cats(text: object, cats: _Cells) -> _Labelled:
     set_ones = [label for label, value in cats.items() if isinstance(value, int | float) and value >= 0.5]
     return _Labelled("spaCy", text, {"label": set_ones})
-
-
-def _read_expected(cells: _Cells, expected: str) -> _Labelled:
-    text = _find_text({name: value for name, value in cells.items() if not name.startswith("__")})
-    if not _EXPECTED.match(expected) and _OTHER_ASSERTION.match(expected):
-        return _Labelled("promptfoo", text, {"label": None}, "whose expected value is no label")
-    return _Labelled("promptfoo", text, {"label": _EXPECTED.sub("", expected, count=1)})
 
 
 def _read_turns(cells: _Cells) -> _Labelled:

@@ -1,10 +1,10 @@
-"""Trusted files and folders: Parquet, Arrow, what Hugging Face datasets saved, two parallel files, texts by label.
+"""Trusted files and folders: Parquet, Arrow, what Hugging Face datasets saved, texts by label.
 
 Parquet and Arrow are read in this process. Numbers of classes become their names.
 """
 
 import json
-from collections import Counter
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lens_engine.errors import InvalidDataset
+from lens_engine.reading.columns import SPLITS
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.table import Row, Table
 from lens_engine.task.text_checks import show_names
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 1024
 _MOST_FILES = 200_000
-_LINES_A_LABEL = 2
+_OF_TEXTS = ("", ".txt", ".text")  #: suffixes of files with a text a line
+_WORDS = re.compile("[a-z]+")
+_NO_CLASSES = SPLITS | {"text", "texts", "label", "labels", "readme", "license", "licence", "mapping", "classes"}
+"""Words in the names of files that are no files of one class."""
 
 
 def read_columnar(file: BufferedReader, field: str, format: Literal["Parquet", "Arrow"]) -> Table:
@@ -106,12 +110,11 @@ def read_folder(folder: Path, limits: ParsingLimits, field: str) -> Table:
     files, folders = [one for one in entries if one.is_file()], [one for one in entries if one.is_dir()]
     if len(folders) > 1 and not files and (found := _read_texts(folders, limits)):
         return found
-    if len(files) == 2 and not folders and (found := _read_pair(files, limits)):
+    if not folders and (found := _read_classes(files, limits)):
         return found
     raise InvalidDataset(
-        f"the folder holds {show_names([one.name for one in entries]) or 'nothing'}; name a file, or a folder of two "
-        "files with as many lines, of texts and of labels, or of one folder of texts for each label, or one that "
-        "save_to_disk wrote",
+        f"the folder holds {show_names([one.name for one in entries]) or 'nothing'}; name a file, or a folder with "
+        "a file (.txt) or a folder of texts for each label, or one that save_to_disk wrote",
         field=field,
     )
 
@@ -150,22 +153,18 @@ def _read_texts(folders: list[Path], limits: ParsingLimits) -> Table | None:
     return _make_folder(read, "a folder of texts for each label", "file") if texts else None
 
 
-def _read_pair(files: list[Path], limits: ParsingLimits) -> Table | None:
-    """Two files with as many lines; that of the labels has few different ones."""
-    longest = limits.max_row_characters
-    kinds = [Counter(_read_lines(path, longest)) for path in files]
-    sizes = [one.total() for one in kinds]
-    is_labels = [len(kind) > 1 and _LINES_A_LABEL * len(kind) <= size for kind, size in zip(kinds, sizes, strict=True)]
-    if sizes[0] != sizes[1] or is_labels.count(True) != 1:
+def _read_classes(files: list[Path], limits: ParsingLimits) -> Table | None:
+    """The lines of texts of several classes; None if a name is that of a split, or of what is no text."""
+    words = [set(_WORDS.findall(path.stem.casefold())) for path in files]
+    if len(files) < 2 or any(one & _NO_CLASSES for one in words) or any(one.suffix not in _OF_TEXTS for one in files):
         return None
-    labels, texts = files if is_labels[0] else reversed(files)
 
     def read() -> Iterator[Row]:
-        both = zip(_read_lines(texts, longest), _read_lines(labels, longest), strict=True)
-        for number, (text, label) in enumerate(both, start=1):
-            yield Row({"text": text, "label": label}, number)
+        for path in files:
+            lines = enumerate(_read_lines(path, limits.max_row_characters), start=1)
+            yield from (Row({"text": text, "label": path.stem}, line) for line, text in lines if text.strip())
 
-    return _make_folder(read, f"two parallel files, texts in {texts.name} and labels in {labels.name}")
+    return _make_folder(read, "a folder with a file of texts for each label")
 
 
 def _make_folder(read: Callable[[], Iterator[Row]], kind: str, *others: str) -> Table:

@@ -63,7 +63,7 @@ INVALID: list[tuple[str, list[str], str]] = [
     (
         "folder for a file",
         ["select", "folder", *TASK, "--preset", "quick"],
-        "error: the folder holds nothing; name a file, or a folder of two files",
+        "error: the folder holds nothing; name a file, or a folder with a file",
     ),
     (
         "file for a folder",

@@ -21,11 +21,6 @@ QUIRKS: dict[str, tuple[Callable[[Rows], str], Sequence[str]]] = {
         lambda rows: "".join(f'{("ham", "spam")[n % 2]}\t"{text} {n}" he\n' for n, (text, _) in enumerate(rows)),
         ("ham", "spam"),
     ),
-    "TREC": (
-        lambda rows: "".join(f"{('NUM:dist', 'LOC:city')[n % 2]} {text}\n" for n, (text, _) in enumerate(rows)),
-        ("NUM:dist", "LOC:city"),
-    ),
-    "SST of sentences": (lambda rows: "".join(f"{n % 2} {text.lower()}\n" for n, (text, _) in enumerate(rows)), "01"),
     "sep line": (lambda rows: "sep=;\nText;Kategorie\n" + "".join(f"{text};{label}\n" for text, label in rows), ()),
     "pipes": (
         lambda rows: "id|message|team\n" + "".join(f"{n}|{text}|{label}\n" for n, (text, label) in enumerate(rows)),

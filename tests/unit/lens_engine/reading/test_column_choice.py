@@ -10,8 +10,9 @@ import pytest
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import Named, ParsedDataset, ParsingLimits, parse_dataset, parse_inline, read_texts
-from lens_engine.reading.column_choice import ChosenColumn, choose_columns
+from lens_engine.reading.column_guess import ChosenColumn, choose_columns
 from lens_engine.reading.column_profiles import MAX_DISTINCT, ColumnProfile, profile_columns
+from lens_engine.reading.columns import has_header
 from lens_engine.reading.shapes import open_table
 
 OWN = ParsingLimits.of_own_files()
@@ -27,6 +28,22 @@ def profile(name: str, values: Sequence[object]) -> ColumnProfile:
 TEXTS = profile("note", [f"a rather long text of its own, number {number}" for number in range(12)])
 KINDS = profile("sort", ["a", "b", "c"] * 4)
 IDS = profile("id", list(range(12)))
+
+
+@pytest.mark.parametrize(
+    ("first", "is_header"),
+    [
+        (("comments", "about", "calm"), True),
+        (("comments", "billing", "mood"), True),
+        (("comments", "billing", "calm"), False),
+        (("words of a text", "billing", "calm"), False),
+        (("comments", "7", "calm"), False),
+        (("words of a text", "words of a label", "calm"), False),
+    ],
+)
+def test_first_line_of_which_one_name_is_a_value_is_a_header(first: tuple[str, ...], is_header: bool) -> None:
+    rows = [(f"words, {n}", ("billing", "account")[n % 2], ("calm", "angry", "sad")[n % 3]) for n in range(30)]
+    assert has_header(first, rows, ()) is is_header
 
 
 def choose(*profiles: ColumnProfile) -> tuple[ChosenColumn, ChosenColumn, tuple[str, ...]]:
@@ -202,6 +219,37 @@ def test_dates_are_no_labels(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text(f"day,message\n{rows}")
     with pytest.raises(InvalidDataset, match="no column looks like labels"):
         parse(tmp_path / "new.csv")
+
+
+def test_names_of_splits_are_no_labels(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_text(
+        "".join(f"{n}\tsome words {n}\t{('Train', 'dev')[n % 2]}\t{n % 3}\n" for n in range(20))
+    )
+    assert parse(tmp_path / "rows").columns == ("column 2", "column 4")
+
+
+def test_second_column_of_texts_is_said_and_joined_where_a_guess_is_wanted(tmp_path: Path) -> None:
+    rows = [{"premise": f"one text of {n}", "hypothesis": f"one more of {n}", "label": "ab"[n % 2]} for n in range(20)]
+    (tmp_path / "rows").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    found = parse(tmp_path / "rows")
+    assert found.columns == ("premise", "label")
+    told = "'hypothesis' holds texts too; to join 'premise', 'hypothesis', name all of them (text_column)"
+    assert told in found.warnings
+    found = parse_dataset(tmp_path / "rows", OWN, columns=Named(may_guess=True))
+    assert found.columns == (("premise", "hypothesis"), "label")
+    assert found.examples[0].text == "one text of 0\none more of 0"
+    assert told not in found.warnings
+
+
+@pytest.mark.parametrize("name", ["label_text", "labelText", "category_name", "what it is"])
+def test_words_beside_numbers_of_labels_are_the_labels(tmp_path: Path, name: str) -> None:
+    rows = [{"text": f"text {n}", "label": n % 3, "part": f"part {n % 3 > 0}", name: "abc"[n % 3]} for n in range(12)]
+    (tmp_path / "rows").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert parse(tmp_path / "rows").columns == ("text", name)
+    assert parse(tmp_path / "rows", None, "label").columns == ("text", "label")
+    rows[0][name] = "c"  # no longer one word for each number
+    (tmp_path / "rows").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert parse(tmp_path / "rows").columns == ("text", "label")
 
 
 @pytest.mark.parametrize("given", ["message", "catégorie", "CATEGORIE "])

@@ -1,9 +1,10 @@
-"""Files of every shape, changed in their structure, end in a refusal or a table.
+"""Files of every shape, changed in their structure, and odd archives end in a refusal or a table.
 
 `python tests/unit/lens_engine/reading/test_fuzzed_shapes.py 600` runs for as many seconds, with other seeds.
 """
 
 import json
+import resource
 import sys
 import time
 import zipfile
@@ -18,6 +19,7 @@ import pytest
 from written_shapes import ROWS, SHAPES
 
 from lens_engine.reading import InvalidDataset, ParsingLimits, parse_dataset, read_texts
+from tests.fuzz.archives import draw_archive
 
 VALUES: list[Any] = [
     None,
@@ -132,8 +134,9 @@ def ends_well(read: Callable[..., object], path: Path, limits: ParsingLimits) ->
 
 
 def try_one(path: Path, draw: Random) -> None:
-    content = SHAPES[draw.choice(list(SHAPES))](ROWS)
-    for _ in range(draw.choice((1, 1, 2, 4))):
+    is_archive = draw.random() < 0.3
+    content = draw_archive(draw) if is_archive else SHAPES[draw.choice(list(SHAPES))](ROWS)
+    for _ in () if is_archive else range(draw.choice((1, 1, 2, 4))):
         content = change(content, draw)
     path.write_bytes(content)
     for limits in (STRANGERS, ParsingLimits.of_own_files()):
@@ -176,6 +179,7 @@ def test_row_with_an_odd_value_in_any_place_ends_in_a_refusal_or_a_table(
 
 
 if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))  # what takes more ends the run
     ends, number = time.monotonic() + float(sys.argv[1]), time.time_ns()
     with TemporaryDirectory() as folder:
         while time.monotonic() < ends:

@@ -51,10 +51,8 @@ def numbered(header: str, row: str) -> bytes:
         ),
         (table('"Great phone" I say,pos', '"No" they said,neg', '"Fine" for me,pos'), ('"Great phone" I say', "pos")),
         (table("code,label", '"    def f():",neg', '"    return 1",pos'), ("    def f():", "neg")),
-        (
-            table("politics the vote is near", "real_estate the house is near", "politics the end is near"),
-            ("the vote is near", "politics"),
-        ),
+        (table("comments,pos", "not a good day,neg", "a good day,pos"), ("not a good day", "neg")),
+        (table("a rare text here,pos", "not a good day,neg", "a good day,pos"), ("a rare text here", "pos")),
         (
             lines(
                 [
@@ -72,12 +70,7 @@ def numbered(header: str, row: str) -> bytes:
         ),
         (xlsx([("text", "label"), ("a text", "a"), ("more", "b")] * 3, [("date", "who")] * 90), ("a text", "a")),
         (table("text;label\n----;-----", "a text;a", "more;b"), ("a text", "a")),
-        (
-            table('Q1,Q2\nWas it fine?,Team?\n"{""ImportId"":""Q1""}","{""ImportId"":""Q2""}"', "a text,a", "more,b"),
-            ("a text", "a"),
-        ),
-        (table("Was it fine?,Which team?\nOpen-Ended Response,Response", "a text,a", "more,b"), ("a text", "a")),
-        (table("Ticket,,Annotation,\nid,message,topic,by", "1,a text,a,me", "2,more,b,me"), ("a text", "a")),
+        (table("part,sort,text", "train,a,a text", "test,b,more"), ("a text", "a")),
         (table("id,,topic,", "1,a text,a,me", "2,more,b,me"), ("a text", "a")),
         (numbered("Description,Issue Type,Comment,Comment", "a text {n},{one},c,d"), ("a text 0", "a")),
         (table("text,label,", "a text,a", "more,b"), ("a text", "a")),

@@ -112,6 +112,34 @@ def test_bad_quote_among_quoted_texts_costs_one_row(tmp_path: Path) -> None:
     assert found.warnings == ("1 row with a quote in the wrong place left out (line 7)",)
 
 
+LOG = "".join(f'log line ""{number}"", of a build\n' for number in range(7_000))
+
+
+@pytest.mark.parametrize(
+    ("written", "left_out"),
+    [
+        (f'"{LOG}",billing', "1 row far too long left out (line 7)"),
+        ('"he said\nwell "no" or\nyes, so",billing', "1 row with a quote in the wrong place left out (line 7)"),
+        ('"he said "no"\nor so\nor so",billing', "1 row with a quote in the wrong place left out (line 7)"),
+    ],
+)
+def test_broken_record_of_many_lines_costs_one_row(tmp_path: Path, written: str, left_out: str) -> None:
+    lines = write(ROWS, ",").splitlines(keepends=True)
+    found = parse("".join([*lines[:6], f"{written}\n", *lines[6:]]), tmp_path)
+    assert [(one.text, one.label) for one in found.examples] == ROWS
+    assert found.warnings == (left_out,)
+
+
+@pytest.mark.parametrize("delimiter", [None, ","])
+def test_quotes_round_whole_lines_are_taken_off(tmp_path: Path, delimiter: str | None) -> None:
+    lines = ["text,label", *(f'""{text}, it said"",{label}' for text, label in ROWS)]
+    path = tmp_path / "rows.csv"
+    path.write_text("".join(f'"{line}"\n' for line in lines))
+    found = parse_dataset(path, ParsingLimits.of_own_files(), dialect=Dialect(delimiter=delimiter))
+    assert [(one.text, one.label) for one in found.examples] == [(f"{text}, it said", label) for text, label in ROWS]
+    assert found.warnings == ("each line is enclosed in quotes as a whole, which are no part of it",)
+
+
 def test_file_of_texts_is_read_so_too(tmp_path: Path) -> None:
     path = tmp_path / "texts.tsv"
     path.write_text("text\tlabel\n" + 'x\tbilling\n"y\tbilling\nz\tbilling\n', "utf-8")

@@ -191,9 +191,23 @@ def test_usual_dialect_is_taken_where_the_file_does_not_tell(tmp_path: Path) -> 
     found = read_as_usual(path, Dialect("windows-1251", ";"))
     assert [row.text for row in found.rows] == ["привет"]
     assert (found.dialect.encoding, found.dialect.delimiter) == ("cp1251", ";")
-    path.write_bytes("id,text\n1,äöü\n".encode())
+    path.write_bytes("id;text\n1;äöü\n".encode())
     found = read_as_usual(path, Dialect("windows-1251", ";"))
     assert [row.text for row in found.rows] == ["äöü"]
+
+
+@pytest.mark.parametrize("text", ["late, but fine", "late; but fine", "late, but fine, at me@home"])
+def test_usual_delimiter_is_taken_before_others_and_a_file_of_another_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "input"
+    rows = [f"some, words; of {number}@{'ab'[number % 2]}" for number in range(30)]
+    path.write_text("\n".join([*rows, f"{text}@a"]))
+    assert [row.text for row in read_as_usual(path, Dialect(delimiter="@")).rows][-1] == text
+    for delimiter in ";|\t":
+        path.write_text("\n".join(f"{'ab'[number % 2]}{delimiter}the word {number}" for number in range(9)))
+        with pytest.raises(InvalidDataset, match=r"and '@' those of earlier files; name the one to take \(delimiter\)"):
+            read_as_usual(path, Dialect(delimiter="@"))
+        found = read_texts(path, LIMITS, dialect=Dialect(delimiter=delimiter), usual=Dialect(delimiter="@"))
+        assert found.rows[8].text == "the word 8"
 
 
 @pytest.mark.parametrize("delimiter", [" ", "^"])

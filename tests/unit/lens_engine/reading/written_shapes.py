@@ -4,7 +4,7 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -24,8 +24,8 @@ def array(items: object) -> bytes:
     return json.dumps(items, indent=1).encode()
 
 
-def xlsx(*sheets: Sequence[Sequence[str]], hidden: str = "", merged: Sequence[str] = ()) -> bytes:
-    """A workbook of these sheets; `hidden` is the name of one that is not shown, `merged` are ranges of all sheets."""
+def xlsx(*sheets: Sequence[Sequence[str]], hidden: str = "", **others: Iterable[str]) -> bytes:
+    """A workbook of these sheets; `hidden` is the name of one that is not shown, `others` take the place of parts."""
     strings = list(dict.fromkeys(cell for rows in sheets for row in rows for cell in row))
     places = {cell: place for place, cell in enumerate(strings)}
 
@@ -39,30 +39,23 @@ def xlsx(*sheets: Sequence[Sequence[str]], hidden: str = "", merged: Sequence[st
     parts = {
         "[Content_Types].xml": '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
         "_rels/.rels": _relations(("officeDocument", "xl/workbook.xml")),
-        "xl/workbook.xml": f"<workbook {_MAIN} {_REL}><sheets>{listed}</sheets></workbook>",
+        "xl/workbook.xml": f"<workbook {MAIN} {_REL}><sheets>{listed}</sheets></workbook>",
         "xl/_rels/workbook.xml.rels": _relations(
             *(("worksheet", f"worksheets/{name}.xml") for name in names), ("sharedStrings", "sharedStrings.xml")
         ),
-        "xl/sharedStrings.xml": f"<sst {_MAIN}>{''.join(f'<si><t>{escape(one)}</t></si>' for one in strings)}</sst>",
+        "xl/styles.xml": f"<styleSheet>{_FORMATS}</styleSheet>",
+        "xl/sharedStrings.xml": f"<sst {MAIN}>{''.join(f'<si><t>{escape(one)}</t></si>' for one in strings)}</sst>",
     }
     for name, rows in zip(names, sheets, strict=True):
         written = "".join(write_row(number, row) for number, row in enumerate(rows, start=1))
-        cells = "".join(f'<mergeCell ref="{one}"/>' for one in merged)
-        written = f"<sheetData>{written}</sheetData><mergeCells>{cells}</mergeCells>"
-        parts[f"xl/worksheets/{name}.xml"] = f"<worksheet {_MAIN}>{written}</worksheet>"
-    return zipped(parts)
+        parts[f"xl/worksheets/{name}.xml"] = f"<worksheet {MAIN}><sheetData>{written}</sheetData></worksheet>"
+    return zipped({name: others.get(name.split("/")[-1].removesuffix(".xml"), part) for name, part in parts.items()})
 
 
-def merged_labels(rows: Rows) -> bytes:
-    """The rows of a label under each other, with one cell for their label."""
-    sheet, merged = [("label", "text")], list[str]()
-    for label, texts in by_label(rows).items():
-        merged.append(f"A{len(sheet) + 1}:A{len(sheet) + len(texts)}")
-        sheet += [(label if not number else "", text) for number, text in enumerate(texts)]
-    return xlsx(sheet, merged=merged)
-
-
-_MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+_FORMATS = """<numFmts><numFmt numFmtId="164" formatCode="[Red]yyyy-mm-dd hh:mm"/>
+<numFmt numFmtId="165" formatCode="[h]:mm"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs>
+<cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/></cellXfs>"""
 _REL = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
 
 
@@ -77,35 +70,14 @@ def _relations(*targets: tuple[str, str]) -> str:
     )
 
 
-def ods(rows: Sequence[Sequence[str]], attributes: str = "") -> bytes:
-    """A workbook of OpenDocument of one sheet; every cell has these attributes."""
-    table = "".join(
-        "<table:table-row>"
-        + "".join(
-            f'<table:table-cell office:value-type="string"{attributes}><text:p>{escape(cell)}</text:p></table:table-cell>'
-            for cell in row
-        )
-        + "</table:table-row>"
-        for row in rows
-    )
-    names = " ".join(
-        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "table", "text")
-    )
-    body = f'<office:body><office:spreadsheet><table:table table:name="Rows">{table}</table:table></office:spreadsheet></office:body>'
-    parts = {
-        "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
-        "content.xml": f'<?xml version="1.0"?><office:document-content {names}>{body}</office:document-content>',
-        "styles.xml": f'<?xml version="1.0"?><office:document-styles {names}/>',
-        "META-INF/manifest.xml": '<?xml version="1.0"?><manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>',
-    }
-    return zipped(parts)
-
-
-def zipped(parts: dict[str, str]) -> bytes:
+def zipped(parts: Mapping[str, Iterable[str]]) -> bytes:
+    """An archive of parts, which are strings or pieces of strings."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
+        for name, pieces in parts.items():
+            with archive.open(name, "w") as part:
+                for piece in [pieces] if isinstance(pieces, str) else pieces:
+                    part.write(piece.encode())
     return file.getvalue()
 
 
@@ -178,17 +150,6 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "data key": lambda rows: array({"version": 1, "data": [{"text": text, "label": label} for text, label in rows]}),
     "nested rows": lambda rows: array({"rows": [{"row": {"text": text, "label": label}} for text, label in rows]}),
     "splits": lambda rows: array({"train": list(rows), "test": [["x", "billing"]]}),
-    "columns": lambda rows: array({"text": [text for text, _ in rows], "label": [label for _, label in rows]}),
-    "columns of pandas": lambda rows: array(
-        {
-            "text": {str(n): text for n, (text, _) in enumerate(rows)},
-            "label": {str(n): one for n, (_, one) in enumerate(rows)},
-        }
-    ),
-    "split of pandas": lambda rows: array(
-        {"columns": ["text", "label"], "index": list(range(len(rows))), "data": list(rows)}
-    ),
-    "rows by name": lambda rows: array({str(n): {"text": text, "label": one} for n, (text, one) in enumerate(rows)}),
     "texts by label": lambda rows: array(by_label(rows)),
     "labels by text": lambda rows: array(dict(rows)),
     "lists of one": lambda rows: lines([{"text": text, "label": [label]} for text, label in rows]),
@@ -213,26 +174,6 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
         "annotation_id,annotator,body,sort\n" + "".join(f'1,2,"{text}",{label}\n' for text, label in rows)
     ).encode(),
     "Doccano": lambda rows: lines([{"id": 1, "text": text, "label": [label], "Comments": []} for text, label in rows]),
-    "Labelbox": lambda rows: lines(
-        [
-            {
-                "data_row": {"id": "c1", "row_data": text},
-                "projects": {
-                    "p1": {
-                        "labels": [
-                            {
-                                "annotations": {
-                                    "objects": [],
-                                    "classifications": [{"name": "topic", "radio_answer": {"name": label}}],
-                                }
-                            }
-                        ]
-                    }
-                },
-            }
-            for text, label in rows
-        ]
-    ),
     "Prodigy (choice)": lambda rows: lines(
         [{"text": text, "options": [], "accept": [label], "answer": "accept"} for text, label in rows]
         + [{"text": "unclear", "options": [], "accept": [], "answer": "ignore"}]
@@ -281,17 +222,8 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "completions": lambda rows: lines(
         [{"prompt": f"{text}\n\n###\n\n", "completion": f" {label}"} for text, label in rows]
     ),
-    "promptfoo": lambda rows: (
-        "text,__expected\n" + "".join(f'"{text}",equals: {label}\n' for text, label in rows)
-    ).encode(),
-    "promptfoo (JSON)": lambda rows: array(
-        [{"vars": {"text": text}, "assert": [{"type": "equals", "value": label}]} for text, label in rows]
-    ),
     "fastText": lambda rows: "".join(f"__label__{label} {text}\n" for text, label in rows).encode(),
     "fastText, label last": lambda rows: "".join(f"{text} __label__{label}\n" for text, label in rows).encode(),
-    "lines that begin with labels": lambda rows: "".join(
-        f"{label.upper()}:x {text}\n" for text, label in rows
-    ).encode(),
     "intents of a chatbot": lambda rows: json.dumps(
         {"intents": [{"tag": label, "patterns": texts, "responses": ["ok"]} for label, texts in by_label(rows).items()]}
     ).encode(),
@@ -303,9 +235,6 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
         f"## intent:{label}\n" + "".join(f"- {text}\n" for text in texts) for label, texts in by_label(rows).items()
     ).encode(),
     "ARFF": arff,
-    "spaces, as R writes them": lambda rows: (
-        '"message" "queue"\n' + "".join(f'"{n}" "{text}" "{label}"\n' for n, (text, label) in enumerate(rows))
-    ).encode(),
     "parquet": write_parquet,
     "Arrow stream": lambda rows: arrow(rows, pyarrow.ipc.new_stream),
     "Arrow file": lambda rows: arrow(rows, pyarrow.ipc.new_file),
@@ -313,10 +242,6 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "xlsx without a header": xlsx,
     "xlsx with a title": lambda rows: xlsx([("Tickets of May",), ("text", "label"), *rows]),
     "xlsx with a title of two cells": lambda rows: xlsx([("Tickets", "2024-05-01"), (), ("text", "label"), *rows]),
-    "xlsx with groups of columns": lambda rows: xlsx(
-        [("Ticket", "", "Annotation"), ("id", "text", "label"), *((str(n), *row) for n, row in enumerate(rows))]
-    ),
-    "xlsx with merged labels": merged_labels,
     "xlsx with a hidden sheet": lambda rows: xlsx(
         [("label", "description"), ("billing", "of bills")], [("Message", "Queue"), *rows], hidden="sheet1"
     ),
@@ -324,6 +249,5 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "xlsx after a cover": lambda rows: xlsx(
         [("Column", "Meaning"), ("text", "what they wrote")], [("text", "label"), *rows]
     ),
-    "ods": lambda rows: ods([("text", "label"), *rows]),
 }
 """A writer for each."""
