@@ -131,9 +131,8 @@ async def measure(given: argparse.Namespace) -> None:
     if "file" in given.only:
         rate = await measure_file(given.port, ask, texts)
         headers = {} if given.key is None else {"Authorization": f"Bearer {given.key}"}
-        answer = await Connection(given.port).send(
-            write_request("GET", f"/prompts/{given.prompt}/classifier", **headers)
-        )
+        request = write_request("GET", f"/prompts/{given.prompt}/classifier", b"", **headers)
+        answer = await Connection(given.port).send(request)
         own = measure_library(Classifier.model_validate_json(answer.body), texts)
         _say(f"{len(texts)} texts: {rate:.1f} a second; library {own:.1f}; ratio {rate / own:.2f}, goal at least 0.80")
 

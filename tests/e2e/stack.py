@@ -20,7 +20,7 @@ from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer
-from tests.e2e.processes import Process, Worker, start_api
+from tests.e2e.processes import Process, Worker, start_api, status_at
 from tests.e2e.scorers import HELD
 from tests.e2e.waiting import until
 from tests.moves import MOVES, UNUSED_DATASETS, find_false_moves
@@ -132,9 +132,12 @@ class Stack:
         return worker
 
     def start_answers(self) -> None:
-        """Start what answers at once."""
+        """Start what answers at once, and wait until it is ready."""
         arguments = ["-m", "worker.answering", "127.0.0.1", str(self.answers_port)]
-        self.others.append(Process("answers", arguments, self.environment, self.log_dir / "answers.log"))
+        answers = Process("answers", arguments, self.environment, self.log_dir / "answers.log")
+        self.others.append(answers)
+        until(lambda: answers.exit_status is not None or status_at(self.answers_port, "/healthz") == 200, "it answers")
+        assert answers.exit_status is None, answers.log()
 
     def start_api(self) -> None:
         """Start the API where the client looks for it, and wait until it is ready."""

@@ -7,8 +7,6 @@ import httpx
 import pytest
 
 from tests.e2e.stack import EXAMPLES, NEAREST, Stack
-from tests.e2e.test_crashes import IN_THE_SEARCH
-from tests.e2e.waiting import until
 
 TEXT = "the parcel of my mother came late"
 ADDED = {"text": "my parcel came too late", "label": "bad"}
@@ -73,25 +71,3 @@ def test_added_example_is_used_by_the_next_prompt(lens: Stack) -> None:
     taken = lens.client.delete(f"/prompts/mail/examples/{len(EXAMPLES)}", headers={"If-Match": '"2"'})
     assert taken.status_code == 200, taken.text
     assert render(lens.client) == before
-
-
-def test_running_selection_answers_with_its_best_so_far(lens: Stack) -> None:
-    lens.hold_from(IN_THE_SEARCH)
-    lens.warm_worker()
-    selection_id = lens.submit()
-    path = f"/selections/{selection_id}/render"
-
-    def find() -> dict[str, Any] | None:
-        answer = lens.client.post(path, json={"input": TEXT})
-        assert answer.status_code in (200, 409), answer.text
-        return answer.json() if answer.status_code == 200 else None
-
-    early = until(find, "the best so far")
-    lens.let_go()
-    lens.wait_until_done(selection_id)
-    final = lens.client.post(path, json={"input": TEXT}).json()
-
-    assert (early["partial"], early["running"]) == (True, True)
-    assert early["judged"]["n"] > 0
-    assert early["prompts"][0]["prompt"].endswith(f"{TEXT} It was")
-    assert (final["partial"], final["running"]) == (False, False)

@@ -12,7 +12,6 @@ import httpx
 import psutil
 import pytest
 
-from lens_cli.service.lasting_process import is_healthy
 from lens_engine.testing import tiny_causal_lm
 from tests.dispositions import default_signals
 from tests.e2e.processes import ROOT, is_gone, status_at
@@ -92,15 +91,15 @@ def test_up_starts_a_worker_and_what_answers_again_and_ends_with_a_store(up: sub
     url = wait_for_address(up)
     redis, worker = find_child(up, "redis-server"), find_child(up, "-m worker")
     until(lambda: is_worker_up(url), "the worker has registered", seconds=90)
-    is_up = is_healthy(find_child(up, "lens_cli serve").environ()["LENS_ANSWERS_ADDRESSES"])
-    until(lambda: is_up(0, ""), "the process that answers at once is up", seconds=90)
+    answers = int(find_child(up, "lens_cli serve").environ()["LENS_ANSWERS_ADDRESSES"].rpartition(":")[2])
+    until(lambda: status_at(answers, "/healthz") == 200, "the process that answers at once is up", seconds=90)
     worker.kill()
     said = wait_for_line(up, "The worker ")
     assert "was killed by SIGKILL, usually by the system, because memory ran out. It starts again in 1 s." in said
     assert find_child(up, "-m worker").pid != worker.pid
     find_child(up, "-m worker.answering").kill()
     assert "was killed by SIGKILL" in wait_for_line(up, "The answering process ")
-    until(lambda: is_up(0, ""), "it answers again", seconds=90)
+    until(lambda: status_at(answers, "/healthz") == 200, "it answers again", seconds=90)
     assert httpx.get(f"{url}/readyz").status_code == 200
     assert redis.is_running()
 

@@ -107,9 +107,9 @@ def _find_layout(file: TextFile, delimiter: str, quoting: Quoting) -> _Layout:
     if first.fault is not None:
         raise InvalidDataset(f"the header (line {first.line}) {first.fault.detail}", field=file.field)
     if len(first.fields) > MAX_COLUMNS:
-        names = name_positions(MAX_COLUMNS + 1)  # too many
-        return _Layout(delimiter, quoting, names, 1, None, None, is_table=False, is_padded=False)
-    names = first.fields if quoting.character else [_ENCLOSED.sub(r"\1", name) for name in first.fields]
+        too_many = name_positions(MAX_COLUMNS + 1)
+        return _Layout(delimiter, quoting, too_many, 1, None, None, is_table=False, is_padded=False)
+    names = list(first.fields) if quoting.character else [_ENCLOSED.sub(r"\1", name) for name in first.fields]
     names = _trim(names, max((len(one.fields) for one in others if one.fault is None), default=len(names)))
     rows = [_trim(record.fields, len(names)) for record in others if record.fault is None]
     wide = [row for row in rows if len(row) == len(names) + 1]

@@ -47,7 +47,7 @@ def _choose_table(tables: Mapping[str, Sequence[Any]]) -> str | None:
     labelled = [
         key
         for key, (one, *_) in tables.items()
-        if isinstance(one, dict) and all(find_usual(one, usual) for usual in _USUAL)
+        if isinstance(one, dict) and all(find_usual(list(one), usual) for usual in _USUAL)
     ]
     largest = max(tables, key=lambda key: len(tables[key]))
     others = [len(one) for key, one in tables.items() if key != largest]
