@@ -107,7 +107,7 @@ def _list_facts(job: Job, result: SelectionResult) -> dict[str, Any]:
         "test rows": "a file of their own" if origin.test_sha256 else "kept aside of the file",
         **read_request(StoredSpec.model_validate(job.spec)).list_parts(),
         "form of the prompt": result.answer.form.name,
-        "rows of the examples": ", ".join(map(str, result.rows)) or NOTHING,
+        "rows of the examples": ", ".join(str(row + 1) for row in result.rows) or NOTHING,
         "time": describe_seconds(result.cost.seconds),
         "pairs": f"{result.cost.pairs:,}",
         **({"always the most frequent label": show_share(result.largest_class, 1)} if result.largest_class else {}),

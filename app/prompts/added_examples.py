@@ -51,7 +51,9 @@ class KnownRows:
     @property
     def by_text(self) -> dict[str, _Labelled]:
         """The rows by what equal texts have in common."""
-        return {fold_text(text): _Labelled(f"row {row}", label, row) for row, (text, label) in self.rows.items()}
+        path = f"/prompts/{self.name}/examples"
+        rows = self.rows.items()
+        return {fold_text(text): _Labelled(f"`{path}/{row}`", label, row) for row, (text, label) in rows}
 
     def most_characters(self, settings: Settings) -> int:
         longest = max((len(row.text) for row in self.pool.rows), default=0)

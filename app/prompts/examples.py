@@ -83,14 +83,14 @@ class PoolChange:
         """
         found, pool = self._read()
         if row not in pool.places:
-            raise NotFound(f"the pool of this name has no row {row}")
+            raise NotFound("the pool of this name has no such row")
         if row in KnownRows.of(found, pool).shown:
             raise ExampleInUse(
-                f"row {row} is a support example, which prompts of this name show for every input; start a new "
-                "selection without it"
+                "the row is a support example, which prompts of this name show for every input; start a new selection "
+                "without it"
             )
         if len(pool.rows) == 1:
-            raise ExampleInUse(f"row {row} is the last one of the pool; add another one first")
+            raise ExampleInUse("the row is the last one of the pool; add another one first")
 
         def alter(session: Session, versioned: VersionedPool, before: Changes) -> Changes:
             after = {number: one for number, one in before.items() if number != row}

@@ -18,6 +18,8 @@ from lens_cli.views.notes import show_note
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
 from lens_engine.result import SelectionResult
+from lens_engine.result.headline import find_first
+from lens_engine.show.verdict import USE_NOTHING
 from lens_engine.types import Example, StopReason
 
 _WITHOUT_WORDS = "--option classifier.kind=states makes one without them"
@@ -70,7 +72,9 @@ def _find_next_command(result: SelectionResult, files: SelectionFiles) -> list[s
     again = ["lens", *sys.argv[1:]]
     if result.stop_reason is StopReason.CANCELLED:
         return again
-    if result.classifier is None:
+    if USE_NOTHING in result.verdict.sentence:
+        return []
+    if result.classifier is None or find_first(result) == "prompt":
         return [] if files.output is not None else [*again, "--output", "result.json"]
     if files.classifier is None:
         return [*again, "--classifier", "classifier.json"]

@@ -86,7 +86,7 @@ def _show_labels(suggestion: Suggestion, console: Console) -> None:
             word = Text(words[count.label], style="yellow" if count.label in silent else "")
         shown = show_label(count.label)  # with quotes where they show spaces
         table.add_row(Text(shown if shown[1:-1] != count.label.strip() else count.label), f"{count.rows:,}", word)
-    _head(console, f"Labels ({len({count.read_as for count in suggestion.labels}):,})")
+    _head(console, f"Labels ({suggestion.num_labels:,})")
     console.print(table)
     if len(suggestion.labels) > _MAX_LABELS:
         _say(console, f"and {len(suggestion.labels) - _MAX_LABELS:,} more labels")

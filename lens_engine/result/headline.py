@@ -50,9 +50,11 @@ def find_first(result: SelectionResult) -> HeadlineKind:
 
 
 def find_test(result: SelectionResult, kind: HeadlineKind) -> Quality | None:
-    """How often the prompt, or the classifier to use, is right; None if it was not tested."""
-    chosen = find_chosen(result)
-    return result.test if kind == "prompt" or chosen is None else chosen.test
+    """How often the prompt, the classifier to use, or word counting is right; None if it was not tested."""
+    if kind == "prompt":
+        return result.test
+    found = (one for one in result.tested if kind_of(one) == kind and (one.is_chosen or kind == "words"))
+    return next((one.test for one in found), None)
 
 
 def kind_of(classifier: TestedClassifier | BestAnswer | Candidate) -> HeadlineKind:

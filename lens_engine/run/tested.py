@@ -20,7 +20,8 @@ def find_better(
     gold: IndexArray,
     objective: Objective,
 ) -> dict[HeadlineKind, Tested | None]:
-    """The best of what is clearly better than the prompt, and than the classifier to use, as far as they were tested.
+    """The best of what is clearly better than the prompt, than the classifier to use, and than word counting, as far as
+    they were tested.
 
     The choice among classifiers that read the model weighs their price, so they do not count against each other.
     """
@@ -39,4 +40,4 @@ def find_better(
         better = (one for one in others if is_clearly_better(one.answers, own.answers, gold, objective))
         return max(better, key=lambda one: one.test.figure(objective), default=None)
 
-    return {own.kind: find(own) for own in tested if own.is_chosen}
+    return {own.kind: find(own) for own in tested if own.is_chosen or own.kind == "words"}

@@ -9,6 +9,9 @@ from lens_engine.result import SelectionResult
 from lens_engine.show.table import Table
 from lens_engine.task.wording import show_count
 
+_SUGGESTED = {"labels.rare": "labels with too few rows", "rows.unlabelled": "rows without a label"}
+"""Options that a suggestion gives where a file needs them: what a run with them leaves out."""
+
 
 class RunRequest(NamedTuple):
     """What was asked for. Several templates or instructions are those that the run chooses among."""
@@ -31,7 +34,7 @@ class RunRequest(NamedTuple):
     def list_parts(self) -> dict[str, str]:
         """The parts by name, and each option that differs from the preset by its path."""
         changes = list_changes(self.preset, self.config)
-        leaves_out = changes.pop("labels.rare", None) == "drop"  # as each suggestion asks for where labels are rare
+        left_out = {what: "left out" for path, what in _SUGGESTED.items() if changes.pop(path, None) is not None}
         changed = {path: "none" if value is None else str(value) for path, value in changes.items()}
         return {
             "model": self.model,
@@ -39,7 +42,7 @@ class RunRequest(NamedTuple):
             **_list_texts("template", self.template),
             **(_list_texts("instruction", self.instruction) if self.instruction else {}),
             "label words": ", ".join(f"{label}: {word}" for label, word in self.words.items()),
-            **({"labels with too few rows": "left out"} if leaves_out else {}),
+            **left_out,
             **changed,
         }
 

@@ -31,7 +31,7 @@ def summarise(result: SelectionResult) -> str:
 
 def represent(result: SelectionResult) -> str:
     """What to use, support examples, classifier, cost and digest: a line each."""
-    rows, test = result.rows, result.test
+    rows, test = [row + 1 for row in result.rows], result.test
     form = f"{result.answer.form.name}, " * (result.answer.form.nearest > 0)
     shown = ", ".join(map(str, rows[:_MOST_ROWS])) + (f" and {len(rows) - _MOST_ROWS} more" * (len(rows) > _MOST_ROWS))
     figure = "not tested" if test is None else f"right for {say_right(test)}, macro-F1 {test.macro_f1 or 0.0:.2f}"
@@ -56,10 +56,11 @@ def describe_ranking_rows(result: SelectionResult) -> str:
     judged, found = result.answer.judged, result.answer.comparison
     if judged is None:
         return ""
-    text = (
-        f"The {name_choice(result.answer)} was right for {say_right(judged, result.objective)} of the rows that "
-        "decided; believe the test texts, which chose nothing."
+    believe = (
+        "they chose it, so this is too high" if result.test is None else "believe the test texts, which chose nothing"
     )
+    right = say_right(judged, result.objective)
+    text = f"The {name_choice(result.answer)} was right for {right} of the rows that decided; {believe}."
     if found is None or result.answer.method == "random_and_validation" or result.test is None:
         return text
     return f"{text} {say_chance(found, 'it', 'the best random examples')}"

@@ -153,6 +153,8 @@ def _show_fact(fact: object) -> str:
 def tabulate_predictions(predictions: Predictions) -> Table:
     """The first predictions."""
     first = predictions[:_MOST_PREDICTIONS]
-    rows = ((str(place), one.label, *map(show_figure, one.probabilities.values())) for place, one in enumerate(first))
+    rows = (
+        (str(place), one.label, *map(show_figure, one.probabilities.values())) for place, one in enumerate(first, 1)
+    )
     caption = f"the first {len(first)} of {len(predictions):,}" if len(first) < len(predictions) else ""
     return Table(repr(predictions), ("", "label", *predictions.classes), tuple(rows), ("label",), caption=caption)

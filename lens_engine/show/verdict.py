@@ -11,6 +11,7 @@ from lens_engine.show.words import ALWAYS_THE_LARGEST, name_method, say_largest_
 from lens_engine.task.wording import end_sentence, show_share
 from lens_engine.types import StopReason
 
+USE_NOTHING = "Use nothing of this run as it is"
 _TEXTS = " test texts"
 _NAMES: dict[HeadlineKind, str] = {"classifier": "the classifier", "words": "word counting", "prompt": "the prompt"}
 _MOST_NEAR = 0.01
@@ -29,7 +30,7 @@ def say_verdict(
 
     Args:
         is_empty_handed: whether the run ended before any examples were chosen.
-        better: what the test rows show as clearly better than the prompt, and than the classifier to use.
+        better: what the test rows show as clearly better than each of what was tested, as `find_better` gives it.
     """
     told = [_say_partial(result.stop_reason, is_empty_handed=is_empty_handed), _say_first(result, better)]
     if find_chosen(result) is None:
@@ -46,12 +47,14 @@ def _say_first(result: SelectionResult, better: Mapping[HeadlineKind, Tested | N
         return f"Use {name}: by cross-validation it is right for {say_right(chosen.cross_validated)}."
     right = f"right for {say_right(test, objective, _TEXTS)}"
     if ahead := _say_ahead(test, better.get(first), objective):
-        return f"Use nothing of this run as it is: {name} is {right}; {ahead}."
+        return f"{USE_NOTHING}: {name} is {right}; {ahead}."
     if first != "words":
+        told = [f"{name} is {right}"]
         for kind in (one for one in better if one != first and better[one] is None):
             if (other := find_test(result, kind)) is not None and other.beats_largest_class(objective):
-                told = f"{name} is {right}, {_NAMES[kind]} for {say_right(other, objective)}"
-                return f"Use {name} or {_NAMES[kind]}: the test texts cannot tell which is better. {end_sentence(told)}"
+                name, told = f"{name} or {_NAMES[kind]}", [*told, f"{_NAMES[kind]} for {say_right(other, objective)}"]
+        if told[1:]:
+            return f"Use {name}: the test texts cannot tell which is better. {end_sentence(', '.join(told))}"
         return f"Use {name}: it is {right}."
     if any(kind_of(one) == "classifier" for one in result.tested):
         return f"You do not need a language model here: {name} is {right}."
@@ -72,7 +75,7 @@ def say_rest(result: SelectionResult) -> Iterator[str]:
     first, objective = find_first(result), result.objective
     answer, chosen = result.answer, find_chosen(result)
     if answer.test is not None:
-        yield say_prompt(answer, objective, is_first=first == "prompt")
+        yield from filter(None, [say_prompt(answer, objective, is_first=first == "prompt")])
         yield from _say_corrected(result)
     if first == "prompt" and chosen is not None and chosen.test is not None and kind_of(chosen) != "words":
         yield f"The classifier is right for {say_right(chosen.test, objective)}."
@@ -179,8 +182,8 @@ def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objectiv
         return []
     (largest,) = say_largest_class(found[0], objective)
     return [
-        f"nothing here is better than {largest}; look whether a reader could tell the labels by the texts, and "
-        "whether labels are wrong"
+        f"nothing that was tested is better than {largest}; look whether a reader could tell the labels by the texts, "
+        "and whether labels are wrong"
     ]
 
 
@@ -197,10 +200,10 @@ def advise_by_words(accuracy: float, share: float | None, rows: str, number: int
     if share is None:
         return f"{found}."
     found = f"{found} ({ALWAYS_THE_LARGEST}: {show_share(share, 100)})"
-    if accuracy >= _ENOUGH and accuracy > share:
-        return f"{found}. That leaves little for a language model to add."
     error = (share * (1 - share) / number) ** 0.5 if number else 0.0
     if accuracy > share + error:
+        if accuracy >= _ENOUGH:
+            return f"{found}. That leaves little for a language model to add."
         return f"{found}. Lens is worth a try where that is not enough."
     look = (
         " Word counting mostly finds something in as many rows. Look also whether a reader could tell the labels by "

@@ -45,6 +45,11 @@ class Suggestion:
     asked: TaskRecord | None = None  #: the task as the model is asked; None without a model
 
     @property
+    def num_labels(self) -> int:
+        """Number of labels that the selection takes: of several spellings one, and none that is rare."""
+        return len({one.read_as for one in self.labels if not one.is_rare})
+
+    @property
     def preset(self) -> PresetName | None:
         """The first preset that can be used; None if none can."""
         return next((plan.preset for plan in self.plans if plan.refusal is None), None)
@@ -65,5 +70,5 @@ class Suggestion:
         presets = ", ".join(plan.preset for plan in self.plans if plan.refusal is None) or "none"
         return (
             f"Suggestion({show_count(self.num_rows, 'row')}{where}, "
-            f"{show_count(len(self.labels), 'label')}, presets that can run: {presets})"
+            f"{show_count(self.num_labels, 'label')}, presets that can run: {presets})"
         )

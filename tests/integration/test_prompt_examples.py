@@ -239,7 +239,11 @@ def test_name_that_is_not_there_learns_nothing(client: TestClient) -> None:
         ({"text": "e" + "\u0301" * 31, "label": "positive"}, "/examples/1/text", "combining marks"),
         ({"text": "MY parcel came too late ", "label": "negative"}, "/examples/1", "the same as `examples[0]`"),
         ({"text": "My parcel came too late", "label": "positive"}, "/examples/1", "send the right one alone"),
-        ({"text": "A Warm film at dawn", "label": "positive"}, "/examples/1", "the same as row 0; leave it out"),
+        (
+            {"text": "A Warm film at dawn", "label": "positive"},
+            "/examples/1",
+            "the same as `/prompts/triage/examples/0`;",
+        ),
         ({"text": "so"}, "/examples/1/label", "missing"),
         ({"text": "so", "label": 5}, "/examples/1/label", "must be a string"),
     ],
@@ -275,11 +279,12 @@ def test_row_that_looks_like_one_with_another_label_is_added_with_a_warning(clie
     warning = add(client, 1, *sent, {**ADDED, "text": "my p\u0430rcel came too late"}).json()["warning"]
     assert warning == client.get("/prompts/triage").json()["warning"]
     assert warning == (
-        "`examples[0]`, with the label 'negative', has nearly the text of row 12, with the label 'positive'; "
+        "`examples[0]`, with the label 'negative', has nearly the text of `/prompts/triage/examples/12`, with the "
+        "label 'positive'; "
         "`examples[2]`, with the label 'negative', has nearly the text of `examples[1]`, with the label 'positive'; "
         "a prompt may show both, so take out the one whose label is wrong"
     )
-    assert "has nearly the text of row 12" in client.get("/pages/prompts/triage").text
+    assert "has nearly the text of <code>/prompts/triage/examples/12</code>" in client.get("/pages/prompts/triage").text
     assert [take_out(client, 2, 60).json()["warning"], take_out(client, 3, 5).json()["warning"]] == [None, None]
     back = client.put("/prompts/triage", json={"version": 2}, headers={"If-Match": '"4"'})
     assert back.json()["warning"] is None

@@ -15,10 +15,12 @@ from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import BagOfWordsHead
 from lens_engine.presets import resolve_config
+from lens_engine.result import Verdict
 from lens_engine.rows.problem import Problem
+from lens_engine.show.verdict import USE_NOTHING
 from lens_engine.task.template import Task
 from lens_engine.types import StopReason
-from tests.unit.lens_cli.results import CLASSIFIER, make_result
+from tests.unit.lens_cli.results import CLASSIFIER, QUALITY, make_result, make_tested
 
 RUN = SelectionRun(Problem(Task("{text} {label}", {"a": "a", "b": "b"}), []), resolve_config())
 
@@ -38,9 +40,15 @@ def test_missing_classifier_is_reported_and_nothing_is_written(tmp_path: Path) -
     assert not path.exists()
 
 
+AHEAD = {
+    "tested": (make_tested("states", "states", is_chosen=True, test=QUALITY.model_copy(update={"accuracy": 0.95})),)
+}
+NOTHING = {**AHEAD, "verdict": Verdict(sentence=f"{USE_NOTHING}: the classifier is right for 190 of 200 test texts.")}
+
+
 def test_written_files_and_the_next_command_are_named() -> None:
     console = Console(file=StringIO(), width=300)
-    show_files(make_result(), SelectionFiles(Path("result.json"), Path("my classifier.json")), console)
+    show_files(make_result(**AHEAD), SelectionFiles(Path("result.json"), Path("my classifier.json")), console)
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue().splitlines() == [
         "Written: result.json (with the single prompt as text: support_examples[0].prompt), "
@@ -61,9 +69,12 @@ def test_file_that_holds_words_of_the_texts_is_said_to() -> None:
 @pytest.mark.parametrize(
     ("changes", "output", "classifier", "command"),
     [
-        ({}, None, None, "lens select train.csv --classifier classifier.json"),
-        ({}, "result.json", None, "lens select train.csv --classifier classifier.json"),
-        ({}, None, "c.json", "lens classify new.csv --classifier c.json --output predictions.csv"),
+        (AHEAD, None, None, "lens select train.csv --classifier classifier.json"),
+        (AHEAD, "result.json", None, "lens select train.csv --classifier classifier.json"),
+        (AHEAD, None, "c.json", "lens classify new.csv --classifier c.json --output predictions.csv"),
+        (NOTHING, "result.json", "c.json", None),
+        ({}, None, "c.json", "lens select train.csv --output result.json"),
+        ({}, "result.json", "c.json", None),
         ({"classifier": None}, None, None, "lens select train.csv --output result.json"),
         ({"classifier": None}, "result.json", None, None),
         ({"stop_reason": StopReason.CANCELLED}, "result.json", "c.json", "lens select train.csv"),

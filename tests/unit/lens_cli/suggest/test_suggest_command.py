@@ -82,7 +82,9 @@ def test_suggestion_has_instructions_with_the_label_words(write: Any) -> None:
     path = write([*GOOD_AND_BAD, ("film", "rare")])
     found = suggest(path).instructions
     assert found == suggest_instructions(["bad", "good"])  # a label that is left out is not named
+    assert "2 labels" in repr(suggest(path))
     output = " ".join(shown(path).split())
+    assert "Labels (2)" in output
     assert "Instructions (--instruction; none by default)" in output
     assert all(" ".join(quote_template(one).split()) in output for one in found)
 

@@ -93,6 +93,13 @@ def test_prompt_that_was_judged_on_no_rows_has_no_line_of_its_own() -> None:
     assert "rows that decided" not in shown(show_result, result)
 
 
+def test_what_chose_the_prompt_is_not_followed_by_test_texts_that_were_not_asked() -> None:
+    answer = make_answer("prompt", without_biases=None)
+    text = " ".join(shown(show_result, make_result(support_examples=(answer,))).split())
+    assert "91 of 100 (91 %) of the rows that decided; they chose it, so this is too high." in text
+    assert "believe the test texts" not in text
+
+
 def test_warning_that_was_shown_before_is_not_repeated() -> None:
     result = make_result()
     assert "note:" not in shown(show_result, result, shown=result.warnings)

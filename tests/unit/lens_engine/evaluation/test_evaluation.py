@@ -204,6 +204,6 @@ def test_answers_that_do_not_beat_the_largest_class_are_told(classifier: Classif
 
     for one in (always, wrong):
         (warning,) = measure_answers(classifier, examples, [one] * 40).warnings
-        assert warning.startswith("nothing here is better than always the most frequent label: 75 %")
+        assert warning.startswith("nothing that was tested is better than always the most frequent label: 75 %")
     right = [answer((0.8, 0.1, 0.1) if one.label == LABELS[0] else (0.1, 0.8, 0.1)) for one in examples]
     assert measure_answers(classifier, examples, right).warnings == ()

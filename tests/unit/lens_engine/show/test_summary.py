@@ -7,14 +7,16 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.pipeline import select_support_examples
+from lens_engine.presets import resolve_config
 from lens_engine.rows.problem import Problem
+from lens_engine.show.asked import RunRequest
 from tests.unit.lens_cli.results import VERDICT, make_answer, make_result
 
 
 def test_repr_has_five_lines() -> None:
     assert repr(make_result()).splitlines() == [
         f"SelectionResult: {VERDICT.sentence}",
-        "prompt: rows 912; right for 181 of 200 (91 %), macro-F1 0.90",
+        "prompt: rows 913; right for 181 of 200 (91 %), macro-F1 0.90",
         "classifier: Classifier(argmax head, 2 prompts, labels 'positive', 'negative', model table)",
         "Took 5 min 12 s with smollm2 (float32, cpu, seed 3): 25,541 pairs, 714,216 tokens, 68 sets of examples.",
         "digest feed",
@@ -65,3 +67,10 @@ def test_summary_has_what_to_use_rivals_examples_in_order_and_cost() -> None:
     assert "note: 2 duplicates were dropped" in lines
     assert max(map(len, examples[:2])) <= 130
     assert lines[-1] == "digest feed"
+
+
+def test_options_that_a_suggestion_gives_are_no_changes() -> None:
+    config = resolve_config("quick", {"labels.rare": "drop", "rows.unlabelled": "skip"})
+    parts = RunRequest("m", "{text} {label}", None, {}, "quick", config).list_parts()
+    assert parts["preset"] == "quick"
+    assert [parts[what] for what in ("labels with too few rows", "rows without a label")] == ["left out"] * 2
