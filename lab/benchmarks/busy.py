@@ -1,6 +1,6 @@
-"""The same scoring alone and beside busy processes, by OMP_WAIT_POLICY: `python -m lab.benchmarks.busy`.
+"""The same scoring alone and beside a busy process, by OMP_WAIT_POLICY: `python -m lab.benchmarks.busy [REPETITIONS]`.
 
-Each policy has a process of its own, and the median of its repetitions is shown.
+Each figure is the median of the repetitions of a process of its own.
 """
 
 import os
@@ -14,26 +14,28 @@ _BUSY = [sys.executable, "-c", "while True: pass"]
 _SCORE = [sys.executable, "-m", "lab.benchmarks.busy", "score"]
 
 
-def main() -> None:
-    sys.stdout.write(f"seconds; load {os.getloadavg()[0]:.2f} when it began\n| busy | {' | '.join(_POLICIES)} |\n")
-    for number in range(2):
-        busy = [subprocess.Popen(_BUSY) for _ in range(number)]
+def main(repetitions: int = _REPETITIONS) -> None:
+    sys.stdout.write(f"seconds; load {os.getloadavg()[0]:.2f} when it began\n")
+    sys.stdout.write("| OMP_WAIT_POLICY | alone | beside a busy process | times as long |\n|---|---|---|---|\n")
+    for policy in _POLICIES:
+        alone = _run_child(policy, repetitions)
+        busy = subprocess.Popen(_BUSY)
         try:
-            seconds = map(_run_child, _POLICIES)
-            sys.stdout.write(f"| {number} | {' | '.join(f'{one:.2f}' for one in seconds)} |\n")
-            sys.stdout.flush()
+            beside = _run_child(policy, repetitions)
         finally:
-            for one in busy:
-                one.kill()
-                one.wait()
+            busy.kill()
+            busy.wait()
+        sys.stdout.write(f"| {policy} | {alone:.3f} | {beside:.3f} | {beside / alone:.1f} |\n")
+        sys.stdout.flush()
 
 
-def _run_child(policy: str) -> float:
-    environment = os.environ | ({} if policy == "unset" else {"OMP_WAIT_POLICY": policy})
-    return float(subprocess.check_output(_SCORE, env=environment))
+def _run_child(policy: str, repetitions: int) -> float:
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    environment |= {} if policy == "unset" else {"OMP_WAIT_POLICY": policy}
+    return float(subprocess.check_output([*_SCORE, str(repetitions)], env=environment))
 
 
-def measure_scoring() -> float:
+def measure_scoring(repetitions: int) -> float:
     """Median seconds of scoring with the bundled model on all processors."""
     from lab.benchmarks.workloads import WORKLOADS, build_work
     from lens_engine.local.load import load_scorer
@@ -41,7 +43,7 @@ def measure_scoring() -> float:
 
     scorer, work = load_scorer(BUNDLED_MODEL, device="cpu"), build_work(WORKLOADS[0]).part(2, 14)
     seconds = []
-    for _ in range(1 + _REPETITIONS):  # the first warms up
+    for _ in range(1 + repetitions):  # the first warms up
         scorer.release()  # so that prefixes are fed each time
         start = time.perf_counter()
         scorer.score(work.prefixes, work.queries, work.label_spans)
@@ -50,4 +52,5 @@ def measure_scoring() -> float:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{measure_scoring()}\n") if sys.argv[1:] == ["score"] else main()
+    *is_child, number = sys.argv[1:] or [str(_REPETITIONS)]
+    sys.stdout.write(f"{measure_scoring(int(number))}\n") if is_child else main(int(number))

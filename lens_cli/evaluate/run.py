@@ -63,7 +63,7 @@ class EvaluationRun:
         )
         evaluation.check()  # before a large file is read
         faults = Faults()
-        read = sources.read(faults)
+        read = replace(sources, skips_unlabelled=True).read(faults)
         faults.refuse()
         evaluation, notes = _choose_rows(evaluation, found, tuple(read.dataset))
         evaluation.check()

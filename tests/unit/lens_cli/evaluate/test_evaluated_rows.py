@@ -61,6 +61,14 @@ def test_other_rows_are_all_judged_and_compared_with_nothing(bench: Workbench) -
     assert sum(map(sum, result.confusion)) == 30
 
 
+def test_rows_without_a_label_are_left_out_however_many_they_are(bench: Workbench) -> None:
+    unlabelled = [(f"Poem {number}", "") for number in range(20)]
+    result, shown = bench.run(bench.save(select()), bench.write([*NEW, *unlabelled]))
+    assert result.quality.n == 30
+    assert "20 rows" in shown
+    assert "kept aside" in shown
+
+
 def test_classifier_of_a_file_is_judged(bench: Workbench) -> None:
     classifier = select().classifier
     assert classifier is not None
