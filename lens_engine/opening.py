@@ -78,10 +78,12 @@ def open_model(
         return LanguageModel(_connect(endpoint, name, cache_dir, pair_cache_bytes))
     assert isinstance(reference, str)
     mention_first_load(check_choice(reference, dtype, device, cache_dir), cache_dir)
-    # Imported here, because this module imports torch, which a user of the types does not need.
+    # Imported here, because a user of the types does not need torch.
+    import torch
+
     from lens_engine.local.load import load_scorer
 
-    threads = threads or limit_threads()
+    threads = threads or limit_threads(torch.get_num_threads())
     scorer = load_scorer(reference, dtype=dtype, device=device, threads=threads, name=name, cache_dir=cache_dir)
     if pair_cache_bytes is None:
         return LanguageModel(scorer)

@@ -38,6 +38,7 @@ CONVERSION = (
 
 _PICKLE_SUFFIXES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
+_OF_OPENAI = re.compile(r"(?:openai[:/])?((?:gpt-\d|chatgpt-|o\d)[\w.-]*)")
 _HUB_FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
 _MAX_REFERENCE_CHARACTERS = 4096
 
@@ -123,12 +124,11 @@ def _known() -> str:
 
 
 def _ask(reference: str) -> str:
-    """How a model of this name is asked, if a vendor hosts it."""
-    served = shlex.quote(f"openai-chat:{reference}@https://api.openai.com/v1")
-    return (
-        f"A hosted model is asked through its API: --model {served} --endpoint-key-variable OPENAI_API_KEY "
-        "(docs/servers.md)."
-    )
+    """How a model of this name is asked, if a vendor hosts it; its address is known of OpenAI alone."""
+    own = _OF_OPENAI.fullmatch(reference)
+    name, url, key = (own[1], "https://api.openai.com/v1", "OPENAI_API_KEY") if own else (reference, "URL", "VARIABLE")
+    served = shlex.quote(f"openai-chat:{name}@{url}")
+    return f"A hosted model is asked through its API: --model {served} --endpoint-key-variable {key} (docs/servers.md)."
 
 
 def _find_bundled() -> Path:

@@ -18,7 +18,7 @@ def count_processors() -> int:
     return int(cpu_count())  # type: ignore[no-untyped-call]
 
 
-def limit_threads() -> int | None:
-    """The number of threads for torch where it would take more than this process may use; else None."""
+def limit_threads(usual: int) -> int | None:
+    """The number of threads for torch where its `usual` one is more than this process may use; else None."""
     count = count_processors()
-    return None if "OMP_NUM_THREADS" in os.environ or count == os.cpu_count() else count
+    return None if "OMP_NUM_THREADS" in os.environ or count >= usual else count

@@ -98,9 +98,14 @@ INVALID: list[tuple[str, list[str], str]] = [
         "--model openai-chat:gpt-4o@https://api.openai.com/v1 --endpoint-",
     ),
     (
-        "model of a vendor",
-        [*SELECT, "--model", "openai:gpt-4o"],
-        "--model openai-chat:openai:gpt-4o@https://api.openai",
+        "hosted model with its vendor",
+        [*SELECT, "--model", "openai:gpt-4.1-mini"],
+        "--model openai-chat:gpt-4.1-mini@https://api.openai.com/v1 --endpoint-key-variable OPENAI_API_KEY ",
+    ),
+    (
+        "model of another vendor",
+        [*SELECT, "--model", "anthropic:claude-sonnet-4"],
+        "--model openai-chat:anthropic:claude-sonnet-4@URL --endpoint-key-variable VARIABLE ",
     ),
     ("open service on the network", ["serve", "--host", "0.0.0.0"], "not on 0.0.0.0"),
     ("open stack on the network", ["up", "--host", "0.0.0.0"], "not on 0.0.0.0"),

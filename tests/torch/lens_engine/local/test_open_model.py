@@ -50,14 +50,15 @@ def test_name_stands_for_the_path_in_results(folder: Path, tmp_path: Path) -> No
     assert open_tiny(folder, tmp_path).scorer.identity.model == "tiny"
 
 
-@pytest.mark.parametrize(("allowed", "threads"), [("1", 1), ("1000", 2)])
+@pytest.mark.parametrize(("usual", "allowed", "threads"), [(2, "1", 1), (2, "1000", 2), (1, "1000", 1)])
 def test_threads_are_no_more_than_the_processors_allowed(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: str, threads: int
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usual: int, allowed: str, threads: int
 ) -> None:
     before = torch.get_num_threads()
     monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", allowed)  # counts as the limit of a container does
-    torch.set_num_threads(2)
+    monkeypatch.setattr("os.cpu_count", lambda: 1000)  # of the machine, of which the process may use a part
+    torch.set_num_threads(usual)
     open_tiny(folder, tmp_path)
     found = torch.get_num_threads()
     torch.set_num_threads(before)
