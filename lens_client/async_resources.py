@@ -13,6 +13,7 @@ from lens_client.models import (
     Classified,
     Dataset,
     Evaluation,
+    LabelledFile,
     PromptExample,
     PromptKind,
     PromptVersion,
@@ -146,7 +147,7 @@ class AsyncPrompts:
         format: str | None = None,
         on_batch: Heard = lambda _done, _total: None,
         **parts: Any,
-    ) -> Classified | None:
+    ) -> Classified | LabelledFile:
         """Classify texts, or label a file.
 
         Args:
@@ -159,7 +160,7 @@ class AsyncPrompts:
             parts: `text_column`, `delimiter` and `encoding` of a file.
 
         Returns:
-            The answers; None where a file was written.
+            The answers, or what was written of a file.
         """
         wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
         asking = AsyncClassifying(self._connection, path_of("prompts", name), wish)

@@ -15,6 +15,7 @@ from lens_client.errors import NotSucceeded, TimedOut
 from lens_client.models import (
     Classified,
     Event,
+    LabelledFile,
     PromptKind,
     Rendered,
     Selection,
@@ -158,7 +159,7 @@ class Selections:
         format: str | None = None,
         on_batch: Heard = lambda _done, _total: None,
         **parts: Any,
-    ) -> Classified | None:
+    ) -> Classified | LabelledFile:
         """Classify texts, or label a file.
 
         Args:
@@ -171,7 +172,7 @@ class Selections:
             parts: `text_column`, `delimiter` and `encoding` of a file.
 
         Returns:
-            The answers; None where a file was written.
+            The answers, or what was written of a file.
         """
         wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
         asking = Classifying(self._connection, path_of("selections", selection_id), wish)

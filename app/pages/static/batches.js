@@ -30,10 +30,17 @@
 
   async function classify(api, { texts, faults }, tell) {
     const answers = [];
+    let source; // a file has the answers of one version
     while (answers.length < texts.length) {
       const rows = texts.slice(answers.length, answers.length + MOST).map((_, place) => answers.length + place);
       const good = rows.filter((row) => faults[row] === null);
       const found = good.length ? await (await ask(`${api}/classify`, { inputs: good.map((row) => texts[row]) })).json() : { answers: [] };
+      const isOther = source && good.length && source !== `${found.selection_id} ${found.version}`;
+      if (good.length) source = `${found.selection_id} ${found.version}`;
+      if (isOther) {
+        answers.length = 0;
+        continue;
+      }
       for (const row of rows) {
         const one = found.answers[good.indexOf(row)];
         answers.push(one ? { label: one.label, probabilities: one.probabilities, cut: one.cut, error: one.error?.detail ?? null } : { error: faults[row] });
