@@ -95,7 +95,6 @@ class ServiceOptions:
                 output,
                 **_wish(wish),
                 answer_above=answer_above,
-                format=output.suffix.removeprefix("."),
                 on_batch=on_batch,
                 **_parts(rows),
             )

@@ -14,6 +14,7 @@ from lens_client.models import Classified, Evaluation, LabelledFile
 PATIENCE_SECONDS = 600.0
 """How long a batch is asked again without an answer."""
 _PAUSE_SECONDS = 2.0
+_FORMATS = ("csv", "jsonl", "parquet")
 
 Heard = Callable[[int, int], None]
 """Called after each batch: rows that have an answer, and rows of the file."""
@@ -73,7 +74,8 @@ class AsyncClassifying:
         read = await self._read(file, parts)
         kept = Kept.open(output, file, {"path": self._path, **self._wish, **parts})
         await self._answer(kept, read["texts"], read["faults"], on_batch)
-        spec = {**self._wish, **leave_none_out({"format": format})}
+        named = output.suffix.lower().removeprefix(".")
+        spec = {**self._wish, **leave_none_out({"format": format or (named if named in _FORMATS else None)})}
         form = make_form({"texts": file, "answers": kept.as_json()}, spec, parts)
         written = await self._connection.ask("POST", f"{self._path}/table", **form)
         kept.finish(written.content)

@@ -155,7 +155,7 @@ class AsyncPrompts:
             output: path of the file with its answers. What an interrupted call had is kept beside it, and taken up.
             labels: the right label of each text, for figures in the answer.
             prompts, use, fixed, answer_above: what is asked; see docs/api.md.
-            format: csv, jsonl or parquet; by default the form of the file.
+            format: csv, jsonl or parquet; by default as `output` is called, else the form of the file.
             on_batch: gets the number of rows that are answered, and of all.
             parts: `text_column`, `delimiter` and `encoding` of a file.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import json
 import sys
 import threading
 import time
@@ -168,6 +169,9 @@ def test_command_goes_on_where_the_client_was_killed_and_tells_of_bad_rows(
 
     with LensClient(url) as client, pytest.raises(SystemExit):
         client.selections.classify(selection_id, "new.csv", "out.csv", prompts="classifier", on_batch=die)
+    with LensClient(url) as client:
+        client.selections.classify(selection_id, "new.csv", "out.JSONL", prompts="classifier")
+        assert json.loads(Path("out.JSONL").read_text().splitlines()[0])["text"] == texts[0]
     address = ("--service", f"{url}/selections/{selection_id}", "--prompts", "classifier")
     outputs = (("out.csv", "541/541 rows"), ("new.csv", "exists"), ("out.csv", "exists"), ("own.csv", "512/541 rows"))
     for output, said in outputs:
