@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from rich.console import Console
 
-from lens_cli.refusals import Refusal, RefusedInput
+from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput
 
 if TYPE_CHECKING:  # commands import this module for their help
     from lens_cli.file_options import TextFileOptions
@@ -78,24 +79,43 @@ class ServiceOptions:
         answer_above: float | None,
         console: Console,
     ) -> None:
-        """Label a file by the service. A repeated command goes on where it was interrupted."""
-        with self.asking() as asked, _bar(console) as on_batch:
-            asked.resource.classify(
+        """Label a file by the service. A repeated command goes on where it was interrupted.
+
+        Raises:
+            Refusal: as `asking`; the run was stopped; or rows are bad, after the output was written.
+        """
+        from lens_cli.classify.run import tell_outcome
+        from lens_cli.views.notes import show_note
+        from lens_engine.evaluation.rows import Prediction
+
+        with self.asking() as asked, _bar(console, "to go on, repeat the command") as on_batch:
+            found = asked.resource.classify(
                 asked.name,
                 texts,
                 output,
                 **_wish(wish),
                 answer_above=answer_above,
-                format=output.suffix.removeprefix("."),
                 on_batch=on_batch,
                 **_parts(rows),
             )
+        for note in found.notes:
+            show_note(note, console)
+        predictions = [
+            Prediction(
+                label=one.get("label"),
+                probabilities=tuple(one.get("probabilities") or ()),
+                error=one["error"],
+                is_cut=one.get("cut", False),
+            )
+            for one in found.answers
+        ]
+        tell_outcome(predictions, output, answer_above, console)
 
     def evaluate(
         self, dataset: Path, wish: "SubjectOptions", rows: "TextFileOptions", console: Console, *, keep: bool
     ) -> Any:
         """The figures of a name on labelled rows."""
-        with self.asking() as asked, _bar(console) as on_batch:
+        with self.asking() as asked, _bar(console, "nothing is kept") as on_batch:
             if not hasattr(asked.resource, "evaluate"):
                 raise RefusedInput("figures are of a name; write http://HOST:PORT/prompts/NAME", "where: --service")
             return asked.resource.evaluate(
@@ -118,9 +138,22 @@ def _parts(rows: "TextFileOptions") -> dict[str, Any]:
 
 
 @contextmanager
-def _bar(console: Console) -> Iterator[Any]:
-    from rich.progress import Progress
+def _bar(console: Console, advice: str) -> Iterator[Callable[[int, int], None]]:
+    """What shows the rows that are answered, and refuses to go on after a stop signal."""
+    from lens_cli.views.progress import row_bar
+    from lens_engine.evaluation.batches import RowProgress
 
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("Classifying", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with row_bar(console) as bar:
+        bar.wait("Waiting for the service")
+        first: tuple[int, float] | None = None
+
+        def show(done: int, total: int) -> None:
+            nonlocal first
+            rate = None if first is None else (done - first[0]) / (time.monotonic() - first[1])
+            first = first or (done, time.monotonic())
+            bar.on_rows(RowProgress(done, total, rate, 0, 0.0))
+            if bar.stop_requested() and done < total:
+                message = f"stopped after {done:,} of {total:,} rows"
+                raise Refusal(message, details=(advice,), exit_code=EXIT_INTERRUPTED)
+
+        yield show

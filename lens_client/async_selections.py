@@ -14,6 +14,7 @@ from lens_client.errors import NotSucceeded, TimedOut
 from lens_client.models import (
     Classified,
     Event,
+    LabelledFile,
     PromptKind,
     Rendered,
     Selection,
@@ -157,7 +158,7 @@ class AsyncSelections:
         format: str | None = None,
         on_batch: Heard = lambda _done, _total: None,
         **parts: Any,
-    ) -> Classified | None:
+    ) -> Classified | LabelledFile:
         """Classify texts, or label a file.
 
         Args:
@@ -165,12 +166,12 @@ class AsyncSelections:
             output: path of the file with its answers. What an interrupted call had is kept beside it, and taken up.
             labels: the right label of each text, for figures in the answer.
             prompts, use, fixed, answer_above: what is asked; see docs/api.md.
-            format: csv, jsonl or parquet; by default the form of the file.
+            format: csv, jsonl or parquet; by default as `output` is called, else the form of the file.
             on_batch: gets the number of rows that are answered, and of all.
             parts: `text_column`, `delimiter` and `encoding` of a file.
 
         Returns:
-            The answers; None where a file was written.
+            The answers, or what was written of a file.
         """
         wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
         asking = AsyncClassifying(self._connection, path_of("selections", selection_id), wish)

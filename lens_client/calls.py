@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +11,9 @@ from urllib.parse import quote
 import httpx
 
 File = str | Path | bytes
+
+BATCH_TEXTS = 256
+"""Most inputs of one request."""
 
 
 def path_of(*parts: str) -> str:
@@ -58,29 +61,47 @@ def make_form(files: Mapping[str, File], spec: Mapping[str, Any], parts: Mapping
 class Kept:
     """The answers to the rows of a file so far, in a file beside the output, so that an interrupted run goes on."""
 
-    def __init__(self, path: Path | None = None, output: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, output: Path | None = None, asked: str = "") -> None:
         self.answers = list[dict[str, Any]]()
-        self._path, self._output = path, output
+        self._path, self._output, self._asked = path, output, asked
+        self._source: list[Any] | None = None
 
     @classmethod
     def open(cls, output: Path, source: Path, asked: Mapping[str, Any]) -> "Kept":
-        """Take up what an earlier run kept for the same file, asked in the same way."""
-        kept = cls(output.with_name(f"{output.name}.partial.jsonl"), output)
-        origin = hashlib.sha256(source.read_bytes()).hexdigest()
-        head = json.dumps({"file": origin, "asked": dict(asked)}, sort_keys=True)
-        lines = kept._path.read_text("utf-8").splitlines() if kept._path and kept._path.exists() else []
-        if lines and lines[0] == head:
-            kept.answers = [json.loads(line) for line in lines[1:] if line.endswith("}")]
-        elif kept._path is not None:
-            kept._path.write_text(f"{head}\n", "utf-8")
+        """Take up the whole batches that an earlier run kept for the same file, asked in the same way."""
+        path, origin = output.with_name(f"{output.name}.partial.jsonl"), hashlib.sha256(source.read_bytes()).hexdigest()
+        kept = cls(path, output, json.dumps({"file": origin, **asked}, sort_keys=True))
+        # A run that was killed may have cut the last line.
+        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+        head = json.loads(lines[0]) if lines and lines[0].startswith(b"[") else [None, None]
+        if head[0] == kept._asked:
+            kept._source = head[1]
+            num_whole = (len(lines) - 1) // BATCH_TEXTS * BATCH_TEXTS
+            kept.answers = [json.loads(line) for line in lines[1 : num_whole + 1]]
+        kept._write_all()
         return kept
 
-    def add(self, answers: list[dict[str, Any]]) -> None:
-        """Keep the answers to the next rows."""
-        self.answers += answers
+    def add(self, answers: list[dict[str, Any]], source: list[Any] | None) -> None:
+        """Keep the answers to the next rows. If another version gave them than those before, forget all answers.
+
+        Args:
+            source: selection and version that gave them; None if no row could be asked.
+        """
+        if source is None or source == self._source:
+            self.answers += answers
+            self._write(answers, "a")
+            return
+        self.answers = self.answers + answers if self._source is None else []
+        self._source = source
+        self._write_all()
+
+    def _write_all(self) -> None:
+        self._write([[self._asked, self._source], *self.answers], "w")
+
+    def _write(self, lines: Sequence[Any], mode: str) -> None:
         if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in answers)
+            with self._path.open(mode, encoding="ascii") as file:
+                file.writelines(f"{json.dumps(one)}\n" for one in lines)
 
     def as_json(self) -> bytes:
         return json.dumps(self.answers, ensure_ascii=False).encode()

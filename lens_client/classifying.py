@@ -7,16 +7,15 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from lens_client.calls import Kept, leave_none_out, make_form
+from lens_client.calls import BATCH_TEXTS, Kept, leave_none_out, make_form
 from lens_client.connection import Connection
 from lens_client.errors import Problem, Unreachable
-from lens_client.models import Classified, Evaluation
+from lens_client.models import Classified, Evaluation, LabelledFile
 
-BATCH_TEXTS = 256
-"""Most inputs of one request."""
 PATIENCE_SECONDS = 600.0
 """How long a batch is asked again without an answer."""
 _PAUSE_SECONDS = 2.0
+_FORMATS = ("csv", "jsonl", "parquet")
 
 Heard = Callable[[int, int], None]
 """Called after each batch: rows that have an answer, and rows of the file."""
@@ -43,12 +42,11 @@ class Classifying:
         parts: dict[str, Any],
         format: str | None,
         on_batch: Heard,
-    ) -> Classified | None:
-        """The answers to a text or several; with `output`, a file with those to a file, and None."""
+    ) -> Classified | LabelledFile:
+        """The answers to a text or several; with `output`, a file with those to a file."""
         if output is not None:
             assert not isinstance(inputs, list)
-            self.label_file(Path(inputs), Path(output), parts, format, on_batch)
-            return None
+            return self.label_file(Path(inputs), Path(output), parts, format, on_batch)
         texts = [inputs] if isinstance(inputs, str) else inputs
         assert isinstance(texts, list)
         return self.classify(texts, labels)
@@ -70,15 +68,19 @@ class Classifying:
         )
         return batches[0].model_copy(update={"answers": answers, "figures": None})
 
-    def label_file(self, file: Path, output: Path, parts: dict[str, Any], format: str | None, on_batch: Heard) -> None:
+    def label_file(
+        self, file: Path, output: Path, parts: dict[str, Any], format: str | None, on_batch: Heard
+    ) -> LabelledFile:
         """Write the file with its answers. What was answered is kept beside the output until it is written."""
         read = self._read(file, parts)
-        kept = Kept.open(output, file, {**self._wish, **parts})
+        kept = Kept.open(output, file, {"path": self._path, **self._wish, **parts})
         self._answer(kept, read["texts"], read["faults"], on_batch)
-        spec = {**self._wish, **leave_none_out({"format": format})}
+        named = output.suffix.lower().removeprefix(".")
+        spec = {**self._wish, **leave_none_out({"format": format or (named if named in _FORMATS else None)})}
         form = make_form({"texts": file, "answers": kept.as_json()}, spec, parts)
         written = self._connection.ask("POST", f"{self._path}/table", **form)
         kept.finish(written.content)
+        return LabelledFile(kept.answers, read["notes"])
 
     def evaluate_file(
         self, file: Path, parts: dict[str, Any], keep: bool, title: str | None, on_batch: Heard
@@ -97,13 +99,17 @@ class Classifying:
         return dict(answer.json())
 
     def _answer(self, kept: Kept, texts: list[str], faults: list[str | None], on_batch: Heard) -> None:
-        """Ask for the rows that have no answer yet. A row that cannot be asked has its fault for an answer."""
-        for start in range(len(kept.answers), len(texts), BATCH_TEXTS):
+        """Ask for the rows that have no answer yet. A row that cannot be asked has its fault for an answer.
+
+        Where the name gets another version meanwhile, all rows are asked again: a file has the answers of one version.
+        """
+        while (start := len(kept.answers)) < len(texts):
             rows = range(start, min(start + BATCH_TEXTS, len(texts)))
             good = [row for row in rows if faults[row] is None]
-            answered = (self._ask([texts[row] for row in good])).answers if good else ()
-            found = dict(zip(good, answered, strict=True))
-            kept.add([{"error": faults[row]} if row not in found else found[row].as_given() for row in rows])
+            found = self._ask([texts[row] for row in good]) if good else None
+            given = dict(zip(good, found.answers if found else (), strict=True))
+            answers = [{"error": faults[row]} if row not in given else given[row].as_given() for row in rows]
+            kept.add(answers, None if found is None else [found.selection_id, found.version])
             on_batch(len(kept.answers), len(texts))
 
     def _ask(self, inputs: Sequence[str], labels: Sequence[str | None] | None = None) -> Classified:

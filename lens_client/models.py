@@ -1,7 +1,7 @@
 """Answers of the service. Fields that a later release adds are kept as attributes."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -261,6 +261,13 @@ class Classified(Answer):
     labels: tuple[str, ...]
     answers: tuple[Answered, ...]
     figures: dict[str, Any] | None = None
+
+
+class LabelledFile(NamedTuple):
+    """What was written of a file."""
+
+    answers: list[dict[str, Any]]  #: of each row: `label`, `probabilities`, `cut`, `error`
+    notes: list[str]  #: what was accepted or left out, a sentence each
 
 
 class Evaluation(Answer):

@@ -24,7 +24,7 @@ class Wish(Incoming):
     prompts: Literal["support_examples", "classifier"] | None = Field(
         default=None,
         description="What is asked. classifier: the classifier. support_examples: the prompt of the support examples, "
-        "which finds demonstrations for each input where its form does. Null: what the selection recommends.",
+        "which finds demonstrations for each input where its form does. Null: the more often right of both.",
     )
     use: Use | None = Field(
         default=None, description="Use for which the support examples are the best; default: that of the selection."
@@ -85,7 +85,7 @@ class Contender(Outgoing):
 class InputError(Outgoing):
     """Why an input has no answer."""
 
-    code: str = Field(description="Stable code: input-refused.")
+    code: str = Field(description="Stable code, as invalid-input.")
     detail: str = Field(description="What is wrong with it, without its subject: the input.")
 
 

@@ -122,11 +122,9 @@ def read_asked(finder: Finder, session: Session, wish: Wish) -> Asked:
         NotFound, NotFinished, NoResult, NoClassifier: there is nothing of the kind.
     """
     answers = finder.read(session)
-    best = answers.result.answer_for(None)
-    wants_classifier = wish.prompts == "classifier" or (
-        wish.prompts is None and wish.use is None and not wish.fixed and best.recommended is False
-    )
-    if wants_classifier:
+    prompt = answers.result.answer_for(None)
+    is_open = wish.prompts is None and wish.use is None and not wish.fixed
+    if wish.prompts == "classifier" or (is_open and prompt.best is not None and prompt.best.name != prompt.method):
         classifier = answers.read_classifier(session)
         return Asked(Subject.of(classifier), _describe(classifier, None), answers.about)
     asked = answers.make_classifier(wish.use, is_fixed=wish.fixed)

@@ -34,7 +34,7 @@ from app.store.prompts import find_current, list_names
 from app.store.tables import Job
 from app.web.validation import read_model
 from lens_engine.exports import FORMATS
-from lens_engine.result.headline import find_chosen, find_first
+from lens_engine.result.headline import find_chosen
 from lens_engine.show.report import ResultView
 from lens_engine.show.sentences import warn_of_random
 from lens_engine.show.table import NOTHING, Table
@@ -53,10 +53,8 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
     with services.database.session_scope() as session:
         names = [one.name for one in list_names(session, job.owner_id, None, _MOST_NAMES)]
     view = _find_view(services, job)
-    by_prompt = view is None or view.result.classifier is None or find_first(view.result) == "prompt"
-    by = "support_examples" if by_prompt else "classifier"
     warning = "" if view is None else warn_of_random(view.result.answer)
-    shown = {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "by": by, "warning": warning}
+    shown = {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "warning": warning}
     return shown | {"types": FILE_TYPES}
 
 

@@ -41,13 +41,13 @@ async def _try(
     request: Request, fields: FormData, finder: Finder, indexes: Indexes, classifying: Classifying
 ) -> HTMLResponse:
     text, by = read_field(fields, "input"), read_field(fields, "by")
-    if by not in ("classifier", "support_examples"):
+    if by == "prompt":
         wanted = read_model(RenderBody, {"input": text, "use": read_field(fields, "use") or None})
         return answer(request, "tried.html", found=await render(finder, indexes, wanted))
-    body = read_model(ClassifyBody, {"inputs": [text], "prompts": by})
+    body = read_model(ClassifyBody, {"inputs": [text]})
     try:
         found = await classify(request, finder, classifying, body)
     except ModelLoading as error:  # the page asks again by itself
-        url, asked = f"{root_of(request)}/pages{finder.path}/try", {"input": text, "by": by}
+        url, asked = f"{root_of(request)}/pages{finder.path}/try", {"input": text}
         return answer(request, "answer.html", found=None, waits=error.detail, url=url, asked=asked)
     return answer(request, "answer.html", found=found)

@@ -1,9 +1,10 @@
-"""Answers at once, of a service that runs on this machine: python -m lab.benchmarks.answers --prompt NAME
+"""Answers at once, of a service that runs on this machine. One command prints each figure with its goal:
 
-lens up                                                                  # beside it; give a result a name
-python -m lab.benchmarks.answers --prompt NAME                           # one text, 200 callers, a file and the library
-python -m lab.benchmarks.answers --prompt NAME --beside "lens select …"  # one text while this command runs
-python -m lab.benchmarks.answers --prompt NAME --only words              # a name whose classifier counts words
+lens up                                                                       # beside it
+python -m lab.benchmarks.answers --prompt NAME --words NAME --beside "lens select …"
+
+The classifier of the first name reads a model of this machine, that of the second counts words. Without --words or
+--beside, these parts are left out.
 """
 
 import argparse
@@ -26,18 +27,16 @@ from lens_engine.opening import open_model
 Ask = Callable[[Sequence[str]], bytes]
 """The request that asks for texts."""
 
-PARTS = ("one", "words", "callers", "file")
-_CALLERS, _WATCHED = 200, ("lens_cli serve", "worker.answering")
+_CALLERS, _IN_TURN, _WATCHED = 200, 100, ("lens_cli serve", "worker.answering")
 
 
 def ask_prompt(name: str, key: str | None) -> Ask:
-    """Ask the classifier of a name, or its prompt where that is recommended."""
+    """Ask the classifier of a name."""
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
 
     def ask(texts: Sequence[str]) -> bytes:
-        return write_request(
-            "POST", f"/prompts/{name}/classify", json.dumps({"inputs": list(texts)}).encode(), **headers
-        )
+        body = json.dumps({"inputs": list(texts), "prompts": "classifier"}).encode()
+        return write_request("POST", f"/prompts/{name}/classify", body, **headers)
 
     return ask
 
@@ -87,7 +86,9 @@ async def measure_callers(port: int, ask: Ask, texts: Sequence[str], callers: in
     looking = asyncio.create_task(look())
     times = await ask_again_and_again(port, callers, seconds, lambda: ask([next(rest)]))
     looking.cancel()
-    return "\n".join([f"{callers} callers for {seconds:.0f} s: {times.describe()}", *(f"  {one}" for one in looks)])
+    return "\n".join(
+        [f"{callers} callers for {seconds:.0f} s: {times.describe()}; no 5xx but 503", *(f"  {one}" for one in looks)]
+    )
 
 
 def read_memory() -> dict[str, int]:
@@ -110,31 +111,40 @@ def measure_library(classifier: Classifier, texts: Sequence[str]) -> float:
     return len(texts) / (time.monotonic() - began)
 
 
+async def fetch_classifier(port: int, name: str, key: str | None) -> Classifier:
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    connection = Connection(port)
+    answer = await send_until_answered(connection, write_request("GET", f"/prompts/{name}/classifier", b"", **headers))
+    connection.close()
+    return Classifier.model_validate_json(answer.body)
+
+
 async def measure(given: argparse.Namespace) -> None:
-    ask = ask_prompt(given.prompt, given.key)
+    ask, port = ask_prompt(given.prompt, given.key), given.port
     texts = [one.text for one in generate_examples("reviews", given.texts)]
+    few = texts[:_IN_TURN]
+    one = await measure_one(port, ask, few)
+    _say(f"one text, {len(few)} in turn: {one.describe()}; goal p50 60 ms, p99 250 ms")
+    if given.words is not None:
+        words = await measure_one(port, ask_prompt(given.words, given.key), few)
+        _say(f"words, {len(few)} in turn: {words.describe()}; goal p50 10 ms")
+    _say(await measure_callers(port, ask, texts, _CALLERS, given.seconds))
     if given.beside is not None:
-        beside = subprocess.Popen(shlex.split(given.beside), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        await asyncio.sleep(given.after)
-        times = await measure_one(given.port, ask, texts[:100])
-        state = "runs" if beside.poll() is None else "has ended"
-        _say(f"one text, 100 in turn, beside a command that {state}: {times.describe()}")
-        beside.terminate()
-        beside.wait()
-        return
-    for part, goal in (("one", "p50 60 ms, p99 250 ms"), ("words", "p50 10 ms")):
-        if part in given.only:
-            times = await measure_one(given.port, ask, texts[:100])
-            _say(f"{part}: one text, 100 in turn: {times.describe()}; goal at most {goal}")
-    if "callers" in given.only:
-        _say(await measure_callers(given.port, ask, texts, _CALLERS, given.seconds))
-    if "file" in given.only:
-        rate = await measure_file(given.port, ask, texts)
-        headers = {} if given.key is None else {"Authorization": f"Bearer {given.key}"}
-        request = write_request("GET", f"/prompts/{given.prompt}/classifier", b"", **headers)
-        answer = await Connection(given.port).send(request)
-        own = measure_library(Classifier.model_validate_json(answer.body), texts)
-        _say(f"{len(texts)} texts: {rate:.1f} a second; library {own:.1f}; ratio {rate / own:.2f}, goal at least 0.80")
+        _say(await measure_beside(given, ask, few))
+    rate = await measure_file(port, ask, texts)
+    own = measure_library(await fetch_classifier(port, given.prompt, given.key), texts)
+    _say(f"{len(texts)} texts: {rate:.1f} a second; library {own:.1f}; ratio {rate / own:.2f}, goal at least 0.80")
+
+
+async def measure_beside(given: argparse.Namespace, ask: Ask, texts: Sequence[str]) -> str:
+    """One text after another beside a command, some time after its start."""
+    beside = subprocess.Popen(shlex.split(given.beside), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    await asyncio.sleep(given.after)
+    times = await measure_one(given.port, ask, texts)
+    state = "runs" if beside.poll() is None else "has ended, so this says nothing"
+    beside.terminate()
+    beside.wait()
+    return f"one text, {len(texts)} in turn, beside a command that {state}: {times.describe()}; goal p99 750 ms"
 
 
 def _say(line: str) -> None:
@@ -145,10 +155,10 @@ def _say(line: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser("python -m lab.benchmarks.answers", description="Answers at once.")
     add = parser.add_argument
-    add("--prompt", required=True, help="name with a classifier")
+    add("--prompt", required=True, help="name whose classifier reads a model of this machine")
+    add("--words", help="name whose classifier counts words")
     add("--port", type=int, default=8000, help="of the API on this machine (default: %(default)s)")
     add("--key", help="API key, if the service asks for one")
-    add("--only", nargs="*", choices=PARTS, default=("one", "callers", "file"), help="parts (default: all but words)")
     add("--texts", type=int, default=5000, help="texts of the file (default: %(default)s)")
     add("--seconds", type=float, default=60.0, help="time of the callers (default: %(default)s)")
     add("--beside", help="a command, as `lens select …`, beside which one text is asked")

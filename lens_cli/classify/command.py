@@ -92,9 +92,7 @@ def classify(
             if (written.classifier is None) == (service.service is None):
                 raise RefusedInput("give either a file of a classifier or a service", "where: --classifier, --service")
             if written.classifier is None:
-                check_output_of(written.output, overwrite=written.overwrite)
-                console = Console(stderr=True)
-                service.classify(texts, written.output, of_result, rows, written.answer_above, console)
+                _ask(service, texts, written, of_result, rows)
                 return
             file = SubjectFile(
                 written.classifier,
@@ -109,14 +107,16 @@ def classify(
         raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
-def check_output_of(output: Path, *, overwrite: bool) -> None:
-    """
-    Raises:
-        Refusal: the output is of no known format, exists, or cannot be written.
-    """
+def _ask(
+    service: ServiceOptions, texts: Path, written: PredictionOptions, wish: SubjectOptions, rows: TextFileOptions
+) -> None:
     from lens_cli.classify.run import Paths
 
-    Paths(output, output, output).check(overwrite=overwrite)
+    paths = Paths(texts, texts, written.output)
+    paths.check(overwrite=written.overwrite)
+    if written.restart:
+        paths.partial.unlink(missing_ok=True)
+    service.classify(texts, written.output, wish, rows, written.answer_above, Console(stderr=True))
 
 
 def _classify(

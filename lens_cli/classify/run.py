@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -153,14 +153,7 @@ class ClassificationRun:
                     raise self._interruption(len(partial.predictions)) from None
             self._write(partial.predictions)
             partial.remove()
-        console.print(Text(f"{num_rows:,} rows in {self.paths.output}"), soft_wrap=True)
-        if (least := self.answer_above) is not None:
-            answered = sum(is_answered(one.probability, least) for one in partial.predictions)
-            left = f"{num_rows - answered:,} below {least:g} have no label and are left to a person"
-            console.print(Text(f"{answered:,} rows are answered; {left}"), soft_wrap=True)
-        if num_cut := sum(one.is_cut for one in partial.predictions):
-            show_note(f"{show_count(num_cut, 'text', 'was')} too long and cut, as in the report", console)
-        self._raise_for_bad_rows(partial.predictions)
+        tell_outcome(partial.predictions, self.paths.output, self.answer_above, console)
 
     def _write(self, predictions: list[Prediction]) -> None:
         dialect = self.texts.dialect
@@ -188,17 +181,29 @@ class ClassificationRun:
         resume = f"to resume, repeat the command; {self.paths.partial} holds the rows that are done"
         return Refusal(message, details=(resume,) if num_done else (), exit_code=EXIT_INTERRUPTED)
 
-    def _raise_for_bad_rows(self, predictions: list[Prediction]) -> None:
-        bad = [f"row {row}: {one.error}" for row, one in enumerate(predictions, 1) if one.error is not None]
-        if not bad:
-            return
-        details = bad[:_MAX_SHOWN]
-        if len(bad) > _MAX_SHOWN:
-            details.append(f"and {len(bad) - _MAX_SHOWN:,} more")
+
+def tell_outcome(predictions: Sequence[Prediction], output: Path, answer_above: float | None, console: Console) -> None:
+    """Say what is in the output.
+
+    Raises:
+        Refusal: rows are bad.
+    """
+    num_rows = len(predictions)
+    console.print(Text(f"{num_rows:,} rows in {output}"), soft_wrap=True)
+    if answer_above is not None:
+        answered = sum(is_answered(one.probability, answer_above) for one in predictions)
+        left = f"{num_rows - answered:,} below {answer_above:g} have no label and are left to a person"
+        console.print(Text(f"{answered:,} rows are answered; {left}"), soft_wrap=True)
+    if num_cut := sum(one.is_cut for one in predictions):
+        show_note(f"{show_count(num_cut, 'text', 'was')} too long and cut, as in the report", console)
+    bad = [f"row {row}: {one.error}" for row, one in enumerate(predictions, 1) if one.error is not None]
+    if bad:
+        more = [f"and {len(bad) - _MAX_SHOWN:,} more"] if len(bad) > _MAX_SHOWN else []
         raise RefusedInput(
-            f"{len(bad):,} of {len(self.rows):,} rows could not be classified; "
+            f"{len(bad):,} of {num_rows:,} rows could not be classified; "
             "in the output, their label is empty and the column error says why",
-            *details,
+            *bad[:_MAX_SHOWN],
+            *more,
         )
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import csv
+import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +16,7 @@ from starlette.testclient import TestClient
 
 from app.lifecycle import endings
 from app.store.database import Database
+from lens_cli.application import main
 from lens_client import AsyncLensClient, LensClient, NotSucceeded, Problem
 from lens_engine.exports import export_support_examples
 from tests.integration.conftest import Selections, run_sql
@@ -151,6 +154,36 @@ def test_datasets_and_answers_at_once(
             assert (asked.figures and asked.figures["n"]) == judged_rows
         assert client.prompts.evaluations("triage") == [judged]
         assert client.models()[0]["is_default"]
+
+
+def test_command_goes_on_where_the_client_was_killed_and_tells_of_bad_rows(
+    url: str, selections: Selections, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    selection_id = selections.succeeded(make_result(classifier=make_bag_of_words()))
+    texts = [f"{row['text']} {number}" for number in range(9) for row in make_rows()]
+    (tmp_path / "new.csv").write_text("\n".join(["text", *texts, "x" * 20_001]))
+    monkeypatch.chdir(tmp_path)
+
+    def die(*_: int) -> None:
+        raise SystemExit
+
+    with LensClient(url) as client, pytest.raises(SystemExit):
+        client.selections.classify(selection_id, "new.csv", "out.csv", prompts="classifier", on_batch=die)
+    with LensClient(url) as client:
+        client.selections.classify(selection_id, "new.csv", "out.JSONL", prompts="classifier")
+        assert json.loads(Path("out.JSONL").read_text().splitlines()[0])["text"] == texts[0]
+    address = ("--service", f"{url}/selections/{selection_id}", "--prompts", "classifier")
+    outputs = (("out.csv", "541/541 rows"), ("new.csv", "exists"), ("out.csv", "exists"), ("own.csv", "512/541 rows"))
+    for output, said in outputs:
+        monkeypatch.setattr(sys, "argv", ["lens", "classify", "new.csv", *address, "--output", output])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = capsys.readouterr().err
+        assert (ended.value.code, said in told) == (2, True), told
+        assert ("512/541 rows" in told) == (output == "own.csv")  # a batch has no speed before another ended
+        assert said == "exists" or f"541 rows in {output}\nerror: 1 of 541 rows could not be classified" in told
+    assert "row 541: (line 542) `text` is longer than 20,000 characters" in told
+    assert Path("out.csv").read_bytes() == Path("own.csv").read_bytes()
 
 
 def test_prompt_that_learns(url: str, selections: Selections) -> None:

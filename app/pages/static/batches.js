@@ -30,17 +30,26 @@
 
   async function classify(api, { texts, faults }, tell) {
     const answers = [];
+    let by; // a file has the answers of one version
     while (answers.length < texts.length) {
       const rows = texts.slice(answers.length, answers.length + MOST).map((_, place) => answers.length + place);
       const good = rows.filter((row) => faults[row] === null);
       const found = good.length ? await (await ask(`${api}/classify`, { inputs: good.map((row) => texts[row]) })).json() : { answers: [] };
+      if (good.length) {
+        const isOther = by && (by.selection_id !== found.selection_id || by.version !== found.version);
+        by = found;
+        if (isOther) {
+          answers.length = 0;
+          continue;
+        }
+      }
       for (const row of rows) {
         const one = found.answers[good.indexOf(row)];
         answers.push(one ? { label: one.label, probabilities: one.probabilities, cut: one.cut, error: one.error?.detail ?? null } : { error: faults[row] });
       }
       tell(answers.length, texts.length);
     }
-    return answers;
+    return { answers, by: by?.contender.kind === "prompt" ? "the prompt" : "the classifier" };
   }
 
   function countLabels(answers) {
@@ -69,7 +78,7 @@
     try {
       const labelled = kind === "test";
       const read = await (await ask(`${api}/texts`, formOf(file, { labelled }))).json();
-      const answers = await classify(api, read, tell);
+      const { answers, by } = await classify(api, read, tell);
       if (labelled) {
         await ask(`${api}/evaluations`, formOf(file, { keep: true }, answers));
         location.reload();
@@ -80,7 +89,7 @@
       link.href = URL.createObjectURL(await written.blob());
       link.download = `${name}-labelled.${suffix}`;
       link.hidden = false;
-      said.textContent = [countLabels(answers), ...read.notes].join(". ");
+      said.textContent = [`${countLabels(answers)}, by ${by}`, ...read.notes].join(". ");
     } catch (error) {
       said.className = "trouble";
       said.textContent = error.message;
