@@ -1,7 +1,7 @@
 """The queue: jobs in Redis that wake the workers, one for each job that waits.
 
-The row in Postgres is the source of truth, and `app.lifecycle.turns` chooses the row when a worker is free. A lost job
-of RQ therefore costs nobody a place and loses no data: the sweep enqueues another one. A job too many finds nothing to
+The row in Postgres is the source of truth, and `app.lifecycle.waiting` chooses it when a worker is free. A lost job of
+RQ therefore costs nobody a place and loses no data: the sweep enqueues another one. A job too many finds nothing to
 claim. Requests do not fail while Redis is down. Only this module of `app` imports rq.
 """
 
@@ -93,7 +93,7 @@ class JobQueue:
     def wake(self, num_waiting: Mapping[str, int]) -> int:
         """Enqueue as many jobs as a queue lacks, so that there is one for each that waits. Returns their number.
 
-        A worker takes whose turn it is, so the jobs that the sweep enqueues have ids of their own.
+        A worker takes the next job, whichever woke it, so those that the sweep enqueues have ids of their own.
 
         Args:
             num_waiting: jobs that may start, by queue.
@@ -130,7 +130,7 @@ class JobQueue:
             "timeout": self._settings.job_timeout_seconds,
             "result_ttl": 0,
             "failure_ttl": _FAILURE_TTL_SECONDS,
-            "description": "whose turn it is",
+            "description": "the next job that waits",
         }
 
     def ping(self) -> None:

@@ -109,7 +109,7 @@ async def hold_place(request: Request, body: Body | JsonFile, num_bytes: int) ->
     is_large = num_bytes > SMALL_BYTES or (isinstance(body, FormBody) and body.has_binary_file)
     if isinstance(body, JsonBody) and not is_large:
         is_large = await run_in_threadpool(_names_large_dataset, state.services, owner_id, body)
-    async with state.admission.take_place(owner_id, is_large=is_large):
+    async with state.admission.take_place(is_large=is_large):
         yield Upload(state.services, state.reader, owner_id, body, is_large)
 
 
@@ -163,9 +163,8 @@ async def holding_large_place(request: Request) -> AsyncIterator[None]:
         Busy: too much work waits, of all owners or of this one.
     """
     admission: Admission = request.app.state.admission
-    owner_id = request.state.owner_id
-    with admission.admit(owner_id):
-        async with admission.take_place(owner_id, is_large=True):
+    with admission.admit(request.state.owner_id):
+        async with admission.take_place(is_large=True):
             yield
 
 

@@ -67,14 +67,9 @@ class QueueOut(Outgoing):
     """The place of a queued job, and who works on the queue."""
 
     position: int | None = Field(
-        description="Place among your own queued jobs that may start and that the same workers take; 1 is the next. "
-        "1001 stands for every later place. Null while the job waits after a crash or a fault of a worker or a server.",
+        description="Place among the queued jobs of all owners that may start and that the same workers take; 1 is the "
+        "next. Null while the job waits after a crash or a fault of a worker or a server.",
         examples=[3],
-    )
-    owners: int = Field(
-        description="Number of owners, you among them, whose jobs may start and wait for the same workers. Owners take "
-        "turns. 1000 stands for every larger number.",
-        examples=[2],
     )
     workers: int | None = Field(
         description="Number of living workers that take such jobs, some seconds old. With 0, the job waits until the "

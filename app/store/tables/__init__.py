@@ -12,7 +12,6 @@ from app.store.tables.job import Job
 from app.store.tables.pool import PromptExample, PromptPool, StoredPool
 from app.store.tables.prompt import Prompt, PromptContent, PromptEvaluation, PromptVersion
 from app.store.tables.report import Report
-from app.store.tables.turn import Turn
 
 __all__ = [
     "ApiKey",
@@ -33,5 +32,4 @@ __all__ = [
     "StoredClassifier",
     "StoredCounter",
     "StoredPool",
-    "Turn",
 ]

@@ -42,7 +42,7 @@ class Job(Base):
         CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
         Index(None, "owner_id", "id"),
         Index(None, "owner_id", "status", "id"),
-        Index("ix_jobs_in_queue", "owner_id", "queued_at", "id", postgresql_where=text("status = 'queued'")),
+        Index("ix_jobs_in_queue", "created_at", "id", postgresql_where=text("status = 'queued'")),
         # Not by `lease_until`: a renewal that changes no indexed column writes to no index.
         Index("ix_jobs_held", "id", postgresql_where=text("status IN ('running', 'cancelling')")),
         Index(None, "dataset_id"),
