@@ -26,7 +26,7 @@ class DatasetOut(Outgoing):
     rows: int = Field(description="Number of rows.")
     bytes: int = Field(description="Size of the texts and labels (bytes).")
     labels: list[LabelRows] = Field(
-        description="Labels, the most frequent first; none for a file of texts that a prediction classifies."
+        description="Labels, the most frequent first."
     )
     is_kept: bool = Field(
         description="Whether it was stored by POST /datasets, so that it stays when no job uses it any more."

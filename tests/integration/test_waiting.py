@@ -99,7 +99,7 @@ def test_worker_takes_jobs_of_its_own_models(
 
 
 def test_order_of_jobs_reads_no_spec(settings: Settings) -> None:
-    """A spec has the known answers of an evaluation: megabytes for each job that waits."""
+    """A spec may have megabytes of label words, for each job that waits."""
     endpoint = {"kind": "vllm", "url": "http://h", "model": "m"}
     of_servers = Settings.model_validate({**settings.model_dump(), "endpoints": {"served": endpoint}})
     assert "spec" not in str(waiting.queue_of_job(of_servers))

@@ -1,4 +1,4 @@
-"""The complete result of a finished selection or evaluation: the JSON of `SelectionResult` or `EvaluationResult`.
+"""The complete result of a finished selection: the JSON of `SelectionResult`.
 
 Classifier and pool have tables of their own, because not every reader of a result needs them."""
 
@@ -12,7 +12,7 @@ from app.store.tables.base import Base, CreatedAt, IdText
 
 
 class Report(Base):
-    """One result per job. A prediction has none: its answers are in `predictions`."""
+    """One result per selection."""
 
     __tablename__ = "reports"
 
