@@ -25,9 +25,7 @@ class DatasetOut(Outgoing):
     format: str = Field(description="Shape of the upload: csv, jsonl, json, text, workbook or inline.")
     rows: int = Field(description="Number of rows.")
     bytes: int = Field(description="Size of the texts and labels (bytes).")
-    labels: list[LabelRows] = Field(
-        description="Labels, the most frequent first."
-    )
+    labels: list[LabelRows] = Field(description="Labels, the most frequent first.")
     is_kept: bool = Field(
         description="Whether it was stored by POST /datasets, so that it stays when no job uses it any more."
     )

@@ -70,7 +70,7 @@ def _show_page(
     """
     if found.pool is None or first_added is None:
         return PromptExamplePage(**found.about, pool_rows=None, items=[], next=None)
-    pool = indexes.held(found.pool.source) or found.pool.load()
+    pool = indexes.load(found.pool.source)
     rows = [row for row in pool.rows if last is None or row.row > last]
     items = [
         PromptExampleOut(row=one.row, text=one.text, label=one.label, added=one.row >= first_added)

@@ -107,7 +107,7 @@ class PoolChange:
             found = PromptFinder(change.services, change.owner_id, change.name).read_current(session)
         if found.pool is None:
             raise NoPool(_NO_POOL)
-        return found, self.indexes.held(found.pool.source) or found.pool.load()
+        return found, self.indexes.load(found.pool.source)
 
     def _write(self, found: CurrentVersion, alter: _Alter, about: Mapping[str, Any], note: str | None) -> PromptVersion:
         """Make the next version."""

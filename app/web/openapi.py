@@ -119,7 +119,6 @@ _DESCRIPTIONS = {
     415: "The media type of the request body is not supported.",
     422: "The request is well-formed but invalid; `errors` names each place.",
     428: "The request has neither `If-Match` nor `If-None-Match: *`.",
-    429: "You send too many requests, or have too many jobs queued or running; "
-    "repeat the request after `Retry-After`.",
+    429: "You send too many requests, or have too many jobs queued or running; repeat the request after `Retry-After`.",
     503: "The service is temporarily unavailable; repeat the request after `Retry-After`.",
 }
