@@ -33,11 +33,10 @@ from sqlalchemy.orm import Session
 from app.lifecycle import endings, waiting
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash, backoff_seconds
-from app.lifecycle.spec import SpecUnreadable
-from app.lifecycle.work import list_inline_parts
+from app.lifecycle.spec import SpecUnreadable, list_inline_parts
 from app.logs import context
 from app.logs.failures import summarize
-from app.metrics.waits import count_wait
+from app.metrics.counters import count_wait
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, create_database
 from lens_engine.errors import EndpointAway, InvalidInput, ModelError

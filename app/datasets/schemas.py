@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from app.intake.parts import Name, RowsBody
-from app.web.outgoing import Outgoing
+from app.web.validation import Outgoing
 from lens_engine.rows.report import DatasetReport, LabelRows
 
 

@@ -11,8 +11,7 @@ from app.datasets.schemas import DatasetOut
 from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep
 from app.ids import encode_cursor
 from app.intake.receiving import do_large
-from app.prompts.dataset import copy_examples
-from app.prompts.examples import PoolChange
+from app.prompts.examples import PoolChange, copy_examples
 from app.prompts.finding import CurrentVersion, PromptFinder
 from app.prompts.parameters import READ, ChangeDep, NameDep
 from app.prompts.schemas import MOST_ADDED, ExamplesBody, Note, PromptExampleOut, PromptExamplePage, PromptVersionOut

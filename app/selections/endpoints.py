@@ -12,7 +12,6 @@ from app.intake.receiving import KeyDep, Upload, receive
 from app.lifecycle.enqueueing import enqueueing
 from app.queue import JobId
 from app.selections import repository, service
-from app.selections.openapi import EXAMPLE_SPEC, EXAMPLE_SUBMISSION
 from app.selections.polls import JobState, retry_after
 from app.selections.presentation import present, summarise
 from app.selections.schemas import (
@@ -23,7 +22,7 @@ from app.selections.schemas import (
     SelectionPage,
 )
 from app.selections.submission import answer_submission, submitted
-from app.selections.submission_schemas import SelectionSpec, SubmissionBody
+from app.selections.submission_schemas import EXAMPLE_SPEC, EXAMPLE_SUBMISSION, SelectionSpec, SubmissionBody
 from app.services import Services
 from app.store.states import Status
 from app.store.tables import Job

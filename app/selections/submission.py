@@ -18,9 +18,8 @@ from app.intake.receiving import Upload
 from app.lifecycle.enqueueing import enqueueing
 from app.logs import context
 from app.queue import JobId
-from app.selections.checking import NewSelection, check_selection
+from app.selections.checking import KnownDataset, Labelled, NewSelection, check_dataset, check_selection
 from app.selections.presentation import present
-from app.selections.rows import KnownDataset, Labelled, check_dataset
 from app.services import Services
 from app.store.datasets import find_equal_dataset, load_warnings, store_dataset, weigh_rows
 from app.store.quota import check_bytes, check_quota, hold_quota

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from app.lifecycle.spec import StoredSpec
-from app.selections.openapi import EXAMPLE_SUBMISSION
+from app.selections.submission_schemas import EXAMPLE_SUBMISSION
 from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import Dataset, Example, Job

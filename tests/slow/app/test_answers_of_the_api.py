@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.answering.client import AnswersClient
-from app.answering.metrics import AskingMetrics
+from app.answering.client import AnswersClient, AskingMetrics
 from app.errors import ModelLoading, ModelUnusable
 from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
