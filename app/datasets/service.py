@@ -65,7 +65,7 @@ def describe(services: Services, owner_id: str, dataset_id: str) -> dict[str, An
     """Make the report on a dataset, and keep it: a dataset never changes.
 
     Raises:
-        NotFound, Unprocessable: as `find_report`.
+        NotFound: as `find_report`.
     """
     with services.database.session_scope() as session:
         if (made := find_report(session, owner_id, dataset_id, services.settings)) is not None:
@@ -112,11 +112,8 @@ def find_report(session: Session, owner_id: str, dataset_id: str, settings: Sett
 
     Raises:
         NotFound: the owner has no dataset with this id.
-        Unprocessable: the dataset has no labels.
     """
     dataset = get(session, owner_id, dataset_id)
-    if not dataset.label_counts:
-        raise Unprocessable("the dataset is a file of texts without labels, of which there is no report")
     kept = dict(dataset.report or {})
     return kept if kept.pop("default_model", None) == settings.default_model else None
 

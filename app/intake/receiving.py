@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -15,7 +16,7 @@ from app.errors import STOPPING, Unavailable
 from app.intake.admission import Admission
 from app.intake.bodies import Body, FormBody, JsonBody, JsonFile, parse_body
 from app.intake.form import arriving, parse_form, read_parts
-from app.intake.idempotency import check_key
+from app.intake.idempotency import Accepted, RequestKey, answer_once, check_key
 from app.intake.reader import Reader, bounded
 from app.intake.spool import open_upload
 from app.services import Services
@@ -50,6 +51,10 @@ class Upload:
             found: _Found = self.reader.run(_do_within_bounds, work, self.owner_id, self.body)
             return found
         return _parse_and_do(self.services, work, self.owner_id, self.body)
+
+    def submit(self, work: Callable[[Services, str, Body, RequestKey | None], Accepted], key: str | None) -> Accepted:
+        """As `do`, once for each Idempotency-Key."""
+        return self.do(partial(answer_once, work, key))
 
 
 def _do_within_bounds(*arguments: Any) -> Any:

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, MutableMapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -191,7 +190,7 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
 def submit(request: Request, fields: FieldsDep, upload: UploadDep, services: ServicesDep) -> HTMLResponse:
     """Submit the form as a client of the API would, and show the selection."""
     key = check_key(read_field(fields, "key") or uuid4().hex)
-    accepted = upload.do(partial(submit_selection, key=key))
+    accepted = upload.submit(submit_selection, key)
     shown = go_to(request, f"/pages/selections/{accepted.answer['id']}")
     shown.background = enqueueing(services, accepted.job_id)
     return shown

@@ -1,6 +1,6 @@
 """Checks a submission: its spec and its rows, before anything is stored."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from app.lifecycle.spec import StoredSpec
 from app.selections.submission_schemas import SelectionSpec, SubmissionBody
 from app.services import Services
 from app.settings import Settings
-from app.store.datasets import find_label_column, load_rows, owns_dataset
+from app.store.datasets import find_label_column, load_rows, load_warnings, owns_dataset
 from app.web.validation import read_model
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidInput
@@ -31,14 +31,19 @@ from lens_engine.task.silent_words import warn_of_silent
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
+_MOST_SPEC_BYTES = 64 * 1024
+_Built = TypeVar("_Built")
+
 
 @dataclass(frozen=True, slots=True)
 class KnownDataset:
     """A dataset that is already stored."""
 
     id: str
-    examples: tuple[Example, ...] = ()  #: none if they are not needed
-    label_column: ColumnNames | None = None  #: None if it is not known
+    field: str  #: of the body, which names it
+    examples: tuple[Example, ...]
+    label_column: ColumnNames | None  #: None if it is not known
+    warnings: Sequence[str]  #: of its upload
 
 
 Labelled = ParsedDataset | KnownDataset
@@ -52,7 +57,8 @@ def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str)
     """
     with services.database.session_scope() as session:
         check_dataset(session, owner_id, dataset_id, field)
-        return KnownDataset(dataset_id, load_rows(session, dataset_id), find_label_column(session, dataset_id))
+        rows, column = load_rows(session, dataset_id), find_label_column(session, dataset_id)
+        return KnownDataset(dataset_id, field, rows, column, load_warnings(session, dataset_id))
 
 
 def check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
@@ -63,10 +69,6 @@ def check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) 
     """
     if not owns_dataset(session, owner_id, dataset_id):
         raise UnknownDataset.at(f"/{field}", "there is no dataset of labelled texts with this id")
-
-
-_MOST_SPEC_BYTES = 64 * 1024
-_Built = TypeVar("_Built")
 
 
 @dataclass(frozen=True, slots=True)
