@@ -2,7 +2,7 @@
 
 
 def run_job(_job_id: str) -> bool:
-    """Run the next job, of any kind, in a work-horse. Returns False if none waits for this worker.
+    """Run the next job in a work-horse. Returns False if none waits for this worker.
 
     It may be another one than was enqueued: see `app.lifecycle.waiting`. The imports are local because torch must
     load after the fork.

@@ -33,32 +33,13 @@ class StoredPart(Record):
     model_config = ConfigDict(extra="ignore")
 
 
-class JobSpec(BaseModel):
-    """Base of what the column `spec` holds, of jobs of any kind."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @classmethod
-    def read(cls, stored: dict[str, Any]) -> Self:
-        """Read a stored spec to run it.
-
-        Raises:
-            SpecUnreadable: the spec has unknown options, or values that are not allowed.
-        """
-        try:
-            return cls.model_validate(stored)
-        except ValidationError as error:
-            faults = error.errors(include_url=False, include_input=False, include_context=False)
-            errors = [_describe_fault(fault["loc"], fault["msg"]) for fault in faults]
-            found = "; ".join(item["detail"] for item in errors)
-            raise SpecUnreadable(f"the stored spec cannot be read: {found}; submit a new one", errors) from error
-
-
-class StoredSpec(JobSpec):
+class StoredSpec(BaseModel):
     """The spec of a selection. The verbalizer is a list of pairs, because JSONB loses the order of keys.
 
     A run chooses among several templates or instructions; a single one is stored as a text.
     """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     template: str | tuple[str, ...]
@@ -77,6 +58,21 @@ class StoredSpec(JobSpec):
     def has_choice(self) -> bool:
         """Whether the run begins with a choice among several templates or instructions."""
         return not (isinstance(self.template, str) and isinstance(self.instruction, str))
+
+    @classmethod
+    def read(cls, stored: dict[str, Any]) -> Self:
+        """Read a stored spec to run it.
+
+        Raises:
+            SpecUnreadable: the spec has unknown options, or values that are not allowed.
+        """
+        try:
+            return cls.model_validate(stored)
+        except ValidationError as error:
+            faults = error.errors(include_url=False, include_input=False, include_context=False)
+            errors = [_describe_fault(fault["loc"], fault["msg"]) for fault in faults]
+            found = "; ".join(item["detail"] for item in errors)
+            raise SpecUnreadable(f"the stored spec cannot be read: {found}; submit a new one", errors) from error
 
     @classmethod
     def of(cls, model: str, wordings: Wordings, preset: PresetName, config: SelectionConfig) -> Self:

@@ -18,7 +18,6 @@ from app.intake.bodies import JsonBody
 from app.intake.idempotency import check_key
 from app.intake.parts import COLUMN_PARTS
 from app.intake.receiving import Upload, do_large, hold_place, receive
-from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import list_fields
 from app.pages.fields import FieldsDep, build_submission, read_field, read_words
@@ -28,7 +27,7 @@ from app.pages.rendering import answer, go_to
 from app.pages.sample import has_sample
 from app.selections import service as selections
 from app.selections.submission import submit_selection
-from app.services import Services
+from app.services import Services, enqueueing
 from app.store.datasets import find_label_column, load_rows_from
 from app.web.parameters import read_number
 from lens_engine.errors import InvalidInput

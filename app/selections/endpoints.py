@@ -9,7 +9,6 @@ from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, Ser
 from app.ids import encode_cursor, path_of
 from app.intake.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, describe_form
 from app.intake.receiving import KeyDep, Upload, receive
-from app.lifecycle.enqueueing import enqueueing
 from app.queue import JobId
 from app.selections import repository, service, submission
 from app.selections.polls import JobState, retry_after
@@ -22,7 +21,7 @@ from app.selections.schemas import (
     SelectionPage,
 )
 from app.selections.submission_schemas import EXAMPLE_SPEC, EXAMPLE_SUBMISSION, SelectionSpec, SubmissionBody
-from app.services import Services
+from app.services import Services, enqueueing
 from app.store.states import Status
 from app.store.tables import Job
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag

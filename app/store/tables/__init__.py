@@ -1,4 +1,4 @@
-"""Tables, one per file. Importing this package registers every table."""
+"""Tables. Importing this package registers every table."""
 
 from app.store.tables.base import Base
 from app.store.tables.dataset import Dataset, Example
