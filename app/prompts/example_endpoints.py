@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse
 
 from app.answers.finding import answer_known
 from app.answers.indexes import Indexes, IndexesDep
-from app.datasets.schemas import DatasetOut
+from app.datasets.service import DatasetOut
 from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep
 from app.ids import encode_cursor
 from app.intake.receiving import do_large
