@@ -13,16 +13,14 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.answering.client import AnswersClient
-from app.answering.metrics import AskingMetrics
+from app.answering.client import AnswersClient, AskingMetrics
 from app.answers import files as answered_files
 from app.answers.classifying import Classifying
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody
 from app.datasets import endpoints as datasets
 from app.health.endpoints import router as health_router
-from app.health.full_disk import FullDisk
-from app.health.readiness import DatabaseCheck
+from app.health.readiness import DatabaseCheck, FullDisk
 from app.intake.admission import Admission
 from app.intake.reader import Reader
 from app.intake.spool import sweep_uploads
@@ -30,26 +28,23 @@ from app.keys.lookup import KeyLookup
 from app.lifecycle.sweep import Settling, sweep
 from app.logs.failures import summarize
 from app.metrics.endpoint import router as metrics_router
-from app.metrics.process_state import ProcessMetrics
+from app.metrics.process_state import ProcessMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
-from app.metrics.sweeps import SweepMetrics
 from app.pages import creation, prompts, results, trying, words
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
 from app.prompts.answer_endpoints import router as prompt_answers_router
-from app.prompts.classify_endpoints import router as prompt_classify_router
 from app.prompts.endpoints import router as prompts_router
 from app.prompts.example_endpoints import router as examples_router
 from app.prompts.schemas import ExamplesBody, PromptBody
 from app.queue import JobQueue
 from app.selections import endpoints as selections
 from app.selections.answer_endpoints import router as answers_router
-from app.selections.classify_endpoints import router as classify_router
 from app.selections.result_endpoints import router as results_router
 from app.services import Services
 from app.settings import Settings
 from app.store.database import create_database
-from app.web.access_log import AccessLogMiddleware
+from app.web.access_log import AccessLogMiddleware, RequestMetrics
 from app.web.authentication import LOCAL_OWNER, AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
 from app.web.documentation import install_documentation
@@ -60,7 +55,6 @@ from app.web.loopback import LoopbackMiddleware
 from app.web.openapi import add_schemas
 from app.web.paths import PAGE_ASSETS
 from app.web.request_id import RequestIdMiddleware
-from app.web.request_metrics import RequestMetrics
 from lens_engine import __version__
 
 _DESCRIPTION = """
@@ -101,11 +95,9 @@ _ROUTERS = (
     datasets.router,
     selections.router,
     answers_router,
-    classify_router,
     results_router,
     prompts_router,
     prompt_answers_router,
-    prompt_classify_router,
     examples_router,
     health_router,
     metrics_router,

@@ -1,12 +1,15 @@
 """The queue: jobs in Redis that wake the workers, one for each job that waits.
 
-The row in Postgres is the source of truth, and `app.lifecycle.turns` chooses the row when a worker is free. A lost job
-of RQ therefore costs nobody a place and loses no data: the sweep enqueues another one. A job too many finds nothing to
+The row in Postgres is the source of truth, and `app.lifecycle.waiting` chooses it when a worker is free. A lost job of
+RQ therefore costs nobody a place and loses no data: the sweep enqueues another one. A job too many finds nothing to
 claim. Requests do not fail while Redis is down. Only this module of `app` imports rq.
 """
 
 import logging
-from collections.abc import Mapping
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -21,10 +24,61 @@ from rq import Queue
 from rq.exceptions import DuplicateJobError
 from rq.worker_registration import get_keys
 
-from app.pause import Pause
 from app.settings import Settings
-from app.worker_count import WorkerCount
 from app.worker_device import REDIS_FIELD, WorkerDevice
+
+PAUSE_SECONDS = 5.0
+
+
+class Pause:
+    """Whether a store failed in the last seconds. Threads may share it."""
+
+    def __init__(self, seconds: float = PAUSE_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._until = -math.inf
+
+    def begin(self) -> None:
+        self._until = self._clock() + self._seconds
+
+    def end(self) -> None:
+        self._until = -math.inf
+
+    @property
+    def is_on(self) -> bool:
+        return self._clock() < self._until
+
+
+_FRESH_SECONDS = 5.0
+
+
+class WorkerCount:
+    """Asks Redis every few seconds at most, in one thread at a time. Other threads get the number of before."""
+
+    def __init__(self, ask: Callable[[], Mapping[str, int]], clock: Callable[[], float] = time.monotonic) -> None:
+        """`ask`: asks Redis; raises RedisError."""
+        self._ask = ask
+        self._clock = clock
+        self._asking = threading.Lock()
+        self._asked_at = -math.inf
+        self._found: Mapping[str, int] | None = None
+
+    def get(self) -> Mapping[str, int] | None:
+        """Return the number of workers by queue; None if Redis did not answer, or was not asked yet."""
+        if self._clock() - self._asked_at >= _FRESH_SECONDS and self._asking.acquire(blocking=False):
+            try:
+                self._found = self._count()
+                self._asked_at = self._clock()
+            finally:
+                self._asking.release()
+        return self._found
+
+    def _count(self) -> Mapping[str, int] | None:
+        try:
+            return self._ask()
+        except RedisError:
+            return None
+
 
 RUN_JOB = "worker.jobs.run_job"
 """Name of the job function. The API process never imports the worker."""
@@ -93,7 +147,7 @@ class JobQueue:
     def wake(self, num_waiting: Mapping[str, int]) -> int:
         """Enqueue as many jobs as a queue lacks, so that there is one for each that waits. Returns their number.
 
-        A worker takes whose turn it is, so the jobs that the sweep enqueues have ids of their own.
+        A worker takes the next job, whichever woke it, so those that the sweep enqueues have ids of their own.
 
         Args:
             num_waiting: jobs that may start, by queue.
@@ -130,7 +184,7 @@ class JobQueue:
             "timeout": self._settings.job_timeout_seconds,
             "result_ttl": 0,
             "failure_ttl": _FAILURE_TTL_SECONDS,
-            "description": "whose turn it is",
+            "description": "the next job that waits",
         }
 
     def ping(self) -> None:

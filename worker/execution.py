@@ -30,14 +30,13 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 from sqlalchemy.orm import Session
 
-from app.lifecycle import endings, turns
+from app.lifecycle import endings, waiting
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash, backoff_seconds
-from app.lifecycle.spec import SpecUnreadable
-from app.lifecycle.work import list_inline_parts
+from app.lifecycle.spec import SpecUnreadable, list_inline_parts
 from app.logs import context
 from app.logs.failures import summarize
-from app.metrics.waits import count_wait
+from app.metrics.counters import count_wait
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, create_database
 from lens_engine.errors import EndpointAway, InvalidInput, ModelError
@@ -69,12 +68,12 @@ _log = logging.getLogger(__name__)
 
 
 def execute_next(settings: Settings) -> bool:
-    """Claim the job whose turn it is, and run it. Returns False if none waits for this worker.
+    """Claim the next job, and run it. Returns False if none waits for this worker.
 
     Raises:
         WorkerFault: see `Attempt.run`.
     """
-    return execute_claimed(settings, lambda session: turns.claim_next(session, settings))
+    return execute_claimed(settings, lambda session: waiting.claim_next(session, settings))
 
 
 def execute_claimed(settings: Settings, claim_job: Callable[[Session], Claim | None]) -> bool:
@@ -135,7 +134,7 @@ class Attempt:
         )
         try:
             self._heartbeat.start()
-            count(self._database, count_wait(self._claim.waited_seconds), self._claim.owner_id)
+            count(self._database, count_wait(self._claim.waited_seconds))
             ended = self._persist(self._conclude())
         except ShutDownImminentException:
             self._heartbeat.stop()

@@ -1,4 +1,4 @@
-"""What a run of any kind has: its claim, and the ways to the model and to a Postgres that may be away for a while."""
+"""What a run has: its claim, and the ways to the model and to a Postgres that may be away for a while."""
 
 import logging
 import time

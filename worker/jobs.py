@@ -2,10 +2,10 @@
 
 
 def run_job(_job_id: str) -> bool:
-    """Run the job whose turn it is, of any kind, in a work-horse. Returns False if none waits for this worker.
+    """Run the next job in a work-horse. Returns False if none waits for this worker.
 
-    The job that was enqueued has its own turn: see `app.lifecycle.turns`. The imports are local because torch must load
-    after the fork.
+    It may be another one than was enqueued: see `app.lifecycle.waiting`. The imports are local because torch must
+    load after the fork.
     """
     from app.settings import Settings
     from worker.execution import execute_next

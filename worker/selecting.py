@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from app.lifecycle import claims
-from app.lifecycle.work import Submission, load_submission
+from app.lifecycle.spec import Submission, load_submission
 from app.logs.failures import summarize
 from lens_engine.errors import CheckpointError, CheckpointForeign, NothingSelected
 from lens_engine.opening import LanguageModel

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.lifecycle.turns import note_service
 from app.logs.failures import summarize
 from app.metrics.counters import ATTEMPTS, DEVICE_SECONDS, PHASE_PAIRS, PHASE_SECONDS, CounterKey, add_to_counters
 from app.store.database import Database
@@ -39,22 +38,21 @@ class Tally:
 
     def write(self, database: Database, owner_id: str) -> None:
         used = {CounterKey(DEVICE_SECONDS, owner_id): self._clock() - self._began_at}
-        count(database, {**self._amounts, **used, CounterKey(ATTEMPTS, self.outcome): 1.0}, owner_id)
+        count(database, {**self._amounts, **used, CounterKey(ATTEMPTS, self.outcome): 1.0})
 
 
 def count_killed(database: Database, outcome: str, owner_id: str, seconds: float) -> None:
     """Count an attempt that cannot write its own tally, and its time."""
-    count(database, {CounterKey(ATTEMPTS, outcome): 1.0, CounterKey(DEVICE_SECONDS, owner_id): seconds}, owner_id)
+    count(database, {CounterKey(ATTEMPTS, outcome): 1.0, CounterKey(DEVICE_SECONDS, owner_id): seconds})
 
 
-def count(database: Database, amounts: dict[CounterKey, float], owner_id: str) -> None:
-    """Add to the counters when an attempt begins or ends, and note that its owner is served now.
+def count(database: Database, amounts: dict[CounterKey, float]) -> None:
+    """Add to the counters when an attempt begins or ends.
 
     Tries once and raises nothing: numbers for operators must not hold up a job.
     """
     try:
         with database.session_scope() as session:
-            note_service(session, owner_id)
             add_to_counters(session, amounts)
     except SQLAlchemyError as error:
         _log.warning("an attempt was not counted: %s", summarize(error))

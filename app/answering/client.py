@@ -2,14 +2,16 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from fastapi import Depends, Request
+from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import Counter as CounterMetric
+from starlette.requests import ClientDisconnect
 
 from app.answering.answering import Answering
-from app.answering.metrics import AskingMetrics
 from app.answering.models import ModelKey, Models, Opened
 from app.answering.remote import Remote
 from app.answering.subjects import Subject
@@ -19,6 +21,66 @@ from lens_engine.errors import InvalidInput, UnknownModel
 from lens_engine.evaluation.rows import Prediction
 from lens_engine.opening import open_model
 from lens_engine.task.text_checks import find_fault, is_blank
+
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class AnsweringMetrics:
+    """How many texts are computed together, and how often models are opened: of a process that computes."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._batches = Histogram(
+            "lens_answers_batch_texts", "Texts that are computed together.", buckets=_SIZES, registry=registry
+        )
+        self._loads = CounterMetric(
+            "lens_answers_model_loads", "Models opened to answer at once, by `outcome`.", ["outcome"], registry=registry
+        )
+        for outcome in ("opened", "refused"):
+            self._loads.labels(outcome)
+
+    def note_batch(self, number: int) -> None:
+        self._batches.observe(number)
+
+    def note_load(self, outcome: str) -> None:
+        self._loads.labels(outcome).inc()
+
+
+class AskingMetrics(AnsweringMetrics):
+    """Also what an API process is asked."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
+        self._answers = CounterMetric(
+            "lens_answers",
+            "Texts asked for an answer at once, by `contender` (classifier, prompt, words) and `outcome`: answered, or "
+            "the code of the refusal.",
+            ["contender", "outcome"],
+            registry=registry,
+        )
+
+    def note_answers(self, contender: str, outcome: str, number: int) -> None:
+        self._answers.labels(contender, outcome).inc(number)
+
+
+T = TypeVar("T")
+
+
+async def unless_gone(request: Request, answer: Awaitable[T]) -> T:
+    """The answer. If the client goes away first, it is cancelled. The body of the request was read before.
+
+    Raises:
+        ClientDisconnect: the client went away.
+    """
+    asked, gone = asyncio.ensure_future(answer), asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not asked.done():
+            raise ClientDisconnect
+        return asked.result()
+    finally:
+        gone.cancel()
+        asked.cancel()
+
 
 Contender = Literal["classifier", "prompt", "words"]
 """What is asked, as people call it."""

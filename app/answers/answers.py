@@ -73,11 +73,7 @@ class Answers:
     pool: PoolSource | None = None  #: None where no prompt finds examples for an input
 
     async def fetch_pool(self, indexes: Indexes, use: Use | None) -> Pool | None:
-        """The pool in which the prompt for a use finds examples; None for a fixed form.
-
-        Raises:
-            Superseded: the selection or prompt has another pool by now; read its answers anew.
-        """
+        """The pool in which the prompt for a use finds examples; None for a fixed form."""
         source = self._find_pool(self.result.answer_for(use))
         return None if source is None else await indexes.find(source)
 

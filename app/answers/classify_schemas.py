@@ -5,8 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from app.web.outgoing import Outgoing
-from app.web.validation import Incoming
+from app.web.validation import Incoming, Outgoing
 from lens_engine.classifier.heads import HeadKind
 from lens_engine.config import Use
 from lens_engine.evaluation.rows import BATCH_ROWS

@@ -14,8 +14,7 @@ from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from app.answering.client import AnswersClient
-from app.answering.disconnecting import unless_gone
+from app.answering.client import AnswersClient, unless_gone
 from app.answering.subjects import Subject, weigh_subject
 from app.answers.answers import Version
 from app.answers.classify_schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish

@@ -1,6 +1,5 @@
 """Answers a request for what production reads, of a selection or of a prompt. The routes are in their own packages."""
 
-from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import Depends, Query, Response
@@ -9,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.answers.answers import Answers
 from app.answers.finding import Finder, answer_known
-from app.answers.indexes import Indexes, Superseded
+from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody, Rendered, refuse_blank
 from app.web.etag import REVALIDATED, answer_with_etag
 from app.web.openapi import named, not_modified, sends
@@ -61,14 +60,12 @@ async def answer_support_examples(
             known = answer_known(finder, session, if_none_match, name, "support-examples")
             return known or finder.read(session)
 
-    while True:
-        answers = await run_in_threadpool(read)
-        if isinstance(answers, Response):
-            return answers
-        with suppress(Superseded):
-            pool = None if text is None else await answers.fetch_pool(indexes, use)
-            shown = await run_in_threadpool(answers.show, use, text, pool)
-            return answer_with_etag(answers.version.etag(name), shown, REVALIDATED)
+    answers = await run_in_threadpool(read)
+    if isinstance(answers, Response):
+        return answers
+    pool = None if text is None else await answers.fetch_pool(indexes, use)
+    shown = await run_in_threadpool(answers.show, use, text, pool)
+    return answer_with_etag(answers.version.etag(name), shown, REVALIDATED)
 
 
 def answer_classifier(finder: Finder, if_none_match: str | None) -> Response:
@@ -101,8 +98,6 @@ async def render(finder: Finder, indexes: Indexes, body: RenderBody) -> Rendered
             answers = finder.read(session)
             return answers, answers.read_classifier(session) if body.prompts == "classifier" else None
 
-    while True:
-        answers, classifier = await run_in_threadpool(read)
-        with suppress(Superseded):
-            pool = await answers.fetch_pool(indexes, body.use) if classifier is None else None
-            return await run_in_threadpool(answers.render, body, classifier, pool)
+    answers, classifier = await run_in_threadpool(read)
+    pool = await answers.fetch_pool(indexes, body.use) if classifier is None else None
+    return await run_in_threadpool(answers.render, body, classifier, pool)

@@ -4,8 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from app.web.outgoing import Outgoing
-from app.web.validation import Incoming
+from app.web.validation import Incoming, Outgoing
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Use
 from lens_engine.result import LabelBias, SupportExample

@@ -7,7 +7,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from app.datasets import service
-from app.datasets.schemas import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut
+from app.datasets.service import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
 from app.errors import InvalidCursor
 from app.ids import encode_cursor

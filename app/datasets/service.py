@@ -1,26 +1,64 @@
-"""Decisions about datasets. SQL is in the repository, HTTP in the endpoints."""
+"""Decisions about datasets, and their wire types. SQL is in the repository, HTTP in the endpoints."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from cachetools import LRUCache
+from pydantic import Field
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from app.datasets.schemas import DatasetBody, DatasetOut
 from app.errors import DatasetInUse, NotFound, Unprocessable
 from app.ids import is_id, path_of
 from app.intake.bodies import Body, JsonBody, name_columns, parsing_limits
+from app.intake.parts import Name, RowsBody
 from app.intake.refusals import invalid_inputs
 from app.services import Services
 from app.settings import Settings
 from app.store import datasets as repository
 from app.store.quota import check_bytes, lock_owner
 from app.store.tables import Dataset
-from app.web.validation import read_model
+from app.web.validation import Outgoing, read_model
 from lens_engine.local.token_counter import CountTokens, find_token_counter
 from lens_engine.reading import ParsedDataset, parse_inline
-from lens_engine.rows.report import describe_dataset
+from lens_engine.rows.report import DatasetReport, LabelRows, describe_dataset
+
+
+class DatasetBody(RowsBody):
+    """The JSON body of POST /datasets. A file is sent in a form."""
+
+    examples: list[Any] = Field(description='Rows: objects with "text" and "label" or other usual names.')
+    name: Name | None = Field(default=None, description="Display name.")
+
+
+class DatasetOut(Outgoing):
+    """A stored dataset."""
+
+    id: str = Field(description="Id; a submission can name it as `dataset_id` instead of sending rows.")
+    name: str | None = Field(description="Display name; that of the file if it came in one.")
+    format: str = Field(description="Shape of the upload: csv, jsonl, json, text, workbook or inline.")
+    rows: int = Field(description="Number of rows.")
+    bytes: int = Field(description="Size of the texts and labels (bytes).")
+    labels: list[LabelRows] = Field(description="Labels, the most frequent first.")
+    is_kept: bool = Field(
+        description="Whether it was stored by POST /datasets, so that it stays when no job uses it any more."
+    )
+    warnings: list[str] = Field(description="Warnings about accepted but unusual content.")
+    created_at: datetime = Field(description="Time of the upload.")
+
+
+class DatasetPage(Outgoing):
+    """One page of datasets, newest first."""
+
+    items: list[DatasetOut] = Field(description="Datasets, newest first.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")
+
+
+class DatasetReportOut(DatasetReport):
+    """What is in a dataset, and its id."""
+
+    dataset_id: str = Field(description="Id of the dataset.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +103,7 @@ def describe(services: Services, owner_id: str, dataset_id: str) -> dict[str, An
     """Make the report on a dataset, and keep it: a dataset never changes.
 
     Raises:
-        NotFound, Unprocessable: as `find_report`.
+        NotFound: as `find_report`.
     """
     with services.database.session_scope() as session:
         if (made := find_report(session, owner_id, dataset_id, services.settings)) is not None:
@@ -112,11 +150,8 @@ def find_report(session: Session, owner_id: str, dataset_id: str, settings: Sett
 
     Raises:
         NotFound: the owner has no dataset with this id.
-        Unprocessable: the dataset has no labels.
     """
     dataset = get(session, owner_id, dataset_id)
-    if not dataset.label_counts:
-        raise Unprocessable("the dataset is a file of texts without labels, of which there is no report")
     kept = dict(dataset.report or {})
     return kept if kept.pop("default_model", None) == settings.default_model else None
 

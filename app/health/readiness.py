@@ -1,17 +1,38 @@
 """The checks of /readyz. A fault never contains an address."""
 
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.health.full_disk import FullDisk
 from app.schema import current_revision, own_revisions
 from app.services import Services
 from app.store.database import Database
 from app.worker_device import WorkerDevice
+
+_REMEMBERED_SECONDS = 60.0
+
+
+class FullDisk:
+    """The last refusal of this process by `storage-full`."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._refused_at: float | None = None
+
+    def note_refusal(self) -> None:
+        """Remember that a write was refused just now."""
+        self._refused_at = self._clock()
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether a write was refused in the last minute."""
+        return self._refused_at is not None and self._clock() - self._refused_at < _REMEMBERED_SECONDS
+
 
 ANSWER_SECONDS = 5.0
 """Time that a probe waits for Postgres: as long as a request waits for a connection."""

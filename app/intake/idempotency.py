@@ -1,6 +1,7 @@
 """Idempotency-Key: a repeated POST creates no second selection and gets the first answer."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,9 @@ from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
 from app.errors import BadRequest, IdempotencyInFlight, IdempotencyMismatch
+from app.intake.bodies import Body
+from app.queue import JobId
+from app.services import Services
 from app.store.tables import IdempotencyKey
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -26,6 +30,14 @@ class RequestKey:
     body_sha256: str
 
 
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The answer to a submission as JSON."""
+
+    answer: dict[str, Any]
+    job_id: JobId | None = None  #: what to enqueue when the answer was sent; None if an earlier request got the answer
+
+
 def check_key(key: str) -> str:
     """Return a valid key unchanged.
 
@@ -37,12 +49,38 @@ def check_key(key: str) -> str:
     return key
 
 
-def find_answer(session: Session, request: RequestKey) -> dict[str, Any] | None:
-    """Return the stored answer to this request, if any, as it was sent.
+def answer_once(
+    work: Callable[[Services, str, Body, RequestKey | None], Accepted],
+    key: str | None,
+    services: Services,
+    owner_id: str,
+    body: Body,
+) -> Accepted:
+    """The answer that an earlier request with this key got, or else that of the work."""
+    if key is None:
+        return work(services, owner_id, body, None)
+    request = RequestKey(owner_id, key, body.digest())
+    with services.database.session_scope() as session:
+        known = _find_answer(session, request)
+    return work(services, owner_id, body, request) if known is None else Accepted(known)
+
+
+def hold_key(session: Session, request: RequestKey) -> dict[str, Any] | None:
+    """Lock the key until the transaction ends, and return the answer that it has got meanwhile, as it was sent.
 
     Raises:
+        IdempotencyInFlight: another request holds the lock.
         IdempotencyMismatch: the key was used with a different body.
     """
+    if not session.scalar(_HOLD, {"name": f"{request.owner_id}\n{request.key}"}):
+        raise IdempotencyInFlight(
+            "another request with this Idempotency-Key is in progress; repeat the request later",
+            headers={"Retry-After": "1"},
+        )
+    return _find_answer(session, request)
+
+
+def _find_answer(session: Session, request: RequestKey) -> dict[str, Any] | None:
     found = session.execute(_FIND, {"owner_id": request.owner_id, "key": request.key}).one_or_none()
     if found is None:
         return None
@@ -50,19 +88,6 @@ def find_answer(session: Session, request: RequestKey) -> dict[str, Any] | None:
         raise IdempotencyMismatch("this Idempotency-Key was used with a different body; use a new key")
     answer: dict[str, Any] = found.answer
     return answer
-
-
-def hold_key(session: Session, request: RequestKey) -> None:
-    """Lock the key until the transaction ends.
-
-    Raises:
-        IdempotencyInFlight: another request holds the lock.
-    """
-    if not session.scalar(_HOLD, {"name": f"{request.owner_id}\n{request.key}"}):
-        raise IdempotencyInFlight(
-            "another request with this Idempotency-Key is in progress; repeat the request later",
-            headers={"Retry-After": "1"},
-        )
 
 
 def keep_answer(session: Session, request: RequestKey, answer: dict[str, Any]) -> None:

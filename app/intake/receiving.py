@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -15,7 +16,7 @@ from app.errors import STOPPING, Unavailable
 from app.intake.admission import Admission
 from app.intake.bodies import Body, FormBody, JsonBody, JsonFile, parse_body
 from app.intake.form import arriving, parse_form, read_parts
-from app.intake.idempotency import check_key
+from app.intake.idempotency import Accepted, RequestKey, answer_once, check_key
 from app.intake.reader import Reader, bounded
 from app.intake.spool import open_upload
 from app.services import Services
@@ -50,6 +51,10 @@ class Upload:
             found: _Found = self.reader.run(_do_within_bounds, work, self.owner_id, self.body)
             return found
         return _parse_and_do(self.services, work, self.owner_id, self.body)
+
+    def submit(self, work: Callable[[Services, str, Body, RequestKey | None], Accepted], key: str | None) -> Accepted:
+        """As `do`, once for each Idempotency-Key."""
+        return self.do(partial(answer_once, work, key))
 
 
 def _do_within_bounds(*arguments: Any) -> Any:
@@ -109,7 +114,7 @@ async def hold_place(request: Request, body: Body | JsonFile, num_bytes: int) ->
     is_large = num_bytes > SMALL_BYTES or (isinstance(body, FormBody) and body.has_binary_file)
     if isinstance(body, JsonBody) and not is_large:
         is_large = await run_in_threadpool(_names_large_dataset, state.services, owner_id, body)
-    async with state.admission.take_place(owner_id, is_large=is_large):
+    async with state.admission.take_place(is_large=is_large):
         yield Upload(state.services, state.reader, owner_id, body, is_large)
 
 
@@ -163,9 +168,8 @@ async def holding_large_place(request: Request) -> AsyncIterator[None]:
         Busy: too much work waits, of all owners or of this one.
     """
     admission: Admission = request.app.state.admission
-    owner_id = request.state.owner_id
-    with admission.admit(owner_id):
-        async with admission.take_place(owner_id, is_large=True):
+    with admission.admit(request.state.owner_id):
+        async with admission.take_place(is_large=True):
             yield
 
 

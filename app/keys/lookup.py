@@ -1,23 +1,59 @@
 """Finds a key in the database, and remembers the answer for some seconds.
 
 The hash of the presented key is looked up, not the key: how long that takes tells nothing about a key.
+
+All times come from the clock of the database.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 from cachetools import TTLCache
+from sqlalchemy import exists, func, literal, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from app.errors import Unavailable
-from app.keys import repository
-from app.keys.repository import LiveKey
 from app.keys.secret import has_form, hash_key
 from app.store.database import Database
+from app.store.tables import ApiKey
+
+_USE_INTERVAL = timedelta(minutes=1)
+_IS_USE_OLD = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < func.now() - _USE_INTERVAL)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveKey:
+    """A key that is neither revoked nor expired. `is_use_old`: its last use was noted more than a minute ago."""
+
+    id: str
+    owner_id: str
+    name: str
+    is_use_old: bool
+
+
+def find_live_key(session: Session, sha256: str) -> LiveKey | None:
+    """Return the key with this hash, unless it is revoked or expired."""
+    is_live = ApiKey.revoked_at.is_(None), or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > func.now())
+    statement = select(ApiKey.id, ApiKey.owner_id, ApiKey.name, _IS_USE_OLD).where(ApiKey.sha256 == sha256, *is_live)
+    row = session.execute(statement).one_or_none()
+    return None if row is None else LiveKey(*row)
+
+
+def has_keys(session: Session) -> bool:
+    """Whether a key was ever made. A revoked or expired key counts."""
+    return bool(session.scalar(select(exists(select(literal(1)).select_from(ApiKey)))))
+
+
+def record_use(session: Session, key_id: str) -> None:
+    """Note that a key was used, unless another process has just done so."""
+    session.execute(update(ApiKey).where(ApiKey.id == key_id, _IS_USE_OLD).values(last_used_at=func.now()))
+
 
 _MOST_REMEMBERED = 10_000
 _PATIENCE_SECONDS = 5.0
@@ -55,7 +91,7 @@ class KeyLookup:
         Raises:
             Unavailable: Postgres does not answer.
         """
-        return await self._remember(self._has_keys, "any", lambda _: self._read(repository.has_keys))
+        return await self._remember(self._has_keys, "any", lambda _: self._read(has_keys))
 
     def close(self) -> None:
         """Stop the threads. A query that is under way ends first."""
@@ -80,7 +116,7 @@ class KeyLookup:
         return found
 
     def _find(self, digest: str) -> LiveKey | None:
-        key = self._read(lambda session: repository.find_live_key(session, digest))
+        key = self._read(lambda session: find_live_key(session, digest))
         if key is not None and key.is_use_old:
             self._note_use(key.id)
         return key
@@ -97,6 +133,6 @@ class KeyLookup:
         """In a transaction of its own: a Postgres that only reads lets the request pass."""
         try:
             with self._database.session_scope() as session:
-                repository.record_use(session, key_id)
+                record_use(session, key_id)
         except SQLAlchemyError as error:
             _log.warning("the use of a key was not noted (%s)", type(error).__name__, extra={"action": "key-use-lost"})

@@ -7,7 +7,7 @@ from datetime import timedelta
 from sqlalchemy import func, insert, select, update
 
 from app.ids import new_id
-from app.keys.repository import has_keys
+from app.keys.lookup import has_keys
 from app.keys.secret import hash_key, make_secret, prefix_of
 from app.setting_types import OWNER_FORM
 from app.store.database import Database

@@ -1,15 +1,20 @@
-"""The stored spec of a job, in which every option is resolved, and parts of what is stored as JSON."""
+"""The spec of a selection as it is stored, and what a worker reads before it runs one."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from app.problems import ErrorItem, point
+from app.store.datasets import load_rows
+from app.store.tables import Dataset, Job
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.task.combinations import Wordings, combine_wordings, read_instructions, read_templates
 from lens_engine.task.verbalizer import Verbalizer
-from lens_engine.types import Record
+from lens_engine.types import Example, Record
 
 
 class SpecUnreadable(Exception):
@@ -28,32 +33,13 @@ class StoredPart(Record):
     model_config = ConfigDict(extra="ignore")
 
 
-class JobSpec(BaseModel):
-    """Base of what the column `spec` holds, of jobs of any kind."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @classmethod
-    def read(cls, stored: dict[str, Any]) -> Self:
-        """Read a stored spec to run it.
-
-        Raises:
-            SpecUnreadable: the spec has unknown options, or values that are not allowed.
-        """
-        try:
-            return cls.model_validate(stored)
-        except ValidationError as error:
-            faults = error.errors(include_url=False, include_input=False, include_context=False)
-            errors = [_describe_fault(fault["loc"], fault["msg"]) for fault in faults]
-            found = "; ".join(item["detail"] for item in errors)
-            raise SpecUnreadable(f"the stored spec cannot be read: {found}; submit a new one", errors) from error
-
-
-class StoredSpec(JobSpec):
+class StoredSpec(BaseModel):
     """The spec of a selection. The verbalizer is a list of pairs, because JSONB loses the order of keys.
 
     A run chooses among several templates or instructions; a single one is stored as a text.
     """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     template: str | tuple[str, ...]
@@ -72,6 +58,21 @@ class StoredSpec(JobSpec):
     def has_choice(self) -> bool:
         """Whether the run begins with a choice among several templates or instructions."""
         return not (isinstance(self.template, str) and isinstance(self.instruction, str))
+
+    @classmethod
+    def read(cls, stored: dict[str, Any]) -> Self:
+        """Read a stored spec to run it.
+
+        Raises:
+            SpecUnreadable: the spec has unknown options, or values that are not allowed.
+        """
+        try:
+            return cls.model_validate(stored)
+        except ValidationError as error:
+            faults = error.errors(include_url=False, include_input=False, include_context=False)
+            errors = [_describe_fault(fault["loc"], fault["msg"]) for fault in faults]
+            found = "; ".join(item["detail"] for item in errors)
+            raise SpecUnreadable(f"the stored spec cannot be read: {found}; submit a new one", errors) from error
 
     @classmethod
     def of(cls, model: str, wordings: Wordings, preset: PresetName, config: SelectionConfig) -> Self:
@@ -101,3 +102,35 @@ def _describe_fault(location: tuple[int | str, ...], message: str) -> ErrorItem:
     root, *rest = location
     place = ["options" if root == "config" else root, *rest]
     return {"detail": f"{'.'.join(map(str, place))}: {message}", "pointer": point("spec", *place)}
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Everything that a worker needs to run a selection."""
+
+    spec: StoredSpec
+    examples: tuple[Example, ...]
+    test: tuple[Example, ...] | None
+
+
+def load_submission(session: Session, selection_id: str) -> Submission:
+    """Read everything that a worker needs.
+
+    Raises:
+        NoResultFound: the selection was deleted.
+        SpecUnreadable: see `StoredSpec.read`.
+    """
+    selection = session.execute(select(Job).where(Job.id == selection_id)).scalar_one()
+    test_id = selection.test_dataset_id
+    return Submission(
+        spec=StoredSpec.read(selection.spec),
+        examples=load_rows(session, selection.dataset_id),
+        test=None if test_id is None else load_rows(session, test_id),
+    )
+
+
+def list_inline_parts(session: Session, job_id: str) -> list[str]:
+    """Those of `dataset` and `test` that came in the JSON body of a job. None of a job that was deleted."""
+    parts = {"dataset": Job.dataset_id, "test": Job.test_dataset_id}
+    owned = select(Dataset.id).join(Job, Job.id == job_id).where(Dataset.format == "inline", ~Dataset.is_kept)
+    return [part for part, dataset_id in parts.items() if session.scalar(owned.where(Dataset.id == dataset_id))]

@@ -21,9 +21,9 @@ from sqlalchemy import ColumnElement, and_, delete, func, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from app.lifecycle import turns
 from app.lifecycle.endings import Crash, requeue_dead
 from app.lifecycle.retention import forget_old
+from app.lifecycle.waiting import count_waiting
 from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database, find_sqlstate, is_away
@@ -176,7 +176,7 @@ def _rescue(session: Session, job_id: str, settings: Settings, settling: Settlin
 def _enqueue(database: Database, queue: JobQueue, settings: Settings, settling: Settling) -> int:
     """Wake workers for what waits. Returns the number of enqueued jobs."""
     with database.session_scope() as session:
-        waiting = turns.count_waiting(session, settings)
+        waiting = count_waiting(session, settings)
     settling.note_answer()
     try:
         return queue.wake(waiting)

@@ -13,10 +13,9 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from app.lifecycle.turns import may_start, queue_of_job
+from app.lifecycle.waiting import may_start, queue_of_job
 from app.metrics import counters
-from app.metrics.counters import CounterKey, read_counters
-from app.metrics.waits import show_waits
+from app.metrics.counters import CounterKey, read_counters, show_waits
 from app.prompts.service import MOST_VERSIONS, WARNED_FROM
 from app.services import Services
 from app.settings import Settings

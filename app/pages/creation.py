@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, MutableMapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -19,7 +18,6 @@ from app.intake.bodies import JsonBody
 from app.intake.idempotency import check_key
 from app.intake.parts import COLUMN_PARTS
 from app.intake.receiving import Upload, do_large, hold_place, receive
-from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import list_fields
 from app.pages.fields import FieldsDep, build_submission, read_field, read_words
@@ -29,7 +27,7 @@ from app.pages.rendering import answer, go_to
 from app.pages.sample import has_sample
 from app.selections import service as selections
 from app.selections.submission import submit_selection
-from app.services import Services
+from app.services import Services, enqueueing
 from app.store.datasets import find_label_column, load_rows_from
 from app.web.parameters import read_number
 from lens_engine.errors import InvalidInput
@@ -191,7 +189,7 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
 def submit(request: Request, fields: FieldsDep, upload: UploadDep, services: ServicesDep) -> HTMLResponse:
     """Submit the form as a client of the API would, and show the selection."""
     key = check_key(read_field(fields, "key") or uuid4().hex)
-    accepted = upload.do(partial(submit_selection, key=key))
+    accepted = upload.submit(submit_selection, key)
     shown = go_to(request, f"/pages/selections/{accepted.answer['id']}")
     shown.background = enqueueing(services, accepted.job_id)
     return shown

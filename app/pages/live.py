@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from app.lifecycle.spec import StoredSpec
 from app.selections.presentation import present_progress
-from app.selections.queue_place import MOST_COUNTED
 from app.selections.schemas import ProgressOut, QueueOut
 from app.store.states import Status
 from app.store.tables import Event, Job
@@ -134,14 +133,8 @@ def _say_queue(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, bo
     workers = f"{show_count(place.workers, 'worker')} take{'s' * (place.workers == 1)} such selections"
     if place.position is None:
         return f"It waits before the next attempt; {workers}.{again}", False
-    return f"It waits in the queue{_say_place(place.position, place.owners)}; {workers}.{again}", False
-
-
-def _say_place(position: int, owners: int) -> str:
-    before, others = position - 1, owners - 1
-    most = " or more" if before == MOST_COUNTED else ""
-    own = f", after {before:,}{most} of your jobs" if before else ""
-    return own + (f"; {show_count(others, 'other owner')} and you take turns" if others > 0 else "")
+    before = f", after {show_count(place.position - 1, 'other job')}" if place.position > 1 else ""
+    return f"It waits in the queue{before}; {workers}.{again}", False
 
 
 def _list_phases(job: Job, progress: ProgressOut | None) -> Iterator[tuple[str, str]]:

@@ -150,7 +150,7 @@ async def show_examples(
             if found.pool is None:
                 return found.version.version, 0, []
             first_added = found.pool.find_first_added(session)
-        pool = indexes.held(found.pool.source) or found.pool.load()
+        pool = indexes.load(found.pool.source)
         return found.version.version, first_added, sorted(pool.rows, key=lambda one: (one.row < first_added, one.row))
 
     version, first_added, rows = await run_in_threadpool(read)

@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse, Response
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, SelectionIdDep, ServicesDep
-from app.lifecycle.enqueueing import enqueueing
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import find_sizes, read_request
 from app.pages.live import describe_run
@@ -22,7 +21,7 @@ from app.selections import repository, service
 from app.selections.polls import JobState
 from app.selections.schemas import SelectionSummary
 from app.selections.service import SelectionList, list_page
-from app.services import Services
+from app.services import Services, enqueueing
 from app.store.states import TERMINAL, Status
 from app.store.tables import Job
 from app.web.etag import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag

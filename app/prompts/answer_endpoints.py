@@ -1,7 +1,14 @@
-"""Routes of what production reads of a prompt."""
+"""Routes of what production reads of a name, and that classify by it: at once, and files in batches."""
 
-from fastapi import APIRouter, Response
+from functools import partial
+from typing import Annotated
 
+from fastapi import APIRouter, Depends, Request, Response
+
+from app.answers.classify_schemas import ClassifiedOut, ClassifyBody, EvaluationOut, EvaluationPage, TextsOut
+from app.answers.classifying import ClassifyingDep, classify
+from app.answers.files import TABLES, measure_file, send, write_labelled, write_texts
+from app.answers.finding import Finder
 from app.answers.indexes import IndexesDep
 from app.answers.responding import (
     EXPORTS,
@@ -16,11 +23,17 @@ from app.answers.responding import (
     answer_support_examples,
     render,
 )
-from app.dependencies import OWNER_ROUTE
-from app.prompts.parameters import PromptFinderDep
+from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SessionDep
+from app.intake.parts import COLUMN_PARTS, DIALECT_PARTS, describe_upload
+from app.intake.receiving import Upload, receive
+from app.prompts.evaluations import keep_figures, list_figures
+from app.prompts.finding import PromptFinder
+from app.prompts.parameters import NameDep, PromptFinderDep
 from app.prompts.schemas import NamedPrompts, NamedSupportExamples
+from app.services import Services
 from app.web.etag import KnownEtag
-from app.web.openapi import refusals
+from app.web.openapi import named, refusals
+from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
 
 router = APIRouter(tags=["prompts"], dependencies=OWNER_ROUTE)
@@ -78,3 +91,79 @@ def export_prompt(
 async def render_named_prompt(finder: PromptFinderDep, body: RenderBodyDep, indexes: IndexesDep) -> NamedPrompts:
     """Build the prompt of the current version for each new input, as of a selection."""
     return await render(finder, indexes, body)  # type: ignore[return-value]
+
+
+_CONFLICT = "The version has no classifier, or its model is another one now."
+_BODY_REFUSALS = refusals(400, 401, 404, 413, 415, 422, 503, conflict=_CONFLICT)
+
+
+def _make_finder(name: str, services: Services, owner_id: str) -> Finder:
+    return PromptFinder(services, owner_id, name)
+
+
+@router.post(
+    "/prompts/{name}/classify",
+    response_description="The answers to the inputs, in order.",
+    responses=_BODY_REFUSALS,
+    openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": named(ClassifyBody)}}}},
+)
+async def classify_by_prompt(
+    request: Request,
+    finder: PromptFinderDep,
+    classifying: ClassifyingDep,
+    body: Annotated[ClassifyBody, Depends(json_body(ClassifyBody, is_stored=False))],
+) -> ClassifiedOut:
+    """Classify up to 256 texts at once, by the classifier or the prompt of a name. Nothing is stored."""
+    return await classify(request, finder, classifying, body)
+
+
+@router.post(
+    "/prompts/{name}/texts",
+    response_model=TextsOut,
+    response_description="The texts of the file.",
+    responses=_BODY_REFUSALS,
+    openapi_extra=describe_upload("TextsForm", {"texts": "reviews.csv"}),
+)
+def read_texts_for_prompt(
+    name: NameDep, upload: Annotated[Upload, receive("texts", "spec", *COLUMN_PARTS)]
+) -> Response:
+    """Read a file of texts as the classifier of a name reads it. Nothing is stored."""
+    return send(upload, partial(write_texts, partial(_make_finder, name)), "texts")
+
+
+@router.post(
+    "/prompts/{name}/table",
+    response_class=Response,
+    responses={**TABLES, **_BODY_REFUSALS},
+    openapi_extra=describe_upload("TableForm", {"texts": "reviews.csv", "answers": "answers.json"}),
+)
+def write_table_for_prompt(
+    name: NameDep,
+    upload: Annotated[Upload, receive("texts", "answers", "spec", "text_column", *DIALECT_PARTS)],
+) -> Response:
+    """Write a file of texts with its answers, in the form of the file. Nothing is stored."""
+    return send(upload, partial(write_labelled, partial(_make_finder, name)), "labelled")
+
+
+@router.post(
+    "/prompts/{name}/evaluations",
+    response_description="The figures; kept with the version if that was asked.",
+    responses=_BODY_REFUSALS,
+    openapi_extra=describe_upload("FiguresForm", {"texts": "october.csv", "answers": "answers.json"}),
+)
+def evaluate_prompt(
+    name: NameDep, upload: Annotated[Upload, receive("texts", "answers", "spec", *COLUMN_PARTS)]
+) -> EvaluationOut:
+    """Measure answers to the rows of a labelled file, which `classify` gave. The rows are not stored."""
+    measured = upload.do(partial(measure_file, partial(_make_finder, name)))
+    return keep_figures(upload.services, upload.owner_id, name, measured)
+
+
+@router.get(
+    "/prompts/{name}/evaluations",
+    response_description="One page of figures.",
+    responses=refusals(400, 401, 404, 503),
+)
+def list_evaluations(name: NameDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> EvaluationPage:
+    """List the figures that were kept of a name, newest first."""
+    return list_figures(session, owner, name, page)

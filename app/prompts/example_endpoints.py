@@ -7,12 +7,11 @@ from starlette.responses import JSONResponse
 
 from app.answers.finding import answer_known
 from app.answers.indexes import Indexes, IndexesDep
-from app.datasets.schemas import DatasetOut
+from app.datasets.service import DatasetOut
 from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep
 from app.ids import encode_cursor
 from app.intake.receiving import do_large
-from app.prompts.dataset import copy_examples
-from app.prompts.examples import PoolChange
+from app.prompts.examples import PoolChange, copy_examples
 from app.prompts.finding import CurrentVersion, PromptFinder
 from app.prompts.parameters import READ, ChangeDep, NameDep
 from app.prompts.schemas import MOST_ADDED, ExamplesBody, Note, PromptExampleOut, PromptExamplePage, PromptVersionOut
@@ -70,7 +69,7 @@ def _show_page(
     """
     if found.pool is None or first_added is None:
         return PromptExamplePage(**found.about, pool_rows=None, items=[], next=None)
-    pool = indexes.held(found.pool.source) or found.pool.load()
+    pool = indexes.load(found.pool.source)
     rows = [row for row in pool.rows if last is None or row.row > last]
     items = [
         PromptExampleOut(row=one.row, text=one.text, label=one.label, added=one.row >= first_added)

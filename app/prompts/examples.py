@@ -11,16 +11,21 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.answers.indexes import Indexes
+from app.datasets.service import StoredDataset, keep_rows
 from app.errors import ExampleInUse, NoPool, NotFound, PoolFull, PreconditionFailed
+from app.intake.bodies import parsing_limits
+from app.intake.refusals import invalid_inputs
 from app.prompts import pools
 from app.prompts.added_examples import KnownRows, check_examples
 from app.prompts.finding import CurrentVersion, PromptFinder
 from app.prompts.pools import Changes, VersionedPool
 from app.prompts.schemas import ExamplesBody
 from app.prompts.service import Change, NextVersion
+from app.services import Services
 from app.store import prompts as repository
 from app.store.quota import lock_owner
 from app.store.tables import Prompt, PromptVersion
+from lens_engine.reading import parse_inline
 from lens_engine.retrieval.pool import MOST_POOL_ROWS, Pool, PoolRow
 
 MOST_ROWS = MOST_POOL_ROWS + 5_000
@@ -107,7 +112,7 @@ class PoolChange:
             found = PromptFinder(change.services, change.owner_id, change.name).read_current(session)
         if found.pool is None:
             raise NoPool(_NO_POOL)
-        return found, self.indexes.held(found.pool.source) or found.pool.load()
+        return found, self.indexes.load(found.pool.source)
 
     def _write(self, found: CurrentVersion, alter: _Alter, about: Mapping[str, Any], note: str | None) -> PromptVersion:
         """Make the next version."""
@@ -126,3 +131,23 @@ class PoolChange:
             after = alter(session, versioned, before)
             made = NextVersion(version.selection_id, {**version.summary, **about}, found.content, after)
             return change.add(session, prompt, made, before, note)
+
+
+def copy_examples(services: Services, owner_id: str, name: str) -> StoredDataset:
+    """Store the pool of a name with its support examples as a dataset.
+
+    Raises:
+        NotFound: there is no such name.
+        NoPool: its prompts find no examples for an input.
+        OwnerFull: the owner has too many bytes stored.
+    """
+    with services.database.session_scope() as session:
+        found = PromptFinder(services, owner_id, name).read_current(session)
+    if found.pool is None:
+        raise NoPool("the prompt has no pool; take the dataset of its selection")
+    rows = KnownRows.of(found, found.pool.load()).rows
+    with invalid_inputs():
+        listed = [{"text": text, "label": label} for _, (text, label) in sorted(rows.items())]
+        parsed = parse_inline(listed, parsing_limits(services.settings))
+    with services.database.session_scope() as session:
+        return keep_rows(session, owner_id, services.settings, parsed, name)

@@ -36,8 +36,8 @@ class VersionedPool:
     @property
     def source(self) -> PoolSource:
         # A version never changes, so its pool does not either; but after a restore another one may have its number.
-        version = (str(self.version), self.created_at.isoformat())
-        return PoolSource(self.owner_id, ("prompt", self.owner_id, self.name), version, self.num_rows, self.load)
+        key = ("prompt", self.owner_id, self.name, str(self.version), self.created_at.isoformat())
+        return PoolSource(key, self.num_rows, self.load)
 
     def load(self) -> Pool:
         """

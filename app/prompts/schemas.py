@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, StringConstraints
 
 from app.answers.schemas import Rendered, SupportExamplesOut
-from app.web.outgoing import Outgoing
-from app.web.validation import Incoming
+from app.web.validation import Incoming, Outgoing
 
 MOST_ADDED = 200
 """Number of rows that one request may add to a pool."""

@@ -1,19 +1,21 @@
 """Checks a submission: its spec and its rows, before anything is stored."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from app.errors import Unprocessable
+from sqlalchemy.orm import Session
+
+from app.errors import UnknownDataset, Unprocessable
 from app.intake.bodies import Body, FormBody, name_columns, parsing_limits
 from app.intake.limits import bound_budget, check_model_name, find_prices, list_excesses
 from app.intake.refusals import as_problem, invalid_inputs
 from app.lifecycle.spec import StoredSpec
-from app.selections.rows import Labelled, find_dataset
 from app.selections.submission_schemas import SelectionSpec, SubmissionBody
 from app.services import Services
 from app.settings import Settings
+from app.store.datasets import find_label_column, load_rows, load_warnings, owns_dataset
 from app.web.validation import read_model
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidInput
@@ -27,9 +29,46 @@ from lens_engine.task.combinations import NO_INSTRUCTION, read_instructions, rea
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.silent_words import warn_of_silent
 from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.types import Example
 
 _MOST_SPEC_BYTES = 64 * 1024
 _Built = TypeVar("_Built")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDataset:
+    """A dataset that is already stored."""
+
+    id: str
+    field: str  #: of the body, which names it
+    examples: tuple[Example, ...]
+    label_column: ColumnNames | None  #: None if it is not known
+    warnings: Sequence[str]  #: of its upload
+
+
+Labelled = ParsedDataset | KnownDataset
+
+
+def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str) -> KnownDataset:
+    """A dataset of labelled texts that the field of a body names.
+
+    Raises:
+        UnknownDataset: the owner has no such dataset.
+    """
+    with services.database.session_scope() as session:
+        check_dataset(session, owner_id, dataset_id, field)
+        rows, column = load_rows(session, dataset_id), find_label_column(session, dataset_id)
+        return KnownDataset(dataset_id, field, rows, column, load_warnings(session, dataset_id))
+
+
+def check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
+    """Lock a dataset that the field of a body names against deletion.
+
+    Raises:
+        UnknownDataset: the owner has no such dataset.
+    """
+    if not owns_dataset(session, owner_id, dataset_id):
+        raise UnknownDataset.at(f"/{field}", "there is no dataset of labelled texts with this id")
 
 
 @dataclass(frozen=True, slots=True)

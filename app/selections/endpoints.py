@@ -6,13 +6,11 @@ from fastapi import APIRouter, Query, Response, status
 from starlette.responses import JSONResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
-from app.ids import encode_cursor
+from app.ids import encode_cursor, path_of
 from app.intake.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, describe_form
 from app.intake.receiving import KeyDep, Upload, receive
-from app.lifecycle.enqueueing import enqueueing
 from app.queue import JobId
-from app.selections import repository, service
-from app.selections.openapi import EXAMPLE_SPEC, EXAMPLE_SUBMISSION
+from app.selections import repository, service, submission
 from app.selections.polls import JobState, retry_after
 from app.selections.presentation import present, summarise
 from app.selections.schemas import (
@@ -22,9 +20,8 @@ from app.selections.schemas import (
     SelectionOut,
     SelectionPage,
 )
-from app.selections.submission import answer_submission, submitted
-from app.selections.submission_schemas import SelectionSpec, SubmissionBody
-from app.services import Services
+from app.selections.submission_schemas import EXAMPLE_SPEC, EXAMPLE_SUBMISSION, SelectionSpec, SubmissionBody
+from app.services import Services, enqueueing
 from app.store.states import Status
 from app.store.tables import Job
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
@@ -60,7 +57,14 @@ def _unchanged(description: str) -> dict[int | str, dict[str, Any]]:
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SelectionOut,
     response_description="The queued selection. `Location` is its address.",
-    responses=submitted(),
+    responses={
+        202: sends("Location", "Retry-After", "Idempotent-Replayed"),
+        **refusals(
+            *(400, 401, 413, 415, 422, 503),
+            conflict="Another request with this Idempotency-Key is still being answered.",
+            is_conflict_brief=True,
+        ),
+    },
     openapi_extra=describe_bodies(
         "SubmissionForm",
         SubmissionBody,
@@ -72,7 +76,14 @@ def submit_selection(
     upload: Annotated[Upload, receive("dataset", "spec", "test", *COLUMN_PARTS)], key: KeyDep
 ) -> Response:
     """Submit a dataset and a task. A worker then searches for the support examples."""
-    return answer_submission(upload, key)
+    accepted = upload.submit(submission.submit_selection, key)
+    headers = {
+        "Location": path_of(accepted.answer["id"]),
+        "Retry-After": str(upload.services.settings.retry_after_seconds),
+        **({"Idempotent-Replayed": "true"} if accepted.job_id is None else {}),
+    }
+    background = enqueueing(upload.services, accepted.job_id)
+    return JSONResponse(accepted.answer, status.HTTP_202_ACCEPTED, headers, background=background)
 
 
 @router.get(

@@ -74,8 +74,7 @@ class SelectionFinder:
         found = session.execute(columns).one_or_none()
         if found is None:
             return None
-        own = ("selection", self.selection_id)
-        return PoolSource(self.owner_id, own, (found.digest,), found.num_rows, self._load_pool)
+        return PoolSource(("selection", self.selection_id, found.digest), found.num_rows, self._load_pool)
 
     def _load_pool(self) -> Pool:
         with self.services.database.session_scope() as session:

@@ -7,8 +7,7 @@ from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from app.selections import repository
-from app.selections.result_schemas import ResultOut
-from app.selections.schemas import ProgressOut, QueueOut, SelectionOut, SelectionSummary
+from app.selections.schemas import ProgressOut, QueueOut, ResultOut, SelectionOut, SelectionSummary
 from app.store.pools import read_pool
 from app.store.states import TERMINAL, Status
 from app.store.tables import Job, Report, StoredPool

@@ -13,7 +13,7 @@ from app.dependencies import OWNER_ROUTE
 from app.selections import results
 from app.selections.finding import SelectionFinder, SelectionFinderDep
 from app.selections.presentation import present_result
-from app.selections.result_schemas import ResultOut, SuspiciousLabelsOut
+from app.selections.schemas import ResultOut, SuspiciousLabelsOut
 from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag
 from app.web.openapi import not_modified, refusals, sends
 from lens_engine.exports.suspicious_labels import write_suspicious_labels

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from app.answers.stored import ClassifierPart, SuspiciousPart
 from app.errors import NoClassifier
 from app.selections import repository, service
-from app.selections.result_schemas import SuspiciousLabelOut, SuspiciousLabelsOut
+from app.selections.schemas import SuspiciousLabelOut, SuspiciousLabelsOut
 from app.services import Services
 from app.store.datasets import load_texts
 from app.store.states import Status

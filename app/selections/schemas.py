@@ -1,4 +1,4 @@
-"""Wire types of selections: what is shown of a job."""
+"""Wire types of selections: what is shown of a job, and what it found."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -6,8 +6,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from app.store.states import Status
-from app.web.outgoing import Outgoing
+from app.web.validation import Outgoing
+from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import PresetName, SelectionConfig
+from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason
 
 
@@ -67,14 +69,9 @@ class QueueOut(Outgoing):
     """The place of a queued job, and who works on the queue."""
 
     position: int | None = Field(
-        description="Place among your own queued jobs that may start and that the same workers take; 1 is the next. "
-        "1001 stands for every later place. Null while the job waits after a crash or a fault of a worker or a server.",
+        description="Place among the queued jobs of all owners that may start and that the same workers take; 1 is the "
+        "next. Null while the job waits after a crash or a fault of a worker or a server.",
         examples=[3],
-    )
-    owners: int = Field(
-        description="Number of owners, you among them, whose jobs may start and wait for the same workers. Owners take "
-        "turns. 1000 stands for every larger number.",
-        examples=[2],
     )
     workers: int | None = Field(
         description="Number of living workers that take such jobs, some seconds old. With 0, the job waits until the "
@@ -175,4 +172,30 @@ class EventPage(Outgoing):
     follow: str | None = Field(
         description="Cursor after the last event of this page, on the last page too: sent later as `cursor`, it gives "
         "the events since then."
+    )
+
+
+class ResultOut(SelectionResult):
+    """The result of a selection, and the id of the selection."""
+
+    selection_id: str = Field(description="Id of the selection.")
+    pool_rows: int | None = Field(
+        description="Number of rows of `pool`, which is left out unless it is asked for; null where no prompt finds "
+        "examples for an input."
+    )
+
+
+class SuspiciousLabelOut(SuspiciousLabel):
+    """A row whose label the classifier contradicts with confidence, and its text."""
+
+    text: str = Field(description="Text of the row.")
+
+
+class SuspiciousLabelsOut(Outgoing):
+    """Rows whose label is probably wrong."""
+
+    selection_id: str = Field(description="Id of the selection.")
+    items: list[SuspiciousLabelOut] = Field(
+        description="At most 200 rows, the most suspicious first. Only rows on which the classifier was "
+        "cross-validated are judged."
     )

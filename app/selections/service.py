@@ -19,8 +19,9 @@ from app.errors import (
     StillRunning,
 )
 from app.ids import SELECTION, encode_cursor, path_of
+from app.lifecycle import waiting
 from app.lifecycle.retry import resume_cancelled, retry_failed
-from app.selections import queue_place, repository
+from app.selections import repository
 from app.selections.polls import JobState, retry_after
 from app.selections.schemas import QueueOut, SelectionSummary
 from app.services import Services
@@ -92,11 +93,9 @@ def find_place(services: Services, session: Session, state: JobState) -> QueueOu
     """Return the place of a selection in the queue; None if it is not queued."""
     if state.status != Status.QUEUED:
         return None
-    settings, counts = services.settings, services.queue.count_workers()
-    # Without models to load, all jobs have one queue.
-    place = queue_place.find_place(session, state, settings.endpoints if settings.allowed_models else ())
-    workers = None if counts is None else counts[settings.queue_of(place.model)]
-    return QueueOut(position=place.position, owners=place.owners, workers=workers)
+    position, queue = waiting.find_place(session, state.id, services.settings)
+    counts = services.queue.count_workers()
+    return QueueOut(position=position, workers=None if counts is None else counts[queue])
 
 
 def explain_absence(services: Services, selection: Job, what: str) -> NotFinished | NoResult:

@@ -1,14 +1,13 @@
 """All SQL of datasets. Queries on behalf of a client filter by owner."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import delete, exists, func, insert, or_, select, text, update
 from sqlalchemy.orm import Session, defer
 
 from app.ids import new_id
-from app.store.rows import ROW_BYTES, cut_rows
 from app.store.tables import Dataset, Job
 from app.store.tables import Example as StoredExample
 from lens_engine.classifier.input_format import InputFormat
@@ -16,6 +15,12 @@ from lens_engine.reading import ParsedDataset
 from lens_engine.reading.table import ColumnNames
 from lens_engine.rows.sample import draw_sample
 from lens_engine.types import Example
+
+ROW_BYTES = 150
+"""What Postgres takes for a row of a dataset besides its text and label: key, index, header (bytes)."""
+
+_PAGE_BYTES = 4 * 2**20
+"""Size from which a statement inserts no further row (bytes)."""
 
 SAMPLE_ROWS, SAMPLE_CHARACTERS = 20_000, 4_000_000
 """Largest sample of a dataset that advice is worked out on."""
@@ -65,9 +70,22 @@ def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> st
             input=_describe_input(parsed),
         )
     )
-    for some in cut_rows(parsed.examples, _weigh):
+    for some in _cut(parsed.examples):
         _insert_examples(session, dataset_id, some)
     return dataset_id
+
+
+def _cut(examples: Sequence[Example]) -> Iterator[list[Example]]:
+    """The rows in pieces that one statement inserts far within its time limit."""
+    piece, size = list[Example](), 0
+    for example in examples:
+        piece.append(example)
+        size += _weigh(example) + ROW_BYTES
+        if size >= _PAGE_BYTES:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
 
 
 def _describe_input(parsed: ParsedDataset) -> dict[str, Any] | None:

@@ -5,14 +5,13 @@ import json
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Self
+from typing import Self
 
 from sqlalchemy import delete, exists, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from app.store.tables import Job, Report, StoredPool
-from lens_engine.classifier.classifier import Classifier
+from app.store.tables import Report, StoredPool
 from lens_engine.retrieval.pool import Pool, PoolRow
 
 
@@ -44,38 +43,8 @@ def unpack_pool(data: bytes) -> Pool:
     return Pool(rows=tuple(PoolRow(row=row, text=text, label=label) for row, text, label in rows))
 
 
-class Parted(NamedTuple):
-    """A classifier without the rows of its pool, and the pool; None if it finds no demonstrations."""
-
-    classifier: Classifier
-    pool: PackedPool | None
-
-
-def part_pool(asked: Classifier) -> Parted:
-    """Take the rows of the pool out of a prompt that a job asks. They may have megabytes, and each poll reads the spec
-    of the job."""
-    retrieval = asked.retrieval
-    if retrieval is None:
-        return Parted(asked, None)
-    bare = retrieval.model_copy(update={"pool": Pool(rows=())})
-    return Parted(asked.model_copy(update={"retrieval": bare}), PackedPool.of(retrieval.pool))
-
-
-def join_pool(session: Session, job_id: str, asked: Classifier) -> Classifier:
-    """The prompt with the rows of its pool, which are stored beside the job.
-
-    Raises:
-        NoResultFound: the job was deleted, or has succeeded.
-    """
-    if asked.retrieval is None:
-        return asked
-    data = session.scalars(select(StoredPool.data).where(StoredPool.job_id == job_id)).one()
-    whole = asked.retrieval.model_copy(update={"pool": unpack_pool(data)})
-    return asked.model_copy(update={"retrieval": whole})
-
-
 def store_pool(session: Session, job_id: str, pool: PackedPool) -> None:
-    """Store the pool of a job, unless it is there."""
+    """Store the pool of a selection, unless it is there."""
     known = select(StoredPool.digest).where(StoredPool.job_id == job_id)
     if session.scalar(known) == pool.digest:
         return
@@ -94,7 +63,6 @@ def delete_pool(session: Session, job_id: str) -> None:
 
 
 def delete_pool_without_result(session: Session, job_id: str) -> None:
-    """Delete the pool of a selection that no result names. That of another job is asked by its next attempt."""
+    """Delete the pool of a selection that no result names."""
     has_result = exists().where(Report.job_id == job_id)
-    is_selection = exists().where(Job.id == job_id)
-    session.execute(delete(StoredPool).where(StoredPool.job_id == job_id, is_selection, ~has_result))
+    session.execute(delete(StoredPool).where(StoredPool.job_id == job_id, ~has_result))

@@ -1,13 +1,21 @@
-"""A server that says so before it stops, and that stops as asked.
+"""A server that says so before it stops, that stops as asked, and that ends when its event loop is silent.
 
 uvicorn closes its socket at SIGTERM at once. A balancer that has not yet looked at /readyz sends further requests, and
 their clients see refused connections. uvicorn also waits for clients that do not read their answers, and ends the
 process by the signal.
+
+Whoever started a process that ended starts it again. Python runs no code while a C function, such as a pattern that
+takes for ever, holds the interpreter lock. A timer of the kernel therefore counts the processor time of the process. A
+loop that waits takes none, so a thread counts its seconds. Neither counts while the process or the machine stands
+still: after a pause the loop has its whole time again.
 """
 
 import asyncio
+import faulthandler
 import signal
 import socket
+import sys
+import threading
 import time
 from contextlib import suppress
 from threading import Event
@@ -15,7 +23,39 @@ from types import FrameType
 
 import uvicorn
 
-from app.web.watchdog import Watchdog
+_DEBUGGERS = ("pdb", "pydevd", "debugpy")
+
+
+class Watchdog:
+    """Begins with the first call of `feed`; never if `seconds` is None."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds or 0.0
+        self._silent_seconds = 0.0
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="lens-watchdog", daemon=True)
+
+    def feed(self) -> None:
+        """Say that the loop is alive."""
+        if not self._seconds:
+            return
+        if self._thread.ident is None:
+            faulthandler.register(signal.SIGPROF, chain=True)  # writes where each thread is, before the process ends
+            self._thread.start()
+        self._silent_seconds = 0.0
+        signal.setitimer(signal.ITIMER_PROF, self._seconds)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+    def _watch(self) -> None:
+        pause = min(1.0, self._seconds / 4)
+        while not self._stopping.wait(pause):
+            self._silent_seconds += pause
+            if self._silent_seconds > self._seconds and not any(name in sys.modules for name in _DEBUGGERS):
+                signal.raise_signal(signal.SIGPROF)
+
 
 READER_SECONDS = 5.0
 """Time in which a client takes something of its answer while the server stops. Others are cut off."""

@@ -20,15 +20,6 @@ _HEADERS: dict[str, dict[str, Any]] = {
         "description": "Time after which to send the next request (seconds).",
         "schema": {"type": "integer", "minimum": 1},
     },
-    "X-Format-Matches-Evaluation": {
-        "description": "Whether a model gets the prompt that was evaluated, or else whether an evaluation of this form "
-        "gave the same answers; null if nobody measured this form.",
-        "schema": {"type": "string", "enum": ["true", "false", "null"]},
-    },
-    "X-Format-Accuracy": {
-        "description": "Accuracy on the test rows in this form, found by an evaluation; absent if nobody measured it.",
-        "schema": {"type": "number"},
-    },
     "X-Prompt-Form": {
         "description": "Form of the prompt in the file: fixed; or in the format folder another, with the number of "
         "demonstrations that are found for each input.",
@@ -128,7 +119,6 @@ _DESCRIPTIONS = {
     415: "The media type of the request body is not supported.",
     422: "The request is well-formed but invalid; `errors` names each place.",
     428: "The request has neither `If-Match` nor `If-None-Match: *`.",
-    429: "You send too many requests, have too many jobs queued or running, or read too many outputs at once; "
-    "repeat the request after `Retry-After`.",
+    429: "You send too many requests, or have too many jobs queued or running; repeat the request after `Retry-After`.",
     503: "The service is temporarily unavailable; repeat the request after `Retry-After`.",
 }

@@ -1,4 +1,4 @@
-"""Validates bodies by models, and puts validation errors of Pydantic into the words of the fields."""
+"""Base types of bodies and answers. Bodies are validated, with errors of Pydantic in the words of the fields."""
 
 import difflib
 import itertools
@@ -199,3 +199,9 @@ def _show(place: Place) -> str:
     parts = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place if part != "[key]")
     plain = "".join(char if char.isprintable() else "?" for char in parts.removeprefix("."))
     return plain if len(plain) <= _MAX_SHOWN_CHARACTERS else f"{plain[: _MAX_SHOWN_CHARACTERS - 1]}…"
+
+
+class Outgoing(BaseModel):
+    """Base of response types."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)

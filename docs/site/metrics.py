@@ -8,12 +8,11 @@ from typing import Any, cast
 from prometheus_client import CollectorRegistry, Metric
 
 from app.main import create_app
-from app.metrics.process_state import ProcessMetrics
+from app.metrics.process_state import ProcessMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
-from app.metrics.sweeps import SweepMetrics
 from app.services import Services
 from app.settings import Settings
-from app.web.request_metrics import RequestMetrics
+from app.web.access_log import RequestMetrics
 from docs.site.tables import make_cell, make_table
 from worker.device import Device
 from worker.monitoring import WorkerMetrics

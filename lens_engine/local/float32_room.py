@@ -1,12 +1,14 @@
 """Whether a model fits into memory in float32, so that its scores in 16 bits can be measured by those."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import torch
 
 from lens_engine.local.file_check import count_weights
 
+_CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _BYTES_PER_WEIGHT = 4
 _LARGEST_SHARE = 0.5  # of the memory: activations and other programs need some as well
 _MAX_BYTES_ON_PROCESSORS = 4 << 30
@@ -26,12 +28,15 @@ def has_room_in_float32(folder: Path, device: torch.device) -> bool:
     if device.type != "cuda":
         return needed <= _MAX_BYTES_ON_PROCESSORS
     free, _ = torch.cuda.mem_get_info(device)
-    return needed <= _LARGEST_SHARE * min(free, _machine_bytes())
+    return needed <= _LARGEST_SHARE * min(free, machine_bytes())
 
 
-def _machine_bytes() -> int:
-    """Memory of the machine (bytes); where it is not told, the limit for processors applies."""
+def machine_bytes() -> int:
+    """Memory of the machine, or of its container (bytes); where it is not told, the limit for processors applies."""
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        return int(_MAX_BYTES_ON_PROCESSORS / _LARGEST_SHARE)
+        machine = int(_MAX_BYTES_ON_PROCESSORS / _LARGEST_SHARE)
+    with suppress(OSError, ValueError):  # there is no container, or it has no limit
+        machine = min(machine, int(_CONTAINER_LIMIT.read_text()))
+    return machine

@@ -74,7 +74,7 @@ CREATE TABLE jobs (
 ) WITH (fillfactor = 70, toast_tuple_target = 512);
 CREATE INDEX ix_jobs_owner_id_id ON jobs (owner_id, id);
 CREATE INDEX ix_jobs_owner_id_status_id ON jobs (owner_id, status, id);
-CREATE INDEX ix_jobs_in_queue ON jobs (owner_id, queued_at, id) WHERE status = 'queued';
+CREATE INDEX ix_jobs_in_queue ON jobs (created_at, id) WHERE status = 'queued';
 CREATE INDEX ix_jobs_held ON jobs (id) WHERE status IN ('running', 'cancelling');
 CREATE INDEX ix_jobs_dataset_id ON jobs (dataset_id);
 CREATE INDEX ix_jobs_test_dataset_id ON jobs (test_dataset_id);
@@ -196,11 +196,6 @@ CREATE TABLE idempotency_keys (
     CONSTRAINT pk_idempotency_keys PRIMARY KEY (owner_id, key)
 );
 CREATE INDEX ix_idempotency_keys_created_at ON idempotency_keys (created_at);
-
-CREATE TABLE turns (
-    owner_id varchar(100) CONSTRAINT pk_turns PRIMARY KEY,
-    served_at timestamptz NOT NULL
-);
 
 CREATE TABLE counters (
     name varchar(40), label varchar(40), value double precision NOT NULL,

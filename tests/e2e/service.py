@@ -77,7 +77,7 @@ def clear(service: Stack) -> None:
     until(lambda: _empty(service.database), "the tables are empty")
 
 
-_TABLES = "jobs, datasets, idempotency_keys, prompts, prompt_contents, turns, api_keys"
+_TABLES = "jobs, datasets, idempotency_keys, prompts, prompt_contents, api_keys"
 
 
 def _empty(database: Database) -> bool:

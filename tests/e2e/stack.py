@@ -12,7 +12,7 @@ from redis import Redis
 from sqlalchemy import text
 
 from app.ids import path_of
-from app.lifecycle.work import load_submission
+from app.lifecycle.spec import load_submission
 from app.settings import Settings
 from app.store.database import Database
 from app.store.states import TERMINAL, Status

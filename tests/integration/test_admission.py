@@ -12,8 +12,6 @@ from starlette.testclient import TestClient
 from app.intake.admission import Admission
 from app.main import close_app, create_app
 from app.settings import Settings
-from app.store.database import Database
-from tests.api_keys import headers_of, make_keys
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
 BODY = json.dumps(make_submission()).encode()
@@ -137,7 +135,7 @@ def test_submission_that_a_stop_cuts_off_is_to_be_repeated(settings: Settings) -
 def test_submission_that_a_stop_cuts_off_while_it_waits_is_to_be_repeated(settings: Settings) -> None:
     async def submit() -> None:
         service = Service(settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 1}))
-        async with service as client, service.admission.take_place("alice", is_large=False):
+        async with service as client, service.admission.take_place(is_large=False):
             (body,) = await begin_slow_bodies(client, 1)
             ended = asyncio.create_task(body.end())
             await asyncio.sleep(0.2)
@@ -148,60 +146,30 @@ def test_submission_that_a_stop_cuts_off_while_it_waits_is_to_be_repeated(settin
     asyncio.run(submit())
 
 
-async def store(client: httpx.AsyncClient, owner: str, num_rows: int = 60) -> str:
+async def store(client: httpx.AsyncClient, num_rows: int) -> str:
     rows = [{"text": f"message {row} {'about nothing ' * 10}", "label": "ab"[row % 2]} for row in range(num_rows)]
-    stored = await client.post("/datasets", json={"examples": rows}, headers=headers_of(owner))
+    stored = await client.post("/datasets", json={"examples": rows})
     assert stored.status_code == 201, stored.text
     return str(stored.json()["id"])
 
 
-@pytest.fixture
-def service_of_two(settings: Settings, database: Database) -> Service:
-    make_keys(database, "flood", "guest")
-    return Service(settings.model_copy(update={"require_keys": True}))
+def test_small_stored_dataset_waits_for_no_large_work(settings: Settings) -> None:
+    service = Service(settings)
 
-
-def test_guest_s_report_goes_before_those_of_a_flood(service_of_two: Service) -> None:
-    place, ended = service_of_two.admission.large_place, list[str]()
-
-    async def ask() -> None:
-        async with service_of_two as client:
-            waiting = [("flood", await store(client, "flood", 60 + number)) for number in range(3)]
-            waiting.append(("guest", await store(client, "guest")))
-
-            async def report(owner: str, dataset_id: str) -> None:
-                answer = await client.get(f"/datasets/{dataset_id}/report", headers=headers_of(owner))
-                assert answer.status_code == 200, answer.text
-                ended.append(owner)
-
-            async with place.take("flood"):
-                tasks = []
-                for number, (owner, dataset_id) in enumerate(waiting):
-                    tasks.append(asyncio.create_task(report(owner, dataset_id)))
-                    while place.num_waiting <= number:
-                        await asyncio.sleep(0.01)
-            await asyncio.gather(*tasks)
-
-    asyncio.run(ask())
-    assert ended == ["guest", "flood", "flood", "flood"]
-
-
-def test_small_stored_dataset_waits_for_no_large_work(service_of_two: Service) -> None:
     async def submit() -> None:
-        async with service_of_two as client:
-            small, large = await store(client, "guest"), await store(client, "guest", 1000)
-            async with service_of_two.admission.large_place.take("flood"):
+        async with service as client:
+            small, large = await store(client, 60), await store(client, 1000)
+            async with service.admission.large_place.take():
                 assert (await submit_of(client, small)).status_code == 202
-                shown = await client.post("/pages/submit", data={"dataset_id": small}, headers=headers_of("guest"))
+                shown = await client.post("/pages/submit", data={"dataset_id": small})
                 assert shown.status_code == 200, shown.text
                 waiting = asyncio.create_task(submit_of(client, large))
-                while service_of_two.admission.large_place.num_waiting == 0:
+                while service.admission.large_place.num_waiting == 0:
                     await asyncio.sleep(0.01)
             assert (await waiting).status_code == 202
 
     async def submit_of(client: httpx.AsyncClient, dataset_id: str) -> httpx.Response:
-        body = {"spec": {}, "dataset_id": dataset_id}
-        return await client.post("/selections", json=body, headers=headers_of("guest"))
+        return await client.post("/selections", json={"spec": {}, "dataset_id": dataset_id})
 
     asyncio.run(submit())
 

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.lifecycle.endings import Crash
-from app.lifecycle.work import list_inline_parts, load_submission
+from app.lifecycle.spec import list_inline_parts, load_submission
 from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import Job, Report, StoredCheckpoint, StoredClassifier

@@ -14,9 +14,8 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from app.metrics.counters import ATTEMPTS, DEVICE_SECONDS, CounterKey, add_to_counters
+from app.metrics.counters import ATTEMPTS, DEVICE_SECONDS, CounterKey, add_to_counters, count_wait
 from app.metrics.service_state import ServiceState
-from app.metrics.waits import count_wait
 from app.settings import Settings
 from app.store.database import Database
 from tests.api_keys import headers_of, make_keys
@@ -153,7 +152,7 @@ def test_waits_of_jobs_and_for_the_large_place_are_histograms(
     run_sql(database, "UPDATE jobs SET queued_at = now() - interval '40s', not_before = now() - interval '1h'")
     claim = selections.claim(waiting)
     for seconds in (claim.waited_seconds, 2e6):
-        count(database, count_wait(seconds), claim.owner_id)
+        count(database, count_wait(seconds))
     client.get(f"/datasets/{client.get('/datasets').json()['items'][0]['id']}/report")
     found = read(client)
 

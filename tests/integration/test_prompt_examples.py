@@ -1,9 +1,7 @@
 """A prompt that learns: rows are added to its pool and taken out, each time by a version of the name."""
 
-import asyncio
 import io
 import re
-import threading
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +10,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.answers.indexes import Indexes, PoolSource
 from app.prompts import examples as decisions
 from app.store.database import Database
-from lens_engine.retrieval.pool import Pool
-from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows
 from tests.integration.samples import make_rows, make_spec, pointers_of, problem_of
@@ -91,41 +86,6 @@ def test_row_that_is_taken_out_is_shown_no_more(client: TestClient, triage: str)
     assert add(client, 4, ADDED).status_code == 200
     assert rendered_rows(client)[-1] == 61  # no number is used again
     assert client.post(f"/selections/{triage}/render", json={"input": TEXT}).json()["pool_rows"] == 40
-
-
-@pytest.mark.usefixtures("triage")
-@pytest.mark.parametrize(
-    ("method", "part"), [("POST", "render"), ("GET", "support-examples")], ids=["render", "support-examples"]
-)
-def test_prompt_that_changes_while_its_index_is_awaited_is_read_anew(
-    client: TestClient, method: str, part: str
-) -> None:
-    indexes: Indexes = client.app.state.indexes  # type: ignore[attr-defined]
-    may_go_on = threading.Event()
-
-    def wait() -> Pool:
-        may_go_on.wait(20)
-        return make_pool_of_rows()
-
-    def ask() -> Any:
-        body = {"json": {"input": TEXT}} if method == "POST" else {"params": {"input": TEXT}}
-        return client.request(method, f"/prompts/triage/{part}", **body).json()
-
-    def is_asked(version: int) -> bool:
-        return any(key[:-1] == ("prompt", "local", "triage", str(version)) for key in [*indexes._asked])
-
-    with ThreadPoolExecutor() as pool:
-        pool.submit(asyncio.run, indexes.find(PoolSource("bob", ("test",), (), 1, wait)))
-        until(lambda: indexes._asked, "the only thread is taken")
-        first = pool.submit(ask)
-        until(lambda: is_asked(1), "the first version is asked for")
-        add(client, 1, ADDED)
-        second = pool.submit(ask)
-        until(lambda: is_asked(2) and not is_asked(1), "the second version is asked for")
-        may_go_on.set()
-        found = [first.result(), second.result()]
-    assert [one["version"] for one in found] == [2, 2]
-    assert [(one if part != "render" else one["prompts"][0])["demonstrations"][-1]["row"] for one in found] == [60, 60]
 
 
 @pytest.mark.usefixtures("triage")

@@ -1,22 +1,16 @@
-"""What the poll of a queued selection tells: its place in the queue, the owners who wait, and the number of workers."""
+"""What the poll of a queued selection tells: its place in the queue, and the number of workers."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
-from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.selections import queue_place
-from app.selections.queue_place import find_place
-from app.selections.repository import find_state
+from app.lifecycle import endings
+from app.lifecycle.waiting import find_place
 from app.settings import Settings
 from app.store.database import Database
-from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections, run_sql
 from worker.process import create_worker
-
-_ROWS_READ = text("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'jobs'")
-"""By the transaction."""
 
 
 @pytest.fixture
@@ -31,12 +25,20 @@ def place_of(client: TestClient, selection_id: str) -> object:
     return client.get(f"/selections/{selection_id}").json()["queue"]
 
 
-def test_places_are_in_the_order_of_waiting(client: TestClient, selections: Selections, database: Database) -> None:
-    first, second, third = (selections.queued() for _ in range(3))
-    assert [place_of(client, id_)["position"] for id_ in (first, second, third)] == [1, 2, 3]  # type: ignore[index]
+def test_places_are_in_the_order_in_which_jobs_are_claimed(
+    client: TestClient, selections: Selections, database: Database, settings: Settings
+) -> None:
+    running = selections.running()
+    own = [selections.queued() for _ in range(2)]
+    others = [selections.queued() for _ in range(2)]
+    change = "UPDATE jobs SET owner_id = 'guest' WHERE id = ANY(:ids)"
+    run_sql(database, change, ids=others)  # the guest has nothing running
+    assert [place_of(client, id_)["position"] for id_ in own] == [3, 4]  # type: ignore[index]
 
-    run_sql(database, "UPDATE jobs SET queued_at = now() WHERE id = :id", id=first)
-    assert [place_of(client, id_)["position"] for id_ in (first, second, third)] == [3, 1, 2]  # type: ignore[index]
+    with database.session_scope() as session:
+        assert [find_place(session, id_, settings)[0] for id_ in others] == [1, 2]
+        endings.fail(session, running, {"code": "non-finite"})
+    assert [place_of(client, id_)["position"] for id_ in own] == [1, 2]  # type: ignore[index]
 
 
 def test_selection_that_may_not_start_has_no_place_and_takes_none(
@@ -53,56 +55,14 @@ def test_only_a_queued_selection_has_a_place(client: TestClient, selections: Sel
     assert place_of(client, selections.in_state(status)) is None
 
 
-def test_count_is_bounded(client: TestClient, selections: Selections, monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = [selections.queued() for _ in range(4)]
-    monkeypatch.setattr(queue_place, "MOST_COUNTED", 2)
-    assert [place_of(client, id_)["position"] for id_ in ids] == [1, 2, 3, 3]  # type: ignore[index]
-
-
-def test_jobs_of_other_owners_are_not_read(selections: Selections, database: Database) -> None:
-    _, second = (selections.queued() for _ in range(2))
-    copy_for_owners(database, second, "generate_series(1, 500) AS number", "'busy'")
-    copy_for_owners(database, second, "generate_series(501, 510) AS number", "'owner ' || number")
-    with database.session_scope() as session:
-        session.execute(text("SET LOCAL enable_seqscan = off"))  # which is cheaper for a table as small as this one
-        state = find_state(session, LOCAL_OWNER, second)
-        assert state is not None
-        before = session.scalar(_ROWS_READ)
-        found = find_place(session, state, ["behind a server"])
-        assert (found.position, found.owners) == (2, 12)
-        assert session.scalar(_ROWS_READ) - before < 50
-
-
-def copy_for_owners(database: Database, job_id: str, numbers: str, owner: str) -> None:
-    """Queue copies of a job."""
-    columns = "dataset_id, spec"
-    run_sql(
-        database,
-        f"INSERT INTO jobs (id, owner_id, {columns}) SELECT left(id, -4) || 1000 + number, {owner}, {columns} "
-        f"FROM jobs, {numbers} WHERE id = '{job_id}'",
-    )
-
-
-def test_owners_who_wait_are_counted(client: TestClient, selections: Selections, database: Database) -> None:
-    waiting, delayed = selections.queued(), selections.queued()
-    for number, owner in enumerate("abb"):
-        copy_for_owners(database, waiting, f"(VALUES ({number})) AS one(number)", f"'{owner}'")
-    copy_for_owners(database, waiting, "(VALUES (3)) AS one(number)", "'c'")
-    run_sql(database, "UPDATE jobs SET not_before = now() + interval '1h' WHERE owner_id = 'c'")
-    run_sql(database, "UPDATE jobs SET not_before = now() + interval '1h' WHERE id = :id", id=delayed)
-
-    assert place_of(client, waiting) == {"position": 1, "owners": 3, "workers": 0}
-    assert place_of(client, delayed) == {"position": None, "owners": 3, "workers": 0}
-
-
 @pytest.mark.usefixtures("worker_is_registered")
 def test_living_workers_are_counted(client: TestClient, selections: Selections) -> None:
-    assert place_of(client, selections.queued()) == {"position": 1, "owners": 1, "workers": 1}
+    assert place_of(client, selections.queued()) == {"position": 1, "workers": 1}
     assert client.get("/readyz").json()["checks"]["workers"] == "ok"
 
 
 def test_no_worker_is_told(client: TestClient, selections: Selections) -> None:
-    assert place_of(client, selections.queued()) == {"position": 1, "owners": 1, "workers": 0}
+    assert place_of(client, selections.queued()) == {"position": 1, "workers": 0}
 
 
 @pytest.mark.usefixtures("worker_is_registered")
@@ -118,16 +78,14 @@ def test_jobs_of_servers_have_workers_and_places_of_their_own(
     assert client.get("/readyz").json()["checks"]["workers"].startswith("0 with LENS_WORKER_MODELS=endpoints: ")
 
 
-def test_place_of_a_deleted_job_is_unknown(selections: Selections, database: Database) -> None:
-    with database.session_scope() as session:
-        state = find_state(session, LOCAL_OWNER, selections.queued())
-    assert state is not None
+def test_place_of_a_deleted_job_is_unknown(selections: Selections, database: Database, settings: Settings) -> None:
+    selection_id = selections.queued()
     run_sql(database, "DELETE FROM jobs")
     with database.session_scope() as session:
-        assert find_place(session, state).position is None
+        assert find_place(session, selection_id, settings) == (None, settings.queue_name)
 
 
 def test_workers_are_unknown_without_redis(make_client: Callable[..., TestClient], selections: Selections) -> None:
     client = make_client(redis_url="unix:///nowhere.sock")
-    assert place_of(client, selections.queued()) == {"position": 1, "owners": 1, "workers": None}
+    assert place_of(client, selections.queued()) == {"position": 1, "workers": None}
     assert client.get("/readyz").json()["checks"]["workers"] == "ok"

@@ -11,8 +11,7 @@ from starlette.testclient import TestClient
 
 from app.settings import Settings
 from app.store.database import Database
-from app.store.quota import hold_quota
-from app.store.stored_bytes import count_stored
+from app.store.quota import count_stored, hold_quota
 from app.web.authentication import LOCAL_OWNER
 from tests.api_keys import headers_of
 from tests.integration.conftest import Selections, run_sql

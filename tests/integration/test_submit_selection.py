@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from app.lifecycle.spec import StoredSpec
-from app.selections.openapi import EXAMPLE_SUBMISSION
+from app.selections.submission_schemas import EXAMPLE_SUBMISSION
 from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import Dataset, Example, Job
@@ -297,7 +297,7 @@ def test_selection_is_enqueued_under_its_first_attempt(client: TestClient, setti
     with Redis.from_url(settings.redis_url) as redis:
         assert redis.lrange("rq:queue:lens", 0, -1) == [f"{selection_id}-1".encode()]
         job = redis.hgetall(f"rq:job:{selection_id}-1")
-    assert job[b"description"] == b"whose turn it is"
+    assert job[b"description"] == b"the next job that waits"
     assert job[b"timeout"] == b"86400"
     assert job[b"result_ttl"] == b"0"
     assert job[b"failure_ttl"] == b"604800"

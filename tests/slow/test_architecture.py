@@ -108,7 +108,7 @@ def test_api_process_never_loads_torch_and_connects_to_nothing_before_a_request(
 def test_worker_does_not_load_the_web_framework_to_claim_a_selection() -> None:
     """A work-horse that claims too late is killed, and these imports take seconds on a busy machine."""
     script = (
-        "import app.lifecycle.work, app.lifecycle.claims, sys\nprint(*({'fastapi', 'starlette'} & set(sys.modules)))"
+        "import app.lifecycle.spec, app.lifecycle.claims, sys\nprint(*({'fastapi', 'starlette'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60

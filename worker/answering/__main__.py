@@ -7,7 +7,7 @@ import uvicorn
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from app.answering.answering import Answering
-from app.answering.metrics import AnsweringMetrics
+from app.answering.client import AnsweringMetrics
 from app.answering.models import Models
 from app.logs.setup import configure_logging
 from app.setting_types import is_loopback

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.answering.answering import Answering
-from app.answering.disconnecting import unless_gone
+from app.answering.client import unless_gone
 from app.answering.models import Models
 from app.answering.remote import PREDICTIONS
 from app.answering.subjects import Subject, weigh_subject

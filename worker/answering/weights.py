@@ -1,9 +1,6 @@
 """Opens the models whose weights are on this machine."""
 
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from app.answering.models import ModelKey, Opened
 from app.settings import Settings
@@ -15,8 +12,6 @@ from worker.model_loading import TESTING_PREFIX, load_model
 
 _SHARE = 0.5
 """Of the memory of the device, which weights take where the settings say nothing."""
-
-_CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +39,10 @@ class Weights:
         free_memory()
 
 
-def find_most_bytes(settings: Settings, device: Device, read: Callable[[], int] | None = None) -> int:
+def find_most_bytes(settings: Settings, device: Device) -> int:
     """How much memory weights may take."""
     if settings.answers_memory_mib is not None:
         return settings.answers_memory_mib << 20
-    return int(_SHARE * (device.total_bytes or (read or read_memory)()))
+    from lens_engine.local.float32_room import machine_bytes  # imports torch
 
-
-def read_memory() -> int:
-    """Memory of this machine, or of this container (bytes)."""
-    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        return min(machine, int(_CONTAINER_LIMIT.read_text()))
-    except (OSError, ValueError):  # there is no container, or it has no limit
-        return machine
+    return int(_SHARE * (device.total_bytes or machine_bytes()))

@@ -1,4 +1,7 @@
-"""Jobs: spec, state and lease. A row with status queued is also the outbox of the queue."""
+"""Jobs: spec, state and lease, and what belongs to one: its history, checkpoint, result and classifier.
+
+A row with status queued is also the outbox of the queue.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -9,8 +12,10 @@ from sqlalchemy import (
     Computed,
     DateTime,
     ForeignKey,
+    Identity,
     Index,
     Integer,
+    LargeBinary,
     String,
     Text,
     func,
@@ -42,7 +47,7 @@ class Job(Base):
         CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
         Index(None, "owner_id", "id"),
         Index(None, "owner_id", "status", "id"),
-        Index("ix_jobs_in_queue", "owner_id", "queued_at", "id", postgresql_where=text("status = 'queued'")),
+        Index("ix_jobs_in_queue", "created_at", "id", postgresql_where=text("status = 'queued'")),
         # Not by `lease_until`: a renewal that changes no indexed column writes to no index.
         Index("ix_jobs_held", "id", postgresql_where=text("status IN ('running', 'cancelling')")),
         Index(None, "dataset_id"),
@@ -88,3 +93,54 @@ class Job(Base):
     cancelled_at: Mapped[Stamp | None]
     succeeded_at: Mapped[Stamp | None]
     failed_at: Mapped[Stamp | None]
+
+
+class Event(Base):
+    """One event. Ids increase in order of insertion."""
+
+    __tablename__ = "events"
+    __table_args__ = (Index(None, "job_id", "id"),)
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"))
+    at: Mapped[CreatedAt]
+    type: Mapped[str] = mapped_column(String(30))
+    data: Mapped[dict[str, Any]] = mapped_column(JSONB)
+
+
+class StoredCheckpoint(Base):
+    """`data` holds the bytes of `Checkpoint.to_bytes`. There is one row per selection.
+
+    `best` is the result of a selection that is cancelled here, as in a report. It is null before any examples were
+    chosen.
+    """
+
+    __tablename__ = "checkpoints"
+
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    attempt: Mapped[int] = mapped_column(Integer)
+    phase: Mapped[str] = mapped_column(String(20))
+    step: Mapped[int] = mapped_column(Integer)
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+    best: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    created_at: Mapped[CreatedAt]
+
+
+class Report(Base):
+    """One result per selection."""
+
+    __tablename__ = "reports"
+
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    result: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    created_at: Mapped[CreatedAt]
+
+
+class StoredClassifier(Base):
+    """At most one classifier per selection. JSONB loses the order of keys, and no classifier depends on it."""
+
+    __tablename__ = "classifiers"
+
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    classifier: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    created_at: Mapped[CreatedAt]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.lifecycle import claims, endings
-from app.selections.openapi import EXAMPLE_SPEC, EXAMPLE_SUBMISSION
+from app.selections.submission_schemas import EXAMPLE_SPEC, EXAMPLE_SUBMISSION
 from lab.benchmarks.load.client import write_request
 from lab.benchmarks.load.servers import Servers
 from lens_engine import Problem, resolve_config, select_support_examples

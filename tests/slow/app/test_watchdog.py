@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
 import asyncio, os, re, signal, time
-from app.web.watchdog import Watchdog
+from app.web.draining import Watchdog
 
 async def main():
     watchdog = Watchdog(1.5)

@@ -12,8 +12,7 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.answering.client import AnswersClient
-from app.answering.metrics import AskingMetrics
+from app.answering.client import AnswersClient, AskingMetrics
 from app.answering.subjects import Subject
 from app.errors import AnswersAway, Unavailable
 from app.settings import Settings

@@ -14,7 +14,7 @@ def test_as_many_as_there_are_places_work_at_once() -> None:
     async def submit() -> None:
         nonlocal working, most
         with admission.admit("alice"):
-            async with admission.take_place("alice", is_large=False):
+            async with admission.take_place(is_large=False):
                 working += 1
                 most = max(most, working)
                 await asyncio.sleep(0.001)
@@ -41,7 +41,7 @@ def test_submission_given_up_while_it_waits_leaves_its_place_to_the_next() -> No
 
     async def submit(end: asyncio.Event) -> None:
         with admission.admit("alice"):
-            async with admission.take_place("alice", is_large=False):
+            async with admission.take_place(is_large=False):
                 await end.wait()
 
     async def give_one_up() -> None:
@@ -61,7 +61,7 @@ def test_large_ones_have_one_place_and_small_ones_others() -> None:
     async def submit() -> None:
         admission = Admission(1, 4, "alice")
         with admission.admit("alice"), admission.admit("alice"), admission.admit("alice"):
-            async with admission.take_place("alice", is_large=True), admission.take_place("alice", is_large=False):
+            async with admission.take_place(is_large=True), admission.take_place(is_large=False):
                 second = asyncio.create_task(_hold_large_place(admission))
                 await asyncio.sleep(0.01)
                 assert not second.done()
@@ -73,7 +73,7 @@ def test_large_ones_have_one_place_and_small_ones_others() -> None:
 def test_large_ones_leave_room_for_small_ones() -> None:
     async def submit() -> None:
         admission = Admission(1, 2, "alice")
-        async with admission.take_place("alice", is_large=True):
+        async with admission.take_place(is_large=True):
             waiting = asyncio.create_task(_hold_large_place(admission))
             await asyncio.sleep(0.01)
             with pytest.raises(Busy, match="too many large submissions"):
@@ -85,7 +85,7 @@ def test_large_ones_leave_room_for_small_ones() -> None:
 
 
 async def _hold_large_place(admission: Admission) -> None:
-    async with admission.take_place("alice", is_large=True):
+    async with admission.take_place(is_large=True):
         pass
 
 

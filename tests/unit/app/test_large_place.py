@@ -1,4 +1,4 @@
-"""The turns of owners who wait for the place of large work."""
+"""The place of large work, and who waits for it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,6 @@ class Visits:
         self._may_end = asyncio.Semaphore(0)
 
     def begin(self, *names: str) -> list[asyncio.Task[None]]:
-        """One work for each name; its owner is the first letter."""
         return [asyncio.create_task(self._visit(name)) for name in names]
 
     async def end(self, number: int) -> None:
@@ -26,7 +25,7 @@ class Visits:
             await asyncio.sleep(0.001)
 
     async def _visit(self, name: str) -> None:
-        async with self.place.take(name[0]):
+        async with self.place.take():
             self.order.append(name)
             await self._may_end.acquire()
 
@@ -41,34 +40,23 @@ def run(visit: Callable[[Visits], Awaitable[None]]) -> list[str]:
     return asyncio.run(all_of_it())
 
 
-def test_guest_waits_for_one_work_of_a_flood() -> None:
-    async def flood(visits: Visits) -> None:
-        visits.begin("a1", "a2", "a3", "a4")
+def test_first_come_is_first_served() -> None:
+    async def come(visits: Visits) -> None:
+        visits.begin("a1", "a2", "b1", "a3")
         await asyncio.sleep(0.001)
-        visits.begin("b1", "b2")
-        await asyncio.sleep(0.001)
-        await visits.end(6)
+        await visits.end(4)
 
-    assert run(flood) == ["a1", "b1", "a2", "b2", "a3", "a4"]
+    assert run(come) == ["a1", "a2", "b1", "a3"]
 
 
-def test_owners_have_it_in_turn() -> None:
-    async def flood(visits: Visits) -> None:
-        visits.begin("a1", "b1", "b2", "a2", "c1", "a3")
-        await asyncio.sleep(0.001)
-        await visits.end(6)
-
-    assert run(flood) == ["a1", "b1", "c1", "a2", "b2", "a3"]
-
-
-@pytest.mark.parametrize("moment", ["while it waits", "when its turn has come"])
-def test_work_given_up_leaves_its_turn_to_the_next(moment: str) -> None:
+@pytest.mark.parametrize("moment", ["while it waits", "when the place has become free"])
+def test_work_given_up_leaves_its_place_to_the_next(moment: str) -> None:
     async def give_up(visits: Visits) -> None:
         _, second, _ = visits.begin("a1", "b1", "c1")
         await asyncio.sleep(0.001)
-        if moment == "when its turn has come":
+        if moment == "when the place has become free":
             visits._may_end.release()
-            while visits.place.num_waiting == 2:
+            while visits.place._lock.locked():
                 await asyncio.sleep(0)
         second.cancel()
         await asyncio.sleep(0.001)
@@ -86,7 +74,7 @@ def test_holder_and_waiter_given_up_at_once_leave_the_place_free(others: list[st
         holder, waiter, *_ = visits.begin("a1", "b1", *others)
         await asyncio.sleep(0.001)
         holder.cancel()
-        waiter.cancel()  # its turn is cancelled now, and it wakes after the holder
+        waiter.cancel()  # before it wakes
         ended = await asyncio.gather(holder, waiter, return_exceptions=True)
         assert [type(one) for one in ended] == [asyncio.CancelledError] * 2
         visits.begin("d1")

@@ -17,7 +17,7 @@ from tests.integration.samples import PROGRESS, TASK
 
 NOW = datetime.now(UTC)
 AHEAD, PAST = NOW + timedelta(hours=1), NOW - timedelta(seconds=1)
-WORKERS = QueueOut(position=None, owners=1, workers=2)
+WORKERS = QueueOut(position=None, workers=2)
 
 
 def make_job(status: str, **values: Any) -> Job:
@@ -46,14 +46,12 @@ GOES_ON = "goes on from what the one before had kept"
     ("place", "says", "is_trouble"),
     [
         (None, "nobody can say where it stands", True),
-        (QueueOut(position=None, owners=1, workers=None), "nobody can say where it stands", True),
-        (QueueOut(position=1, owners=1, workers=0), "no worker is running", True),
-        (QueueOut(position=1, owners=1, workers=1), "It waits in the queue; 1 worker takes such selections.", False),
-        (QueueOut(position=3, owners=1, workers=2), "queue, after 2 of your jobs; 2 workers take such", False),
-        (QueueOut(position=1001, owners=1, workers=2), "queue, after 1,000 or more of your jobs; 2 workers", False),
-        (QueueOut(position=1, owners=2, workers=2), "queue; 1 other owner and you take turns; 2 workers", False),
-        (QueueOut(position=2, owners=3, workers=2), "after 1 of your jobs; 2 other owners and you take turns; ", False),
-        (QueueOut(position=None, owners=2, workers=2), "It waits before the next attempt; 2 workers", False),
+        (QueueOut(position=None, workers=None), "nobody can say where it stands", True),
+        (QueueOut(position=1, workers=0), "no worker is running", True),
+        (QueueOut(position=1, workers=1), "It waits in the queue; 1 worker takes such selections.", False),
+        (QueueOut(position=2, workers=2), "queue, after 1 other job; 2 workers take such", False),
+        (QueueOut(position=1001, workers=2), "queue, after 1,000 other jobs; 2 workers", False),
+        (QueueOut(position=None, workers=2), "It waits before the next attempt; 2 workers", False),
     ],
 )
 def test_queued_run_says_where_it_stands(place: QueueOut | None, says: str, is_trouble: bool) -> None:

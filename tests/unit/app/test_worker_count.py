@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from redis.exceptions import ConnectionError as RedisAway
 
-from app.pause import Pause
-from app.worker_count import WorkerCount
+from app.queue import Pause, WorkerCount
 
 
 class Clock:

@@ -1,4 +1,4 @@
-"""Owners take turns: the job that a worker claims, whichever job woke it."""
+"""The job that a worker claims, whichever job woke it: of the owner with the fewest running ones, the oldest."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from app.lifecycle import endings, turns
+from app.lifecycle import endings, waiting
 from app.lifecycle.claims import Claim
 from app.settings import Settings
 from app.store.database import Database
@@ -24,7 +24,7 @@ def take(database: Database, settings: Settings) -> Take:
 
     def run(settings: Settings = settings) -> Claim | None:
         with database.session_scope() as session:
-            return turns.claim_next(session, settings)
+            return waiting.claim_next(session, settings)
 
     return run
 
@@ -39,23 +39,17 @@ def end(database: Database, claim: Claim | None) -> str:
     assert claim is not None
     with database.session_scope() as session:
         assert endings.fail(session, claim, {"code": "non-finite"})
-        turns.note_service(session, claim.owner_id)
     return claim.job_id
 
 
-def test_guest_waits_for_one_job_of_a_flood(selections: Selections, database: Database, take: Take) -> None:
-    flood = [selections.queued() for _ in range(5)]
-    under_way = take()
-    guest = give(database, selections.queued(), "guest")
-    assert end(database, under_way) == flood[0]
-    assert [end(database, take()) for _ in range(5)] == [guest, *flood[1:]]
+def test_oldest_job_goes_first_whoever_had_it_before(selections: Selections, database: Database, take: Take) -> None:
+    jobs = [give(database, selections.queued(), owner) for owner in ("a", "a", "b", "a")]
+    claim = take()
+    with database.session_scope() as session:
+        assert claim is not None
+        endings.requeue(session, claim)  # it waits as long as before
+    assert [end(database, take()) for _ in range(4)] == jobs
     assert take() is None
-
-
-def test_owners_who_flood_are_taken_in_turn(selections: Selections, database: Database, take: Take) -> None:
-    jobs = {owner: [give(database, selections.queued(), owner) for _ in range(3)] for owner in ("a", "b")}
-    expected = [jobs[owner][number] for number in range(3) for owner in ("a", "b")]
-    assert [end(database, take()) for _ in range(6)] == expected
 
 
 def test_owner_with_fewer_running_goes_first(selections: Selections, database: Database, take: Take) -> None:
@@ -104,18 +98,18 @@ def test_worker_takes_jobs_of_its_own_models(
     assert end(database, take(of(worker_models="endpoints"))) == served
 
 
-def test_whose_turn_it_is_reads_no_spec(settings: Settings) -> None:
-    """A spec has the known answers of an evaluation: megabytes for each job that waits."""
+def test_order_of_jobs_reads_no_spec(settings: Settings) -> None:
+    """A spec may have megabytes of label words, for each job that waits."""
     endpoint = {"kind": "vllm", "url": "http://h", "model": "m"}
     of_servers = Settings.model_validate({**settings.model_dump(), "endpoints": {"served": endpoint}})
-    assert "spec" not in str(turns.queue_of_job(of_servers))
+    assert "spec" not in str(waiting.queue_of_job(of_servers))
 
 
 def test_worker_of_servers_takes_all_jobs_where_no_model_is_loaded(
     selections: Selections, database: Database, settings: Settings, take: Take
 ) -> None:
-    waiting = selections.queued()
+    job_id = selections.queued()
     endpoint = {"kind": "vllm", "url": "http://h", "model": "m"}
     alone = {"allowed_models": {}, "endpoints": {"served": endpoint}, "default_model": "served"}
     alone = {**settings.model_dump(), **alone, "worker_models": "endpoints"}
-    assert end(database, take(Settings.model_validate(alone))) == waiting
+    assert end(database, take(Settings.model_validate(alone))) == job_id
