@@ -7,7 +7,7 @@
   const headers = (more) => (key() ? { ...more, Authorization: `Bearer ${key()}` } : more);
   const pause = (milliseconds) => new Promise((done) => { setTimeout(done, milliseconds); });
 
-  async function ask(path, body) {
+  async function ask(path, body, wait = () => {}) {
     const isForm = body instanceof FormData;
     const given = isForm ? { headers: headers({}), body } : { headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
     const until = Date.now() + PATIENCE;
@@ -15,7 +15,9 @@
       const response = await fetch(path, { method: "POST", ...given }).catch(() => null);
       if (response?.ok) return response;
       const isAway = !response || [429, 502, 503, 504].includes(response.status);
-      if (!isAway || Date.now() > until) throw new Error(response ? (await response.json()).detail : "The service does not answer.");
+      const why = (await response?.json().catch(() => null))?.detail ?? "The service does not answer.";
+      if (!isAway || Date.now() > until) throw new Error(why);
+      wait(why);
       await pause(PAUSE);
     }
   }
@@ -28,13 +30,13 @@
     return form;
   }
 
-  async function classify(api, { texts, faults }, tell) {
+  async function classify(api, { texts, faults }, tell, wait) {
     const answers = [];
     let by; // a file has the answers of one version
     while (answers.length < texts.length) {
       const rows = texts.slice(answers.length, answers.length + MOST).map((_, place) => answers.length + place);
       const good = rows.filter((row) => faults[row] === null);
-      const found = good.length ? await (await ask(`${api}/classify`, { inputs: good.map((row) => texts[row]) })).json() : { answers: [] };
+      const found = good.length ? await (await ask(`${api}/classify`, { inputs: good.map((row) => texts[row]) }, wait)).json() : { answers: [] };
       if (good.length) {
         const isOther = by && (by.selection_id !== found.selection_id || by.version !== found.version);
         by = found;
@@ -78,7 +80,7 @@
     try {
       const labelled = kind === "test";
       const read = await (await ask(`${api}/texts`, formOf(file, { labelled }))).json();
-      const { answers, by } = await classify(api, read, tell);
+      const { answers, by } = await classify(api, read, tell, (why) => { said.textContent = why; });
       if (labelled) {
         await ask(`${api}/evaluations`, formOf(file, { keep: true }, answers));
         location.reload();

@@ -5,6 +5,7 @@ from pathlib import Path
 from selenium.webdriver.support.ui import Select
 
 from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.result import BestAnswer
 from tests.browser.page import Page
 from tests.browser.states import open_state, run
 from tests.integration.conftest import Selections
@@ -56,7 +57,8 @@ def test_title_of_the_tab_says_how_far_a_run_is(tab: Page, stage: Selections) ->
 def put_classifier(stage: Selections) -> None:
     """Let the name `films` say a classifier that is better than its prompt."""
     made = make_result(classifier=make_bag_of_words())
-    answers = tuple(one.model_copy(update={"recommended": False}) for one in made.support_examples)
+    better = {"recommended": False, "best": BestAnswer(name="bag_of_words", test=None)}
+    answers = tuple(one.model_copy(update=better) for one in made.support_examples)
     selection_id = stage.succeeded(made.model_copy(update={"support_examples": answers}))
     body, new = {"selection_id": selection_id}, {"If-None-Match": "*"}
     assert stage.client.put("/prompts/films", json=body, headers=new).status_code == 201
@@ -80,6 +82,7 @@ def test_file_is_labelled_on_the_page_of_a_prompt(tab: Page, stage: Selections, 
 
     tab.fill_in("Drop a file with texts here, or choose one", str(tmp_path / "new.csv"))
 
+    tab.see(", by the classifier")
     tab.follow("Download the file with its labels")
     output = tab.wait_for_download("new-labelled.csv").decode("utf-8-sig")
     assert [line.split(",")[:3] for line in output.splitlines()[1:]] == [

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from redis import Redis
 from sqlalchemy import text
@@ -78,7 +79,7 @@ def test_selection_is_run_by_a_worker_without_torch(lens: Stack, double: Double)
 def test_texts_are_asked_of_the_server_by_the_api(lens: Stack, double: Double) -> None:
     start_worker(lens)
     selection_id = lens.submit("served")
-    lens.wait_until_done(selection_id)
+    lens.wait_until_done(selection_id, _BUSY_SECONDS)
     asked, body = double.num_prompts, {"inputs": ["joy", "grief"], "prompts": "support_examples"}
 
     def answers() -> list[dict[str, Any]] | None:
@@ -87,6 +88,8 @@ def test_texts_are_asked_of_the_server_by_the_api(lens: Stack, double: Double) -
 
     assert all(one["label"] for one in until(answers, "the server answers"))
     assert double.num_prompts > asked
+    assert lens.api is not None
+    assert not [one.path for one in psutil.Process(lens.api.pid).memory_maps() if "torch" in one.path]
 
 
 def has_begun(phase: str, asked: Counter[tuple[int, ...]]) -> bool:
