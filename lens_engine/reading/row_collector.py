@@ -1,7 +1,7 @@
 """The row collector: every row of every shape passes its checks."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lens_engine.errors import InputProblem, InvalidDataset
@@ -96,6 +96,7 @@ class _RowCollector:
         self._several = Counter[tuple[str, ...]]()
         self._unused: dict[str, None] = {}
         self._num_bytes = self._num_rows = self._num_blank = self._num_without_content = 0
+        self._doubtful = list[str]()
         self._invisible: dict[str, list[str]] = {kind: [] for kind in _INVISIBLE}  #: places, by kind of characters
 
     def add(self, row: Row) -> None:
@@ -122,6 +123,8 @@ class _RowCollector:
                 names = [name for name in list(row.cells)[: 2 * _MAX_UNUSED_KEPT] if name not in self._wanted_names]
                 self._unused.update(dict.fromkeys(name[:_MAX_UNUSED_KEPT] for name in names[:_MAX_UNUSED_KEPT]))
             fault = self._take(text, label, row.line)
+            if row.is_doubtful and fault is None:
+                self._doubtful.append(name_place(self._num_rows, row.line))
         if fault is not None:
             self._leave_out(fault, self._num_rows, row.line)
 
@@ -234,6 +237,7 @@ class _RowCollector:
         if self._num_blank:
             are = "is" if self._num_blank == 1 else "are"
             yield f"{show_count(self._num_blank, 'blank row', 'was')} skipped and {are} not counted in row numbers"
+        yield from describe_doubts(self._doubtful)
         for kind, number in self._left_out.items():
             done = "kept aside" if kind == _NO_LABEL else "left out"
             yield f"{show_count(number, 'row')} {kind} {done} ({show_places(self._places[kind], number)})"
@@ -242,3 +246,12 @@ class _RowCollector:
             if places:
                 hold = f"{show_count(len(places), 'row')} hold{'s' * (len(places) == 1)}"
                 yield f"{hold} {kind} characters, which are invisible; they are kept ({show_places(places)})"
+
+
+def describe_doubts(places: Sequence[str]) -> Iterator[str]:
+    """A sentence about rows that may have swallowed others, if there are any."""
+    if places:
+        yield (
+            f"{show_count(len(places), 'row', 'has')} a quoted text with lines that look like rows of their own; if a "
+            f"quote was left open there, close it ({show_places(places)})"
+        )

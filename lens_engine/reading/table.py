@@ -62,6 +62,7 @@ class Row(NamedTuple):
     fault: Fault | None = None
     aside: str | None = None  #: why the file itself says that the row has no label to learn from; any share may have it
     empty: Literal["", "line", "fields"] = ""  #: a blank line is no row; one of empty fields is none of a dataset
+    is_doubtful: bool = False  #: whether it has a quoted text with lines that look like rows of their own
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_choice import Named, choose
 from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.limits import DatasetTooLarge, ParsingLimits
+from lens_engine.reading.row_collector import describe_doubts
 from lens_engine.reading.table import TEXT, ColumnNames, DatasetFormat, Row, Table, WantedColumns, show_columns
 from lens_engine.task.text_checks import UNSTORABLE, find_fault, is_blank, replace_unstorable, show_places
 from lens_engine.task.wording import show_count, show_label
@@ -85,11 +86,14 @@ class _TextCollector:
         self._encoding = encoding
         self._column = show_columns(wanted)
         self._changed = list[str]()  #: places of rows with a change in another column than that of the texts
+        self._doubtful = list[str]()
 
     def add(self, row: Row) -> None:
         """Keep a row. One too many is refused, and one whose columns cannot be kept."""
         self.limits.check_rows(len(self.rows) + 1, self.field)
         text, (fault, column) = self._judge(row)
+        if row.is_doubtful:
+            self._doubtful.append(name_place(len(self.rows), row.line))
         text = replace_unstorable(text)
         packed = self._pack(self._mend(row), text)
         if fault is not None:
@@ -125,13 +129,12 @@ class _TextCollector:
         return mended
 
     def describe_changes(self) -> tuple[str, ...]:
-        """A sentence about what was changed in columns beside the texts."""
-        if not self._changed:
-            return ()
-        return (
+        """A sentence about rows that may have swallowed others, and one about what was changed beside the texts."""
+        changed = (
             f"{show_count(len(self._changed), 'row')} with NUL or half a surrogate pair in another column than "
-            f"{show_label(self._column)}; U+FFFD stands in its place ({show_places(self._changed)})",
+            f"{show_label(self._column)}; U+FFFD stands in its place ({show_places(self._changed)})"
         )
+        return (*describe_doubts(self._doubtful), *[changed] * bool(self._changed))
 
     def _pack(self, cells: Mapping[str, object], text: str) -> bytes:
         """The values of a row, in the order of `names`; b"" if only the text is left out."""

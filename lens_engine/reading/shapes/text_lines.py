@@ -8,7 +8,8 @@ from functools import partial
 from itertools import takewhile
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.shapes.text_file import Quoting, TextFile, read_records
+from lens_engine.reading.shapes.records import Quoting, read_records
+from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 
 _LABEL = "__label__"
