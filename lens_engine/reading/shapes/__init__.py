@@ -6,9 +6,9 @@ trusted      Parquet, Arrow, folders
 workbook     which sheet of a workbook is the table
 xlsx         the sheets of a workbook
 foreign      what is not read
-json_values  lines, arrays and objects of JSON
-json_rows    the rows that one object means
-text_lines   fastText, Rasa, ARFF
+json_values  lines, arrays and objects of JSON, and the rows that one object means
+text_lines   fastText, ARFF
+intents      lists of texts below their intents: YAML, Markdown, Bot Framework
 delimited    CSV and TSV: delimiter, quoting, header
 records      the records of CSV in lines
 tools        what tools write, in any of these
@@ -27,9 +27,10 @@ from lens_engine.reading.dialect import ANY_DIALECT, Dialect
 from lens_engine.reading.limits import DatasetEmpty, DatasetTooLarge, ParsingLimits, UnsupportedDatasetFormat
 from lens_engine.reading.shapes.delimited import read_delimited
 from lens_engine.reading.shapes.foreign import refuse_foreign, refuse_foreign_text
+from lens_engine.reading.shapes.intents import read_intents
 from lens_engine.reading.shapes.json_values import read_json
 from lens_engine.reading.shapes.text_file import NUM_HEAD_CHARACTERS, TextFile, open_text
-from lens_engine.reading.shapes.text_lines import read_arff, read_fast_text, read_rasa
+from lens_engine.reading.shapes.text_lines import read_arff, read_fast_text
 from lens_engine.reading.shapes.tools import adapt
 from lens_engine.reading.shapes.trusted import read_columnar, read_folder
 from lens_engine.reading.shapes.workbook import read_workbook
@@ -39,7 +40,7 @@ from lens_engine.reading.table import Table
 Source = Path | BufferedReader
 
 _NUM_SNIFFED_BYTES = 16
-_TEXT_SHAPES = (read_json, read_arff, read_fast_text, read_rasa)
+_TEXT_SHAPES = (read_json, read_arff, read_fast_text, read_intents)
 
 
 @contextmanager

@@ -2,41 +2,41 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import is_usual, name_positions
+from lens_engine.reading.columns import LABEL_NAMES, TEXT_NAMES, find_usual, is_usual, name_positions
 from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding, tell_place
 from lens_engine.reading.limits import DatasetEmpty, row_too_long
-from lens_engine.reading.shapes.json_rows import TEXTS, find_rows
 from lens_engine.reading.shapes.text_file import TextFile
-from lens_engine.reading.shapes.tools import TURNS
 from lens_engine.reading.strict_json import LooseJson, scan_row
 from lens_engine.reading.table import NAMED_ROWS, NO_CELLS, DatasetFormat, Fault, Row, Table
 from lens_engine.task.text_checks import show_names
+from lens_engine.task.wording import show_count
 
-_OF_INTENTS = {
-    *("intent", "tag", "name", "label", "id", "description", "responses", "context", "context_set", "context_filter")
-}
 _BLANKS, _BETWEEN = re.compile(r"[ \t\r\n]*"), re.compile(r"[ \t\r\n,]*")
+_TEXTS = ("patterns", "utterances", "examples", "phrases", "text")  #: what a chatbot calls the texts of an intent
+_DEEPEST = 5
+_MANY_TIMES = 10  #: a list with this many times the rows of each other list of an object is the one to read
+
+_Found = tuple[list[Any], str]
+"""The rows that an object holds, and what is read; none if it may be several things, and what it may be."""
 
 
 def read_json(file: TextFile) -> Table | None:
     """The table of a file that begins as JSON does; None of another file. JSON without rows is refused."""
     head = file.head.lstrip(" \t\r\n\ufeff")
-    if not head.startswith(("[", "{")):
+    if not re.match(r'\{|\[\s*(["{\[\]\d\-tfn])', head):  # else a label in brackets
         return None
-    if head.startswith("[") and not re.match(r'\[\s*(["{\[\]\d\-tfn])', head):
-        return None  # a label in brackets
     if _is_of_lines(file):
-        return _make_table(lambda: _read_lines(file), "jsonl", file)
+        return make_table(lambda: _read_lines(file), "jsonl", file)
     rows, note = _read_whole(file)
     notes = (*file.dialect.notes, note) if note else file.dialect.notes
-    return _make_table(rows, "json", replace(file, dialect=replace(file.dialect, notes=notes)))
+    return make_table(rows, "json", replace(file, dialect=replace(file.dialect, notes=notes)))
 
 
 def _is_of_lines(file: TextFile) -> bool:
@@ -51,10 +51,10 @@ def _is_of_lines(file: TextFile) -> bool:
 
 def _holds_rows(value: Mapping[str, Any]) -> bool:
     """Whether the only object of a file is a table, and not a row."""
-    if any(key in TURNS or (is_usual(key) and isinstance(one, str)) for key, one in value.items()):
+    if any(key == "messages" or (is_usual(key) and isinstance(one, str)) for key, one in value.items()):
         return False
     found = find_rows(value)
-    return found is not None and len(found.items) != 1
+    return found is not None and len(found[0]) != 1
 
 
 def _try_load(line: str) -> Any:
@@ -72,22 +72,34 @@ def _load(line: str) -> Any:
     return value
 
 
-def _make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: TextFile) -> Table:
-    names = dict.fromkeys(chain.from_iterable(row.cells for row in islice(rows(), NAMED_ROWS)))
+def make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: TextFile) -> Table:
+    """The table of rows that are objects, or lists of values; that of intents has a row for each of their texts."""
+    sample = list(islice(rows(), NAMED_ROWS))
+    names = dict.fromkeys(chain.from_iterable(row.cells for row in sample))
     if not names and all(row.fault for row in rows()):
-        first = next(rows(), None)
-        if first is None:
+        if not sample:
             raise DatasetEmpty("the file holds no rows", field=file.field)
-        if format == "json" and first.fault:
-            raise InvalidDataset(f"the file {first.fault.detail}", field=file.field)
-    if (key := next((one for one in TEXTS if one in names), None)) and names.keys() - {key} <= _OF_INTENTS:
+        if format == "json" and sample[0].fault:
+            raise InvalidDataset(f"the file {sample[0].fault.detail}", field=file.field)
+    if key := _find_texts([row.cells for row in sample if row.cells]):
         names, rows = {"text": None, **names}, partial(_spread, rows, key)
     return Table(tuple(names), rows, format, file.dialect, has_header=False)
 
 
+def _find_texts(sample: Sequence[Mapping[str, Any]]) -> str | None:
+    """The key of the texts of intents, if the first rows are intents with several texts each, and no text beside."""
+    for key in _TEXTS:
+        lists = [one.get(key) for one in sample]
+        texts = [text for one in lists if isinstance(one, list) for text in one if isinstance(text, str | dict)]
+        if 1 < len(sample) < len(texts) and all(isinstance(one, list) for one in lists):
+            others = {name for one in sample for name, value in one.items() if isinstance(value, str)}
+            return None if find_usual(sorted(others - {"description"}), TEXT_NAMES) else key
+    return None
+
+
 def _read_lines(file: TextFile) -> Iterator[Row]:
     """The rows of a file of lines: only \\n ends a line."""
-    longest, num_blank = file.limits.max_row_characters, 0
+    longest, num_blank, name = file.limits.max_row_characters, 0, show_encoding(file.dialect.encoding)
     for number, line in enumerate(file.lines("\n"), start=1):
         if len(line) > longest:
             yield Row(NO_CELLS, number, Fault("far too long", row_too_long(longest)))
@@ -96,12 +108,12 @@ def _read_lines(file: TextFile) -> Iterator[Row]:
             file.limits.check_blank(num_blank, file.field)
             yield Row(NO_CELLS, number, empty="line")
         elif broken := UNDECODED.search(line):
-            words, name = quote_around(line, broken.start()), show_encoding(file.dialect.encoding)
+            words = quote_around(line, broken.start())
             detail = f"is not {name} at column {broken.start() + 1:,}, {words}; save the file as UTF-8"
             yield Row(NO_CELLS, number, Fault(f"with bytes that are not {name}", detail))
         else:
             try:
-                yield _make_row(_load(line), number)
+                yield make_row(_load(line), number)
             except ValueError as error:
                 yield Row(NO_CELLS, number, Fault("that are no JSON", _explain(line, error)))
 
@@ -117,7 +129,8 @@ def _skip(text: str, start: int, pattern: re.Pattern[str] = _BLANKS) -> int:
     return found.end() if (found := pattern.match(text, start)) else start
 
 
-def _make_row(value: object, line: int | None = None) -> Row:
+def make_row(value: object, line: int | None = None) -> Row:
+    """The row that a value of JSON means."""
     if isinstance(value, dict):
         return Row(value, line)
     if isinstance(value, list) and len(value) > 1:
@@ -132,7 +145,7 @@ def _spread(rows: Callable[[], Iterator[Row]], key: str) -> Iterator[Row]:
     for row in rows():
         texts = row.cells.get(key)
         for one in (texts or [None]) if isinstance(texts, list) else [texts]:
-            yield row._replace(cells={**row.cells, "text": _read_utterance(one), key: None})
+            yield row._replace(cells={**row.cells, key: None, "text": _read_utterance(one)})
 
 
 def _read_utterance(value: object) -> object:
@@ -153,15 +166,15 @@ def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
     value, end = _scan(text, start, file)
     if _skip(text, end, _BETWEEN) < len(text):
         return lambda: _read_items(text, start, file, ""), ""
-    found = find_rows(value)
-    if found is None or not found.items:
+    items, note = find_rows(value) or ([], "no list of rows is found in it")
+    if not items:
         raise InvalidDataset(
-            f"the file is one JSON object, and {found.note if found else 'no list of rows is found in it'}; keys "
-            f"found: {show_names(list(value))}; write the rows as a list of objects",
+            f"the file is one JSON object, and {note}; keys found: {show_names(list(value))}; write the rows as a list "
+            "of objects",
             field=file.field,
         )
-    rows = [_make_row(one) for one in found.items]
-    return lambda: iter(rows), found.note
+    rows = list(map(make_row, items))
+    return lambda: iter(rows), note
 
 
 def _read_items(text: str, start: int, file: TextFile, closing: str) -> Iterator[Row]:
@@ -170,7 +183,7 @@ def _read_items(text: str, start: int, file: TextFile, closing: str) -> Iterator
     while (start := _skip(text, start, _BETWEEN)) < len(text) and text[start] != closing:
         line, last = line + text.count("\n", last, start), start
         value, start = _scan(text, start, file)
-        yield _make_row(value, line if has_lines else None)
+        yield make_row(value, line if has_lines else None)
     if closing and (start == len(text) or _skip(text, start + 1) < len(text)):
         what = "it is cut off" if start == len(text) else "more follows the array"
         place = tell_place(text, min(start + 1, len(text)), 1)
@@ -186,3 +199,78 @@ def _scan(text: str, start: int, file: TextFile) -> tuple[Any, int]:
         what, place = str(error), start
     detail = f"the file {what}, {tell_place(text, place, 1)}, at {quote_around(text, place)}"
     raise InvalidDataset(detail, field=file.field)
+
+
+def find_rows(value: Any, depth: int = 0) -> _Found | None:
+    """The rows within a value; None if nothing in it can be rows."""
+    if isinstance(value, list) and value and isinstance(value[0], dict | list):
+        return value, ""
+    if not isinstance(value, dict) or depth > _DEEPEST:
+        return None
+    if found := next(filter(None, map(_find_intents, (value.get("intents"), value))), None) or _find_viewed(value):
+        return found
+    tables = {
+        key: one for key, one in value.items() if isinstance(one, list) and one and isinstance(one[0], dict | list)
+    }
+    if tables and (key := _choose_table(tables)) is not None:
+        rows = tables.pop(key)
+        others_note = f", and not those of {_show_tables(tables)}" if tables else ""
+        return rows, f"the rows of {_show_tables({key: rows})} are read{others_note}"
+    if tables:
+        return [], f"several lists in it may be the rows: {_show_tables(tables)}"
+    inner = (found for one in value.values() if (found := find_rows(one, depth + 1)))
+    return _find_texts_by_label(value) or next(inner, None)
+
+
+def _choose_table(tables: Mapping[str, Sequence[Any]]) -> str | None:
+    """The training split, the only list with texts and labels, or one that is far longer than the others."""
+    labelled = [
+        key
+        for key, (one, *_) in tables.items()
+        if isinstance(one, dict) and all(find_usual(list(one), usual) for usual in (TEXT_NAMES, LABEL_NAMES))
+    ]
+    largest = max(tables, key=lambda key: len(tables[key]))
+    others = [len(one) for key, one in tables.items() if key != largest]
+    is_alone = _MANY_TIMES * max(others, default=0) <= len(tables[largest])
+    return "train" if "train" in tables else labelled[0] if len(labelled) == 1 else largest if is_alone else None
+
+
+def _find_intents(value: object) -> _Found | None:
+    """The rows of intents, each with a list of its texts: objects in a list, or by the name of the intent."""
+    intents = list(value.values()) if isinstance(value, dict) else value
+    if not isinstance(intents, list) or len(intents) < 2 or not all(isinstance(one, dict) for one in intents):
+        return None
+    if (key := _find_texts(intents[:NAMED_ROWS])) is None:
+        return None
+    if isinstance(value, dict):
+        intents = [{"label": label, key: one.get(key)} for label, one in value.items()]
+    return intents, "the rows of its intents are read, one for each text"
+
+
+def _find_viewed(value: Mapping[str, Any]) -> _Found | None:
+    """The rows that the viewer of Hugging Face shows, with names of classes in place of their numbers."""
+    match value:
+        case {"features": [*features], "rows": [{"row": dict()}, *_] as rows}:
+            types = {one.get("name"): one.get("type") for one in features if isinstance(one, dict)}
+            classes = {name: one["names"] for name, one in types.items() if isinstance(one, dict) and one.get("names")}
+            shown = [one["row"] for one in rows if isinstance(one, dict) and isinstance(one.get("row"), dict)]
+            named = [{**row, **{one: _name_class(row.get(one), classes[one]) for one in classes}} for row in shown]
+            return named, "the rows of a viewer are read, with the names of their classes"
+    return None
+
+
+def _name_class(value: object, names: Sequence[object]) -> object:
+    return names[value] if isinstance(value, int) and 0 <= value < len(names) else value
+
+
+def _show_tables(tables: Mapping[str, Sequence[Any]]) -> str:
+    return ", ".join(f"{key!r} ({show_count(len(one), 'row')})" for key, one in islice(tables.items(), 10))
+
+
+def _find_texts_by_label(value: Mapping[str, Any]) -> _Found | None:
+    """The rows of labels, each with a list of its texts."""
+    lists = [one for one in value.values() if isinstance(one, list) and all(isinstance(text, str) for text in one)]
+    if any(map(is_usual, value)) or not 2 <= len(value) == len(lists):
+        return None
+    pairs = [{"text": text, "label": label} for label, texts in value.items() for text in texts]
+    return pairs, f"each key is read as the label of its texts: {show_names(list(value))}"

@@ -84,7 +84,6 @@ def numbered(header: str, row: str) -> bytes:
         (table("text,a,b", "a text,1.0,0.0", "more,0.0,1.0"), ("a text", "a")),
         (table("text,a,b", "a text,X,", "more,,X"), ("a text", "a")),
         (lines([{"messages": [{"role": "user", "content": "a text"}], "label": one} for one in "ab"]), ("a text", "a")),
-        (lines([{"instruction": "a text", "output": "no", "label": one} for one in "ab"]), ("a text", "a")),
         (lines([{"text": f"a text {n}", "meta": {"of.it": "ab"[n % 2]}} for n in range(8)]), ("a text 0", "a")),
     ],
 )

@@ -128,11 +128,13 @@ def test_broken_record_of_many_lines_costs_one_row(tmp_path: Path, written: str,
 
 @pytest.mark.parametrize("delimiter", [None, ","])
 def test_quotes_round_whole_lines_are_taken_off(tmp_path: Path, delimiter: str | None) -> None:
-    lines = ["text,label", *(f'""{text}, it said"",{label}' for text, label in ROWS)]
+    lines = ["text,label", *(f'""{text}, it said, """"so"""""",{label}' for text, label in ROWS)]
     path = tmp_path / "rows.csv"
     path.write_text("".join(f'"{line}"\n' for line in lines))
     found = parse_dataset(path, ParsingLimits.of_own_files(), dialect=Dialect(delimiter=delimiter))
-    assert [(one.text, one.label) for one in found.examples] == [(f"{text}, it said", label) for text, label in ROWS]
+    assert [(one.text, one.label) for one in found.examples] == [
+        (f'{text}, it said, "so"', label) for text, label in ROWS
+    ]
     assert found.warnings == ("each line is enclosed in quotes as a whole, which are no part of it",)
 
 
@@ -257,6 +259,14 @@ def test_first_row_without_a_label_is_no_title(tmp_path: Path) -> None:
     found = parse_dataset(tmp_path / "rows", ParsingLimits(), columns=Named("column 1", "column 2"))
     assert [one.text for one in found.unlabelled] == ["a message of nobody"]
     assert len(found.examples) == len(ROWS)
+
+
+@pytest.mark.parametrize("delimiter", ["||", " +++ ", "@"])
+def test_any_string_may_be_named_as_the_delimiter(tmp_path: Path, delimiter: str) -> None:
+    (tmp_path / "rows").write_text("".join(f'"{text}, {delimiter} so"{delimiter}{label}\n' for text, label in ROWS))
+    found = parse_dataset(tmp_path / "rows", ParsingLimits(), dialect=Dialect(delimiter=delimiter))
+    wanted = [(f"{text}, {delimiter} so", label) for text, label in ROWS]
+    assert [(one.text, one.label) for one in found.examples] == wanted
 
 
 @pytest.mark.parametrize("again", ["text,label", "\ufefftext,label", "Text, Label"])
