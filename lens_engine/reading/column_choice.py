@@ -1,17 +1,47 @@
-"""Chooses the columns of texts and labels, and says why."""
+"""Chooses the columns of texts and labels, by names and by what is in them, and says why."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.column_guess import NAMED, OF_KIND, ChosenColumn, choose_columns, find_words, join_texts
-from lens_engine.reading.column_profiles import profile_columns
-from lens_engine.reading.columns import find_column, match_header
-from lens_engine.reading.table import LABEL, TEXT, ColumnNames, Table, WantedColumns, list_columns
+from lens_engine.reading.column_profiles import ColumnProfile, Look
+from lens_engine.reading.columns import (
+    ABOUT_ROWS,
+    LABEL_NAMES,
+    TEXT_NAMES,
+    find_column,
+    find_usual,
+    fold_name,
+    match_header,
+)
+from lens_engine.reading.table import LABEL, TEXT, ColumnNames, Table, WantedColumns, list_columns, show_columns
 from lens_engine.task.text_checks import replace_unstorable, show_names
 
+NAMED, OF_KIND = "you named it", "as such files have it"
 _SHOWN_ROWS, _SHOWN_CHARACTERS = 3, 200
 """What a refusal shows of each column: rows, and characters of a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenColumn:
+    """A column, or several, and why it was chosen."""
+
+    wanted: ColumnNames
+    reason: str
+    is_guessed: bool = False  #: whether it was told by its values, and others are like it
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return show_columns(self.wanted)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the caller must name the column to have it again: a file of some kind has it."""
+        return self.reason != OF_KIND
+
+    def __str__(self) -> str:
+        return f"{show_names(list_columns(self.wanted))} ({self.reason})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,30 +129,17 @@ def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> Colu
     for of_text, of_label, why in ((table.text, table.label, OF_KIND), (exact_text, exact_label, "named exactly so")):
         text = text or _unless_taken(of_text, label, why)
         label = label or (_unless_taken(of_label, text, why) if has_labels else None)
-    possible: tuple[str, ...] = ()
-    more_texts: tuple[str, ...] = ()
-    is_text_known = text is not None
-    if text is None or (label is None and has_labels):
+    found = ColumnChoice(text, label, (), kind=table.kind) if text and (label or not has_labels) else None
+    if found is None:
         is_alone = len(names) == 1 and has_labels and table.has_header
         missing = (TEXT, LABEL) if is_alone else ((), None)
         known = WantedColumns(text.wanted if text else missing[0], label.wanted if label else missing[1])
         match_header(table, known, field, has_labels=has_labels)
-        profiles = profile_columns(table)
-        once = [one for one in profiles if names.count(one.name) < 2]
-        profiles = once if has_labels and any(one.is_wordy for one in once) else profiles
-        text, label, possible = choose_columns(profiles, text, label, has_labels=has_labels, field=field, table=table)
-        if label and label.is_guessed and possible and not named.may_guess:
-            equal = [one.name for one in profiles if one.name in (label.wanted, *possible)]
-            raise InvalidDataset(
-                f"more than one column could hold the labels: {show_names(equal)}; name the column to read "
-                "(label_column)",
-                field=field,
-            )
-        if not is_text_known:
-            text, more_texts = join_texts(text, label, profiles, joins=named.may_guess)
-    if label and label.reason not in (NAMED, OF_KIND) and (words := find_words(table, text, label)):
-        label, possible = words, tuple(name for name in possible if name != words.wanted)
-    wanted = WantedColumns(text.wanted, label.wanted if label else None)
+    if found is None or (label and label.reason not in (NAMED, OF_KIND)):
+        look = Look(table)
+        found = found or _guess(look, table, text, label, named, field, has_labels=has_labels)
+        found = _take_words(found, look)
+    wanted = WantedColumns(found.text.wanted, found.label.wanted if found.label else None)
     match_header(table, wanted, field, has_labels=has_labels)
     if bad := [name for name in wanted.names if replace_unstorable(name) != name]:
         raise InvalidDataset(
@@ -130,8 +147,44 @@ def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> Colu
             "stored; rename the column",
             field=field,
         )
-    others = tuple(name for name in names if name not in wanted.names and name)
-    return ColumnChoice(text, label, others, possible, table.kind, more_texts)
+    return replace(found, others=tuple(name for name in names if name not in wanted.names and name))
+
+
+def _guess(
+    look: Look,
+    table: Table,
+    text: ChosenColumn | None,
+    label: ChosenColumn | None,
+    named: Named,
+    field: str,
+    *,
+    has_labels: bool,
+) -> ColumnChoice:
+    once = [one for one in look.columns if table.names.count(one.name) < 2]
+    profiles = once if has_labels and any(one.is_wordy for one in once) else look.columns
+    joins, is_known = named.may_guess, label is not None
+    found = choose_columns(profiles, text, label, joins=joins, has_labels=has_labels, field=field, look=look)
+    label = found.label
+    if label and label.is_guessed and not is_known and found.possible_labels and not named.may_guess:
+        equal = [one.name for one in profiles if one.name in (label.wanted, *found.possible_labels)]
+        raise InvalidDataset(
+            f"more than one column could hold the labels: {show_names(equal)}; name the column to read (label_column)",
+            field=field,
+        )
+    return replace(found, kind=table.kind)
+
+
+def _take_words(found: ColumnChoice, look: Look) -> ColumnChoice:
+    """The choice with the column that has a word for each label, where labels are numbers."""
+    label = found.label
+    if label is None or label.reason in (NAMED, OF_KIND) or not isinstance(label.wanted, str):
+        return found
+    num_rows = max((one.num_values for one in look.columns if one.name == label.wanted), default=0)
+    words = look.find_words(label.wanted, num_rows)
+    if words is None or words in list_columns(found.text.wanted):
+        return found
+    chosen = ChosenColumn(words, f"it has a word for each number in {show_names([label.name])}")
+    return replace(found, label=chosen, possible_labels=tuple(one for one in found.possible_labels if one != words))
 
 
 def _given(wanted: ColumnNames | None, names: Sequence[str]) -> ChosenColumn | None:
@@ -144,3 +197,102 @@ def _given(wanted: ColumnNames | None, names: Sequence[str]) -> ChosenColumn | N
 def _unless_taken(name: str | None, other: ChosenColumn | None, reason: str) -> ChosenColumn | None:
     taken = list_columns(other.wanted) if other else ()
     return None if name is None or name in taken else ChosenColumn(name, reason)
+
+
+def choose_columns(
+    profiles: Sequence[ColumnProfile],
+    text: ChosenColumn | None = None,
+    label: ChosenColumn | None = None,
+    *,
+    joins: bool = False,
+    has_labels: bool = True,
+    field: str = "dataset",
+    look: Look | None = None,
+) -> ColumnChoice:
+    """The columns by usual names and values, where they are not known.
+
+    Args:
+        joins: whether the texts of two columns are joined.
+        look: tells whether flags are one label.
+    """
+    if label is None and has_labels:
+        label = _find_by_name(_without(profiles, text), LABEL_NAMES, lambda one: one.can_be_labels)
+    free = _without(profiles, label)
+    more_texts: tuple[str, ...] = ()
+    is_known = text is not None
+    if text is None:
+        is_sure = any(one.is_wordy for one in free)
+        text = _find_by_name(free, TEXT_NAMES, lambda one: one.can_be_texts and not (is_sure and one.is_constant))
+        text = text or _find_text(free, profiles, field)
+    others = _without(free, text)
+    possible = [one for one in others if one.can_be_labels]
+    if label is None and has_labels:
+        flags = [one.name for one in possible or others if one.may_be_flags]
+        together = look.find_flags(flags, field) if look and len(flags) > 1 else ()
+        reason = "each row has one of them set, so they are one label"
+        label = ChosenColumn(together, reason) if together else _find_label(possible, profiles, field)
+    if not is_known:
+        text, more_texts = _join_texts(text, _without(others, label), profiles, joins=joins)
+    return ColumnChoice(text, label, (), tuple(one.name for one in _without(possible, label)), None, more_texts)
+
+
+def _join_texts(
+    text: ChosenColumn, free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], *, joins: bool
+) -> tuple[ChosenColumn, tuple[str, ...]]:
+    """The column of texts, and the others that hold sentences of their own; with the only one of them, if `joins`."""
+    own = next(one for one in profiles if one.name == text.wanted)
+    others = [one for one in free if one.holds_sentences and 2 * one.num_values > own.num_values]
+    others = [one for one in others if not ABOUT_ROWS.fullmatch(one.name)]
+    if not (joins and len(others) == 1 and own.holds_sentences):
+        return text, tuple(one.name for one in others)
+    both = tuple(one.name for one in profiles if one in (own, others[0]))
+    return ChosenColumn(both, "both hold texts, which are joined; name one to read it alone (--text-column)"), ()
+
+
+def _without(profiles: Sequence[ColumnProfile], taken: ChosenColumn | None) -> Sequence[ColumnProfile]:
+    return profiles if taken is None else [one for one in profiles if one.name not in list_columns(taken.wanted)]
+
+
+def _find_by_name(
+    profiles: Sequence[ColumnProfile], usual: Sequence[str], fits: Callable[[ColumnProfile], bool]
+) -> ChosenColumn | None:
+    """The column with the most usual name; of those whose values fit, if any do."""
+    names = find_usual([one.name for one in profiles], usual)
+    if names and fold_name(names[0]) == usual[0]:
+        return ChosenColumn(names[0], f"named {usual[0]} but for case and spaces")
+    fitting = {one.name for one in profiles if fits(one)}
+    names = [name for name in names if name in fitting] if fitting else names
+    return ChosenColumn(names[0], "a usual name") if names else None
+
+
+def _find_text(free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], field: str) -> ChosenColumn:
+    readable = [one for one in free if one.can_be_texts]
+    if not readable:
+        raise InvalidDataset(f"no column holds texts; columns found: {_show(profiles)}", field=field)
+    longest = max(readable, key=lambda one: one.mean_characters)
+    wordy = [one for one in readable if one.is_wordy]
+    if wordy and (longest.are_codes or longest.is_constant):
+        longest = max(wordy, key=lambda one: one.mean_characters)
+        return ChosenColumn(longest.name, "the longest values of several words that differ")
+    return ChosenColumn(longest.name, f"the longest values, {longest.mean_characters:.0f} characters on average")
+
+
+def _find_label(possible: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], field: str) -> ChosenColumn:
+    if not possible:
+        raise InvalidDataset(
+            "no column looks like labels: none besides the texts has between 2 and 200 distinct values that are "
+            f"repeated; columns found: {_show(profiles)}",
+            field=field,
+        )
+    best, *others = sorted(possible, key=lambda one: (*_rank(one), len(one.distinct)))
+    reason = f"few distinct values: {len(best.distinct)} in {best.num_values:,} rows"
+    return ChosenColumn(best.name, reason, is_guessed=any(_rank(one) == _rank(best) for one in others))
+
+
+def _rank(profile: ColumnProfile) -> tuple[bool, bool]:
+    """Words are preferred to numbers, and names of labels to those of ids."""
+    return profile.are_numbers or bool(ABOUT_ROWS.fullmatch(profile.name)), profile.mean_characters > 100
+
+
+def _show(profiles: Sequence[ColumnProfile]) -> str:
+    return show_names([profile.name for profile in profiles])

@@ -92,11 +92,13 @@ class Counted(io.BufferedReader):
         return found
 
 
-@pytest.mark.parametrize("names", [("text", "label"), ("Bewertung", "sort")])
+@pytest.mark.parametrize("names", [("text", "label"), ("Bewertung", "sort"), ("Bewertung", "stars;label_text")])
 @pytest.mark.parametrize("num_rows", [100, 50_000])
 def test_file_is_read_twice_at_most(uploads: Uploads, names: tuple[str, str], num_rows: int) -> None:
     rows = [(f"Das Zimmer war schön und groß, aber die Küche nicht {row}", "ab"[row % 2]) for row in range(num_rows)]
-    content = write(";", rows).replace("text;label", ";".join(names)).encode("windows-1252")
+    if names[1] == "stars;label_text":
+        rows = [(text, "1;" + label if label == "a" else "2;" + label) for text, label in rows]
+    content = write(";", rows).replace("text;label", ";".join(names)).replace('"', "").encode("windows-1252")
     (uploads.folder / "upload").write_bytes(content)
     with (uploads.folder / "upload").open("rb", buffering=0) as raw, Counted(raw) as file:
         assert len(parse_dataset(file, ParsingLimits()).examples) == num_rows

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lens_engine.reading import Dialect, Named, ParsedDataset, ParsingLimits, parse_dataset, read_texts
-from lens_engine.reading.column_profiles import profile_columns
+from lens_engine.reading.column_profiles import Look
 from lens_engine.reading.shapes import open_table
 
 LABELS = ("billing", "delivery", "account")
@@ -194,7 +194,7 @@ def test_columns_are_told_by_all_rows_where_quotes_are_letters(tmp_path: Path) -
     rows = [f"{number}\tmessage {number}\t{LABELS[number % 3]}\n" for number in range(200)]
     path.write_text("a1\tb1\tc1\n" + "".join(rows).replace("message 0", '"message 0'), "utf-8")
     with open_table(path, ParsingLimits.of_own_files(), "dataset") as table:
-        assert [(one.name, one.num_values) for one in profile_columns(table)] == [("a1", 200), ("b1", 200), ("c1", 200)]
+        assert [(one.name, one.num_values) for one in Look(table).columns] == [("a1", 200), ("b1", 200), ("c1", 200)]
     assert parse_dataset(path, ParsingLimits()).columns == ("b1", "c1")
 
 
