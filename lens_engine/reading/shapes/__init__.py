@@ -64,7 +64,7 @@ def open_table(
         OSError: the file cannot be read.
     """
     if isinstance(source, Path) and source.is_dir() and limits.is_trusted:
-        yield adapt(read_folder(source, limits, field))
+        yield adapt(read_folder(source, field))
         return
     with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
         num_bytes, most = os.fstat(file.fileno()).st_size, limits.max_bytes

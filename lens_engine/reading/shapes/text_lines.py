@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import takewhile
+from typing import Literal
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.shapes.records import Quoting, read_records
@@ -71,8 +72,8 @@ def _read_arff_rows(file: TextFile, names: list[str]) -> Iterator[Row]:
     lines = file.lines("")
     start = 1 + sum(1 for _ in takewhile(lambda line: line.strip().casefold() != "@data", lines))
     content = (line if not line.lstrip().startswith("%") else "\n" for line in lines)
-    quoting, num_blank = Quoting("'", has_escapes=True), 0
-    for record in read_records(_unify(content), ",", quoting, file.limits.max_row_characters):
+    quoting, num_blank = Quoting(_find_quote(file), has_escapes=True, skips_spaces=True), 0
+    for record in read_records(content, ",", quoting, file.limits.max_row_characters):
         number = start + record.line
         if record.fault is not None:
             yield Row(NO_CELLS, number, record.fault)
@@ -88,13 +89,7 @@ def _read_arff_rows(file: TextFile, names: list[str]) -> Iterator[Row]:
             yield Row(dict(zip(names, values, strict=True)), number)
 
 
-def _unify(lines: Iterator[str]) -> Iterator[str]:
-    """The lines, with single quotes round the values that have double ones, and no spaces before quotes."""
-    for line in lines:
-        if '"' in line:
-            line = re.sub(r'(^|,)\s*"((?:[^"\\]|\\.)*)"\s*(?=,|$)', _requote, line)
-        yield re.sub(r",\s+'", ",'", line)
-
-
-def _requote(found: re.Match[str]) -> str:
-    return f"{found[1]}'{found[2].replace(chr(92) + chr(34), chr(34)).replace(chr(39), chr(39) * 2)}'"
+def _find_quote(file: TextFile) -> Literal['"', "'"]:
+    """The quote that opens more values of the first lines."""
+    singles, doubles = (sum(line.count(f",{one}") + line.startswith(one) for line in file.head_lines) for one in "'\"")
+    return '"' if doubles > singles else "'"
