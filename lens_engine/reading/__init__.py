@@ -5,7 +5,8 @@ table            the contract between the shapes and what takes their rows; valu
 dialect          how a text file is written: its encoding is found; where in it a fault is
 columns          finds columns by their names; usual names
 column_profiles  what is in each column of a table; rows with several labels
-column_choice    chooses the columns of texts and labels, by names and values
+column_guess     tells by usual names and values which columns hold texts and labels
+column_choice    chooses the columns of texts and labels
 row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
 text_collector   takes texts alone, keeps every row with all its cells, the bad ones with what is wrong
 strict_json      JSON that every reader understands in the same way

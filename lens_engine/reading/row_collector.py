@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lens_engine.errors import InputProblem, InvalidDataset
-from lens_engine.reading.column_choice import ColumnChoice, Named, choose
+from lens_engine.reading.column_choice import Named, choose
+from lens_engine.reading.column_guess import ColumnChoice
 from lens_engine.reading.column_profiles import refuse_several
 from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.limits import BadRows, DatasetEmpty, DatasetTooLarge, ParsingLimits

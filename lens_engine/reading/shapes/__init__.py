@@ -6,10 +6,12 @@ trusted      Parquet, Arrow, folders
 workbook     which sheet of a workbook is the table
 xlsx         the sheets of a workbook
 foreign      what is not read
-json_values  lines, arrays and objects of JSON, and the rows that one object means
+json_values  lines, arrays and objects of JSON
+json_rows    the rows that one object means
 text_lines   fastText, ARFF
 intents      lists of texts below their intents: YAML, Markdown, Bot Framework
-delimited    CSV and TSV: delimiter, quoting, header
+delimited    CSV and TSV: header, rows
+quoting      the delimiter of CSV, and how its quotes are read
 records      the records of CSV in lines
 tools        what tools write, in any of these
 text_file    a text file: its lines, its beginning, or all of it

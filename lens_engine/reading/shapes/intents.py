@@ -7,7 +7,8 @@ from typing import Any
 import yaml
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.shapes.json_values import find_rows, make_row, make_table
+from lens_engine.reading.shapes.json_rows import find_rows
+from lens_engine.reading.shapes.json_values import make_row, make_table
 from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.table import Row, Table
 

@@ -99,8 +99,8 @@ def _read_studio(cells: _Cells) -> _Labelled:
 def _read_studio_min(cells: _Cells) -> _Labelled:
     own = {name: value for name, value in cells.items() if name not in _STUDIO_COLUMNS}
     text = _find_text(own)
-    labels = {name: value for name, value in own.items() if value is not text}
-    return _Labelled(text, {k: one for k, one in labels.items() if not isinstance(one, dict) or "choices" in one})
+    labels = {name: one.get("choices") if isinstance(one, dict) else one for name, one in own.items()}
+    return _Labelled(text, {name: one for name, one in labels.items() if one is not None and own[name] is not text})
 
 
 def _read_choice(cells: _Cells) -> _Labelled:

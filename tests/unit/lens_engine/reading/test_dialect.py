@@ -8,7 +8,7 @@ from dataset_uploads import Uploads
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import BadRows, Dialect, Named, ParsingLimits, parse_dataset
-from lens_engine.reading.shapes.delimited import find_delimiter
+from lens_engine.reading.shapes.quoting import find_delimiter
 from lens_engine.task.language import warn_of_language
 from lens_engine.types import Example
 

@@ -124,12 +124,6 @@ def test_first_accepted_answer_of_an_eval_is_the_label(tmp_path: Path) -> None:
     assert {one.label for one in read(tmp_path, lines(rows)).examples} == {"a", "b"}
 
 
-def test_choices_hold_any_letter(tmp_path: Path) -> None:
-    cells = [json.dumps({"choices": ["😀 good" if number % 2 else "bad"]}) for number in range(20)]
-    rows = [f'text {number},"{cell.replace(chr(34), chr(34) * 2)}"' for number, cell in enumerate(cells)]
-    assert {one.label for one in read(tmp_path, table("text,label", *rows, times=1)).examples} == {"😀 good", "bad"}
-
-
 def test_quoted_title_is_refused_as_such(tmp_path: Path) -> None:
     with pytest.raises(InvalidDataset, match="quote"):
         read(tmp_path, table('"Survey" results 2024\ntext,label', "a text,a", "more,b"))

@@ -73,13 +73,7 @@ def test_cut_file_of_every_shape_is_refused_or_read(tmp_path: Path, written: str
     ("value", "label"),
     [
         *[(True, "true"), (1.0, "1"), (7, "7"), (["x"], "x"), ("['x']", "x"), ('["x"]', "x"), ("[x]", "[x]")],
-        *[
-            ('{"choices": ["x"]}', "x"),
-            ('{"topic": "x"}', "x"),
-            ({"choices": ["x"]}, "x"),
-            ({"label": "x"}, "x"),
-            ('{"x": 1}', '{"x": 1}'),
-        ],
+        *[({"name": "x", "color": "f00"}, "x"), ('{"x": 1}', '{"x": 1}')],
     ],
 )
 def test_value_of_a_label_is_read_as_one(tmp_path: Path, value: object, label: str) -> None:
