@@ -17,8 +17,6 @@ _STUDIO_COLUMNS = {
     *["id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "annotations", "agreement"]
 }
 _STUDIO_VALUES = ("choices", "taxonomy", "rating", "number")
-_ARROWS = ("->", "=>")
-_MOST_MARKS = 4  #: largest number of marks that end a prompt
 
 _Cells = Mapping[str, Any]
 _Answers = Mapping[str, list[object]]
@@ -167,22 +165,17 @@ def _read_eval(cells: _Cells) -> _Labelled:
 def _read_completion(cells: _Cells) -> _Labelled:
     prompt, completion = cells["prompt"], cells["completion"]
     label = completion.strip() if isinstance(completion, str) else completion
-    text = _cut_marks(prompt) if isinstance(prompt, str) else prompt
+    text = _cut_mark(prompt) if isinstance(prompt, str) else prompt
     return _Labelled(text, {"label": cells.get("label", label)})
 
 
-def _cut_marks(prompt: str) -> str:
-    """A prompt without what marks its end: line breaks, arrows, and lines of `#` alone."""
-    for _ in range(_MOST_MARKS):
-        text = prompt.rstrip()
-        head, line_break, last = text.rpartition("\n")
-        if text.endswith(_ARROWS):
-            prompt = text[:-2]
-        elif line_break and not last.strip().strip("#"):
-            prompt = head
-        else:
-            break
-    return prompt.rstrip()
+def _cut_mark(prompt: str) -> str:
+    """A prompt without the mark of its end: line breaks, an arrow, or a line of `#` alone."""
+    text = prompt.rstrip()
+    if text.endswith(("->", "=>")):
+        return text[:-2].rstrip()
+    head, _, last = text.rpartition("\n")
+    return head.rstrip() if not last.strip("#") else text
 
 
 def _has(**kinds: type) -> Callable[[_Cells], bool]:
