@@ -2,12 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_guess import NAMED, OF_KIND, ChosenColumn, ColumnChoice, choose_columns
 from lens_engine.reading.column_profiles import Look
-from lens_engine.reading.columns import find_column, match_header
-from lens_engine.reading.table import LABEL, TEXT, ColumnNames, Table, WantedColumns, list_columns
+from lens_engine.reading.columns import find_column, is_number, match_header
+from lens_engine.reading.table import (
+    LABEL,
+    NAMED_ROWS,
+    TEXT,
+    ColumnNames,
+    Table,
+    WantedColumns,
+    list_columns,
+    show_value,
+)
 from lens_engine.task.text_checks import replace_unstorable, show_names
 
 _SHOWN_ROWS, _SHOWN_CHARACTERS = 3, 200
@@ -72,7 +82,7 @@ def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> Colu
         missing = (TEXT, LABEL) if is_alone else ((), None)
         known = WantedColumns(text.wanted if text else missing[0], label.wanted if label else missing[1])
         match_header(table, known, field, has_labels=has_labels)
-    if found is None or (label and label.reason not in (NAMED, OF_KIND)):
+    if found is None or (label and label.reason not in (NAMED, OF_KIND) and _may_be_numbers(label, table)):
         look = Look(table)
         found = found or _guess(look, table, text, label, named, field, has_labels=has_labels)
         found = _take_words(found, look)
@@ -85,6 +95,11 @@ def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> Colu
             field=field,
         )
     return replace(found, others=tuple(name for name in names if name not in wanted.names and name))
+
+
+def _may_be_numbers(label: ChosenColumn, table: Table) -> bool:
+    first = (show_value(row.cells.get(label.name)) for row in islice(table.rows(), NAMED_ROWS))
+    return any(isinstance(one, str) and is_number(one) for one in first)
 
 
 def _guess(
