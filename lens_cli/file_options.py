@@ -32,7 +32,7 @@ class TextFileOptions:
     delimiter: Annotated[
         str | None,
         file_option(
-            metavar="CHARACTER", help="Delimiter of a CSV file: , or ; or | or tab; default: found in the file."
+            metavar="STRING", help="Delimiter of a CSV file: , or ; or | or || or tab; default: found in the file."
         ),
     ] = None
     encoding: Annotated[

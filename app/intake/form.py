@@ -23,7 +23,7 @@ then would hold its place for ever."""
 _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 _SHOWN_CHARACTERS = 40
 _FILES = ("dataset", "test", "texts", "answers")
-_MEANINGS = {"delimiter": "one character", "encoding": "the name of an encoding"}
+_MEANINGS = {"delimiter": "the string between fields", "encoding": "the name of an encoding"}
 
 
 async def arriving(request: Request) -> AsyncGenerator[bytes, None]:

@@ -106,12 +106,13 @@ def write_table(table: PredictedTable, format: TableFormat) -> Iterator[bytes]:
 
 
 def _write_csv(table: PredictedTable) -> Iterator[bytes]:
-    """With the delimiter of the input. A cell that a spreadsheet would run as a formula begins with an apostrophe."""
+    """With the delimiter of the input, if it is one character. A cell that a spreadsheet would run as a formula begins with an apostrophe."""
     if table.has_mark:
         yield "\ufeff".encode()
     file = io.StringIO(newline="")
     # Every string is quoted: before Python 3.13, the module leaves a lone carriage return unquoted.
-    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC, delimiter=table.delimiter or ",")
+    delimiter = table.delimiter if table.delimiter and len(table.delimiter) == 1 else ","
+    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC, delimiter=delimiter)
     for line in chain([table.columns], table.lines()):
         writer.writerow([escape_cell(cell) if isinstance(cell, str) else cell for cell in line])
         if file.tell() >= _PIECE_BYTES:

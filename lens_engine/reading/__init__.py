@@ -9,6 +9,7 @@ column_guess     tells by usual names and values which columns hold texts and la
 column_choice    chooses the columns of texts and labels
 row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
 text_collector   takes texts alone, keeps every row with all its cells, the bad ones with what is wrong
+places           rows of which a note says the same
 strict_json      JSON that every reader understands in the same way
 """
 
@@ -75,12 +76,7 @@ def parse_dataset(
         usual: how earlier files were written; it is taken where the file does not tell.
 
     Raises:
-        DatasetTooLarge: the cap on rows or bytes is exceeded.
-        DatasetEmpty: fewer than two rows can be used.
-        BadRows: more than a tenth of the rows cannot be used; `problems` lists the first.
-        UnsupportedDatasetFormat: the file is compressed, or of a format that is not read.
-        InvalidDataset: the columns cannot be found, the cap on labels is exceeded, rows have several labels, or the
-            file cannot be read to its end. No content raises another error.
+        InvalidDataset: the file cannot be used; see `lens_engine.reading.limits`. No content raises another error.
     """
     with open_table(source, limits, field, dialect, usual, columns.names) as table:
         return collect_rows(table, columns, limits, field)
@@ -101,10 +97,7 @@ def read_texts(
     out.
 
     Raises:
-        DatasetTooLarge: the cap on rows, columns or bytes is exceeded.
-        InvalidDataset: the column cannot be found, the name of a column cannot be kept, or the file cannot be read to
-            its end.
-        OSError: the file cannot be read.
+        InvalidDataset: the column cannot be found or kept, a cap is exceeded, or the file cannot be read to its end.
     """
     with open_table(source, limits, field, dialect, usual, columns.names) as table:
         return collect_texts(table, columns, limits, field)
@@ -130,7 +123,6 @@ def read_examples(
 ) -> list[Example]:
     """The labelled texts of a trusted file, or of a folder.
 
-    The content decides the shape, not the name. Rows that cannot be used are left out, if they are at most a tenth.
     `parse_dataset` also returns warnings, `suggest` says which columns are taken.
 
     Args:
@@ -140,9 +132,7 @@ def read_examples(
         encoding: of a text file; None to find it.
 
     Raises:
-        InvalidDataset: a column is missing or cannot be told from others, or a row is bad; the error lists the first
-            bad rows.
-        OSError: the file cannot be read.
+        InvalidDataset: as `parse_dataset`.
     """
     dialect, limits = Dialect(encoding, delimiter), ParsingLimits.of_own_files()
     return list(parse_dataset(Path(path), limits, columns=Named(text_column, label_column), dialect=dialect).examples)

@@ -1,50 +1,27 @@
-"""Chooses the columns of texts and labels, and says why."""
+"""Chooses the columns of texts and labels, by names and by what is in them, and says why."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.column_guess import NAMED, OF_KIND, ChosenColumn, choose_columns, find_words, join_texts
-from lens_engine.reading.column_profiles import profile_columns
-from lens_engine.reading.columns import find_column, match_header
-from lens_engine.reading.table import LABEL, TEXT, ColumnNames, Table, WantedColumns, list_columns
+from lens_engine.reading.column_guess import NAMED, OF_KIND, ChosenColumn, ColumnChoice, choose_columns
+from lens_engine.reading.column_profiles import Look
+from lens_engine.reading.columns import find_column, is_number, match_header
+from lens_engine.reading.table import (
+    LABEL,
+    NAMED_ROWS,
+    TEXT,
+    ColumnNames,
+    Table,
+    WantedColumns,
+    list_columns,
+    show_value,
+)
 from lens_engine.task.text_checks import replace_unstorable, show_names
 
 _SHOWN_ROWS, _SHOWN_CHARACTERS = 3, 200
 """What a refusal shows of each column: rows, and characters of a value."""
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnChoice:
-    """The columns to use."""
-
-    text: ChosenColumn
-    label: ChosenColumn | None  #: None for texts alone
-    others: tuple[str, ...]  #: columns that are not used
-    possible_labels: tuple[str, ...] = ()  #: columns not used that could hold labels too
-    kind: str | None = None  #: what the file is, beside a plain table
-    more_texts: tuple[str, ...] = ()  #: columns not used that hold texts too
-
-    def notes(self) -> list[str]:
-        """One sentence of what was taken for texts and labels, if it may surprise."""
-        chosen = [(self.text, TEXT, "texts"), *([(self.label, LABEL, "labels")] if self.label else [])]
-        found = [
-            f"{what} from {one}"
-            for one, usual, what in chosen
-            if one.reason != NAMED and (self.kind or one.wanted != usual)
-        ]
-        said = ", ".join(found)
-        if self.kind:
-            notes = [f"the file is read as {self.kind}{': ' if said else ''}{said}"]
-        else:
-            notes = [f"read {said}"] if said else []
-        if self.more_texts:
-            hold = "hold" if self.more_texts[1:] else "holds"
-            which = show_names((*list_columns(self.text.wanted), *self.more_texts))
-            notes.append(
-                f"{show_names(self.more_texts)} {hold} texts too; to join {which}, name all of them (text_column)"
-            )
-        return notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,30 +76,17 @@ def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> Colu
     for of_text, of_label, why in ((table.text, table.label, OF_KIND), (exact_text, exact_label, "named exactly so")):
         text = text or _unless_taken(of_text, label, why)
         label = label or (_unless_taken(of_label, text, why) if has_labels else None)
-    possible: tuple[str, ...] = ()
-    more_texts: tuple[str, ...] = ()
-    is_text_known = text is not None
-    if text is None or (label is None and has_labels):
+    found = ColumnChoice(text, label, (), kind=table.kind) if text and (label or not has_labels) else None
+    if found is None:
         is_alone = len(names) == 1 and has_labels and table.has_header
         missing = (TEXT, LABEL) if is_alone else ((), None)
         known = WantedColumns(text.wanted if text else missing[0], label.wanted if label else missing[1])
         match_header(table, known, field, has_labels=has_labels)
-        profiles = profile_columns(table)
-        once = [one for one in profiles if names.count(one.name) < 2]
-        profiles = once if has_labels and any(one.is_wordy for one in once) else profiles
-        text, label, possible = choose_columns(profiles, text, label, has_labels=has_labels, field=field, table=table)
-        if label and label.is_guessed and possible and not named.may_guess:
-            equal = [one.name for one in profiles if one.name in (label.wanted, *possible)]
-            raise InvalidDataset(
-                f"more than one column could hold the labels: {show_names(equal)}; name the column to read "
-                "(label_column)",
-                field=field,
-            )
-        if not is_text_known:
-            text, more_texts = join_texts(text, label, profiles, joins=named.may_guess)
-    if label and label.reason not in (NAMED, OF_KIND) and (words := find_words(table, text, label)):
-        label, possible = words, tuple(name for name in possible if name != words.wanted)
-    wanted = WantedColumns(text.wanted, label.wanted if label else None)
+    if found is None or (label and label.reason not in (NAMED, OF_KIND) and _may_be_numbers(label, table)):
+        look = Look(table)
+        found = found or _guess(look, table, text, label, named, field, has_labels=has_labels)
+        found = _take_words(found, look)
+    wanted = WantedColumns(found.text.wanted, found.label.wanted if found.label else None)
     match_header(table, wanted, field, has_labels=has_labels)
     if bad := [name for name in wanted.names if replace_unstorable(name) != name]:
         raise InvalidDataset(
@@ -130,8 +94,49 @@ def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> Colu
             "stored; rename the column",
             field=field,
         )
-    others = tuple(name for name in names if name not in wanted.names and name)
-    return ColumnChoice(text, label, others, possible, table.kind, more_texts)
+    return replace(found, others=tuple(name for name in names if name not in wanted.names and name))
+
+
+def _may_be_numbers(label: ChosenColumn, table: Table) -> bool:
+    first = (show_value(row.cells.get(label.name)) for row in islice(table.rows(), NAMED_ROWS))
+    return any(isinstance(one, str) and is_number(one) for one in first)
+
+
+def _guess(
+    look: Look,
+    table: Table,
+    text: ChosenColumn | None,
+    label: ChosenColumn | None,
+    named: Named,
+    field: str,
+    *,
+    has_labels: bool,
+) -> ColumnChoice:
+    once = [one for one in look.columns if table.names.count(one.name) < 2]
+    profiles = once if has_labels and any(one.is_wordy for one in once) else look.columns
+    joins, is_known = named.may_guess, label is not None
+    found = choose_columns(profiles, text, label, joins=joins, has_labels=has_labels, field=field, look=look)
+    label = found.label
+    if label and label.is_guessed and not is_known and found.possible_labels and not named.may_guess:
+        equal = [one.name for one in profiles if one.name in (label.wanted, *found.possible_labels)]
+        raise InvalidDataset(
+            f"more than one column could hold the labels: {show_names(equal)}; name the column to read (label_column)",
+            field=field,
+        )
+    return replace(found, kind=table.kind)
+
+
+def _take_words(found: ColumnChoice, look: Look) -> ColumnChoice:
+    """The choice with the column that has a word for each label, where labels are numbers."""
+    label = found.label
+    if label is None or label.reason in (NAMED, OF_KIND) or not isinstance(label.wanted, str):
+        return found
+    num_rows = max((one.num_values for one in look.columns if one.name == label.wanted), default=0)
+    words = look.find_words(label.wanted, num_rows)
+    if words is None or words in list_columns(found.text.wanted):
+        return found
+    chosen = ChosenColumn(words, f"it has a word for each number in {show_names([label.name])}")
+    return replace(found, label=chosen, possible_labels=tuple(one for one in found.possible_labels if one != words))
 
 
 def _given(wanted: ColumnNames | None, names: Sequence[str]) -> ChosenColumn | None:

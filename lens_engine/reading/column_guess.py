@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.column_profiles import ColumnProfile, find_flags
-from lens_engine.reading.columns import ABOUT_ROWS, LABEL_NAMES, TEXT_NAMES, find_usual, fold_name, is_number
-from lens_engine.reading.table import ColumnNames, Table, is_set, list_columns, pick, show_columns, show_value
+from lens_engine.reading.column_profiles import ColumnProfile, Look
+from lens_engine.reading.columns import ABOUT_ROWS, LABEL_NAMES, TEXT_NAMES, find_usual, fold_name
+from lens_engine.reading.table import LABEL, TEXT, ColumnNames, list_columns, show_columns
 from lens_engine.task.text_checks import show_names
 
 NAMED, OF_KIND = "you named it", "as such files have it"
-_LONGEST_WORD = 100  #: characters of a word for a label that is a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,69 +34,87 @@ class ChosenColumn:
         return f"{show_names(list_columns(self.wanted))} ({self.reason})"
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnChoice:
+    """The columns to use."""
+
+    text: ChosenColumn
+    label: ChosenColumn | None  #: None for texts alone
+    others: tuple[str, ...]  #: columns that are not used
+    possible_labels: tuple[str, ...] = ()  #: columns not used that could hold labels too
+    kind: str | None = None  #: what the file is, beside a plain table
+    more_texts: tuple[str, ...] = ()  #: columns not used that hold texts too
+
+    def notes(self) -> list[str]:
+        """One sentence of what was taken for texts and labels, if it may surprise."""
+        chosen = [(self.text, TEXT, "texts"), *([(self.label, LABEL, "labels")] if self.label else [])]
+        found = [
+            f"{what} from {one}"
+            for one, usual, what in chosen
+            if one.reason != NAMED and (self.kind or one.wanted != usual)
+        ]
+        said = ", ".join(found)
+        if self.kind:
+            notes = [f"the file is read as {self.kind}{': ' if said else ''}{said}"]
+        else:
+            notes = [f"read {said}"] if said else []
+        if self.more_texts:
+            hold = "hold" if self.more_texts[1:] else "holds"
+            which = show_names((*list_columns(self.text.wanted), *self.more_texts))
+            notes.append(
+                f"{show_names(self.more_texts)} {hold} texts too; to join {which}, name all of them (text_column)"
+            )
+        return notes
+
+
 def choose_columns(
     profiles: Sequence[ColumnProfile],
     text: ChosenColumn | None = None,
     label: ChosenColumn | None = None,
     *,
+    joins: bool = False,
     has_labels: bool = True,
     field: str = "dataset",
-    table: Table | None = None,
-) -> tuple[ChosenColumn, ChosenColumn | None, tuple[str, ...]]:
-    """The columns by usual names and values, where they are not known; and those that could hold labels too.
+    look: Look | None = None,
+) -> ColumnChoice:
+    """The columns by usual names and values, where they are not known.
 
     Args:
-        table: whose rows tell whether flags are one label.
+        joins: whether the texts of two columns are joined.
+        look: tells whether flags are one label.
     """
     if label is None and has_labels:
         label = _find_by_name(_without(profiles, text), LABEL_NAMES, lambda one: one.can_be_labels)
     free = _without(profiles, label)
-    is_sure = any(one.is_wordy for one in free)
-    named = _find_by_name(free, TEXT_NAMES, lambda one: one.can_be_texts and not (is_sure and one.is_constant))
-    text = text or named or _find_text(free, profiles, field)
-    possible = [one for one in _without(free, text) if one.can_be_labels]
+    more_texts: tuple[str, ...] = ()
+    is_known = text is not None
+    if text is None:
+        is_sure = any(one.is_wordy for one in free)
+        text = _find_by_name(free, TEXT_NAMES, lambda one: one.can_be_texts and not (is_sure and one.is_constant))
+        text = text or _find_text(free, profiles, field)
+    others = _without(free, text)
+    possible = [one for one in others if one.can_be_labels]
     if label is None and has_labels:
-        marks = [one for one in _without(free, text) if one.is_mark]
-        flags = [one.name for one in possible or marks if one.are_flags]
-        together = find_flags(table, flags, field) if table is not None else ()
+        flags = [one.name for one in possible or others if one.may_be_flags]
+        together = look.find_flags(flags, field) if look and len(flags) > 1 else ()
         reason = "each row has one of them set, so they are one label"
         label = ChosenColumn(together, reason) if together else _find_label(possible, profiles, field)
-    return text, label, tuple(one.name for one in _without(possible, label))
+    if not is_known:
+        text, more_texts = _join_texts(text, _without(others, label), profiles, joins=joins)
+    return ColumnChoice(text, label, (), tuple(one.name for one in _without(possible, label)), None, more_texts)
 
 
-def join_texts(
-    text: ChosenColumn, label: ChosenColumn | None, profiles: Sequence[ColumnProfile], *, joins: bool
+def _join_texts(
+    text: ChosenColumn, free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], *, joins: bool
 ) -> tuple[ChosenColumn, tuple[str, ...]]:
     """The column of texts, and the others that hold sentences of their own; with the only one of them, if `joins`."""
     own = next(one for one in profiles if one.name == text.wanted)
-    others = [one for one in _without(_without(profiles, text), label) if one.holds_sentences]
-    others = [one for one in others if 2 * one.num_values > own.num_values and not ABOUT_ROWS.fullmatch(one.name)]
+    others = [one for one in free if one.holds_sentences and 2 * one.num_values > own.num_values]
+    others = [one for one in others if not ABOUT_ROWS.fullmatch(one.name)]
     if not (joins and len(others) == 1 and own.holds_sentences):
         return text, tuple(one.name for one in others)
     both = tuple(one.name for one in profiles if one in (own, others[0]))
     return ChosenColumn(both, "both hold texts, which are joined; name one to read it alone (--text-column)"), ()
-
-
-def find_words(table: Table, text: ChosenColumn, label: ChosenColumn) -> ChosenColumn | None:
-    """The column that has a word for each label, if labels are numbers; None if there is none."""
-    taken, num_rows = (*list_columns(text.wanted), label.name), 0
-    words: dict[str, dict[str, str]] = {name: {} for name in table.names if name not in taken}
-    for row in table.rows():
-        number = show_value(pick(row.cells, label.name))
-        if row.fault is not None or row.empty or number is None:
-            continue
-        if not words or not isinstance(number, str) or not is_number(number):
-            return None
-        num_rows += 1
-        for name in list(words):
-            word = row.cells.get(name)
-            is_word = isinstance(word, str) and len(word) <= _LONGEST_WORD and any(map(str.isalpha, word))
-            if not is_word or words[name].setdefault(number, str(word)) != word:
-                del words[name]
-    for name, found in words.items():
-        if len({*found.values()}) == len(found) <= num_rows / 2 and any(is_set(one) is None for one in found.values()):
-            return ChosenColumn(name, f"it has a word for each number in {show_names([label.name])}")
-    return None
 
 
 def _without(profiles: Sequence[ColumnProfile], taken: ChosenColumn | None) -> Sequence[ColumnProfile]:

@@ -1,4 +1,6 @@
-"""What is in the columns of a table: profiles, for a guess which ones hold the texts and the labels; several labels."""
+"""What is in the columns of a table, found in one reading: a profile of each; the flags that are set together; words
+beside numbers; rows with several labels.
+"""
 
 import re
 from collections import Counter
@@ -6,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import MAX_COLUMNS, SPLITS
-from lens_engine.reading.table import Several, Table, is_set, pick, show_value, split_labels
+from lens_engine.reading.columns import MAX_COLUMNS, SPLITS, is_number
+from lens_engine.reading.table import Several, Table, is_set, show_value, split_labels
 from lens_engine.task.terms import count_unspaced
 from lens_engine.task.text_checks import is_blank, show_names
 from lens_engine.task.unicode_form import fold_text
@@ -19,7 +21,8 @@ _MAX_GAPS = 0.1
 _LEAST_COMPOSED = 2
 """Values of which each has a part that is a value itself, from which on values are lists of labels."""
 _CONSTANT = 10  #: rows of one text from which on it is no text to classify
-_ROWS_A_LABEL = 2  #: a column of labels has at least this many rows for each distinct value, on average
+_MOST_PAIRED, _LONGEST_WORD = 50, 100
+"""Columns among which words for numbers are looked for, and characters of such a word."""
 _NUMBER = re.compile(r"\s*[-+]?[\d.,:]+%?\s*")
 _CODE = re.compile(r"[!-~]{16,}\Z|https?://|\{\s*\"")
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)|.*\b\d{1,2}:\d{2}(?!\d)")
@@ -53,14 +56,9 @@ class ColumnProfile:
         return 2 * self.num_numbers > self.num_values
 
     @property
-    def are_flags(self) -> bool:
-        """Whether every value says yes or no."""
+    def may_be_flags(self) -> bool:
+        """Whether every value says yes or no; of one alone, the other is left empty."""
         return 0 < len(self.distinct) <= 2 and all(is_set(value) is not None for value in self.distinct)
-
-    @property
-    def is_mark(self) -> bool:
-        """Whether every value says yes, as where no is left empty."""
-        return len(self.distinct) == 1 and all(map(is_set, self.distinct))
 
     @property
     def are_codes(self) -> bool:
@@ -90,40 +88,87 @@ class ColumnProfile:
         if self.num_lists or self.num_distinct is None or self.num_others:
             return self.num_lists > 0
         are_of_rows = self.distinct <= SPLITS or all(map(_DATE.match, self.distinct))
-        return not are_of_rows and 2 <= self.num_distinct <= self.num_values / _ROWS_A_LABEL
+        return not are_of_rows and 2 <= self.num_distinct <= self.num_values / 2
 
     def add(self, value: object) -> None:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        value = show_value(value)
-        if value is None:
-            return
+        """Count a value, as `show_value` shows it."""
         if isinstance(value, Several):
             is_vector = all(map(_NUMBER.fullmatch, value.labels))
             self.num_others += is_vector
             self.num_lists += not is_vector
-        elif not isinstance(value, str):
+        elif not isinstance(value, str | None):
             self.num_others += 1
-        elif not is_blank(value):
+        elif value is not None and not is_blank(value):
             self.num_values += 1
             self.num_characters += len(value)
-            self.num_numbers += is_number or _NUMBER.fullmatch(value) is not None
+            self.num_numbers += _NUMBER.fullmatch(value) is not None
             self.num_codes += _CODE.match(value) is not None
             self.num_spaces += value.strip().count(" ") + count_unspaced(value) // 4
             if len(self.distinct) <= MAX_DISTINCT:
                 self.distinct.add(fold_text(value))
 
 
-def profile_columns(table: Table) -> list[ColumnProfile]:
-    """A profile of each column of a table, and of each value within objects, in the order of the file."""
-    profiles = {name: ColumnProfile(name) for name in table.names}
-    for row in table.rows():
-        for name, value in _flatten(row.cells if row.aside is None else {}):
-            if name not in profiles and len(profiles) < MAX_COLUMNS:
-                profiles[name] = ColumnProfile(name)
-            if name in profiles:
-                profiles[name].add(value)
-    nested = {name.rpartition(".")[0] for name in profiles}
-    return [one for name, one in profiles.items() if name not in nested or one.num_values]
+class Look:
+    """What is in the columns of a table, and in the values within objects."""
+
+    def __init__(self, table: Table) -> None:
+        found = {name: ColumnProfile(name) for name in table.names}
+        self._flags = Counter[frozenset[str]]()
+        self._words: dict[tuple[str, str], dict[str, str]] | None = None
+        for row in table.rows():
+            if row.fault is not None or row.empty or row.aside is not None:
+                continue
+            cells = {name: show_value(value) for name, value in _flatten(row.cells)}
+            for name, value in cells.items():
+                if name in found or len(found) < MAX_COLUMNS:
+                    found.setdefault(name, ColumnProfile(name)).add(value)
+            flags = [name for name, one in found.items() if one.may_be_flags and is_set(cells.get(name))]
+            self._flags[frozenset(flags)] += len(self._flags) < 2 * MAX_DISTINCT
+            self._pair(cells)
+        nested = {name.rpartition(".")[0] for name in found}
+        self.columns = [one for name, one in found.items() if name not in nested or one.num_values]
+
+    def _pair(self, cells: Mapping[str, object]) -> None:
+        """Keep the pairs of columns of which one has a word for each number in the other."""
+        if self._words is None:
+            names = list(cells)[:_MOST_PAIRED]
+            numbers = [name for name in names if isinstance(value := cells[name], str) and is_number(value)]
+            self._words = {(number, name): {} for number in numbers for name in names if name not in numbers}
+        for (column, name), words in list(self._words.items()):
+            number, word = cells.get(column), cells.get(name)
+            if number is None:
+                continue
+            is_word = isinstance(word, str) and len(word) <= _LONGEST_WORD and any(map(str.isalpha, word))
+            is_pair = is_word and isinstance(number, str) and is_number(number) and len(words) <= MAX_DISTINCT
+            if not is_pair or words.setdefault(str(number), str(word)) != word:
+                del self._words[column, name]
+
+    def find_words(self, label: str, num_rows: int) -> str | None:
+        """The column that has a word for each label, if labels are numbers; None if there is none."""
+        for (column, name), words in (self._words or {}).items():
+            is_repeated = len({*words.values()}) == len(words) <= num_rows / 2
+            if column == label and is_repeated and any(is_set(one) is None for one in words.values()):
+                return name
+        return None
+
+    def find_flags(self, flags: Sequence[str], field: str) -> tuple[str, ...]:
+        """The flags that are one label together, because each row has one of them set; none if they are no labels. Rows
+        with several set are refused.
+        """
+        numbers = Counter[int]()
+        for found, number in self._flags.items():
+            numbers[len(found.intersection(flags))] += number
+        several, rows = sum(count for number, count in numbers.items() if number > 1), numbers.total()
+        if len(flags) > 1 and rows and not several and numbers[0] <= _MAX_GAPS * rows:
+            return tuple(flags)
+        if len(flags) < 3 or not rows:
+            return ()  # two are answers to two questions
+        raise InvalidDataset(
+            f"rows may have several labels: of {show_names(flags)}, {show_count(several, 'row', 'has')} several set "
+            f"and {show_count(numbers[0], 'row', 'has')} none. Lens gives a text one label: name one of these columns "
+            "(label_column) for a run of its own",
+            field=field,
+        )
 
 
 def _flatten(cells: Mapping[str, object], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
@@ -132,29 +177,6 @@ def _flatten(cells: Mapping[str, object], prefix: str = "", depth: int = 0) -> I
             yield from _flatten(value, f"{prefix}{name}.", depth + 1)
         else:
             yield f"{prefix}{name}", value
-
-
-def find_flags(table: Table, flags: Sequence[str], field: str) -> tuple[str, ...]:
-    """The flags that are one label together, because each row has one of them set; none if they are no labels. Rows
-    with several set are refused.
-    """
-    if len(flags) < 2:
-        return ()
-    numbers = Counter[int]()
-    for row in table.rows():
-        if row.fault is None and not row.empty:
-            numbers[sum(is_set(pick(row.cells, name)) is True for name in flags)] += 1
-    several, rows = sum(count for number, count in numbers.items() if number > 1), numbers.total()
-    if rows and not several and numbers[0] <= _MAX_GAPS * rows:
-        return tuple(flags)
-    if len(flags) == 2 or not rows:
-        return ()  # two answers to two questions
-    raise InvalidDataset(
-        f"rows may have several labels: of {show_names(flags)}, {show_count(several, 'row', 'has')} several set and "
-        f"{show_count(numbers[0], 'row', 'has')} none. Lens gives a text one label: name one of these columns "
-        "(label_column) for a run of its own",
-        field=field,
-    )
 
 
 def refuse_several(

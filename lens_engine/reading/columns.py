@@ -8,11 +8,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from itertools import islice
 from statistics import mean
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.table import LABEL, NAMED_ROWS, TEXT, Table, WantedColumns, list_columns
+from lens_engine.reading.table import LABEL, TEXT, Table, WantedColumns, list_columns
 from lens_engine.task.terms import count_unspaced
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.unicode_form import fold_text
@@ -90,14 +89,13 @@ def match_header(table: Table, wanted: WantedColumns, field: str, *, has_labels:
     missing = [name for name in wanted.names if find_column(name, names) is None]
     if missing and table.has_header:
         there_is = "there is no column" if len(missing) == 1 else "there are no columns"
-        meant = dict.fromkeys(found for name in missing if (found := _find_meant(name, wanted, table)) is not None)
+        meant = dict.fromkeys(found for name in missing if (found := _find_meant(name, wanted, names)) is not None)
         advice = f"did you mean {' and '.join(map(show_label, meant))}? " if meant else ""
         advice += f"name one of the columns found ({wanted.parameters})"
-        delimiters = [one for one in (*DELIMITERS, "^", "~") if len(names) == 1 and one in names[0]]
         if len(names) == 1 and wanted.label is not None:
+            delimiters = [show_label(one) for one in (*DELIMITERS, "^", "~") if one in names[0]]
             advice = "the file has one column; send a table with a column of texts and one of labels"
-        if delimiters and wanted.label is not None:
-            advice = f"name the delimiter of the file, perhaps {show_label(delimiters[0])} (delimiter)"
+            advice = f"name the delimiter of the file, perhaps {delimiters[0]} (delimiter)" if delimiters else advice
         is_of_file = field == "test" or (len(names) == 1 and wanted.label is not None)
         raise InvalidDataset(
             f"{there_is} named {' and '.join(map(show_label, missing))}; columns found: {show_names(names)}; {advice}",
@@ -109,18 +107,13 @@ def _parameter(name: str, wanted: WantedColumns) -> str:
     return "text_column" if name in list_columns(wanted.text) else "label_column"
 
 
-def _find_meant(missing: str, wanted: WantedColumns, table: Table) -> str | None:
-    """The column whose name is nearest in spelling, or usual, or, of texts, the one with the longest first values."""
-    free = {fold_name(name): name for name in table.names if name and name not in wanted.names}
+def _find_meant(missing: str, wanted: WantedColumns, names: Sequence[str]) -> str | None:
+    """The column whose name is nearest in spelling, or usual."""
+    free = {fold_name(name): name for name in names if name and name not in wanted.names}
     if near := get_close_matches(fold_name(missing), free, n=1):
         return free[near[0]]
     is_text = missing in list_columns(wanted.text)
-    if usual := find_usual(list(free.values()), TEXT_NAMES if is_text else LABEL_NAMES):
-        return usual[0]
-    if not is_text:
-        return None
-    first = [row.cells for row in islice(table.rows(), NAMED_ROWS)]
-    return max(free.values(), key=lambda name: sum(len(str(one.get(name, ""))) for one in first), default=None)
+    return next(iter(find_usual(list(free.values()), TEXT_NAMES if is_text else LABEL_NAMES)), None)
 
 
 def find_column(name: str, names: Iterable[str]) -> str | None:

@@ -17,13 +17,8 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.types import Example
 
 _MIB = 2**20
-_CSV_FIELD_LIMIT = 131_072
-"""Largest field of the csv module (characters). The limit is global to the process, so it is not changed."""
-
-FIELD_TOO_LONG = (
-    f"has a field that is far too long: more than {_CSV_FIELD_LIMIT:,} characters; shorten it, or leave the row out; "
-    "if no field is so long, a quote is left open or a line break is missing"
-)
+_LONGEST_TEXT = 131_072
+"""Largest text of an own file (characters)."""
 
 
 class BadRows(InvalidDataset):
@@ -57,7 +52,7 @@ class ParsingLimits:
     """Caps on one dataset, checked while it is read. All caps are inclusive.
 
     Raises:
-        ValueError: a cap is below 1, or the cap on a text exceeds the csv module's limit.
+        ValueError: a cap is below 1, or the cap on a text is too large.
     """
 
     max_bytes: int = 64 * _MIB  #: of the file, and of its texts and labels
@@ -78,9 +73,9 @@ class ParsingLimits:
             max_bytes=2**31,
             max_kept_bytes=2**32,
             max_rows=2_000_000,
-            max_text_characters=_CSV_FIELD_LIMIT,
+            max_text_characters=_LONGEST_TEXT,
             max_columns=1_000,
-            max_column_characters=_CSV_FIELD_LIMIT,
+            max_column_characters=_LONGEST_TEXT,
             is_trusted=True,
         )
 
@@ -88,8 +83,8 @@ class ParsingLimits:
         for field in fields(self):
             if field.name.startswith("max_") and getattr(self, field.name) <= 0:
                 raise ValueError(f"{field.name} must be positive")
-        if max(self.max_text_characters, self.max_label_characters) > _CSV_FIELD_LIMIT:
-            raise ValueError(f"a text or label may have at most {_CSV_FIELD_LIMIT:,} characters")
+        if max(self.max_text_characters, self.max_label_characters) > _LONGEST_TEXT:
+            raise ValueError(f"a text or label may have at most {_LONGEST_TEXT:,} characters")
 
     @property
     def max_row_characters(self) -> int:
@@ -109,6 +104,5 @@ class ParsingLimits:
 
 def row_too_long(most: int) -> str:
     """What is wrong with a row of more characters than are read at once."""
-    return (
-        f"has more than {most:,} characters; shorten it, or leave it out; if it is not so long, a line break is missing"
-    )
+    advice = "shorten it, or leave it out; if it is not so long, a line break is missing"
+    return f"is far too long: it has more than {most:,} characters; {advice}"

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lens_engine.errors import InputProblem, InvalidDataset
-from lens_engine.reading.column_choice import ColumnChoice, Named, choose
+from lens_engine.reading.column_choice import Named, choose
+from lens_engine.reading.column_guess import ColumnChoice
 from lens_engine.reading.column_profiles import refuse_several
 from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.limits import BadRows, DatasetEmpty, DatasetTooLarge, ParsingLimits
+from lens_engine.reading.places import DOUBT, Places
 from lens_engine.reading.table import (
     ColumnNames,
     DatasetFormat,
@@ -27,7 +29,6 @@ from lens_engine.task.text_checks import (
     find_fault,
     is_blank,
     show_names,
-    show_places,
 )
 from lens_engine.task.wording import show_count
 from lens_engine.types import Example, name_place
@@ -89,14 +90,12 @@ class _RowCollector:
         self.examples: list[Example] = []
         self.unlabelled: list[Example] = []
         self._problems: list[InputProblem] = []  #: of the first rows that are left out, in order
-        self._places: dict[str, list[str]] = {}  #: of the first rows that are left out, by kind
-        self._left_out = Counter[str]()  #: rows, by kind
+        self._left_out, self._doubtful, self._invisible = Places(), Places(), Places()
         self._aside = Counter[str]()  #: rows that the file itself sets aside, by reason
         self._labels = Counter[str]()
         self._several = Counter[tuple[str, ...]]()
         self._unused: dict[str, None] = {}
         self._num_bytes = self._num_rows = self._num_blank = self._num_without_content = 0
-        self._invisible: dict[str, list[str]] = {kind: [] for kind in _INVISIBLE}  #: places, by kind of characters
 
     def add(self, row: Row) -> None:
         """Take one row, or leave it out."""
@@ -105,25 +104,24 @@ class _RowCollector:
             self.limits.check_blank(self._num_blank, self.field)
             return
         self.limits.check_rows(self._num_rows + 1, self.field)
-        if row.fault is not None:
-            self._leave_out(row.fault, self._num_rows, row.line)
-        elif row.aside is not None:
+        if row.aside is not None and row.fault is None:
             self._aside[row.aside] += 1
-        else:
-            self._take_cells(row)
+        elif fault := row.fault or self._take_cells(row):
+            self._leave_out(fault, self._num_rows, row.line)
         self._num_rows += 1
 
-    def _take_cells(self, row: Row) -> None:
+    def _take_cells(self, row: Row) -> Fault | None:
         text, label = self.wanted.read_text(row.cells), self.wanted.read_label(row.cells)
         is_plain = type(text) is str and type(label) is str and text.isascii() and label.isascii()
-        fault = None if is_plain else self.wanted.find_fault(row, text, label, self._encoding)
-        if fault is None:
-            if len(self._unused) < _MAX_UNUSED_KEPT:
-                names = [name for name in list(row.cells)[: 2 * _MAX_UNUSED_KEPT] if name not in self._wanted_names]
-                self._unused.update(dict.fromkeys(name[:_MAX_UNUSED_KEPT] for name in names[:_MAX_UNUSED_KEPT]))
-            fault = self._take(text, label, row.line)
-        if fault is not None:
-            self._leave_out(fault, self._num_rows, row.line)
+        if not is_plain and (fault := self.wanted.find_fault(row, text, label, self._encoding)):
+            return fault
+        if len(self._unused) < _MAX_UNUSED_KEPT:
+            names = list(row.cells)[: 2 * _MAX_UNUSED_KEPT]
+            self._unused |= {name[:_MAX_UNUSED_KEPT]: None for name in names if name not in self._wanted_names}
+        fault = self._take(text, label, row.line)
+        if row.is_doubtful and fault is None:
+            self._doubtful.add(DOUBT, name_place(self._num_rows, row.line))
+        return fault
 
     def _take(self, text: object, label: object, line: int | None) -> Fault | None:
         """Keep a text with its label, or say why it cannot be kept."""
@@ -147,15 +145,11 @@ class _RowCollector:
     def _leave_out(self, fault: Fault, row: int, line: int | None) -> None:
         place = name_place(row, line)
         if len(self._problems) < MAX_SHOWN or row < (self._problems[-1].row or 0):
-            subject, field = place, self.field
-            if fault.column is not None:
-                subject, field = f"{subject}: `{fault.column}`", f"{field}.{fault.column}"
-            problems = [*self._problems, InputProblem(field, f"{subject} {fault.detail}", row)]
+            column = "" if fault.column is None else f": `{fault.column}`"
+            field = self.field if fault.column is None else f"{self.field}.{fault.column}"
+            problems = [*self._problems, InputProblem(field, f"{place}{column} {fault.detail}", row)]
             self._problems = sorted(problems, key=lambda one: one.row or 0)[:MAX_SHOWN]
-        places = self._places.setdefault(fault.kind, [])
-        if len(places) < MAX_SHOWN:
-            places.append(place)
-        self._left_out[fault.kind] += 1
+        self._left_out.add(f"{fault.kind} {'kept aside' if fault.kind == _NO_LABEL else 'left out'}", place)
 
     def _set_aside(self, example: Example, label: str = "") -> None:
         self.unlabelled.append(example)
@@ -180,19 +174,18 @@ class _RowCollector:
             raise InvalidDataset(detail, field=f"{self.field}.{self._label}", row=example.row)
         self.examples.append(example)
         both = f"{example.text}\n{example.label}"
-        if not both.isascii():
-            for kind, characters in _INVISIBLE.items():
-                if characters.search(both):
-                    self._invisible[kind].append(example.place)
+        for kind, characters in () if both.isascii() else _INVISIBLE.items():
+            if characters.search(both):
+                self._invisible.add(f"{kind} characters, which are invisible; they are kept", example.place)
 
     def _refuse_several(self) -> None:
         refuse_several(self._label, self._labels, self._several, self._num_rows, f"{self.field}.{self._label}")
 
     def check(self) -> None:
         """Refuse a file without content, and rows of several labels."""
-        if not self.examples and not self._several and self._left_out.total() == self._num_without_content:
-            detail = "the dataset has no rows with content; give every row a text and a label"
-            raise DatasetEmpty(detail, field=self.field)
+        if not (self.examples or self._several) and self._left_out.numbers.total() == self._num_without_content:
+            told = "the dataset has no rows with content; give every row a text and a label"
+            raise DatasetEmpty(told, field=self.field)
         self._refuse_several()
 
     def judge_missing_labels(self) -> tuple[str, ...]:
@@ -215,7 +208,7 @@ class _RowCollector:
 
     def refuse_gaps(self) -> None:
         """Refuse too many rows that are left out, and a single one that is left."""
-        number = self._left_out.total() - self.limits.skips_unlabelled * len(self.unlabelled)
+        number = self._left_out.numbers.total() - self.limits.skips_unlabelled * len(self.unlabelled)
         if number > _MAX_GAPS * self._num_rows:
             first, *_ = problems = tuple(self._problems)
             message = first.detail if number == 1 else f"{number:,} rows cannot be used; the first: {first.detail}"
@@ -234,11 +227,7 @@ class _RowCollector:
         if self._num_blank:
             are = "is" if self._num_blank == 1 else "are"
             yield f"{show_count(self._num_blank, 'blank row', 'was')} skipped and {are} not counted in row numbers"
-        for kind, number in self._left_out.items():
-            done = "kept aside" if kind == _NO_LABEL else "left out"
-            yield f"{show_count(number, 'row')} {kind} {done} ({show_places(self._places[kind], number)})"
+        yield from self._doubtful.describe("has")
+        yield from self._left_out.describe()
         yield from (f"{show_count(number, 'row')} {kind} left out" for kind, number in self._aside.items())
-        for kind, places in self._invisible.items():
-            if places:
-                hold = f"{show_count(len(places), 'row')} hold{'s' * (len(places) == 1)}"
-                yield f"{hold} {kind} characters, which are invisible; they are kept ({show_places(places)})"
+        yield from self._invisible.describe("has")

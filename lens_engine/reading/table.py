@@ -24,8 +24,6 @@ NAMED_ROWS = 20  #: number of rows that are looked at to tell what a file of obj
 MISSING = object()  #: the value of a column that the row does not have
 _LONGEST_LIST = 2_000
 _LONGEST_NAME = 500  #: characters within which dots may part the keys of objects
-_ANSWERS = {"choices", "label", "labels", "category", "class", "intent", "answer", "topic", "sentiment", "type"}
-"""Keys of the labels that Label Studio writes, and models that answer in JSON."""
 _PLACES = {"start", "end", "offset", "position", "points"}  #: keys of a mark, which labels a part of a text
 _FLAGS = dict.fromkeys(("1", "1.0", "true", "yes", "x"), True) | dict.fromkeys(
     ("", "0", "0.0", "false", "no", "none"), False
@@ -62,6 +60,7 @@ class Row(NamedTuple):
     fault: Fault | None = None
     aside: str | None = None  #: why the file itself says that the row has no label to learn from; any share may have it
     empty: Literal["", "line", "fields"] = ""  #: a blank line is no row; one of empty fields is none of a dataset
+    is_doubtful: bool = False  #: whether it has a quoted text with lines that look like rows of their own
 
 
 @dataclass(frozen=True)
@@ -186,9 +185,7 @@ def show_value(value: object) -> object:
     """A value of a label as a string: whole numbers in digits, true and false, the only value of a list, the name of an
     object, as trackers of issues write their labels."""
     if isinstance(value, str):
-        return _read_list(value) if value[:1] in ("[", "{") and value.endswith(("]", "}")) else value
-    if isinstance(value, dict) and len(value) == 1 and value.keys() <= _ANSWERS:
-        return show_value(*value.values())
+        return _read_list(value) if value[:1] == "[" and value.endswith("]") else value
     if isinstance(value, dict) and isinstance(name := value.get("name"), str) and not value.keys() & _PLACES:
         return name
     if isinstance(value, bool):
@@ -208,14 +205,13 @@ def show_value(value: object) -> object:
 
 @lru_cache(maxsize=4096)
 def _read_list(value: str) -> object:
-    """The label in a string such as `['billing']` or `{"choices": ["billing"]}`; the string if it is none of these."""
+    """The label in a string such as `['billing']`; the string if it is none."""
     items: object = value
     for read in (json.loads, ast.literal_eval) if len(value) <= _LONGEST_LIST else ():
         with suppress(ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             items = read(value)
             break
-    found = show_value(items) if isinstance(items, list | dict) else value
-    return value if isinstance(found, dict) else found
+    return show_value(items) if isinstance(items, list) else value
 
 
 def is_set(value: object) -> bool | None:

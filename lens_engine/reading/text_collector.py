@@ -15,9 +15,10 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_choice import Named, choose
 from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.limits import DatasetTooLarge, ParsingLimits
+from lens_engine.reading.places import DOUBT, Places
 from lens_engine.reading.table import TEXT, ColumnNames, DatasetFormat, Row, Table, WantedColumns, show_columns
-from lens_engine.task.text_checks import UNSTORABLE, find_fault, is_blank, replace_unstorable, show_places
-from lens_engine.task.wording import show_count, show_label
+from lens_engine.task.text_checks import UNSTORABLE, find_fault, is_blank, replace_unstorable
+from lens_engine.task.wording import show_label
 from lens_engine.types import name_place
 
 
@@ -84,12 +85,14 @@ class _TextCollector:
         self.names = dict[str, int]()  #: places of the columns, in the order in which they were met
         self._encoding = encoding
         self._column = show_columns(wanted)
-        self._changed = list[str]()  #: places of rows with a change in another column than that of the texts
+        self._changed, self._doubtful = Places(), Places()
 
     def add(self, row: Row) -> None:
         """Keep a row. One too many is refused, and one whose columns cannot be kept."""
         self.limits.check_rows(len(self.rows) + 1, self.field)
         text, (fault, column) = self._judge(row)
+        if row.is_doubtful:
+            self._doubtful.add(DOUBT, name_place(len(self.rows), row.line))
         text = replace_unstorable(text)
         packed = self._pack(self._mend(row), text)
         if fault is not None:
@@ -121,17 +124,13 @@ class _TextCollector:
         mended = {name: replace_unstorable(cell) for name, cell in cells.items()}
         others = (name for name in mended if name != self._column)
         if any(mended[name] is not cells[name] and mended[name] != cells[name] for name in others):
-            self._changed.append(name_place(len(self.rows), row.line))
+            other = f"in another column than {show_label(self._column)}; U+FFFD stands in its place"
+            self._changed.add(f"with NUL or half a surrogate pair {other}", name_place(len(self.rows), row.line))
         return mended
 
     def describe_changes(self) -> tuple[str, ...]:
-        """A sentence about what was changed in columns beside the texts."""
-        if not self._changed:
-            return ()
-        return (
-            f"{show_count(len(self._changed), 'row')} with NUL or half a surrogate pair in another column than "
-            f"{show_label(self._column)}; U+FFFD stands in its place ({show_places(self._changed)})",
-        )
+        """A sentence about rows that may have swallowed others, and one about what was changed beside the texts."""
+        return (*self._doubtful.describe("has"), *self._changed.describe())
 
     def _pack(self, cells: Mapping[str, object], text: str) -> bytes:
         """The values of a row, in the order of `names`; b"" if only the text is left out."""

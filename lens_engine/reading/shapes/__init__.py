@@ -8,11 +8,13 @@ xlsx         the sheets of a workbook
 foreign      what is not read
 json_values  lines, arrays and objects of JSON
 json_rows    the rows that one object means
-text_lines   fastText, Rasa, ARFF
-delimited    CSV and TSV: quoting, header
+text_lines   fastText, ARFF
+intents      lists of texts below their intents: YAML, Markdown, Bot Framework
+delimited    CSV and TSV: header, rows
+quoting      the delimiter of CSV, and how its quotes are read
+records      the records of CSV in lines
 tools        what tools write, in any of these
-text_file    a text file, read several times: lines, records of CSV
-record_ends  where a broken record ends
+text_file    a text file: its lines, its beginning, or all of it
 xml_parts    an archive of XML, unpacked in pieces and within bounds
 """
 
@@ -23,13 +25,14 @@ from functools import partial
 from io import BufferedReader
 from pathlib import Path
 
-from lens_engine.reading.dialect import ANY_DIALECT, Dialect, find_encoding
+from lens_engine.reading.dialect import ANY_DIALECT, Dialect
 from lens_engine.reading.limits import DatasetEmpty, DatasetTooLarge, ParsingLimits, UnsupportedDatasetFormat
 from lens_engine.reading.shapes.delimited import read_delimited
 from lens_engine.reading.shapes.foreign import refuse_foreign, refuse_foreign_text
+from lens_engine.reading.shapes.intents import read_intents
 from lens_engine.reading.shapes.json_values import read_json
-from lens_engine.reading.shapes.text_file import NUM_HEAD_CHARACTERS, TextFile
-from lens_engine.reading.shapes.text_lines import read_arff, read_fast_text, read_rasa
+from lens_engine.reading.shapes.text_file import NUM_HEAD_CHARACTERS, TextFile, open_text
+from lens_engine.reading.shapes.text_lines import read_arff, read_fast_text
 from lens_engine.reading.shapes.tools import adapt
 from lens_engine.reading.shapes.trusted import read_columnar, read_folder
 from lens_engine.reading.shapes.workbook import read_workbook
@@ -39,7 +42,7 @@ from lens_engine.reading.table import Table
 Source = Path | BufferedReader
 
 _NUM_SNIFFED_BYTES = 16
-_TEXT_SHAPES = (read_json, read_arff, read_fast_text, read_rasa)
+_TEXT_SHAPES = (read_json, read_arff, read_fast_text, read_intents)
 
 
 @contextmanager
@@ -63,7 +66,7 @@ def open_table(
         OSError: the file cannot be read.
     """
     if isinstance(source, Path) and source.is_dir() and limits.is_trusted:
-        yield adapt(read_folder(source, limits, field))
+        yield adapt(read_folder(source, field))
         return
     with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
         num_bytes, most = os.fstat(file.fileno()).st_size, limits.max_bytes
@@ -73,8 +76,7 @@ def open_table(
             )
         table = _read_binary(file, limits, field, known)
         if table is None:
-            found = find_encoding(file, dialect, usual.encoding, field)
-            table = _read_text(TextFile(file, found, limits, field, dialect.delimiter, usual.delimiter, known))
+            table = _read_text(open_text(file, limits, field, dialect, usual, known))
         yield adapt(table)
 
 

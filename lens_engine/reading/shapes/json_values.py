@@ -12,31 +12,25 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import is_usual, name_positions
 from lens_engine.reading.dialect import UNDECODED, quote_around, show_encoding, tell_place
 from lens_engine.reading.limits import DatasetEmpty, row_too_long
-from lens_engine.reading.shapes.json_rows import TEXTS, find_rows
+from lens_engine.reading.shapes.json_rows import find_rows, find_texts
 from lens_engine.reading.shapes.text_file import TextFile
-from lens_engine.reading.shapes.tools import TURNS
 from lens_engine.reading.strict_json import LooseJson, scan_row
 from lens_engine.reading.table import NAMED_ROWS, NO_CELLS, DatasetFormat, Fault, Row, Table
 from lens_engine.task.text_checks import show_names
 
-_OF_INTENTS = {
-    *("intent", "tag", "name", "label", "id", "description", "responses", "context", "context_set", "context_filter")
-}
 _BLANKS, _BETWEEN = re.compile(r"[ \t\r\n]*"), re.compile(r"[ \t\r\n,]*")
 
 
 def read_json(file: TextFile) -> Table | None:
     """The table of a file that begins as JSON does; None of another file. JSON without rows is refused."""
     head = file.head.lstrip(" \t\r\n\ufeff")
-    if not head.startswith(("[", "{")):
+    if not re.match(r'\{|\[\s*(["{\[\]\d\-tfn])', head):  # else a label in brackets
         return None
-    if head.startswith("[") and not re.match(r'\[\s*(["{\[\]\d\-tfn])', head):
-        return None  # a label in brackets
     if _is_of_lines(file):
-        return _make_table(lambda: _read_lines(file), "jsonl", file)
+        return make_table(lambda: _read_lines(file), "jsonl", file)
     rows, note = _read_whole(file)
     notes = (*file.dialect.notes, note) if note else file.dialect.notes
-    return _make_table(rows, "json", replace(file, dialect=replace(file.dialect, notes=notes)))
+    return make_table(rows, "json", replace(file, dialect=replace(file.dialect, notes=notes)))
 
 
 def _is_of_lines(file: TextFile) -> bool:
@@ -51,10 +45,10 @@ def _is_of_lines(file: TextFile) -> bool:
 
 def _holds_rows(value: Mapping[str, Any]) -> bool:
     """Whether the only object of a file is a table, and not a row."""
-    if any(key in TURNS or (is_usual(key) and isinstance(one, str)) for key, one in value.items()):
+    if any(key == "messages" or (is_usual(key) and isinstance(one, str)) for key, one in value.items()):
         return False
     found = find_rows(value)
-    return found is not None and len(found.items) != 1
+    return found is not None and len(found[0]) != 1
 
 
 def _try_load(line: str) -> Any:
@@ -72,22 +66,23 @@ def _load(line: str) -> Any:
     return value
 
 
-def _make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: TextFile) -> Table:
-    names = dict.fromkeys(chain.from_iterable(row.cells for row in islice(rows(), NAMED_ROWS)))
+def make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: TextFile) -> Table:
+    """The table of rows that are objects, or lists of values; that of intents has a row for each of their texts."""
+    sample = list(islice(rows(), NAMED_ROWS))
+    names = dict.fromkeys(chain.from_iterable(row.cells for row in sample))
     if not names and all(row.fault for row in rows()):
-        first = next(rows(), None)
-        if first is None:
+        if not sample:
             raise DatasetEmpty("the file holds no rows", field=file.field)
-        if format == "json" and first.fault:
-            raise InvalidDataset(f"the file {first.fault.detail}", field=file.field)
-    if (key := next((one for one in TEXTS if one in names), None)) and names.keys() - {key} <= _OF_INTENTS:
+        if format == "json" and sample[0].fault:
+            raise InvalidDataset(f"the file {sample[0].fault.detail}", field=file.field)
+    if key := find_texts([row.cells for row in sample if row.cells]):
         names, rows = {"text": None, **names}, partial(_spread, rows, key)
     return Table(tuple(names), rows, format, file.dialect, has_header=False)
 
 
 def _read_lines(file: TextFile) -> Iterator[Row]:
     """The rows of a file of lines: only \\n ends a line."""
-    longest, num_blank = file.limits.max_row_characters, 0
+    longest, num_blank, name = file.limits.max_row_characters, 0, show_encoding(file.dialect.encoding)
     for number, line in enumerate(file.lines("\n"), start=1):
         if len(line) > longest:
             yield Row(NO_CELLS, number, Fault("far too long", row_too_long(longest)))
@@ -96,12 +91,12 @@ def _read_lines(file: TextFile) -> Iterator[Row]:
             file.limits.check_blank(num_blank, file.field)
             yield Row(NO_CELLS, number, empty="line")
         elif broken := UNDECODED.search(line):
-            words, name = quote_around(line, broken.start()), show_encoding(file.dialect.encoding)
+            words = quote_around(line, broken.start())
             detail = f"is not {name} at column {broken.start() + 1:,}, {words}; save the file as UTF-8"
             yield Row(NO_CELLS, number, Fault(f"with bytes that are not {name}", detail))
         else:
             try:
-                yield _make_row(_load(line), number)
+                yield make_row(_load(line), number)
             except ValueError as error:
                 yield Row(NO_CELLS, number, Fault("that are no JSON", _explain(line, error)))
 
@@ -117,7 +112,8 @@ def _skip(text: str, start: int, pattern: re.Pattern[str] = _BLANKS) -> int:
     return found.end() if (found := pattern.match(text, start)) else start
 
 
-def _make_row(value: object, line: int | None = None) -> Row:
+def make_row(value: object, line: int | None = None) -> Row:
+    """The row that a value of JSON means."""
     if isinstance(value, dict):
         return Row(value, line)
     if isinstance(value, list) and len(value) > 1:
@@ -132,7 +128,7 @@ def _spread(rows: Callable[[], Iterator[Row]], key: str) -> Iterator[Row]:
     for row in rows():
         texts = row.cells.get(key)
         for one in (texts or [None]) if isinstance(texts, list) else [texts]:
-            yield row._replace(cells={**row.cells, "text": _read_utterance(one), key: None})
+            yield row._replace(cells={**row.cells, key: None, "text": _read_utterance(one)})
 
 
 def _read_utterance(value: object) -> object:
@@ -153,15 +149,15 @@ def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
     value, end = _scan(text, start, file)
     if _skip(text, end, _BETWEEN) < len(text):
         return lambda: _read_items(text, start, file, ""), ""
-    found = find_rows(value)
-    if found is None or not found.items:
+    items, note = find_rows(value) or ([], "no list of rows is found in it")
+    if not items:
         raise InvalidDataset(
-            f"the file is one JSON object, and {found.note if found else 'no list of rows is found in it'}; keys "
-            f"found: {show_names(list(value))}; write the rows as a list of objects",
+            f"the file is one JSON object, and {note}; keys found: {show_names(list(value))}; write the rows as a list "
+            "of objects",
             field=file.field,
         )
-    rows = [_make_row(one) for one in found.items]
-    return lambda: iter(rows), found.note
+    rows = list(map(make_row, items))
+    return lambda: iter(rows), note
 
 
 def _read_items(text: str, start: int, file: TextFile, closing: str) -> Iterator[Row]:
@@ -170,7 +166,7 @@ def _read_items(text: str, start: int, file: TextFile, closing: str) -> Iterator
     while (start := _skip(text, start, _BETWEEN)) < len(text) and text[start] != closing:
         line, last = line + text.count("\n", last, start), start
         value, start = _scan(text, start, file)
-        yield _make_row(value, line if has_lines else None)
+        yield make_row(value, line if has_lines else None)
     if closing and (start == len(text) or _skip(text, start + 1) < len(text)):
         what = "it is cut off" if start == len(text) else "more follows the array"
         place = tell_place(text, min(start + 1, len(text)), 1)

@@ -1,24 +1,18 @@
-"""Lines in a form of their own: fastText, intents of Rasa, and tables of Weka (ARFF)."""
+"""Lines in a form of their own: fastText, and tables of Weka (ARFF)."""
 
-import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from itertools import takewhile
+from typing import Literal
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.shapes.text_file import Quoting, TextFile, read_records
+from lens_engine.reading.shapes.records import Quoting, read_records
+from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 
 _LABEL = "__label__"
 _NEARLY_ALL = 0.9
-_INTENT = re.compile(r"-?\s*intent\s*:\s*[\"']?([^\"'#\s][^\"'#]{0,200}?)[\"']?\s{0,9}(?:#.*)?|##\s*intent\s*:\s*(.+)")
-_EXAMPLE = re.compile(r"[-*]\s+(text:\s*)?(\S.*)", re.DOTALL)
-_TEXT_BELOW = re.compile(r"(\s*-\s+)text:\s*[|>][-+]?\s*")
-_ENTITY = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\{[^{}]*\})")
-"""Words that Rasa marks as an entity: `[Berlin](city)`."""
-
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"[^\"]*\"|\S+)\s+(.*)", re.IGNORECASE)
 _ARFF = re.compile(r"\s*+(?:%.*+\s++)*+@relation\b", re.IGNORECASE)
 
@@ -46,52 +40,6 @@ def _split_labels(line: str) -> dict[str, object]:
 
 def _is_label(word: str) -> bool:
     return word.startswith(_LABEL) and word.rstrip(",") != _LABEL
-
-
-def read_rasa(file: TextFile) -> Table | None:
-    """The table of training data of Rasa, in YAML or Markdown; None of another file."""
-    lines = [line.strip() for line in file.head_lines if line.strip() and not line.lstrip().startswith("#  ")]
-    starts = [line for line in lines if _INTENT.fullmatch(line)]
-    if not starts or not ("nlu:" in lines or any(line.startswith("## intent:") for line in lines)):
-        return None
-
-    is_flat = any(line.startswith("nlu:") for line in file.head_lines)  # not below another key
-
-    def read() -> Iterator[Row]:
-        intent, is_nlu = None, True
-        for number, raw in _lift_texts(file.lines("")):
-            if found := _INTENT.fullmatch(line := raw.strip()):
-                intent = (found[1] or found[2]).strip() if is_nlu or found[2] else None
-            elif key := re.match(r"(\w+):", raw):  # not indented: what follows are stories, answers
-                intent, is_nlu = None, key[1] == "nlu" or not is_flat
-            elif re.match(r"-?\s*(?:synonym|regex|lookup|rule|story)\s*:|##", line):
-                intent = None
-            elif intent is not None and (example := _EXAMPLE.fullmatch(line)):
-                text = _read_value(example[2]) if example[1] else example[2]
-                yield Row({"text": _ENTITY.sub(r"\1", text), "label": intent}, number)
-
-    return _make_table(read, "training data of Rasa", file)
-
-
-def _lift_texts(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers. A text of YAML in the deeper lines below `- text: |` is lifted into that line."""
-    start, column, text = 0, 0, ""
-    for number, line in enumerate(lines, start=1):
-        if line.isspace() or (column and len(line) - len(line.lstrip()) > column):
-            text += f"{line.strip()}\n" if column else ""
-            continue
-        yield start, text
-        below = _TEXT_BELOW.fullmatch(line)
-        start, column, text = (number, below.end(1), below[1]) if below else (number, 0, line)
-    yield start, text
-
-
-def _read_value(value: str) -> str:
-    """A value of YAML without the quotes in which it may be written."""
-    if value.startswith('"'):
-        with suppress(ValueError):
-            return str(json.loads(value))
-    return value[1:-1].replace("''", "'") if re.fullmatch("'.*'", value) else value
 
 
 def _make_table(read: Callable[[], Iterator[Row]], kind: str, file: TextFile) -> Table:
@@ -124,8 +72,8 @@ def _read_arff_rows(file: TextFile, names: list[str]) -> Iterator[Row]:
     lines = file.lines("")
     start = 1 + sum(1 for _ in takewhile(lambda line: line.strip().casefold() != "@data", lines))
     content = (line if not line.lstrip().startswith("%") else "\n" for line in lines)
-    quoting, num_blank = Quoting("'", has_escapes=True), 0
-    for record in read_records(_unify(content), ",", quoting, file.limits.max_row_characters):
+    quoting, num_blank = Quoting(_find_quote(file), has_escapes=True, skips_spaces=True), 0
+    for record in read_records(content, ",", quoting, file.limits.max_row_characters):
         number = start + record.line
         if record.fault is not None:
             yield Row(NO_CELLS, number, record.fault)
@@ -141,13 +89,7 @@ def _read_arff_rows(file: TextFile, names: list[str]) -> Iterator[Row]:
             yield Row(dict(zip(names, values, strict=True)), number)
 
 
-def _unify(lines: Iterator[str]) -> Iterator[str]:
-    """The lines, with single quotes round the values that have double ones, and no spaces before quotes."""
-    for line in lines:
-        if '"' in line:
-            line = re.sub(r'(^|,)\s*"((?:[^"\\]|\\.)*)"\s*(?=,|$)', _requote, line)
-        yield re.sub(r",\s+'", ",'", line)
-
-
-def _requote(found: re.Match[str]) -> str:
-    return f"{found[1]}'{found[2].replace(chr(92) + chr(34), chr(34)).replace(chr(39), chr(39) * 2)}'"
+def _find_quote(file: TextFile) -> Literal['"', "'"]:
+    """The quote that opens more values of the first lines."""
+    singles, doubles = (sum(line.count(f",{one}") + line.startswith(one) for line in file.head_lines) for one in "'\"")
+    return '"' if doubles > singles else "'"

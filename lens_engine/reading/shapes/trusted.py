@@ -5,7 +5,7 @@ Parquet and Arrow are read in this process. Numbers of classes become their name
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import SPLITS
-from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.table import Row, Table
 from lens_engine.task.text_checks import show_names
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from pyarrow import Array, RecordBatch, Schema
 
 _BATCH_ROWS = 1024
-_MOST_FILES = 200_000
-_OF_TEXTS = ("", ".txt", ".text")  #: suffixes of files with a text a line
 _WORDS = re.compile("[a-z]+")
 _NO_CLASSES = SPLITS | {"text", "texts", "label", "labels", "readme", "license", "licence", "mapping", "classes"}
 """Words in the names of files that are no files of one class."""
@@ -78,10 +75,8 @@ def _refusing_damage(field: str, format: str) -> Iterator[None]:
 def _find_classes(schema: "Schema") -> dict[str, list[str]]:
     """The names of the classes of each column of numbers that has some, as Hugging Face datasets keep them."""
     try:
-        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
-        return {
-            name: one["names"] for name, one in features.items() if one.get("_type") == "ClassLabel" and one["names"]
-        }
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"].items()
+        return {name: one["names"] for name, one in features if one.get("_type") == "ClassLabel" and one["names"]}
     except (KeyError, ValueError, TypeError, AttributeError):
         return {}
 
@@ -102,31 +97,49 @@ def _read_column(column: "Array[Any]", classes: list[str] | None) -> list[object
     return [classes[value] if isinstance(value, int) and 0 <= value < len(classes) else value for value in values]
 
 
-def read_folder(folder: Path, limits: ParsingLimits, field: str) -> Table:
+def read_folder(folder: Path, field: str) -> Table:
     """The table of a folder; one that is none of these is refused."""
-    if any((folder / name).exists() for name in ("dataset_dict.json", "state.json")):
-        return _read_saved(folder, field)
-    entries = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
-    files, folders = [one for one in entries if one.is_file()], [one for one in entries if one.is_dir()]
-    if len(folders) > 1 and not files and (found := _read_texts(folders, limits)):
-        return found
-    if not folders and (found := _read_classes(files, limits)):
-        return found
-    raise InvalidDataset(
-        f"the folder holds {show_names([one.name for one in entries]) or 'nothing'}; name a file, or a folder with "
-        "a file (.txt) or a folder of texts for each label, or one that save_to_disk wrote",
-        field=field,
-    )
-
-
-def _read_saved(folder: Path, field: str) -> Table:
-    """The table of a folder that Hugging Face datasets wrote (`save_to_disk`); of its train split, if it has splits."""
-    splits = folder / "dataset_dict.json"
-    if splits.exists():
-        found = list(json.loads(splits.read_text("utf-8")).get("splits", ()))
+    if (folder / "dataset_dict.json").exists():
+        found = list(json.loads((folder / "dataset_dict.json").read_text("utf-8")).get("splits", ()))
         if "train" not in found:
             raise InvalidDataset(f"the folder has no split train; name the folder of one of {found}", field=field)
-        folder = folder / "train"
+        return _read_saved(
+            folder / "train", "a folder of Hugging Face datasets, of which the split train is read", field
+        )
+    if (folder / "state.json").exists():
+        return _read_saved(folder, "a folder of Hugging Face datasets", field)
+    entries = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+    is_of_folders, is_of_files = (all(kind(one) for one in entries) for kind in (Path.is_dir, _is_of_class))
+    texts = [(path, one.name) for one in entries for path in sorted(one.glob("*.txt"))] if is_of_folders else []
+    if len(entries) < 2 or not (texts or is_of_files):
+        raise InvalidDataset(
+            f"the folder holds {show_names([one.name for one in entries]) or 'nothing'}; name a file, or a folder with "
+            "a file (.txt) or a folder of texts for each label, or one that save_to_disk wrote",
+            field=field,
+        )
+
+    def read() -> Iterator[Row]:
+        for path, label in texts:
+            yield Row({"text": _read(path).strip(), "label": label})
+        for path in () if texts else entries:
+            lines = enumerate(_read(path).split("\n"), start=1)
+            yield from (Row({"text": text, "label": path.stem}, line) for line, text in lines if text.strip())
+
+    kind = "a folder of texts for each label" if texts else "a folder with a file of texts for each label"
+    return Table(("text", "label"), read, "folder", kind=kind, text="text", label="label", has_raw_bytes=True)
+
+
+def _is_of_class(path: Path) -> bool:
+    """Whether a file may hold the texts of a class, a line each, by its name."""
+    is_of_texts = path.is_file() and path.suffix in ("", ".txt", ".text")
+    return is_of_texts and not _NO_CLASSES & {*_WORDS.findall(path.stem.casefold())}
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+
+
+def _read_saved(folder: Path, kind: str, field: str) -> Table:
     state = json.loads((folder / "state.json").read_text("utf-8"))
     files = [folder / one["filename"] for one in state["_data_files"]]
 
@@ -136,44 +149,4 @@ def _read_saved(folder: Path, field: str) -> Table:
                 yield from read_columnar(file, field, "Arrow").rows()
 
     with files[0].open("rb") as file:
-        names = read_columnar(file, field, "Arrow").names
-    kind = "a folder of Hugging Face datasets" + (", of which the split train is read" if splits.exists() else "")
-    return Table(names, read, "folder", kind=kind, has_raw_bytes=True)
-
-
-def _read_texts(folders: list[Path], limits: ParsingLimits) -> Table | None:
-    texts = [(one, folder.name) for folder in folders for one in sorted(folder.glob("*.txt"))[:_MOST_FILES]]
-
-    def read() -> Iterator[Row]:
-        for path, label in texts:
-            with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
-                text = file.read(limits.max_text_characters + 1).strip()
-                yield Row({"text": text, "label": label, "file": path.name})
-
-    return _make_folder(read, "a folder of texts for each label", "file") if texts else None
-
-
-def _read_classes(files: list[Path], limits: ParsingLimits) -> Table | None:
-    """The lines of texts of several classes; None if a name is that of a split, or of what is no text."""
-    words = [set(_WORDS.findall(path.stem.casefold())) for path in files]
-    if len(files) < 2 or any(one & _NO_CLASSES for one in words) or any(one.suffix not in _OF_TEXTS for one in files):
-        return None
-
-    def read() -> Iterator[Row]:
-        for path in files:
-            lines = enumerate(_read_lines(path, limits.max_row_characters), start=1)
-            yield from (Row({"text": text, "label": path.stem}, line) for line, text in lines if text.strip())
-
-    return _make_folder(read, "a folder with a file of texts for each label")
-
-
-def _make_folder(read: Callable[[], Iterator[Row]], kind: str, *others: str) -> Table:
-    names = ("text", "label", *others)
-    return Table(names, read, "folder", kind=kind, text="text", label="label", has_raw_bytes=True)
-
-
-def _read_lines(path: Path, longest: int) -> Iterator[str]:
-    """The lines of a file of UTF-8, without their ends. A line that is too long comes cut."""
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
-        while line := file.readline(longest):
-            yield line.rstrip("\r\n")
+        return Table(read_columnar(file, field, "Arrow").names, read, "folder", kind=kind, has_raw_bytes=True)

@@ -56,20 +56,14 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
 
 def _find_start(rows: list[SheetRow]) -> int:
     """The row in which the table begins: the first with several cells, if some rows below have several; or one of the
-    next with two usual names that are no values, if the wider rows above it have no usual name, or it is the next one
-    and has more cells: titles, and names of groups, stand above.
+    next with two usual names that are no values. Titles stand above.
     """
     filled = [sum(map(bool, row)) for row in rows]
     start = next((number for number, count in enumerate(filled) if count > 1), 0)
     seen = Counter(cell for row in rows[:_SAMPLE] for cell in row)
-    has_usual = False
     for number in range(start, min(start + NAMED_ROWS, len(rows))):
-        names = list(filter(None, rows[number]))
-        usual = sum(seen[name] == 1 and is_usual(name) for name in names)
-        is_below = number == start + 1 and filled[number] > filled[start]
-        if usual > 1 and (number == start or is_below or not has_usual):
+        if sum(seen[name] == 1 and is_usual(name) for name in rows[number] if name) > 1:
             return number
-        has_usual = has_usual or (usual > 0 and len(names) > 1)
     is_table = _LEAST_WIDE * sum(map(bool, filled[start:])) < sum(count > 1 for count in filled[start:])
     return start if is_table else 0
 

@@ -39,7 +39,7 @@ def test_only_notes_that_a_person_should_look_at_are_marked(tmp_path: Path) -> N
     assert [note.split()[0] for note in harmless] == ["read", "the", "columns", "1"]
     assert [note for note in notes if note not in harmless] == [
         "1 row without a text left out (line 43)",
-        "1 row holds zero-width characters, which are invisible; they are kept (line 44)",
+        "1 row has zero-width characters, which are invisible; they are kept (line 44)",
     ]
 
 

@@ -192,17 +192,21 @@ def test_files_are_written_piece_by_piece() -> None:
     assert file.read().column("text").to_pylist() == [row.text for row, _ in rows]
 
 
-def test_classifier_remembers_column_and_dialect_of_its_file(bench: Workbench) -> None:
-    known = InputFormat(text_column="Отзыв", delimiter=";", encoding="windows-1251")
+@pytest.mark.parametrize("delimiter", [";", "||"])
+def test_classifier_remembers_column_and_dialect_of_its_file(bench: Workbench, delimiter: str) -> None:
+    known = InputFormat(text_column="Отзыв", delimiter=delimiter, encoding="windows-1251")
     CLASSIFIER.model_copy(update={"input": known}).save(bench.folder / "classifier.json")
     path = bench.folder / "new.csv"
-    path.write_bytes("text;Отзыв\nx;хорошо\ny;плохо\n".encode("windows-1251"))
+    path.write_bytes("text;Отзыв\nx;хорошо\ny;плохо\n".replace(";", delimiter).encode("windows-1251"))
 
     bench.run(bench.paths(path, "predictions.jsonl"), text_column=None)
 
     rows = read_output(bench.folder / "predictions.jsonl")
     assert [row["Отзыв"] for row in rows] == ["хорошо", "плохо"]
     assert [row["label"] for row in rows] == list(CLASSIFIER.predict(["хорошо", "плохо"], TableScorer()).labels)
+    bench.run(bench.paths(path, "predictions.csv"), text_column=None)
+    written = (bench.folder / "predictions.csv").read_text("utf-8-sig").splitlines()
+    assert written[0].startswith('"row";"text";"Отзыв"' if delimiter == ";" else '"row","text","Отзыв"')
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])

@@ -21,7 +21,6 @@ QUIRKS: dict[str, tuple[Callable[[Rows], str], Sequence[str]]] = {
         lambda rows: "".join(f'{("ham", "spam")[n % 2]}\t"{text} {n}" he\n' for n, (text, _) in enumerate(rows)),
         ("ham", "spam"),
     ),
-    "sep line": (lambda rows: "sep=;\nText;Kategorie\n" + "".join(f"{text};{label}\n" for text, label in rows), ()),
     "pipes": (
         lambda rows: "id|message|team\n" + "".join(f"{n}|{text}|{label}\n" for n, (text, label) in enumerate(rows)),
         (),
@@ -41,10 +40,6 @@ QUIRKS: dict[str, tuple[Callable[[Rows], str], Sequence[str]]] = {
         ),
         (),
     ),
-    "tabs without a header, UTF-16": (
-        lambda rows: "\ufeff" + "".join(f"{text}\t{label}\n" for text, label in rows),
-        (),
-    ),
     "rows of Elasticsearch": (
         lambda rows: json.dumps({"hits": {"hits": [{"_source": {"m": text, "t": one}} for text, one in rows]}}),
         (),
@@ -54,4 +49,4 @@ QUIRKS: dict[str, tuple[Callable[[Rows], str], Sequence[str]]] = {
 
 
 def write_quirky(name: str, rows: Rows) -> bytes:
-    return QUIRKS[name][0](rows).encode("utf-16-le" if name.endswith("UTF-16") else "utf-8")
+    return QUIRKS[name][0](rows).encode()

@@ -11,9 +11,10 @@ import pytest
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import Named, ParsedDataset, ParsingLimits, parse_dataset, parse_inline, read_texts
 from lens_engine.reading.column_guess import ChosenColumn, choose_columns
-from lens_engine.reading.column_profiles import MAX_DISTINCT, ColumnProfile, profile_columns
+from lens_engine.reading.column_profiles import MAX_DISTINCT, ColumnProfile, Look
 from lens_engine.reading.columns import has_header
 from lens_engine.reading.shapes import open_table
+from lens_engine.reading.table import show_value
 
 OWN = ParsingLimits.of_own_files()
 
@@ -21,7 +22,7 @@ OWN = ParsingLimits.of_own_files()
 def profile(name: str, values: Sequence[object]) -> ColumnProfile:
     found = ColumnProfile(name)
     for value in values:
-        found.add(value)
+        found.add(show_value(value))
     return found
 
 
@@ -47,14 +48,14 @@ def test_first_line_of_which_one_name_is_a_value_is_a_header(first: tuple[str, .
 
 
 def choose(*profiles: ColumnProfile) -> tuple[ChosenColumn, ChosenColumn, tuple[str, ...]]:
-    text, label, possible = choose_columns(profiles)
-    assert label is not None
-    return text, label, possible
+    found = choose_columns(profiles)
+    assert found.label is not None
+    return found.text, found.label, found.possible_labels
 
 
 def profile_file(path: Path) -> list[ColumnProfile]:
     with open_table(path, OWN, "dataset") as table:
-        return profile_columns(table)
+        return Look(table).columns
 
 
 @pytest.mark.parametrize(

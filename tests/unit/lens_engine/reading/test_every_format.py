@@ -215,7 +215,7 @@ def test_invisible_character_is_kept_and_counted(uploads: Uploads, written_as: s
 
     assert dataset.examples[1].text == text
     (warning,) = dataset.warnings
-    assert warning.startswith(f"12 rows hold {kind}")
+    assert warning.startswith(f"12 rows have {kind}")
     assert warning.endswith(f"({', '.join(one.place for one in dataset.examples[1:11])} and 2 more)")
 
 

@@ -69,9 +69,7 @@ def numbered(header: str, row: str) -> bytes:
             ("a 0", "a"),
         ),
         (xlsx([("text", "label"), ("a text", "a"), ("more", "b")] * 3, [("date", "who")] * 90), ("a text", "a")),
-        (table("text;label\n----;-----", "a text;a", "more;b"), ("a text", "a")),
         (table("part,sort,text", "train,a,a text", "test,b,more"), ("a text", "a")),
-        (table("id,,topic,", "1,a text,a,me", "2,more,b,me"), ("a text", "a")),
         (numbered("Description,Issue Type,Comment,Comment", "a text {n},{one},c,d"), ("a text 0", "a")),
         (table("text,label,", "a text,a", "more,b"), ("a text", "a")),
         (table("text_id,remark,label", "T1,a text,a", "T2,more,b"), ("a text", "a")),
@@ -86,7 +84,6 @@ def numbered(header: str, row: str) -> bytes:
         (table("text,a,b", "a text,1.0,0.0", "more,0.0,1.0"), ("a text", "a")),
         (table("text,a,b", "a text,X,", "more,,X"), ("a text", "a")),
         (lines([{"messages": [{"role": "user", "content": "a text"}], "label": one} for one in "ab"]), ("a text", "a")),
-        (lines([{"instruction": "a text", "output": "no", "label": one} for one in "ab"]), ("a text", "a")),
         (lines([{"text": f"a text {n}", "meta": {"of.it": "ab"[n % 2]}} for n in range(8)]), ("a text 0", "a")),
     ],
 )
@@ -125,12 +122,6 @@ def test_words_of_a_chat_are_no_labels(tmp_path: Path) -> None:
 def test_first_accepted_answer_of_an_eval_is_the_label(tmp_path: Path) -> None:
     rows = [{"input": [{"role": "user", "content": f"text {n}"}], "ideal": ["ab"[n % 2], "A"]} for n in range(20)]
     assert {one.label for one in read(tmp_path, lines(rows)).examples} == {"a", "b"}
-
-
-def test_choices_hold_any_letter(tmp_path: Path) -> None:
-    cells = [json.dumps({"choices": ["😀 good" if number % 2 else "bad"]}) for number in range(20)]
-    rows = [f'text {number},"{cell.replace(chr(34), chr(34) * 2)}"' for number, cell in enumerate(cells)]
-    assert {one.label for one in read(tmp_path, table("text,label", *rows, times=1)).examples} == {"😀 good", "bad"}
 
 
 def test_quoted_title_is_refused_as_such(tmp_path: Path) -> None:

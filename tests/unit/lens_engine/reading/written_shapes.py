@@ -151,7 +151,6 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "nested rows": lambda rows: array({"rows": [{"row": {"text": text, "label": label}} for text, label in rows]}),
     "splits": lambda rows: array({"train": list(rows), "test": [["x", "billing"]]}),
     "texts by label": lambda rows: array(by_label(rows)),
-    "labels by text": lambda rows: array(dict(rows)),
     "lists of one": lambda rows: lines([{"text": text, "label": [label]} for text, label in rows]),
     "lists of one in csv": lambda rows: (
         "text,labels\n" + "".join(f'"{text}","[\'{label}\']"\n' for text, label in rows)
@@ -184,15 +183,11 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
             for text, label in rows
         ]
     ),
-    "Argilla (flat)": lambda rows: lines([{"text": text, "topic.responses": [label]} for text, label in rows]),
     "LangSmith": lambda rows: lines(
         [{"inputs": {"question": text}, "outputs": {"answer": label}} for text, label in rows]
     ),
     "spaCy": lambda rows: lines(
         [{"text": text, "cats": {one: float(one == label) for one in LABELS}} for text, label in rows]
-    ),
-    "spaCy (pairs)": lambda rows: array(
-        [[text, {"cats": {one: one == label for one in LABELS}}] for text, label in rows]
     ),
     "OpenAI chat": lambda rows: lines(
         [
@@ -206,19 +201,6 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
             for text, label in rows
         ]
     ),
-    "ShareGPT": lambda rows: array(
-        [{"conversations": [{"from": "human", "value": text}, {"from": "gpt", "value": label}]} for text, label in rows]
-    ),
-    "Gemini": lambda rows: lines(
-        [
-            {"contents": [{"role": "user", "parts": [{"text": text}]}, {"role": "model", "parts": [{"text": label}]}]}
-            for text, label in rows
-        ]
-    ),
-    "Alpaca": lambda rows: array([{"instruction": "Say it.", "input": text, "output": label} for text, label in rows]),
-    "Alpaca without inputs": lambda rows: array(
-        [{"instruction": text, "input": "", "output": label} for text, label in rows]
-    ),
     "completions": lambda rows: lines(
         [{"prompt": f"{text}\n\n###\n\n", "completion": f" {label}"} for text, label in rows]
     ),
@@ -226,6 +208,30 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "fastText, label last": lambda rows: "".join(f"{text} __label__{label}\n" for text, label in rows).encode(),
     "intents of a chatbot": lambda rows: json.dumps(
         {"intents": [{"tag": label, "patterns": texts, "responses": ["ok"]} for label, texts in by_label(rows).items()]}
+    ).encode(),
+    "intents with texts": lambda rows: array(
+        {"intents": [{"intent": label, "text": texts, "responses": ["ok"]} for label, texts in by_label(rows).items()]}
+    ),
+    "viewer of Hugging Face": lambda rows: array(
+        {
+            "features": [
+                {"feature_idx": 0, "name": "text", "type": {"dtype": "string", "_type": "Value"}},
+                {"feature_idx": 1, "name": "label", "type": {"names": list(LABELS), "_type": "ClassLabel"}},
+            ],
+            "rows": [{"row_idx": 0, "row": {"text": text, "label": LABELS.index(label)}} for text, label in rows],
+        }
+    ),
+    "Bot Framework": lambda rows: (
+        "> made by hand\n"
+        + "".join(f"# {label}\n" + "".join(f"- {text}\n" for text in texts) for label, texts in by_label(rows).items())
+    ).encode(),
+    "YAML": lambda rows: "".join(f"- text: {json.dumps(text)}\n  label: {label}\n" for text, label in rows).encode(),
+    "intents in YAML": lambda rows: (
+        "intents:\n"
+        + "".join(
+            f"  - intent: {label}\n    examples:\n" + "".join(f"      - {json.dumps(text)}\n" for text in texts)
+            for label, texts in by_label(rows).items()
+        )
     ).encode(),
     "OpenAI evals": lambda rows: lines(
         [{"input": [{"role": "user", "content": text}], "ideal": label} for text, label in rows]
