@@ -74,11 +74,8 @@ def export_support_examples(
 ) -> Response:
     """Return the support examples as a file that another tool loads.
 
-    `text` and `json` give a model the prompt that was evaluated. Others do not.
-
-    `folder` is a ZIP archive that renders the prompt of each input. Where the best prompt finds demonstrations for
-    each input, the other formats have its fixed form: `X-Prompt-Form` is `fixed`, and `X-Prompt-Accuracy` its
-    accuracy.
+    `text` and `json` give a model the prompt that was evaluated. Others do not. Where the best prompt finds
+    demonstrations for each input, every format has its fixed form; `json` and `markdown` say so.
     """
     return answer_export(finder, if_none_match, format, use)
 

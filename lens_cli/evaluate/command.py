@@ -26,15 +26,6 @@ if TYPE_CHECKING:  # the command imports these when it runs
 class AskingOptions:
     """How production asks, where that differs from how the selection asked."""
 
-    form: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Format of lens export whose turns of a chat are asked, by the chat template of the model, e.g. "
-            "openai-chat; default: the template of the selection. It holds fixed demonstrations alone.",
-            show_default=False,
-        ),
-    ] = None
     orders: Annotated[
         int,
         typer.Option(
@@ -84,13 +75,13 @@ def evaluate(
 ) -> None:
     """Judge the support examples of a result, or a classifier, on labelled rows.
 
-    A prompt that finds demonstrations for each input finds them for these rows too. The model can be another, the
-    prompt can be asked as turns of a chat, and its examples in other orders: as production asks. Of the rows of the
+    A prompt that finds demonstrations for each input finds them for these rows too. The model can be another,
+    and the examples can be asked in other orders: as production asks. Of the rows of the
     selection itself, its test rows alone are judged, and the answers are compared with those of the selection.
 
     Example:
 
-        lens evaluate result.json new.csv --form openai-chat --orders 4
+        lens evaluate result.json new.csv --orders 4
 
         lens evaluate october.csv --service http://127.0.0.1:8000/prompts/triage --keep
     """
@@ -127,8 +118,7 @@ def _judge_file(
     """What the file holds, judged on this machine, and its name."""
     from lens_cli.select.sources import Sources
 
-    is_fixed, is_chat = of_result.fixed, asking.form is not None
-    found = SubjectFile(what, of_result.prompts, of_result.use, is_fixed=is_fixed, is_chat=is_chat).read()
+    found = SubjectFile(what, of_result.prompts, of_result.use, is_fixed=of_result.fixed).read()
     sources = Sources(dataset, None, rows.columns, rows.label_column, rows.dialect, found.classifier.input)
     return _judge(found, sources, asking, model, served), found.name
 
@@ -140,7 +130,7 @@ def _judge(
 
     chosen = served.choose_again(model.model, found.classifier.model, dtype=model.dtype, device=model.device)
     asked = chosen.reference if chosen is not None and chosen.endpoint is not None else model.model
-    options = EvaluationOptions(asking.form, asking.num_prompts, asked, model.dtype, asking.orders)
+    options = EvaluationOptions(asking.num_prompts, asked, model.dtype, asking.orders)
     run = EvaluationRun.prepare(found, sources, options)
     with ExitStack() as exits:
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 from rich.console import Console
 
@@ -16,7 +15,6 @@ from lens_engine.errors import Faults
 from lens_engine.evaluation.answers import leave_out
 from lens_engine.evaluation.evaluation import Evaluation
 from lens_engine.evaluation.subject import OPTIMISTIC, Changes, PromptSubject, known_answers
-from lens_engine.exports import FormatName
 from lens_engine.metering.limits import Stopped
 from lens_engine.result.evaluation import EvaluationResult
 from lens_engine.rows.problem import digest_examples
@@ -29,7 +27,6 @@ from lens_engine.types import Example
 class EvaluationOptions:
     """How production asks, where that differs from how the selection asked."""
 
-    form: str | None = None  #: format of exports
     num_prompts: int | None = None
     model: str | None = None  #: reference of a model; None for the one of the selection
     dtype: str | None = None
@@ -57,7 +54,7 @@ class EvaluationRun:
         evaluation = Evaluation(
             found.subject,
             (),
-            Changes(cast(FormatName | None, options.form), options.num_prompts),
+            Changes(options.num_prompts),
             orders=options.orders,
             seed=0 if found.result is None else found.result.provenance.seed,
         )

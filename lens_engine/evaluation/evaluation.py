@@ -93,7 +93,6 @@ class Evaluation:
         own, *others = answers
         result = measure(
             asked[0],
-            self.changes,
             examples,
             own,
             known=self.known,

@@ -8,7 +8,6 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.macro_f1 import compare_macro_f1
 from lens_engine.classifier.quality import compare_hits, measure_with_intervals
 from lens_engine.evaluation.answers import Answers, every_row_is_too_long
-from lens_engine.evaluation.subject import Changes
 from lens_engine.result import Spread
 from lens_engine.result.evaluation import EvaluationResult, PairedComparison
 from lens_engine.retrieval.form import PromptForm
@@ -21,7 +20,6 @@ from lens_engine.types import Example
 
 def measure(
     classifier: Classifier,
-    changes: Changes,
     examples: Sequence[Example],
     answers: Answers,
     *,
@@ -53,7 +51,6 @@ def measure(
         comparison=_compare(known, [(one, label) for one, label in answered if label is not None], answers.classes),
         matches=all(same) if same else None,
         order=order,
-        form=changes.form,
         prompt_form=_form_of(classifier),
         prompts=len(classifier.prompts),
         model=classifier.model,

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,6 @@ from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS, ArgmaxHead, PriorHe
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig, ModelMismatch
-from lens_engine.evaluation.chat import as_chat
-from lens_engine.exports import FORMATS, FormatName, Source
 from lens_engine.randomness import make_generator
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.result.of_prompt import classifier_of_prompt
@@ -35,7 +33,6 @@ _MOST_DRAWS = 100
 class Changes:
     """How production asks, where that differs from how the selection asked."""
 
-    form: FormatName | None = None  #: the turns of this format of exports in place of the template
     prompts: int | None = None  #: the first prompts of the classifier alone
     is_other_model: bool = False  #: whether another model may be asked than the one of the selection
 
@@ -88,24 +85,6 @@ class PromptSubject(Record):
             update={"answer": answer, "asked": self.asked.model_copy(update={"prompts": (shuffled,)})}
         )
 
-    def messages(self, form: FormatName) -> Sequence[Mapping[str, str]]:
-        """The messages that an export in this form has.
-
-        Raises:
-            InvalidConfig: there is no such form, or it is no chat; or the prompt finds rows for each input.
-        """
-        write = FORMATS[form].messages if form in FORMATS else None
-        if write is None:
-            chats = ", ".join(name for name, one in FORMATS.items() if one.messages is not None)
-            raise InvalidConfig(f"{form} is no form of a chat; take {chats}", field="form")
-        if self.asked.retrieval is not None:
-            raise InvalidConfig(
-                f"{form} holds no demonstrations that are found for each input; judge the fixed form of the prompt",
-                field="form",
-            )
-        model = None if self.asked.model is None else self.asked.model.model
-        return write(Source(self.asked.task, self.answer, model))
-
 
 Subject = PromptSubject | Classifier
 
@@ -153,11 +132,7 @@ def check_changes(subject: Subject, changes: Changes) -> None:
     if isinstance(subject, PromptSubject):
         if changes.prompts is not None:
             raise InvalidConfig("support examples are one prompt; leave `num_prompts` out", field="num_prompts")
-        if changes.form is not None:
-            subject.messages(changes.form)
         return
-    if changes.form is not None:
-        raise InvalidConfig("only support examples have the form of a chat, no classifier has", field="form")
     kind = subject.head.kind
     if changes.is_other_model and kind not in (*PROMPTS_HEAD_KINDS, "bag_of_words"):
         raise ModelMismatch(
@@ -203,9 +178,6 @@ def make_classifier(subject: Subject, changes: Changes, scorer: LabelScorer | No
     if classifier.model is not None and scorer is not None and changes.is_other_model:
         classifier = _ask_other_model(classifier, scorer)
     classifier.check_model(scorer)
-    if changes.form is not None and isinstance(subject, PromptSubject):
-        assert scorer is not None
-        classifier = as_chat(classifier, subject.messages(changes.form), scorer)
     return classifier
 
 

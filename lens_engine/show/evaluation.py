@@ -16,9 +16,8 @@ _MOST_CHARACTERS = 16
 
 
 def name_evaluation(result: EvaluationResult, judged: str) -> str:
-    """What was judged, of which model, and in which format."""
-    model = "" if result.model is None else f", asked of {result.model.model}"
-    return f"{judged}{model}{'' if result.form is None else f' in the form {result.form}'}"
+    """What was judged, and of which model."""
+    return judged if result.model is None else f"{judged}, asked of {result.model.model}"
 
 
 def list_evaluation_tables(result: EvaluationResult) -> list[Table]:

@@ -87,7 +87,7 @@ class Workbench:
 
         options = options or EvaluationOptions()
         console = Console(file=StringIO(), width=300)
-        file = SubjectFile(judged, what, use, is_fixed=is_fixed, is_chat=options.form is not None)
+        file = SubjectFile(judged, what, use, is_fixed=is_fixed)
         found = file.read()
         run = EvaluationRun.prepare(found, Sources(dataset, usual=found.classifier.input), options)
         result = run.execute(open_scorer, console)

@@ -12,7 +12,7 @@ from lens_engine.evaluation.rows import Prediction, predict_rows
 from lens_engine.reading import TextRow
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.retrieval.form import PromptForm
-from lens_engine.testing import TableScorer, hashed_log_prob
+from lens_engine.testing import TableScorer
 from tests.formed import take_form
 
 NEW = [(f"Play {number}", LABELS[number % 2]) for number in range(30)]
@@ -87,24 +87,6 @@ def test_orders_that_there_are_not_are_told(bench: Workbench) -> None:
     assert result.order.permutations == 23
 
 
-def test_chat_is_asked_in_the_form_of_an_export(bench: Workbench) -> None:
-    seen = set[str]()
-
-    def log_prob(prefix: tuple[str, ...], query: str, span: str) -> float:
-        seen.add("".join((*prefix, query)))
-        return hashed_log_prob(prefix, query, span)
-
-    result, _ = bench.run(
-        bench.save(select()),
-        bench.write(NEW),
-        EvaluationOptions(form="openai-chat"),
-        scorer=lambda: TableScorer(log_prob),
-    )
-    assert result.form == "openai-chat"
-    assert len(seen) == len(NEW)
-    assert all(prompt.count("<user>") == 5 for prompt in seen)
-
-
 def test_first_prompts_of_a_classifier_are_asked(bench: Workbench) -> None:
     classifier = select().classifier
     assert classifier is not None
@@ -143,11 +125,10 @@ def predict(asked: Classifier) -> list[Prediction]:
     return predict_rows(asked, [TextRow(text) for text, _ in NEW], TableScorer())
 
 
-@pytest.mark.parametrize("form", [None, "openai-chat"])
-def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(form: str | None, bench: Workbench) -> None:
+def test_fixed_form_is_judged_where_it_is_asked_for(bench: Workbench) -> None:
     formed = take_form(select())
-    result, _ = bench.run(bench.save(formed), bench.write(ROWS), EvaluationOptions(form), is_fixed=form is None)
-    plain, _ = bench.run(bench.save(select()), bench.write(ROWS), EvaluationOptions(form))
+    result, _ = bench.run(bench.save(formed), bench.write(ROWS), is_fixed=True)
+    plain, _ = bench.run(bench.save(select()), bench.write(ROWS))
 
     assert (result.quality, result.prompt_form) == (plain.quality, PromptForm())
     assert (result.comparison, result.matches) == (None, None)  # the selection's answers are of another prompt

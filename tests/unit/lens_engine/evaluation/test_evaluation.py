@@ -15,7 +15,6 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.evaluation.answers import Answers, join_labels
 from lens_engine.evaluation.measuring import measure, measure_orders
 from lens_engine.evaluation.rows import Prediction
-from lens_engine.evaluation.subject import Changes
 from lens_engine.result.evaluation import EvaluationResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.task.record import LabelWord
@@ -56,7 +55,7 @@ def measure_answers(
     classifier: Classifier, examples: Sequence[Example], predictions: Iterable[Prediction], **more: Any
 ) -> EvaluationResult:
     answers = collect(classifier.labels, examples, predictions)
-    return measure(classifier, Changes(), examples, answers, **more)
+    return measure(classifier, examples, answers, **more)
 
 
 def test_figures_are_those_of_scikit_learn(classifier: Classifier) -> None:

@@ -106,8 +106,6 @@ def test_orders_are_others_and_the_same_for_a_seed() -> None:
         assert [text.split()[1].rstrip(".") for text in prompt.demonstrations] == [
             str(row - 10) for row in one.answer.rows
         ]
-        shown = [message["content"] for message in one.messages("openai-chat")]
-        assert shown[1:-1:2] == [f"film {row - 10}" for row in one.answer.rows]
 
 
 def test_instruction_stays_before_the_examples_in_every_order() -> None:
@@ -130,18 +128,6 @@ def test_support_examples_are_one_prompt() -> None:
         check_changes(make_subject(), Changes(prompts=1))
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "nothing"])
-def test_form_that_is_no_chat_is_refused_with_those_that_are(form: str) -> None:
-    with pytest.raises(InvalidConfig, match=f"{form} is no form of a chat; take openai-chat, anthropic") as caught:
-        check_changes(make_subject(), Changes(form=form))  # type: ignore[arg-type]
-    assert caught.value.field == "form"
-
-
-def test_classifier_has_no_form() -> None:
-    with pytest.raises(InvalidConfig, match="only support examples have the form of a chat"):
-        check_changes(CLASSIFIER, Changes(form="openai-chat"))
-
-
 def test_coefficients_of_states_are_of_one_model() -> None:
     check_changes(STATES, Changes())
     check_changes(CLASSIFIER, Changes(is_other_model=True))
@@ -159,37 +145,6 @@ def test_another_model_is_asked_if_it_may_be() -> None:
     assert classifier.model is not None
     assert classifier.model.model == "other"
     assert classifier.predict(TEXTS, other).labels
-
-
-def test_support_examples_are_asked_as_a_chat() -> None:
-    classifier = make_classifier(make_subject(2), Changes(form="openai-chat"), TableScorer())
-    asked = classifier.prompts[0].text + classifier.task.task().render_query("new")
-    words = asked.replace("\ufdd0", "").replace("\ufdd1", "")
-    assert words == (
-        "<system>Answer with one of these labels and nothing else: great, terrible.\n"
-        "<user>film 0\n<assistant>great\n<user>film 1\n<assistant>terrible\n<user>new\n<assistant>"
-    )
-    assert make_classifier(make_subject(2), Changes(), TableScorer()) == make_subject(2).asked
-
-
-def test_instruction_is_asked_once_in_the_system_message_of_a_chat() -> None:
-    subject = make_subject(1, instruction="Is it good?")
-    classifier = make_classifier(subject, Changes(form="openai-chat"), TableScorer())
-    asked = classifier.task.task().render_prompt([], "new")
-    assert "Is it good?" not in asked
-    words = (classifier.prompts[0].text + asked).replace("\ufdd0", "").replace("\ufdd1", "")
-    assert words == (
-        "<system>Is it good?\nAnswer with one of these labels and nothing else: great, terrible.\n"
-        "<user>film 0\n<assistant>great\n<user>new\n<assistant>"
-    )
-
-
-def test_answer_in_the_form_of_dspy_begins_with_its_field() -> None:
-    classifier = make_classifier(make_subject(2), Changes(form="dspy"), TableScorer())
-    query = classifier.task.task().render_query("a {label}")
-    assert "<user>\ufdd1[[ ## text ## ]]\na {label}\n\nRespond with the corresponding output fields" in query
-    assert query.endswith("<assistant>\ufdd1[[ ## label ## ]]\n")
-    assert classifier.task.task().label_spans == ("great", "terrible")
 
 
 def test_equal_answers_have_equal_digests() -> None:

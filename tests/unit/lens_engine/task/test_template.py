@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from lens_engine.errors import InvalidTemplate, InvalidVerbalizer
 from lens_engine.task.paper_tasks import PAPER_TASKS
-from lens_engine.task.special_tokens import drop_marks
 from lens_engine.task.template import CONTENT_FREE_TEXT, Task, Template
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
@@ -16,7 +15,7 @@ NASTY = st.text(st.sampled_from("{}%\n\\ aé$") | st.characters(codec="utf-8"), 
 NASTY_TEXTS = st.lists(
     st.sampled_from(["{label}", "{text}", "{{", "}}", "%s", "%(text)s", "\n", "{0}", "{text.__class__}"]) | NASTY,
     max_size=6,
-).map(lambda parts: drop_marks("".join(parts)))
+).map("".join)
 
 
 def make_task(pattern: str, separator: str = "\n") -> Task:
