@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from lab.experiments.datasets import FindDataset, TaskSettings
+from lab.paper_tasks import PAPER_TASKS
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.presets import overlay_options, resolve_config
-from lens_engine.task.paper_tasks import PAPER_TASKS
 
 _LEAN: dict[str, Any] = {"classifier": {"kind": "none"}, "comparisons": "none"}
 """A figure then costs its selection and one pass over the test rows."""
