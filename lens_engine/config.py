@@ -184,16 +184,9 @@ class ClassifierOptions(Options):
 
     kind: ClassifierKind = Field(
         "auto",
-        description="Candidates for the classifier. auto: all that model and `max_prompts` allow. bag_of_words: the "
-        "words of a text, no language model. states: the model's hidden states. label_probabilities: the label words' "
-        "probabilities after several prompts. none: no classifier.",
-    )
-    max_prompts: int | None = Field(
-        None,
-        ge=1,
-        le=64,
-        description="Maximum number of prompts of a classifier that reads label probabilities. Null: none if the model "
-        "shows its hidden states, which cost a fifth and classify better; else 5.",
+        description="Candidates for the classifier. auto: the words, and the hidden states of a model that shows them, "
+        "or else the label probabilities. bag_of_words: the words of a text, no language model. states: the model's "
+        "hidden states. label_probabilities: the label words' probabilities after a prompt. none: no classifier.",
     )
     fit_rows: int = Field(
         800,

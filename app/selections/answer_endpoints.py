@@ -88,7 +88,7 @@ def export_support_examples(
     openapi_extra=RENDER_BODY,
 )
 async def render_prompt(finder: SelectionFinderDep, body: RenderBodyDep, indexes: IndexesDep) -> Rendered:
-    """Build the prompt of the support examples for each new input, or every prompt of the classifier.
+    """Build the prompt of the support examples for each new input, or the prompt of the classifier.
 
     Where the form of the prompt finds demonstrations for each input, each prompt says which.
 

@@ -32,15 +32,6 @@ class AskingOptions:
             metavar="N", min=0, help="Number of other orders of the fixed demonstrations that are judged too."
         ),
     ] = 0
-    num_prompts: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Number of prompts of the classifier that are asked, the first; default: all.",
-            show_default=False,
-        ),
-    ] = None
 
 
 @takes_groups
@@ -130,7 +121,7 @@ def _judge(
 
     chosen = served.choose_again(model.model, found.classifier.model, dtype=model.dtype, device=model.device)
     asked = chosen.reference if chosen is not None and chosen.endpoint is not None else model.model
-    options = EvaluationOptions(asking.num_prompts, asked, model.dtype, asking.orders)
+    options = EvaluationOptions(asked, model.dtype, asking.orders)
     run = EvaluationRun.prepare(found, sources, options)
     with ExitStack() as exits:
 

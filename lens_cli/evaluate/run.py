@@ -14,7 +14,7 @@ from lens_cli.views.progress import row_bar
 from lens_engine.errors import Faults
 from lens_engine.evaluation.answers import leave_out
 from lens_engine.evaluation.evaluation import Evaluation
-from lens_engine.evaluation.subject import OPTIMISTIC, Changes, PromptSubject, known_answers
+from lens_engine.evaluation.subject import OPTIMISTIC, PromptSubject, known_answers
 from lens_engine.metering.limits import Stopped
 from lens_engine.result.evaluation import EvaluationResult
 from lens_engine.rows.problem import digest_examples
@@ -27,7 +27,6 @@ from lens_engine.types import Example
 class EvaluationOptions:
     """How production asks, where that differs from how the selection asked."""
 
-    num_prompts: int | None = None
     model: str | None = None  #: reference of a model; None for the one of the selection
     dtype: str | None = None
     orders: int = 0  #: number of other orders
@@ -54,11 +53,9 @@ class EvaluationRun:
         evaluation = Evaluation(
             found.subject,
             (),
-            Changes(options.num_prompts),
             orders=options.orders,
             seed=0 if found.result is None else found.result.provenance.seed,
         )
-        evaluation.check()  # before a large file is read
         faults = Faults()
         read = sources.read(faults)
         faults.refuse()
@@ -87,14 +84,14 @@ class EvaluationRun:
                 bar.wait(describe_opening(name))
                 scorer = open_scorer(name, self.options.dtype or (own.dtype if name == own.model else "auto"))
                 is_other = self.options.model is not None and scorer.identity.revision != own.revision
-                evaluation = replace(evaluation, changes=replace(evaluation.changes, is_other_model=is_other))
+                evaluation = replace(evaluation, is_other_model=is_other)
             if (number := len(evaluation.reordered)) < evaluation.orders:
                 show_note(f"the fixed examples have {show_count(number, 'other order')}", console)
             try:
                 found = evaluation.run(scorer, bar)
             except Stopped:
                 raise Refusal("stopped; nothing is kept", exit_code=EXIT_INTERRUPTED) from None
-        if evaluation.changes.is_other_model and scorer is not None:
+        if evaluation.is_other_model and scorer is not None:
             show_note(f"{scorer.identity.model} is another model than that of the selection", console)
         if found.num_cut:
             show_note(f"{show_count(found.num_cut, 'text', 'was')} too long and cut, as in the report", console)

@@ -10,10 +10,8 @@ from lens_engine.evaluation.answers import Answers, join_labels, leave_out
 from lens_engine.evaluation.batches import AnswerStore, BatchPredictor, RowListener, batches_of
 from lens_engine.evaluation.measuring import measure, measure_orders
 from lens_engine.evaluation.subject import (
-    Changes,
     PromptSubject,
     Subject,
-    check_changes,
     classifier_of,
     make_classifier,
 )
@@ -36,14 +34,14 @@ class Evaluation:
 
     subject: Subject
     examples: tuple[Example, ...]
-    changes: Changes = Changes()
+    is_other_model: bool = False  #: whether another model is asked than the one of the selection
     known: Mapping[int, str] = field(default_factory=dict)  #: what the selection answered, by row number
     orders: int = 0  #: number of other orders of fixed demonstrations that are judged too
     seed: int = 0  #: of these orders
 
     @property
     def classifier(self) -> Classifier:
-        """What is asked, before any changes."""
+        """What is asked."""
         return classifier_of(self.subject)
 
     @property
@@ -52,13 +50,11 @@ class Evaluation:
         return self.subject.reorder(self.orders, self.seed) if isinstance(self.subject, PromptSubject) else []
 
     def check(self) -> None:
-        """Find out before a model is loaded whether the subject can be asked in this way, for these rows.
+        """Find out before a model is loaded whether these rows can be judged.
 
         Raises:
-            InvalidConfig, ModelMismatch: it cannot be asked.
             InvalidDataset: a row has a label that the classifier does not know.
         """
-        check_changes(self.subject, self.changes)
         join_labels(self.classifier.labels, leave_out(self.classifier.task, self.examples)[0])
 
     def run(
@@ -77,12 +73,12 @@ class Evaluation:
 
         Raises:
             Stopped: as `BatchPredictor.predict`.
-            InvalidConfig, ModelMismatch, InvalidVerbalizer: as `make_classifier`.
+            ModelMismatch, InvalidVerbalizer: as `make_classifier`.
             InvalidDataset: no row has an answer.
             ModelError: the model could not score the rows.
         """
         subject, (examples, notes) = self.subject, leave_out(self.classifier.task, self.examples)
-        asked = [make_classifier(one, self.changes, scorer) for one in (subject, *self.reordered)]
+        asked = [make_classifier(one, scorer, is_other_model=self.is_other_model) for one in (subject, *self.reordered)]
         read = batches_of([TextRow(example.text) for example in examples])
         predictor = BatchPredictor(scorer, listener, len(examples) * len(asked), guard)
         answers = list[Answers]()

@@ -93,7 +93,7 @@ class Comparer:
             WORDS: lambda comparison, _: _add(comparison, self._classifying.bag_of_words()),
             "states_zero_shot": lambda comparison, _: _add(comparison, self._classifying.states(())),
             "states_one_prompt": lambda comparison, _: _add(
-                comparison, self._classifying.states(self._classifying.prompts[0])
+                comparison, self._classifying.states(self._classifying.prompt)
             ),
             "label_probabilities": lambda comparison, _: _add(comparison, self._classifying.label_probabilities()),
             "random_and_validation": self._search_at_random,

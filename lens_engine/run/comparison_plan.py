@@ -91,13 +91,13 @@ def _plan_classifier(run: Run) -> dict[str, Cost]:
     """The candidates for the classifier that the options and the model allow."""
     prices, options = run.prices, run.config.classifier
     kind, n = options.kind, run.config.num_demonstrations
-    num_rows = prices.fit_rows(max(run.most_prompts, 1) * n) + len(run.rows.test)
+    num_rows = prices.fit_rows(n) + len(run.rows.test)
     steps = {}
     if kind in ("auto", "bag_of_words"):
         steps[WORDS] = Cost()
     if kind in ("auto", "states") and run.shows_states:
         steps["states_zero_shot"] = prices.judging(1, num_rows, 0)
         steps["states_one_prompt"] = prices.judging(1, num_rows, n)
-    if run.most_prompts:
-        steps["label_probabilities"] = prices.judging(run.most_prompts, num_rows, n)
+    if run.reads_label_probabilities:
+        steps["label_probabilities"] = prices.judging(1, num_rows, n)
     return steps

@@ -211,10 +211,9 @@ def count_splits(rows: SplitRows) -> Splits:
 
 def _estimate(prepared: PreparedRun) -> CostEstimate:
     """An estimate without seconds, and without a bag of words."""
-    demonstrations = max(prepared.run.most_prompts, 1) * prepared.run.config.num_demonstrations
     return CostEstimate(
         price_run(prepared.runs, prepared.method),
         splits=count_splits(prepared.run.rows),
-        fit_rows=prepared.run.prices.fit_rows(demonstrations),
+        fit_rows=prepared.run.prices.fit_rows(prepared.run.config.num_demonstrations),
         budget=prepared.run.config.budget,
     )

@@ -153,7 +153,7 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
         ("classifier", None, None),
         ("status", "running", "succeeded"),
     ]
-    assert page["items"][-2]["data"] == {"size": 2, "head": "linear", "accuracy": 0.75}
+    assert page["items"][-2]["data"] == {"head": "prior", "accuracy": 0.75}
     assert page["next"] is None
 
 

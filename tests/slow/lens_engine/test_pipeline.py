@@ -478,9 +478,7 @@ def test_rare_label_that_is_dropped_is_nowhere_in_the_result(
     planted = make_planted_problem()
     rare = [Example(240 + number, f"day{number} cloudy quality99", "mixed") for number in range(3)]
     problem = Problem(make_task("negative", "mixed", "positive"), [*planted.examples, *rare])
-    config = make_config(
-        labels={"rare": "drop"}, classifier={"kind": "label_probabilities", "max_prompts": 2, "fit_rows": 40}
-    )
+    config = make_config(labels={"rare": "drop"}, classifier={"kind": "label_probabilities", "fit_rows": 40})
     store = make_store()
 
     result = select_support_examples(problem, make_planted_scorer(), config, checkpoints=store)

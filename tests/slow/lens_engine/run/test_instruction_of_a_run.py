@@ -21,7 +21,7 @@ Make = Callable[..., Any]
 INSTRUCTION = "Is the weather positive or negative?"
 OPENING = f"{INSTRUCTION}\n"
 OPTIONS: dict[str, Any] = {
-    "classifier": {"kind": "auto", "max_prompts": 3, "fit_rows": 60},
+    "classifier": {"kind": "auto", "fit_rows": 60},
     "search": {"iterations": 2},
 }
 NO_CHILD_REPEATS: dict[str, Any] = {"search": {"children": 4, "halvings": 1}, "comparisons": "none"}

@@ -51,11 +51,9 @@ def save_classifier(bench: Workbench) -> Path:
 @pytest.mark.parametrize(
     ("options", "message", "where"),
     [
-        (("--num-prompts", "1"), "one prompt; leave --num-prompts out", "where: --num-prompts"),
         (("--prompts", "classifier", "--use", "prompt"), "leave --use out", "where: --use"),
         (("--prompts", "classifier", "--fixed"), "leave --fixed out", "where: --fixed"),
         (("--prompts", "classifier", "--orders", "2"), "leave --orders out", "where: --orders"),
-        (("--prompts", "classifier", "--num-prompts", "99"), "the classifier has ", "where: --num-prompts"),
         (("--text-column", "Note"), "there is no column named 'Note'", "where: --text-column"),
         (("--model", "./nothing-here"), "./nothing-here", "where: --model"),
     ],

@@ -87,15 +87,6 @@ def test_orders_that_there_are_not_are_told(bench: Workbench) -> None:
     assert result.order.permutations == 23
 
 
-def test_first_prompts_of_a_classifier_are_asked(bench: Workbench) -> None:
-    classifier = select().classifier
-    assert classifier is not None
-    if classifier.head.kind == "linear":
-        pytest.skip("the head needs all prompts")
-    result, _ = bench.run(bench.save(select()), bench.write(NEW), EvaluationOptions(num_prompts=1), what="classifier")
-    assert result.prompts == 1
-
-
 def test_column_and_dialect_of_the_selection_are_taken(bench: Workbench) -> None:
     classifier = select().classifier
     assert classifier is not None
