@@ -16,7 +16,7 @@ FormKind = Literal["fixed", "nearest", "fixed+nearest"]
 FORM_KINDS: tuple[FormKind, ...] = get_args(FormKind)
 ClassifierKind = Literal["auto", "none", "bag_of_words", "states", "label_probabilities"]
 TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
-ComparisonsOption = Literal["none", "usual", "all"]
+ComparisonsOption = Literal["none", "usual"]
 PresetName = Literal["quick", "standard", "paper"]
 MethodName = Literal["lens", "zero_shot", "random", "random_and_validation"]
 METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
@@ -250,8 +250,8 @@ class SelectionConfig(Options):
     comparisons: ComparisonsOption = Field(
         "usual",
         description="What the support examples are compared with. usual: zero-shot, and random-and-validation (the "
-        "best of random permutations, for as many pairs and tokens). all: also other orders of the support examples. "
-        "none: zero-shot only, if the splits have confirmation rows.",
+        "best of random permutations, for as many pairs and tokens). none: zero-shot only, if the splits have "
+        "confirmation rows.",
     )
     too_long: TooLongPolicy = Field(
         "trim_input",

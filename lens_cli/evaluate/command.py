@@ -1,7 +1,6 @@
 """`lens evaluate`: how often support examples or a classifier are right on labelled rows, asked as production asks."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,18 +21,6 @@ if TYPE_CHECKING:  # the command imports these when it runs
     from lens_engine.scoring.base import LabelScorer
 
 
-@dataclass(frozen=True, slots=True)
-class AskingOptions:
-    """How production asks, where that differs from how the selection asked."""
-
-    orders: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=0, help="Number of other orders of the fixed demonstrations that are judged too."
-        ),
-    ] = 0
-
-
 @takes_groups
 def evaluate(
     what: Annotated[
@@ -51,7 +38,6 @@ def evaluate(
         ),
     ] = None,
     *,
-    asking: AskingOptions,
     of_result: SubjectOptions,
     rows: RowFileOptions,
     model: SameModelOptions,
@@ -66,13 +52,13 @@ def evaluate(
 ) -> None:
     """Judge the support examples of a result, or a classifier, on labelled rows.
 
-    A prompt that finds demonstrations for each input finds them for these rows too. The model can be another,
-    and the examples can be asked in other orders: as production asks. Of the rows of the
-    selection itself, its test rows alone are judged, and the answers are compared with those of the selection.
+    A prompt that finds demonstrations for each input finds them for these rows too. The model can be another.
+    Of the rows of the selection itself, its test rows alone are judged, and the answers are compared with those of the
+    selection.
 
     Example:
 
-        lens evaluate result.json new.csv --orders 4
+        lens evaluate result.json new.csv
 
         lens evaluate october.csv --service http://127.0.0.1:8000/prompts/triage --keep
     """
@@ -89,7 +75,7 @@ def evaluate(
                 found = service.evaluate(what, of_result, rows, Console(stderr=True), keep=keep)
                 result, name = EvaluationResult.model_validate(found.result), f"Version {found.version}"
             else:
-                result, name = _judge_file(what, dataset, asking, of_result, rows, model, served)
+                result, name = _judge_file(what, dataset, of_result, rows, model, served)
             if output is not None:
                 replace_file(output, (result.model_dump_json(indent=2) + "\n").encode())
     except KeyboardInterrupt:
@@ -100,7 +86,6 @@ def evaluate(
 def _judge_file(
     what: Path,
     dataset: Path,
-    asking: AskingOptions,
     of_result: SubjectOptions,
     rows: RowFileOptions,
     model: SameModelOptions,
@@ -111,17 +96,17 @@ def _judge_file(
 
     found = SubjectFile(what, of_result.prompts, of_result.use, is_fixed=of_result.fixed).read()
     sources = Sources(dataset, None, rows.columns, rows.label_column, rows.dialect, found.classifier.input)
-    return _judge(found, sources, asking, model, served), found.name
+    return _judge(found, sources, model, served), found.name
 
 
 def _judge(
-    found: "FoundSubject", sources: "Sources", asking: AskingOptions, model: SameModelOptions, served: ServerOptions
+    found: "FoundSubject", sources: "Sources", model: SameModelOptions, served: ServerOptions
 ) -> "EvaluationResult":
     from lens_cli.evaluate.run import EvaluationOptions, EvaluationRun
 
     chosen = served.choose_again(model.model, found.classifier.model, dtype=model.dtype, device=model.device)
     asked = chosen.reference if chosen is not None and chosen.endpoint is not None else model.model
-    options = EvaluationOptions(asked, model.dtype, asking.orders)
+    options = EvaluationOptions(asked, model.dtype)
     run = EvaluationRun.prepare(found, sources, options)
     with ExitStack() as exits:
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from rich.console import Console
 
 from lens_cli.asked_model import describe_opening
-from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput
+from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.select.sources import Sources
 from lens_cli.subject_file import FoundSubject
 from lens_cli.views.notes import show_note
@@ -14,7 +14,7 @@ from lens_cli.views.progress import row_bar
 from lens_engine.errors import Faults
 from lens_engine.evaluation.answers import leave_out
 from lens_engine.evaluation.evaluation import Evaluation
-from lens_engine.evaluation.subject import OPTIMISTIC, PromptSubject, known_answers
+from lens_engine.evaluation.subject import OPTIMISTIC, known_answers
 from lens_engine.metering.limits import Stopped
 from lens_engine.result.evaluation import EvaluationResult
 from lens_engine.rows.problem import digest_examples
@@ -29,7 +29,6 @@ class EvaluationOptions:
 
     model: str | None = None  #: reference of a model; None for the one of the selection
     dtype: str | None = None
-    orders: int = 0  #: number of other orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +47,7 @@ class EvaluationRun:
             Refusal, InvalidInput: the rows are bad, or what is judged cannot be asked in this way.
             OSError: the file cannot be read.
         """
-        if options.orders and not isinstance(found.subject, PromptSubject):
-            raise RefusedInput("a classifier is not judged in other orders; leave --orders out", "where: --orders")
-        evaluation = Evaluation(
-            found.subject,
-            (),
-            orders=options.orders,
-            seed=0 if found.result is None else found.result.provenance.seed,
-        )
+        evaluation = Evaluation(found.subject, ())
         faults = Faults()
         read = sources.read(faults)
         faults.refuse()
@@ -85,8 +77,6 @@ class EvaluationRun:
                 scorer = open_scorer(name, self.options.dtype or (own.dtype if name == own.model else "auto"))
                 is_other = self.options.model is not None and scorer.identity.revision != own.revision
                 evaluation = replace(evaluation, is_other_model=is_other)
-            if (number := len(evaluation.reordered)) < evaluation.orders:
-                show_note(f"the fixed examples have {show_count(number, 'other order')}", console)
             try:
                 found = evaluation.run(scorer, bar)
             except Stopped:

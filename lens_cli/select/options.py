@@ -109,7 +109,7 @@ class SearchOptions:
         _search(
             metavar="NAME",
             help="Comparisons of the support examples. usual: no examples, and the best random examples at the same "
-            "cost. all: other orders too. none: no examples only, if there are confirmation rows. Default: usual.",
+            "cost. none: no examples only, if there are confirmation rows. Default: usual.",
         ),
     ] = None
     estimate: Annotated[

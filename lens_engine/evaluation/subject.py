@@ -1,25 +1,21 @@
 """What an evaluation judges: a classifier, or support examples, as they are or changed."""
 
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.prompt import ModelRecord, Prompt
+from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.config import Use
 from lens_engine.errors import ModelMismatch
-from lens_engine.randomness import make_generator
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.scoring.asking import fit_task, takes_turns
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.search.permutations import shuffle
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Permutation, Record
+from lens_engine.types import Record
 
 OPTIMISTIC = (
     "these are the rows of the selection, and most of them chose or fitted what is judged; the figures are optimistic"
 )
 """What is said of an evaluation on the dataset of the selection."""
-
-_MOST_DRAWS = 100
 
 
 class PromptSubject(Record):
@@ -52,23 +48,6 @@ class PromptSubject(Record):
         if self.in_place_of is None:
             return ()
         return (f"the prompt of the selection has the form {self.in_place_of.name}; its fixed form is judged here",)
-
-    def reorder(self, number: int, seed: int) -> list["PromptSubject"]:
-        """The fixed demonstrations in up to this many other orders, drawn by the seed; fewer if there are fewer."""
-        own = tuple(range(len(self.answer.examples)))
-        drawn = (shuffle(own, make_generator(seed, "order", index)) for index in range(_MOST_DRAWS))
-        return [self._ordered(order) for order in dict.fromkeys(drawn) if order != own][:number]
-
-    def _ordered(self, order: Permutation) -> "PromptSubject":
-        examples = tuple(self.answer.examples[place] for place in order)
-        shuffled = Prompt(
-            rows=tuple(one.row for one in examples),
-            demonstrations=self.asked.task.task().render_prefix([one.example for one in examples]),
-        )
-        answer = self.answer.model_copy(update={"examples": examples})
-        return self.model_copy(
-            update={"answer": answer, "asked": self.asked.model_copy(update={"prompts": (shuffled,)})}
-        )
 
 
 Subject = PromptSubject | Classifier

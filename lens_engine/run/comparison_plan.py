@@ -21,9 +21,6 @@ OWED = frozenset({TESTED, WORDS})
 """Steps that no budget leaves out, but for money that is spent and for twice the budget of seconds. The bag of words
 asks no model, so that every run that ends has a classifier."""
 
-NUM_ORDERS = 8
-"""Number of other orders of the support examples."""
-
 
 def plan_comparison(run: Run, method: Method[Any], comparison: ComparisonState) -> dict[str, Cost]:
     """The steps that the options ask for, by name.
@@ -33,7 +30,6 @@ def plan_comparison(run: Run, method: Method[Any], comparison: ComparisonState) 
             with the steps of the choice that are not done yet.
     """
     prices, rows, comparisons = run.prices, run.rows, run.config.comparisons
-    n = method.num_demonstrations
     steps, choice = dict[str, Cost](), _price_choice(run, method)
     if CONFIRMED in choice:
         steps[CONFIRMED] = choice[CONFIRMED]
@@ -47,8 +43,6 @@ def plan_comparison(run: Run, method: Method[Any], comparison: ComparisonState) 
         number = count_rivals(run, method, comparison)
         best = prices.confirming(len(run.uses)) + prices.judging(len(run.uses), len(rows.test))
         steps["random_and_validation"] = prices.validating(max(number - comparison.tally.drawn, 0)) + best
-    if comparisons == "all" and n:
-        steps["order"] = prices.comparing(NUM_ORDERS)
     return steps
 
 

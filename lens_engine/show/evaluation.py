@@ -63,17 +63,8 @@ def _tabulate_confusions(result: EvaluationResult) -> Table:
 
 
 def describe_evaluation(result: EvaluationResult) -> list[str]:
-    """Two comparisons, as far as they were made: with the selection, and with other orders."""
-    sentences = []
-    if result.comparison is not None:
-        sentences.append(_describe_comparison(result.comparison))
-    if result.order is not None:
-        one = result.order
-        sentences.append(
-            f"{show_count(one.permutations, 'other order')} of the same examples: right for "
-            f"{show_share(one.mean, one.n)} on average, from {show_percent(one.min)} to {show_percent(one.max)} %."
-        )
-    return sentences
+    """The comparison with the selection, if there is one."""
+    return [] if result.comparison is None else [_describe_comparison(result.comparison)]
 
 
 def _describe_comparison(found: PairedComparison) -> str:

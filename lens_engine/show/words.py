@@ -58,7 +58,6 @@ STEPS = {
     "states_one_prompt": "the classifier of the model after examples",
     "label_probabilities": "the classifier of label probabilities",
     "random_and_validation": "the best random examples",
-    "order": "other orders of the examples",
 }
 """Steps of the evaluation, for a list of what was left out."""
 

@@ -195,7 +195,6 @@ def make_result(
         stop_reason=stop_reason,
         verdict=Verdict(sentence=f"{'Use the' if has_classifier else 'No'} classifier: 0.750 on 8 test rows."),
         test_answers=make_answers(),
-        order=None,
         truncated_prompts=0,
         splits=Splits(
             candidates=40,

@@ -130,10 +130,9 @@ def test_result_holds_every_figure_with_its_rows(whole: SelectionResult) -> None
         assert {one.test.n for one in answer.contenders if one.test} == {60}
         assert [one.label for one in answer.label_biases] == ["negative", "positive"]
         assert answer.comparison is not None
-    random, order = whole.random, whole.order
+    random = whole.random
     assert random is not None
-    assert order is not None
-    assert (random.n, order.permutations, order.n) == (20, 8, 60)
+    assert random.n == 20
     assert random.permutations == whole.answer.comparison.permutations  # type: ignore[union-attr]
 
 
@@ -441,7 +440,7 @@ def test_unbalanced_selection_may_have_any_labels(select: Callable[..., Selectio
 def test_comparisons_not_asked_for_are_left_out(select: Callable[..., SelectionResult]) -> None:
     result = select(splits={"confirmation": 0}, comparisons="none")
 
-    assert (result.order, result.classifier, result.random) == (None, None, None)
+    assert (result.classifier, result.random) == (None, None)
     assert "No classifier was made: the options ask for none" in result.verdict.sentence
     assert [one.method for one in result.answer.contenders] == ["lens"]
     assert result.tested == ()

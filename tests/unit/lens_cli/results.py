@@ -112,7 +112,6 @@ def make_result(**changes: object) -> SelectionResult:
         "tested": TESTED,
         "random": SPREAD,
         "verdict": VERDICT,
-        "order": SPREAD,
         "truncated_prompts": 0,
         "splits": Splits(
             candidates=100, score_set=16, validation=100, confirmation=0, test=200, unused=0,

@@ -62,7 +62,7 @@ def run(instruct: Callable[[str], Problem], make_config: Make) -> tuple[Selectio
 
 
 def test_every_prompt_of_the_run_begins_with_the_instruction(run: tuple[SelectionResult, HearingScorer]) -> None:
-    """Those of filtering, of the search, without demonstrations, of the classifiers and of other orders."""
+    """Those of filtering, of the search, without demonstrations, and of the classifiers."""
     _, scorer = run
     assert {prefix[:1] for prefix in scorer.prefixes} == {(OPENING,)}
     assert {len(prefix) for prefix in scorer.prefixes} == {1, 2, 5}

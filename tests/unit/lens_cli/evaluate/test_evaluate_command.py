@@ -53,7 +53,6 @@ def save_classifier(bench: Workbench) -> Path:
     [
         (("--prompts", "classifier", "--use", "prompt"), "leave --use out", "where: --use"),
         (("--prompts", "classifier", "--fixed"), "leave --fixed out", "where: --fixed"),
-        (("--prompts", "classifier", "--orders", "2"), "leave --orders out", "where: --orders"),
         (("--text-column", "Note"), "there is no column named 'Note'", "where: --text-column"),
         (("--model", "./nothing-here"), "./nothing-here", "where: --model"),
     ],
@@ -122,7 +121,7 @@ def test_stopped_run_keeps_nothing(bench: Workbench) -> None:
 
     files = bench.save(select()), bench.write(ROW)
     with default_signals(), pytest.raises(Refusal, match="stopped; nothing is kept") as caught:
-        bench.run(*files, EvaluationOptions(orders=2), scorer=lambda: TableScorer(before_call=interrupt))
+        bench.run(*files, scorer=lambda: TableScorer(before_call=interrupt))
     assert caught.value.exit_code == EXIT_INTERRUPTED
     assert bench.scorers[0].num_calls == 1
 
@@ -139,7 +138,7 @@ def test_figures_are_shown(bench: Workbench) -> None:
         return hashed_log_prob(prefix, f"{query}?", span)  # other answers than those of the selection
 
     files = bench.save(select()), bench.write(ROWS)
-    result, _ = bench.run(*files, EvaluationOptions(orders=2), scorer=lambda: TableScorer(log_prob))
+    result, _ = bench.run(*files, scorer=lambda: TableScorer(log_prob))
     console = Console(file=StringIO(), width=120)
     show_evaluation(result, "The support examples", Path("figures.json"), console)
     assert isinstance(console.file, StringIO)
@@ -151,7 +150,6 @@ def test_figures_are_shown(bench: Workbench) -> None:
     assert "Rows by label and answer" in shown
     assert "On 60 rows that the selection judged too, " in shown
     assert "exact McNemar test: p = " in shown
-    assert "2 other orders of the same examples: right for " in shown
     assert shown.rstrip().endswith("figures in figures.json")
 
 

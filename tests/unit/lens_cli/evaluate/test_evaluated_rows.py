@@ -3,7 +3,6 @@
 import pytest
 from evaluating import LABELS, ROWS, Workbench, select
 
-from lens_cli.evaluate.run import EvaluationOptions
 from lens_cli.subject_file import WhatIsAsked
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
@@ -36,10 +35,10 @@ def test_held_out_rows_are_judged_and_answer_as_in_the_selection(
 
 def test_labels_that_the_selection_joined_are_judged(bench: Workbench) -> None:
     rows = tuple((text, label.upper() if number % 3 else label) for number, (text, label) in enumerate(ROWS))
-    result, _ = bench.run(bench.save(select(rows=rows)), bench.write(rows), EvaluationOptions(orders=1))
-    usual, _ = bench.run(bench.save(select()), bench.write(ROWS), EvaluationOptions(orders=1))
+    result, _ = bench.run(bench.save(select(rows=rows)), bench.write(rows))
+    usual, _ = bench.run(bench.save(select()), bench.write(ROWS))
     assert result.matches
-    assert (result.quality, result.order) == (usual.quality, usual.order)
+    assert result.quality == usual.quality
 
 
 def test_rows_of_the_test_file_are_judged_without_a_note(bench: Workbench) -> None:
@@ -72,21 +71,6 @@ def test_classifier_of_a_file_is_judged(bench: Workbench) -> None:
     assert result.comparison is None
 
 
-def test_other_orders_are_judged_too(bench: Workbench) -> None:
-    result, shown = bench.run(bench.save(select()), bench.write(NEW), EvaluationOptions(orders=3))
-    assert result.order is not None
-    assert (result.order.permutations, result.order.n) == (3, 30)
-    assert [scorer.calls for scorer in bench.scorers] == [[(1, 30, 2)] * 4]
-    assert "other orders" not in shown
-
-
-def test_orders_that_there_are_not_are_told(bench: Workbench) -> None:
-    result, shown = bench.run(bench.save(select()), bench.write(NEW), EvaluationOptions(orders=90))
-    assert "note: the fixed examples have 23 other orders" in shown
-    assert result.order is not None
-    assert result.order.permutations == 23
-
-
 def test_column_and_dialect_of_the_selection_are_taken(bench: Workbench) -> None:
     classifier = select().classifier
     assert classifier is not None
@@ -101,14 +85,12 @@ def test_column_and_dialect_of_the_selection_are_taken(bench: Workbench) -> None
 
 def test_prompt_that_finds_rows_is_judged_as_it_is(bench: Workbench) -> None:
     formed = take_form(select(), "fixed+nearest")
-    result, shown = bench.run(bench.save(formed), bench.write(NEW), EvaluationOptions(orders=2))
+    result, shown = bench.run(bench.save(formed), bench.write(NEW))
 
     assert result.prompt_form == PromptForm(kind="fixed+nearest", nearest=2)
     asked = classifier_of_prompt(formed)
     hits = [one.label == gold for one, (_, gold) in zip(predict(asked), NEW, strict=True)]
     assert result.quality.accuracy == sum(hits) / len(hits)
-    assert result.order is not None
-    assert result.order.permutations == 2
     assert "fixed" not in shown
 
 
@@ -126,9 +108,3 @@ def test_fixed_form_is_judged_where_it_is_asked_for(bench: Workbench) -> None:
     told = "the prompt of the selection has the form nearest 2; its fixed form is judged here"
     assert told in result.warnings
     assert told not in plain.warnings
-
-
-def test_nearest_form_has_no_other_orders(bench: Workbench) -> None:
-    result, shown = bench.run(bench.save(take_form(select())), bench.write(NEW), EvaluationOptions(orders=2))
-    assert "note: the fixed examples have 0 other orders" in shown
-    assert result.order is None

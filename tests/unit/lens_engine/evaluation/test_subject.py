@@ -51,37 +51,6 @@ def make_subject(number: int = 3, instruction: str = "") -> PromptSubject:
     return PromptSubject(answer=answer, asked=asked.model_copy(update={"model": CLASSIFIER.model}))
 
 
-def test_orders_are_others_and_the_same_for_a_seed() -> None:
-    subject = make_subject()
-    found = subject.reorder(4, seed=3)
-    orders = [one.answer.rows for one in found]
-    assert len(set(orders)) == 4
-    assert (10, 11, 12) not in orders
-    assert found == subject.reorder(4, seed=3)
-    assert orders[:2] == [one.answer.rows for one in subject.reorder(2, seed=3)]
-    for one in found:
-        (prompt,) = one.asked.prompts
-        assert prompt.rows == one.answer.rows
-        assert [text.split()[1].rstrip(".") for text in prompt.demonstrations] == [
-            str(row - 10) for row in one.answer.rows
-        ]
-
-
-def test_instruction_stays_before_the_examples_in_every_order() -> None:
-    subject = make_subject(instruction="Is it good?")
-    for one in subject.reorder(4, seed=3):
-        (prompt,) = one.asked.prompts
-        first, *others = prompt.demonstrations
-        assert first == "Is it good?\n"
-        assert [text.split()[1] for text in others] == [str(row - 10) for row in one.answer.rows]
-        assert len(prompt.rows) == 3
-
-
-@pytest.mark.parametrize(("number", "others"), [(0, 0), (1, 0), (2, 1), (3, 5)])
-def test_few_examples_have_few_other_orders(number: int, others: int) -> None:
-    assert len(make_subject(number).reorder(32, seed=0)) == others
-
-
 def test_coefficients_of_states_are_of_one_model() -> None:
     with pytest.raises(
         ModelMismatch, match="the classifier reads the model from within, and its coefficients are of table"
