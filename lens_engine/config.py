@@ -15,7 +15,6 @@ Objective = Literal["accuracy", "macro_f1"]
 FormKind = Literal["fixed", "nearest", "fixed+nearest"]
 FORM_KINDS: tuple[FormKind, ...] = get_args(FormKind)
 ClassifierKind = Literal["auto", "none", "bag_of_words", "states", "label_probabilities"]
-TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
 ComparisonsOption = Literal["none", "usual"]
 PresetName = Literal["quick", "standard", "paper"]
 MethodName = Literal["lens", "zero_shot", "random", "random_and_validation"]
@@ -252,12 +251,6 @@ class SelectionConfig(Options):
         description="What the support examples are compared with. usual: zero-shot, and random-and-validation (the "
         "best of random permutations, for as many pairs and tokens). none: zero-shot only, if the splits have "
         "confirmation rows.",
-    )
-    too_long: TooLongPolicy = Field(
-        "trim_input",
-        description="Treatment of texts that are far longer than the rest, or too long for the model's context. "
-        "trim_input: cut them. skip_example: leave their rows out. reject: refuse the dataset if a prompt can exceed "
-        "the context.",
     )
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of every random choice.")
     rows: RowOptions = Field(RowOptions(), description="Options of how rows are read.")

@@ -73,7 +73,7 @@ class Size:
 
 PAPER = Size(
     note="The size of the paper: all of a dataset's rows are candidates (30,000 at most, as its l for the large "
-    "datasets implies), and all test rows are judged. Texts that might not fit the model's context are left out.",
+    "datasets implies), and all test rows are judged. Texts that might not fit the model's context are cut.",
     model="openai-community/gpt2-large",
     datasets=tuple(PAPER_TASKS),
     templates=(0, 1, 2, 3),
@@ -83,7 +83,6 @@ PAPER = Size(
         "filtering": {"candidates": 30_000},
         # The rows with `starts_narrow` restrict this search.
         "search": resolve_config("standard").search.model_dump(),
-        "too_long": "skip_example",
     },
     keeps_rho=True,
     many_rows=(1000, 100),

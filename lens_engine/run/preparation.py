@@ -112,8 +112,6 @@ def split_within_budget(problem: Problem, config: SelectionConfig) -> SplitRows:
         InvalidDataset, ClassTooSmall, InvalidConfig: as `select_support_examples`.
     """
     rows = split_examples(problem, config)
-    if config.too_long == "skip_example":  # a run may leave rows out, and cost less
-        return rows
     run = Run(rows.task, config, rows, Prices(rows, config, TokenLengths(0.0, 0.0)))
     check_budget([run] * (1 + len(problem.alternatives)), make_method(run))
     return rows

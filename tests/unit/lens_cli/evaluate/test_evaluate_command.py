@@ -119,7 +119,8 @@ def test_stopped_run_keeps_nothing(bench: Workbench) -> None:
     def interrupt(_: int) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    files = bench.save(select()), bench.write(ROW)
+    rows = [(f"Day {number}", "positive") for number in range(300)]  # two batches
+    files = bench.save(select()), bench.write(rows)
     with default_signals(), pytest.raises(Refusal, match="stopped; nothing is kept") as caught:
         bench.run(*files, scorer=lambda: TableScorer(before_call=interrupt))
     assert caught.value.exit_code == EXIT_INTERRUPTED
