@@ -145,10 +145,7 @@ class SelectionFiles:
     ] = None
     report: Annotated[
         Path | None,
-        _written(
-            help="File for a report for people, with texts of your rows: HTML, or Markdown if its name ends in .md; it "
-            "is replaced."
-        ),
+        _written(help="File for a report for people, with texts of your rows, as HTML; it is replaced."),
     ] = None
     suspicious: Annotated[
         Path | None,

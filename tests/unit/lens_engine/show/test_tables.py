@@ -5,7 +5,7 @@ import pytest
 
 from lens_engine.classifier.abstaining import AnsweredShare
 from lens_engine.classifier.quality import measure_quality
-from lens_engine.show.documents import write_markdown
+from lens_engine.show.documents import write_html
 from lens_engine.show.figures import tabulate_answered, tabulate_classifiers, tabulate_prompts, tabulate_shares
 from lens_engine.show.report import ResultView
 from lens_engine.show.tables import tabulate_examples
@@ -100,7 +100,7 @@ def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> Non
     assert table.rows == (("100 %", "75 %", "0.5000"), ("50 %", "88 %", "0.8000"))
     title = "Leave doubtful texts to a person: classifier, on 200 rows by cross-validation"
     assert title in result.summary()
-    assert title in write_markdown(ResultView(result))
+    assert title in write_html(ResultView(result))
     assert tabulate_answered(make_result()) is None
 
 
