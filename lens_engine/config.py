@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-Contribution = Literal["label", "vocabulary", "loss_ratio"]
+Contribution = Literal["label", "vocabulary"]
 Use = Literal["prompt", "probabilities"]
 USES: tuple[Use, ...] = get_args(Use)
 Objective = Literal["accuracy", "macro_f1"]
@@ -72,7 +72,7 @@ class FilteringOptions(Options):
 
     contribution: Contribution = Field(
         "label",
-        description="Measure of how much one demonstration helps one query (c): label, loss_ratio, or vocabulary: "
+        description="Measure of how much one demonstration helps one query (c): label, or vocabulary: "
         "Eq. 3 by the letter, and the search takes the best replacement instead of drawing one.",
     )
     candidates: int | None = Field(
