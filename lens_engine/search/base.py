@@ -17,7 +17,7 @@ from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Prices
 from lens_engine.retrieval.pool import Pool
-from lens_engine.rows.near_duplicates import count_near
+from lens_engine.rows.near_texts import count_near
 from lens_engine.rows.pool_rows import DrawnPool, draw_pool
 from lens_engine.rows.splits import SplitRows
 from lens_engine.task.template import Task
