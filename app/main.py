@@ -76,8 +76,8 @@ accepts requests from localhost only.
 
 **Words.** A *demonstration* is a labelled example in a prompt. A *permutation* is an ordered set of demonstrations. A
 *pair* is one prefix (the demonstrations) and one query, scored together. *Random-and-validation* is the best of as many
-random permutations as the same budget judges. A *head* turns the label log-probabilities that the model gives after one
-prompt or several into class probabilities. A *classifier* is a task, its prompts and a head.
+random permutations as the same budget judges. A *head* turns the label log-probabilities that the model gives after a
+prompt into class probabilities. A *classifier* is a task, its prompt and a head.
 """
 _ABOUT: dict[str, Any] = {
     "title": "Lens",

@@ -17,7 +17,6 @@ from lens_cli.service.commands import answer, migrate, serve, work
 from lens_cli.service.owners import create_keys
 from lens_cli.service.up import up
 from lens_cli.suggest.command import suggest
-from lens_cli.templates import templates
 from lens_cli.views.steps import steps_on_stderr
 from lens_engine import __version__
 from lens_engine.local.processors import let_threads_sleep
@@ -51,7 +50,6 @@ def create_application() -> typer.Typer:
     application.command("evaluate", rich_help_panel=_ENGINE)(evaluate)
     application.command("report", rich_help_panel=_ENGINE)(report)
     application.command("export", rich_help_panel=_ENGINE)(export)
-    application.command("templates", rich_help_panel=_ENGINE)(templates)
     application.command("demo", rich_help_panel=_SERVICE)(demo)
     application.command("up", rich_help_panel=_SERVICE)(up)
     application.command("serve", rich_help_panel=_SERVICE)(serve)

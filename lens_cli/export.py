@@ -1,20 +1,17 @@
 """`lens export`: the support examples of a result in the form that another tool loads."""
 
 import sys
-import tempfile
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 from rich.console import Console
 
-from lens_cli.refusals import RefusedInput, check_output, refusing
+from lens_cli.refusals import check_output, refusing
 from lens_cli.subject_file import read_result
 from lens_cli.views.notes import show_note
 from lens_engine.config import Use
 from lens_engine.disk.replace_file import replace_file
-
-FOLDER = "folder"
 
 _OTHER_PROMPT = "a model does not get the prompt that was evaluated from this form; measure it before you rely on it"
 
@@ -24,33 +21,26 @@ def export(
     format: Annotated[
         str,
         typer.Option(
-            help="Format: json, text, jsonl, csv, openai-chat, anthropic, gemini, langchain, dspy, promptfoo, "
-            "markdown or folder."
+            help="Format: json, text, jsonl, csv, openai-chat, anthropic, gemini, langchain, dspy, promptfoo or "
+            "markdown."
         ),
     ] = "text",
     use: Annotated[
         str | None,
         typer.Option(help="Use for which the prompt is the best: prompt or probabilities; default: that of the run."),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="File to write, or a new or empty folder; default: standard output.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option(help="File to write; default: standard output.")] = None,
 ) -> None:
     """Write the support examples of a result in the form that another tool loads.
 
-    `text` and `json` give a model the prompt that was evaluated. The turns of a chat do not: `lens evaluate --form`
-    measures them before production takes them.
-
-    `folder` has a Python module that renders the prompt of each input, also where it finds demonstrations for each; the
-    other formats then have its fixed form.
+    `text` and `json` give a model the prompt that was evaluated. The turns of a chat do not. Where the best prompt
+    finds demonstrations for each input, every format has its fixed form.
 
     Example:
 
         lens export result.json --format openai-chat --output prompt.json
     """
     with refusing():
-        if format == FOLDER:
-            return _export_folder(result, cast(Use | None, use), output)
         check_output(output)
         content, note = _export(result, format, cast(Use | None, use))
         if output is not None:
@@ -60,26 +50,6 @@ def export(
         sys.stdout.buffer.flush()
     if note:
         show_note(note, Console(stderr=True))
-    return None
-
-
-def _export_folder(path: Path, use: Use | None, output: Path | None) -> None:
-    """Write the folder, whole or not at all."""
-    from lens_engine.exports import export_folder
-
-    if output is None:
-        raise RefusedInput("a folder cannot be written to standard output; name one by --output", "where: --output")
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise RefusedInput(f"{output} exists and is no empty folder; name another", "where: --output")
-    if not output.exists():
-        check_output(output)
-    files = export_folder(read_result(path), use=use)
-    with tempfile.TemporaryDirectory(dir=output.absolute().parent, prefix=f".{output.name}-") as made:
-        whole = Path(made, output.name)
-        whole.mkdir()
-        for name, content in files.items():
-            (whole / name).write_bytes(content)
-        whole.replace(output)
 
 
 def _export(path: Path, format: str, use: Use | None) -> tuple[bytes, str | None]:

@@ -55,9 +55,7 @@ _FAULTS_OF_A_PATH = {
 _SETTING = re.compile(r'set options\.([a-z_.]+) to "?(\w+)"?')
 """What the engine says of an option that the caller should set."""
 
-_OPTION = re.compile(
-    r"(?<=^where: )(?:form|model|num_prompts|endpoints|tokenizer|text_column|label_column)$|`num_prompts`"
-)
+_OPTION = re.compile(r"(?<=^where: )(?:model|endpoints|tokenizer|text_column|label_column)$")
 """Fields that the engine names, and that are options of the same name."""
 
 _ENDPOINT = {"where: url": "where: --model", "where: key_variable": "where: --endpoint-key-variable"}

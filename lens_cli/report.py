@@ -2,7 +2,7 @@
 
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 def report(
     result: Annotated[Path, typer.Argument(help="Result: a file that lens select --output wrote.")],
-    format: Annotated[
-        Literal["html", "markdown"] | None,
-        typer.Option(help="Format; default: markdown if the name of the report ends in .md, html otherwise."),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="File to write; default: RESULT with the ending .html or .md.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option(help="File to write; default: RESULT with the ending .html.")] = None,
 ) -> None:
     """Write a report: what to use, accuracies, support examples, confusions and calibration, in one file.
 
@@ -34,10 +28,10 @@ def report(
 
         lens report result.json
     """
-    path = output or result.with_suffix(".md" if format == "markdown" else ".html")
+    path = output or result.with_suffix(".html")
     with refusing():
         check_output(path)
-        write_report(make_view(read_result(result), result.name, result.stat().st_mtime), path, format)
+        write_report(make_view(read_result(result), result.name, result.stat().st_mtime), path)
     typer.echo(f"Written: {path}")
 
 
@@ -55,9 +49,8 @@ def make_view(result: "SelectionResult", name: str, made: float, texts: "Texts |
     return ResultView(result, texts or Texts(), f"{name}, {date.fromtimestamp(made)}", about)
 
 
-def write_report(view: "ResultView", path: Path, format: str | None = None) -> None:
-    """Write a report, in the format that the name of the file tells if none is named."""
-    from lens_engine.show.documents import write_html, write_markdown
+def write_report(view: "ResultView", path: Path) -> None:
+    """Write a report as HTML."""
+    from lens_engine.show.documents import write_html
 
-    is_markdown = (format or path.suffix) in ("markdown", ".md")
-    replace_file(path, (write_markdown if is_markdown else write_html)(view).encode())
+    replace_file(path, write_html(view).encode())

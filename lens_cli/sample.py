@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +43,6 @@ def submission_line(url: str) -> str:
     return (
         f"curl -sS {url}/selections -F dataset=@examples/support_desk/train.csv "
         f"-F test=@examples/support_desk/test.csv -F {form}"
-    )
-
-
-def select_line(spec: Mapping[str, Any]) -> str:
-    """The command that selects on this machine, without a service and with the whole preset."""
-    words = [f"--verbalizer {shlex.quote(f'{label}={word}')}" for label, word in spec["verbalizer"].items()]
-    return (
-        "lens select examples/support_desk/train.csv --test examples/support_desk/test.csv "
-        f"--template {shlex.quote(spec['template'])} {' '.join(words)} --preset {spec['preset']}"
     )
 
 

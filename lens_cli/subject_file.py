@@ -82,7 +82,6 @@ class SubjectFile:
     what: WhatIsAsked | None = None  #: what of a result is asked; None for `usual`
     use: Use | None = None  #: use for which the prompt is the best; None for that of the run
     is_fixed: bool = False  #: whether the prompt of fixed demonstrations is taken, whatever form is the best
-    is_chat: bool = False  #: whether it is asked as turns of a chat, which hold fixed demonstrations alone
     usual: WhatIsAsked = "support_examples"
     where: str = "WHAT"  #: argument or option that names the file
 
@@ -106,9 +105,7 @@ class SubjectFile:
             return FoundSubject(Classifier.load(self.path), None)
         result = read_result(self.path, self.where, "is neither a result of lens select --output nor a classifier")
         if what == "support_examples":
-            return FoundSubject(
-                PromptSubject.of_result(result, self.use, is_fixed=self.is_fixed or self.is_chat), result
-            )
+            return FoundSubject(PromptSubject.of_result(result, self.use, is_fixed=self.is_fixed), result)
         if result.classifier is None:
             raise RefusedInput(f"{self.path} has no classifier: {result.verdict.sentence}", "where: --prompts")
         return FoundSubject(result.classifier, result)

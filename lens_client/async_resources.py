@@ -224,7 +224,7 @@ class AsyncDatasets:
         return await self._connection.read_pages(Dataset, "/datasets", most)
 
     async def report(self, dataset_id: str) -> dict[str, Any]:
-        """What is in a dataset: labels, duplicates, conflicting labels, near-duplicates, lengths."""
+        """What is in a dataset: labels, duplicates, conflicting labels, lengths."""
         return await self._connection.read_json(path_of("datasets", dataset_id, "report"))
 
     async def delete(self, dataset_id: str) -> None:

@@ -181,9 +181,9 @@ class AsyncSelections:
         """The support examples as a file that another tool loads."""
         return await self._connection.read_bytes(path_of("selections", selection_id, "export"), format=format, use=use)
 
-    async def report(self, selection_id: str, format: str = "html") -> bytes:
-        """A report for people, as html or markdown."""
-        return await self._connection.read_bytes(path_of("selections", selection_id, "report"), format=format)
+    async def report(self, selection_id: str) -> bytes:
+        """A report for people, as HTML."""
+        return await self._connection.read_bytes(path_of("selections", selection_id, "report"))
 
     async def suspicious_labels(self, selection_id: str) -> List[SuspiciousLabel]:
         """Rows whose label is probably wrong, the most suspicious first."""

@@ -223,7 +223,7 @@ class Datasets:
         return self._connection.read_pages(Dataset, "/datasets", most)
 
     def report(self, dataset_id: str) -> dict[str, Any]:
-        """What is in a dataset: labels, duplicates, conflicting labels, near-duplicates, lengths."""
+        """What is in a dataset: labels, duplicates, conflicting labels, lengths."""
         return self._connection.read_json(path_of("datasets", dataset_id, "report"))
 
     def delete(self, dataset_id: str) -> None:

@@ -182,9 +182,9 @@ class Selections:
         """The support examples as a file that another tool loads."""
         return self._connection.read_bytes(path_of("selections", selection_id, "export"), format=format, use=use)
 
-    def report(self, selection_id: str, format: str = "html") -> bytes:
-        """A report for people, as html or markdown."""
-        return self._connection.read_bytes(path_of("selections", selection_id, "report"), format=format)
+    def report(self, selection_id: str) -> bytes:
+        """A report for people, as HTML."""
+        return self._connection.read_bytes(path_of("selections", selection_id, "report"))
 
     def suspicious_labels(self, selection_id: str) -> List[SuspiciousLabel]:
         """Rows whose label is probably wrong, the most suspicious first."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lens_engine.config import SelectionConfig
     from lens_engine.errors import LensError
     from lens_engine.estimator import LensClassifier
-    from lens_engine.exports import export_folder, export_support_examples
+    from lens_engine.exports import export_support_examples
     from lens_engine.local.load import load_scorer
     from lens_engine.metering.estimate import CostEstimate
     from lens_engine.opening import LanguageModel, open_model
@@ -50,7 +50,6 @@ __all__ = [
     "TokenPrices",
     "Verbalizer",
     "estimate_cost",
-    "export_folder",
     "export_support_examples",
     "load_scorer",
     "open_model",
@@ -77,7 +76,6 @@ _HOME = {
     "TokenPrices": "scoring.spending",
     "Verbalizer": "task.verbalizer",
     "estimate_cost": "run.preparation",
-    "export_folder": "exports",
     "export_support_examples": "exports",
     "load_scorer": "local.load",
     "open_model": "opening",

@@ -8,15 +8,14 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-Contribution = Literal["label", "vocabulary", "loss_ratio"]
+Contribution = Literal["label", "vocabulary"]
 Use = Literal["prompt", "probabilities"]
 USES: tuple[Use, ...] = get_args(Use)
 Objective = Literal["accuracy", "macro_f1"]
 FormKind = Literal["fixed", "nearest", "fixed+nearest"]
 FORM_KINDS: tuple[FormKind, ...] = get_args(FormKind)
 ClassifierKind = Literal["auto", "none", "bag_of_words", "states", "label_probabilities"]
-TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
-ComparisonsOption = Literal["none", "usual", "all"]
+ComparisonsOption = Literal["none", "usual"]
 PresetName = Literal["quick", "standard", "paper"]
 MethodName = Literal["lens", "zero_shot", "random", "random_and_validation"]
 METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
@@ -73,7 +72,7 @@ class FilteringOptions(Options):
 
     contribution: Contribution = Field(
         "label",
-        description="Measure of how much one demonstration helps one query (c): label, loss_ratio, or vocabulary: "
+        description="Measure of how much one demonstration helps one query (c): label, or vocabulary: "
         "Eq. 3 by the letter, and the search takes the best replacement instead of drawing one.",
     )
     candidates: int | None = Field(
@@ -184,16 +183,9 @@ class ClassifierOptions(Options):
 
     kind: ClassifierKind = Field(
         "auto",
-        description="Candidates for the classifier. auto: all that model and `max_prompts` allow. bag_of_words: the "
-        "words of a text, no language model. states: the model's hidden states. label_probabilities: the label words' "
-        "probabilities after several prompts. none: no classifier.",
-    )
-    max_prompts: int | None = Field(
-        None,
-        ge=1,
-        le=64,
-        description="Maximum number of prompts of a classifier that reads label probabilities. Null: none if the model "
-        "shows its hidden states, which cost a fifth and classify better; else 5.",
+        description="Candidates for the classifier. auto: the words, and the hidden states of a model that shows them, "
+        "or else the label probabilities. bag_of_words: the words of a text, no language model. states: the model's "
+        "hidden states. label_probabilities: the label words' probabilities after a prompt. none: no classifier.",
     )
     fit_rows: int = Field(
         800,
@@ -257,14 +249,8 @@ class SelectionConfig(Options):
     comparisons: ComparisonsOption = Field(
         "usual",
         description="What the support examples are compared with. usual: zero-shot, and random-and-validation (the "
-        "best of random permutations, for as many pairs and tokens). all: also other orders of the support examples. "
-        "none: zero-shot only, if the splits have confirmation rows.",
-    )
-    too_long: TooLongPolicy = Field(
-        "trim_input",
-        description="Treatment of texts that are far longer than the rest, or too long for the model's context. "
-        "trim_input: cut them. skip_example: leave their rows out. reject: refuse the dataset if a prompt can exceed "
-        "the context.",
+        "best of random permutations, for as many pairs and tokens). none: zero-shot only, if the splits have "
+        "confirmation rows.",
     )
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of every random choice.")
     rows: RowOptions = Field(RowOptions(), description="Options of how rows are read.")

@@ -156,7 +156,7 @@ class InvalidConfig(InvalidInput):
 
 
 class PromptTooLong(InvalidInput):
-    """A prompt exceeds the model's context, and the policy `too_long` is "reject"."""
+    """A prompt exceeds the model's context."""
 
     code = "prompt-too-long"
 

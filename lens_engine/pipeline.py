@@ -46,7 +46,7 @@ def select_support_examples(
     Raises:
         InvalidDataset, InvalidVerbalizer, ClassTooSmall: labels, label words and rows do not fit, or fill no splits.
         InvalidConfig: options contradict each other, or the budget cannot pay for a first result.
-        PromptTooLong: the longest possible prompt exceeds the context, and `config.too_long` is "reject".
+        PromptTooLong: a prompt exceeds the context even with empty texts.
         CheckpointForeign, CheckpointDamaged: the checkpoint belongs to other data, options (budget excepted), model,
             engine version, device or number format; or its bytes do not match their digest.
         NonFiniteScore, NothingSelected: the model returned NaN or an infinity; a stop came before a first choice.

@@ -32,7 +32,7 @@ PRESETS: dict[PresetName, SelectionConfig] = {
     ),
     "standard": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=200, test=1000),
-        classifier=ClassifierOptions(max_prompts=5, fit_rows=2000),
+        classifier=ClassifierOptions(fit_rows=2000),
         filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
         search=SearchOptions(iterations=10, first_permutations=1024, halvings=3, forms=FORM_KINDS),
     ),

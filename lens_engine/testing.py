@@ -6,7 +6,7 @@ random language models of a few thousand weights; the call imports torch and tra
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,7 +16,6 @@ import numpy as np
 from lens_engine.scoring.base import Prefix, ScorerIdentity
 from lens_engine.scoring.labels import check_distinct
 from lens_engine.scoring.limits import check_finite, check_layers, check_pair_lengths, check_prompt_lengths
-from lens_engine.task.special_tokens import drop_marks, mark
 from lens_engine.types import POOLINGS, LabelLogProbs, States
 
 if TYPE_CHECKING:
@@ -85,11 +84,6 @@ class TableScorer:
 
     def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[str, ...]]:
         return [tuple(_WORDS_AND_BREAKS.findall(span)) for span in label_spans]
-
-    def render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """A turn is `<role>`, its content and a line break; the brackets are marked as special tokens."""
-        turns = "".join(f"{mark('<' + one['role'] + '>')}{drop_marks(one['content'])}\n" for one in messages)
-        return turns + mark("<assistant>")
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         self._check(check_prompt_lengths, prefixes, queries, label_spans)

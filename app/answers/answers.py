@@ -24,7 +24,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
 from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
-from lens_engine.exports import ExportName, Source
+from lens_engine.exports import FormatName, Source
 from lens_engine.result import SupportExamples
 from lens_engine.result.of_prompt import PromptOfAnswer
 from lens_engine.result.rendering import find_renderer
@@ -103,11 +103,10 @@ class Answers:
             accuracy_with_biases=_accuracy(answer.with_biases),
         )
 
-    def prepare_export(self, format: ExportName, use: Use | None) -> Export:
+    def prepare_export(self, format: FormatName, use: Use | None) -> Export:
         """The support examples for a use, ready to be written in a format."""
         answer = self.result.answer_for(use)
-        source = Source.of_answer(self.result.task, answer, self.result.provenance.model)
-        return Export(source, self._find_pool(answer), format)
+        return Export(Source.of_answer(self.result.task, answer, self.result.provenance.model), format)
 
     def make_classifier(self, use: Use | None, *, is_fixed: bool = False) -> PromptToAsk:
         """The prompt for a use as a classifier, of any form.

@@ -30,7 +30,6 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.evaluation.answers import Answers, leave_out
 from lens_engine.evaluation.measuring import measure
 from lens_engine.evaluation.rows import Prediction
-from lens_engine.evaluation.subject import Changes
 from lens_engine.evaluation.table import MEDIA_TYPES, PredictedTable, TableFormat, write_table
 from lens_engine.reading import ParsedDataset, ReadTexts
 from lens_engine.reading.limits import DatasetEmpty
@@ -189,7 +188,7 @@ def measure_file(make: MakeFinder, services: Services, owner_id: str, body: Body
     with invalid_inputs(dataset=judged):
         answers = Answers(asked.classifier.labels, judged.examples)
         answers.extend(_read_answers(form, asked.classifier, len(judged.examples)))
-        result = measure(asked.classifier, Changes(), judged.examples, answers, notes=notes)
+        result = measure(asked.classifier, judged.examples, answers, notes=notes)
     return Measured(result=result, title=spec.title or form.names.get("texts"), keep=spec.keep)
 
 

@@ -15,8 +15,7 @@ from app.web.openapi import named, not_modified, sends
 from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
-from lens_engine.exports import FORMATS, ExportName
-from lens_engine.exports.folder import ZIP_TYPE
+from lens_engine.exports import FORMATS, FormatName
 
 MOST_INPUT_CHARACTERS = 1_000
 """Of an input in an address, of which proxies take 16 KiB: a character may be written with 12 bytes."""
@@ -33,18 +32,18 @@ InputParameter = Annotated[
     ),
     AfterValidator(lambda text: None if text is None else refuse_blank(text)),
 ]
-FormatParameter = Annotated[ExportName, Query(description="Form of the file.")]
+FormatParameter = Annotated[FormatName, Query(description="Form of the file.")]
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody, is_stored=False))]
 RENDER_BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/json": {"schema": named(RenderBody)}}}
 }
 READS: dict[int | str, Any] = {200: sends("ETag"), **not_modified()}
-_MEDIA_TYPES = sorted({ZIP_TYPE, *(one.media_type.partition(";")[0] for one in FORMATS.values())})
+_MEDIA_TYPES = sorted({one.media_type.partition(";")[0] for one in FORMATS.values()})
 EXPORTS: dict[int | str, Any] = READS | {
     200: {
         "description": "The file.",
         "content": {one: {"schema": {"type": "string"} if one.startswith("text/") else {}} for one in _MEDIA_TYPES},
-        **sends("ETag", "Content-Disposition", "X-Prompt-Form", "X-Prompt-Accuracy"),
+        **sends("ETag", "Content-Disposition"),
     }
 }
 
@@ -78,7 +77,7 @@ def answer_classifier(finder: Finder, if_none_match: str | None) -> Response:
     return answer_with_etag(version.etag("classifier"), classifier, REVALIDATED)
 
 
-def answer_export(finder: Finder, if_none_match: str | None, format: ExportName, use: Use | None) -> Response:
+def answer_export(finder: Finder, if_none_match: str | None, format: FormatName, use: Use | None) -> Response:
     """The support examples as a file, or 304."""
     with finder.services.database.session_scope() as session:
         export = finder.read(session).prepare_export(format, use)

@@ -40,7 +40,7 @@ class RenderBody(Incoming):
     prompts: Literal["support_examples", "classifier"] = Field(
         default="support_examples",
         description="Which prompts to build for each input. support_examples: the prompt of the support examples. "
-        "classifier: every prompt of a classifier that reads label probabilities.",
+        "classifier: the prompt of a classifier that reads label probabilities.",
     )
     use: Use | None = Field(
         default=None, description="Use for which the support examples are the best; default: that of the selection."

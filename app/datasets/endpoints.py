@@ -75,7 +75,7 @@ def get_dataset(dataset_id: DatasetIdDep, session: SessionDep, owner: OwnerDep) 
 async def get_dataset_report(
     request: Request, dataset_id: DatasetIdDep, owner: OwnerDep, services: ServicesDep
 ) -> DatasetReportOut:
-    """Return what is in a dataset: labels, duplicates, conflicting labels, near-duplicates, lengths.
+    """Return what is in a dataset: labels, duplicates, conflicting labels, lengths.
 
     Of more than 20,000 rows or 4 million characters, all but the labels is of a sample; `sample_rows` says how large it
     is. The first request makes the report, which takes up to some 20 seconds.

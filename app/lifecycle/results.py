@@ -92,7 +92,6 @@ def _store_classifier(session: Session, job_id: str, classifier: Classifier) -> 
     stored = {**classifier.model_dump(mode="json"), "input": of_texts}
     session.execute(insert(StoredClassifier).values(job_id=job_id, classifier=stored))
     event = {
-        "size": len(classifier.prompts),
         "head": classifier.head.kind,
         "accuracy": None if classifier.test is None else classifier.test.accuracy,
     }

@@ -85,11 +85,8 @@ def export_support_examples(
 ) -> Response:
     """Return the support examples as a file that another tool loads.
 
-    `text` and `json` give a model the prompt that was evaluated. Others do not.
-
-    `folder` is a ZIP archive that renders the prompt of each input. Where the best prompt finds demonstrations for
-    each input, the other formats have its fixed form: `X-Prompt-Form` is `fixed`, and `X-Prompt-Accuracy` its
-    accuracy.
+    `text` and `json` give a model the prompt that was evaluated. Others do not. Where the best prompt finds
+    demonstrations for each input, every format has its fixed form; `json` and `markdown` say so.
     """
     return answer_export(finder, if_none_match, format, use)
 
@@ -102,7 +99,7 @@ def export_support_examples(
     openapi_extra=RENDER_BODY,
 )
 async def render_prompt(finder: SelectionFinderDep, body: RenderBodyDep, indexes: IndexesDep) -> Rendered:
-    """Build the prompt of the support examples for each new input, or every prompt of the classifier.
+    """Build the prompt of the support examples for each new input, or the prompt of the classifier.
 
     Where the form of the prompt finds demonstrations for each input, each prompt says which.
 

@@ -17,7 +17,7 @@ from app.selections.schemas import ResultOut, SuspiciousLabelsOut
 from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag
 from app.web.openapi import not_modified, refusals, sends
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
-from lens_engine.show.documents import write_html, write_markdown
+from lens_engine.show.documents import write_html
 
 router = APIRouter(tags=["selections"], dependencies=OWNER_ROUTE)
 
@@ -34,7 +34,7 @@ _REPORT_HEADERS = {
 }
 _REPORT = {
     "description": "The report.",
-    "content": {one: {"schema": {"type": "string"}} for one in ("text/html", "text/markdown")},
+    "content": {"text/html": {"schema": {"type": "string"}}},
     **sends("ETag"),
 }
 
@@ -106,21 +106,15 @@ def list_suspicious_labels(
 
 
 @router.get("/selections/{selection_id}/report", response_class=Response, responses={**_ANSWERS, 200: _REPORT})
-def get_report(
-    finder: SelectionFinderDep,
-    format: Annotated[Literal["html", "markdown"], Query(description="Form of the report.")] = "html",
-    if_none_match: KnownEtag = None,
-) -> Response:
+def get_report(finder: SelectionFinderDep, if_none_match: KnownEtag = None) -> Response:
     """Return a report for people: what to use, accuracies, support examples, confusions, calibration, labels, cost.
 
-    The HTML needs no other file. It holds texts of the dataset: support examples, and rows that it calls wrong.
+    The HTML file needs no other. It holds texts of the dataset: support examples, and rows that it calls wrong.
     """
-    name = f"report-{format}"
     with finder.services.database.session_scope() as session:
-        version = _find_version(finder, session, if_none_match, name)
+        version = _find_version(finder, session, if_none_match, "report")
     if isinstance(version, Response):
         return version
     view = results.get_view(finder.services, finder.owner_id, finder.selection_id, with_wrong=True)
-    content = write_html(view) if format == "html" else write_markdown(view)
-    shown = Response(content, media_type=f"text/{format}; charset=utf-8", headers=_REPORT_HEADERS)
-    return answer_with_etag(version.etag(name), shown, REVALIDATED)
+    shown = Response(write_html(view), media_type="text/html; charset=utf-8", headers=_REPORT_HEADERS)
+    return answer_with_etag(version.etag("report"), shown, REVALIDATED)

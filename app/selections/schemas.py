@@ -153,7 +153,7 @@ class EventOut(Outgoing):
         examples=["status"],
     )
     data: dict[str, Any] = Field(
-        description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head` "
+        description="status, phase: `from`, `to` and `attempt`. classifier: `head` "
         "and `accuracy` (on the test rows). progress: `pairs_done` and what `progress` of the selection said then. "
         "checkpoint-damaged, checkpoint-foreign, checkpoint-unwritten, model-moved, endpoint-away: `detail`. "
         "worker-unfit: `code` (what is wrong with the worker) and `attempt`. "

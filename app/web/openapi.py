@@ -20,16 +20,6 @@ _HEADERS: dict[str, dict[str, Any]] = {
         "description": "Time after which to send the next request (seconds).",
         "schema": {"type": "integer", "minimum": 1},
     },
-    "X-Prompt-Form": {
-        "description": "Form of the prompt in the file: fixed; or in the format folder another, with the number of "
-        "demonstrations that are found for each input.",
-        "schema": {"type": "string", "examples": ["fixed", "nearest 8"]},
-    },
-    "X-Prompt-Accuracy": {
-        "description": "Accuracy on the test rows of the prompt in the file, as it was evaluated; null if it was not "
-        "tested.",
-        "schema": {"type": ["number", "null"]},
-    },
     "WWW-Authenticate": {"description": "Always `Bearer`.", "schema": {"type": "string"}},
 }
 _CODES = [f"- `{code}`: {title}" for code, title in TITLES.items()]

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from lens_engine.task.paper_tasks import PAPER_TASKS
+from lab.paper_tasks import PAPER_TASKS
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 

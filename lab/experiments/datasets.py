@@ -1,6 +1,6 @@
 """Datasets by name: label words, templates and rows.
 
-A known name is one of the paper's eight; its words and templates are in `lens_engine.task.paper_tasks`. Its rows are
+A known name is one of the paper's eight; its words and templates are in `lab.paper_tasks`. Its rows are
 files of a folder, NAME.train.jsonl and NAME.test.jsonl (or .csv, .parquet; the dash in a name may be left out), or,
 without a folder, what the Hugging Face hub has. A folder may bring a dataset of another name with NAME.task.json:
 {"words": {LABEL: WORD, …}, "templates": [PATTERN, …], "num_demonstrations": 8}.
@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
+from lab.paper_tasks import PAPER_TASKS
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import read_examples
 from lens_engine.rows.problem import Problem, digest_examples
-from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example, Record

@@ -59,7 +59,6 @@ def make_entries(many_rows: tuple[int, int]) -> dict[str, Entry]:
     rival: dict[str, Any] = {"method": "random_and_validation"}
     many = rival | {"splits": {"validation": rows}, "random_search": {"permutations": permutations}}
     letter = {"filtering": {"contribution": "vocabulary"}, "splits": {"confirmation": 0}}
-    scripts = {"filtering": {"contribution": "loss_ratio"}, "search": {"diversity_weight": 4.0}}
     return {
         "zero_shot": Entry("zero-shot", "zero_shot"),
         "random": Entry(f"random, mean of {NUM_RANDOM}", "random"),
@@ -67,7 +66,6 @@ def make_entries(many_rows: tuple[int, int]) -> dict[str, Entry]:
         "random_and_validation_many_rows": Entry(f"random & validation, {rows} rows × {permutations}", options=many),
         **{method: Entry(_NAMES.get(method, method.replace("_", " ")), method) for method in METHODS},
         "lens_letter": Entry("LENS, by the paper's letter", options=letter, starts_narrow=True, sums_similarity=True),
-        "lens_scripts": Entry("LENS, as the authors' scripts", options=scripts, starts_narrow=True),
         "lens_narrow": Entry("LENS, started narrow", starts_narrow=True),
         LENS: Entry("LENS"),
     }

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from lab.experiments.datasets import FindDataset, TaskSettings
+from lab.paper_tasks import PAPER_TASKS
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.presets import overlay_options, resolve_config
-from lens_engine.task.paper_tasks import PAPER_TASKS
 
 _LEAN: dict[str, Any] = {"classifier": {"kind": "none"}, "comparisons": "none"}
 """A figure then costs its selection and one pass over the test rows."""
@@ -73,7 +73,7 @@ class Size:
 
 PAPER = Size(
     note="The size of the paper: all of a dataset's rows are candidates (30,000 at most, as its l for the large "
-    "datasets implies), and all test rows are judged. Texts that might not fit the model's context are left out.",
+    "datasets implies), and all test rows are judged. Texts that might not fit the model's context are cut.",
     model="openai-community/gpt2-large",
     datasets=tuple(PAPER_TASKS),
     templates=(0, 1, 2, 3),
@@ -83,7 +83,6 @@ PAPER = Size(
         "filtering": {"candidates": 30_000},
         # The rows with `starts_narrow` restrict this search.
         "search": resolve_config("standard").search.model_dump(),
-        "too_long": "skip_example",
     },
     keeps_rho=True,
     many_rows=(1000, 100),

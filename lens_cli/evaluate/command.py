@@ -1,7 +1,6 @@
 """`lens evaluate`: how often support examples or a classifier are right on labelled rows, asked as production asks."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,36 +21,6 @@ if TYPE_CHECKING:  # the command imports these when it runs
     from lens_engine.scoring.base import LabelScorer
 
 
-@dataclass(frozen=True, slots=True)
-class AskingOptions:
-    """How production asks, where that differs from how the selection asked."""
-
-    form: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Format of lens export whose turns of a chat are asked, by the chat template of the model, e.g. "
-            "openai-chat; default: the template of the selection. It holds fixed demonstrations alone.",
-            show_default=False,
-        ),
-    ] = None
-    orders: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=0, help="Number of other orders of the fixed demonstrations that are judged too."
-        ),
-    ] = 0
-    num_prompts: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Number of prompts of the classifier that are asked, the first; default: all.",
-            show_default=False,
-        ),
-    ] = None
-
-
 @takes_groups
 def evaluate(
     what: Annotated[
@@ -69,7 +38,6 @@ def evaluate(
         ),
     ] = None,
     *,
-    asking: AskingOptions,
     of_result: SubjectOptions,
     rows: RowFileOptions,
     model: SameModelOptions,
@@ -84,13 +52,13 @@ def evaluate(
 ) -> None:
     """Judge the support examples of a result, or a classifier, on labelled rows.
 
-    A prompt that finds demonstrations for each input finds them for these rows too. The model can be another, the
-    prompt can be asked as turns of a chat, and its examples in other orders: as production asks. Of the rows of the
-    selection itself, its test rows alone are judged, and the answers are compared with those of the selection.
+    A prompt that finds demonstrations for each input finds them for these rows too. The model can be another.
+    Of the rows of the selection itself, its test rows alone are judged, and the answers are compared with those of the
+    selection.
 
     Example:
 
-        lens evaluate result.json new.csv --form openai-chat --orders 4
+        lens evaluate result.json new.csv
 
         lens evaluate october.csv --service http://127.0.0.1:8000/prompts/triage --keep
     """
@@ -107,7 +75,7 @@ def evaluate(
                 found = service.evaluate(what, of_result, rows, Console(stderr=True), keep=keep)
                 result, name = EvaluationResult.model_validate(found.result), f"Version {found.version}"
             else:
-                result, name = _judge_file(what, dataset, asking, of_result, rows, model, served)
+                result, name = _judge_file(what, dataset, of_result, rows, model, served)
             if output is not None:
                 replace_file(output, (result.model_dump_json(indent=2) + "\n").encode())
     except KeyboardInterrupt:
@@ -118,7 +86,6 @@ def evaluate(
 def _judge_file(
     what: Path,
     dataset: Path,
-    asking: AskingOptions,
     of_result: SubjectOptions,
     rows: RowFileOptions,
     model: SameModelOptions,
@@ -127,20 +94,19 @@ def _judge_file(
     """What the file holds, judged on this machine, and its name."""
     from lens_cli.select.sources import Sources
 
-    is_fixed, is_chat = of_result.fixed, asking.form is not None
-    found = SubjectFile(what, of_result.prompts, of_result.use, is_fixed=is_fixed, is_chat=is_chat).read()
+    found = SubjectFile(what, of_result.prompts, of_result.use, is_fixed=of_result.fixed).read()
     sources = Sources(dataset, None, rows.columns, rows.label_column, rows.dialect, found.classifier.input)
-    return _judge(found, sources, asking, model, served), found.name
+    return _judge(found, sources, model, served), found.name
 
 
 def _judge(
-    found: "FoundSubject", sources: "Sources", asking: AskingOptions, model: SameModelOptions, served: ServerOptions
+    found: "FoundSubject", sources: "Sources", model: SameModelOptions, served: ServerOptions
 ) -> "EvaluationResult":
     from lens_cli.evaluate.run import EvaluationOptions, EvaluationRun
 
     chosen = served.choose_again(model.model, found.classifier.model, dtype=model.dtype, device=model.device)
     asked = chosen.reference if chosen is not None and chosen.endpoint is not None else model.model
-    options = EvaluationOptions(asking.form, asking.num_prompts, asked, model.dtype, asking.orders)
+    options = EvaluationOptions(asked, model.dtype)
     run = EvaluationRun.prepare(found, sources, options)
     with ExitStack() as exits:
 

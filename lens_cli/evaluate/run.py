@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 from rich.console import Console
 
 from lens_cli.asked_model import describe_opening
-from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput
+from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.select.sources import Sources
 from lens_cli.subject_file import FoundSubject
 from lens_cli.views.notes import show_note
@@ -15,8 +14,7 @@ from lens_cli.views.progress import row_bar
 from lens_engine.errors import Faults
 from lens_engine.evaluation.answers import leave_out
 from lens_engine.evaluation.evaluation import Evaluation
-from lens_engine.evaluation.subject import OPTIMISTIC, Changes, PromptSubject, known_answers
-from lens_engine.exports import FormatName
+from lens_engine.evaluation.subject import OPTIMISTIC, known_answers
 from lens_engine.metering.limits import Stopped
 from lens_engine.result.evaluation import EvaluationResult
 from lens_engine.rows.problem import digest_examples
@@ -29,11 +27,8 @@ from lens_engine.types import Example
 class EvaluationOptions:
     """How production asks, where that differs from how the selection asked."""
 
-    form: str | None = None  #: format of exports
-    num_prompts: int | None = None
     model: str | None = None  #: reference of a model; None for the one of the selection
     dtype: str | None = None
-    orders: int = 0  #: number of other orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +47,7 @@ class EvaluationRun:
             Refusal, InvalidInput: the rows are bad, or what is judged cannot be asked in this way.
             OSError: the file cannot be read.
         """
-        if options.orders and not isinstance(found.subject, PromptSubject):
-            raise RefusedInput("a classifier is not judged in other orders; leave --orders out", "where: --orders")
-        evaluation = Evaluation(
-            found.subject,
-            (),
-            Changes(cast(FormatName | None, options.form), options.num_prompts),
-            orders=options.orders,
-            seed=0 if found.result is None else found.result.provenance.seed,
-        )
-        evaluation.check()  # before a large file is read
+        evaluation = Evaluation(found.subject, ())
         faults = Faults()
         read = replace(sources, skips_unlabelled=True).read(faults)
         faults.refuse()
@@ -90,14 +76,12 @@ class EvaluationRun:
                 bar.wait(describe_opening(name))
                 scorer = open_scorer(name, self.options.dtype or (own.dtype if name == own.model else "auto"))
                 is_other = self.options.model is not None and scorer.identity.revision != own.revision
-                evaluation = replace(evaluation, changes=replace(evaluation.changes, is_other_model=is_other))
-            if (number := len(evaluation.reordered)) < evaluation.orders:
-                show_note(f"the fixed examples have {show_count(number, 'other order')}", console)
+                evaluation = replace(evaluation, is_other_model=is_other)
             try:
                 found = evaluation.run(scorer, bar)
             except Stopped:
                 raise Refusal("stopped; nothing is kept", exit_code=EXIT_INTERRUPTED) from None
-        if evaluation.changes.is_other_model and scorer is not None:
+        if evaluation.is_other_model and scorer is not None:
             show_note(f"{scorer.identity.model} is another model than that of the selection", console)
         if found.num_cut:
             show_note(f"{show_count(found.num_cut, 'text', 'was')} too long and cut, as in the report", console)

@@ -109,7 +109,7 @@ class SearchOptions:
         _search(
             metavar="NAME",
             help="Comparisons of the support examples. usual: no examples, and the best random examples at the same "
-            "cost. all: other orders too. none: no examples only, if there are confirmation rows. Default: usual.",
+            "cost. none: no examples only, if there are confirmation rows. Default: usual.",
         ),
     ] = None
     estimate: Annotated[
@@ -145,10 +145,7 @@ class SelectionFiles:
     ] = None
     report: Annotated[
         Path | None,
-        _written(
-            help="File for a report for people, with texts of your rows: HTML, or Markdown if its name ends in .md; it "
-            "is replaced."
-        ),
+        _written(help="File for a report for people, with texts of your rows, as HTML; it is replaced."),
     ] = None
     suspicious: Annotated[
         Path | None,

@@ -56,7 +56,7 @@ class TestedClassifier(Record):
     pooling: Pooling | None = Field(None, description="State that is read; null but for states.")
     fit_rows: int = Field(description="Number of rows on which the head was fitted.")
     tokens_per_input: float = Field(description="Mean number of tokens computed for one input.")
-    tokens_held: int = Field(description="Number of tokens of all prompts' demonstrations, computed once.")
+    tokens_held: int = Field(description="Number of tokens of the prompt's demonstrations, computed once.")
     cross_validated: Quality = Field(description="Quality on the fit rows by cross-validation, which decides.")
     test: Quality | None = Field(description="Quality on the test rows.")
 

@@ -42,12 +42,12 @@ class Classifier(Record):
 
     The head `states` reads a hidden state of the model after one prompt. The head `bag_of_words` looks at the words of
     a text alone, and has no prompts. The head `states_and_words` does both. Other heads read the log-probabilities of
-    the label words.
+    the label words after one prompt.
     """
 
     schema_version: Literal[1] = Field(1, description="Version of this format.")
     task: TaskRecord = Field(description="Template, label words, separator and instruction.")
-    prompts: tuple[Prompt, ...] = Field(description="Prompts that are asked for every input; none for a bag of words.")
+    prompts: tuple[Prompt, ...] = Field(description="The prompt that is asked for every text; none for a bag of words.")
     head: Head = Field(description="Formula that gives the probabilities of the labels.")
     fit_rows: int = Field(description="Number of rows on which the head was fitted.")
     model: ModelRecord | None = Field(
@@ -56,7 +56,7 @@ class Classifier(Record):
     tokens_per_input: float = Field(
         description="Mean number of tokens computed for one input, where all demonstrations are held in memory."
     )
-    tokens_held: int = Field(0, description="Number of tokens of all prompts' demonstrations, computed once.")
+    tokens_held: int = Field(0, description="Number of tokens of the prompt's demonstrations, computed once.")
     most_tokens: int | None = Field(
         None, description="Number of tokens of a rendered text above which it is cut, as in the report; null for never."
     )
@@ -77,8 +77,8 @@ class Classifier(Record):
             raise ValueError(
                 f"the head's coefficients are not for {len(self.prompts)} prompts and {len(self.labels)} labels"
             )
-        if self.retrieval is not None and (len(self.prompts) != 1 or self.head.kind not in ("argmax", "prior")):
-            raise ValueError("demonstrations are found for each input of one prompt, whose head is argmax or prior")
+        if self.retrieval is not None and self.head.kind not in ("argmax", "prior"):
+            raise ValueError("demonstrations are found for each input of a prompt whose head is argmax or prior")
         if (self.model is None) != (not self.prompts):
             raise ValueError("a classifier names its model if it has prompts, and only then")
         return self

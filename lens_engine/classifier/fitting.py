@@ -1,14 +1,13 @@
 """Fits heads on labelled rows, and cross-validates them."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lens_engine.classifier.heads import (
     PROMPTS_HEAD_KINDS,
     ArgmaxHead,
-    LinearHead,
     PriorHead,
     PromptsHead,
     PromptsHeadKind,
@@ -18,15 +17,12 @@ from lens_engine.classifier.heads import (
     mean_within_labels,
     pool_log_probs,
     prior_biases,
-    side_by_side,
 )
 from lens_engine.classifier.log_probs import round_numbers
 from lens_engine.classifier.macro_f1 import standard_error
 from lens_engine.classifier.quality import gold_losses
 from lens_engine.classifier.regression import (
-    INVERSE_L2,
     STATES_INVERSE_L2,
-    fit_regression,
     fit_standardised,
     hold_out,
 )
@@ -34,16 +30,16 @@ from lens_engine.types import POOLINGS, FloatArray, IndexArray, LabelLogProbs, S
 
 _LEAST_ROWS = 5
 _LOG_TEMPERATURES = (-4.0, 5.0)
-"""Range of the log of a temperature. With many prompts, a label log-probability may be far too sure or too unsure."""
+"""Range of the log of a temperature."""
 _LEAST_ROWS_PER_LABEL = 2
 """Fewest fit rows per label, on average, with which a regression is fitted."""
 _WORDS_WEIGHTS = tuple(tenth / 10 for tenth in range(1, 10))
 """Grid of the weight of a bag of words beside states. The ends, 0 and 1, are candidates of their own."""
 
 
-def can_fit(kind: PromptsHeadKind | Literal["states"], num_rows: int, num_labels: int) -> bool:
-    """Whether there are enough fit rows for this head."""
-    return kind in ("argmax", "prior") or num_rows >= max(_LEAST_ROWS, _LEAST_ROWS_PER_LABEL * num_labels)
+def can_fit_states(num_rows: int, num_labels: int) -> bool:
+    """Whether there are enough fit rows for a regression on states."""
+    return num_rows >= max(_LEAST_ROWS, _LEAST_ROWS_PER_LABEL * num_labels)
 
 
 class FittedHead(NamedTuple):
@@ -54,17 +50,15 @@ class FittedHead(NamedTuple):
 
 
 def fit_prompts_head(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FittedHead:
-    """The simplest head on these prompts within one standard error of the best cross-validated log-loss.
+    """The simplest head on this prompt within one standard error of the best cross-validated log-loss.
 
     The folds are label-stratified and depend only on the order of the rows.
 
     Args:
-        label_log_probs: `[prompts, rows, labels]` on the fit rows.
+        label_log_probs: `[1, rows, labels]` on the fit rows.
         gold: `[rows]`, index of each row's label.
     """
-    _, num_rows, num_labels = label_log_probs.shape
-    kinds = [kind for kind in PROMPTS_HEAD_KINDS if can_fit(kind, num_rows, num_labels)]
-    fitted = [fit_head(kind, label_log_probs, gold) for kind in kinds]
+    fitted = [fit_head(kind, label_log_probs, gold) for kind in PROMPTS_HEAD_KINDS]
     losses = [gold_losses(one.held_out, gold) for one in fitted]
     return fitted[first_within_an_error(losses)]
 
@@ -87,17 +81,11 @@ def _is_within_an_error(losses: FloatArray, best: FloatArray) -> bool:
 def fit_head(kind: PromptsHeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FittedHead:
     """Fit a head on labelled rows, and cross-validate it.
 
-    The strength of the L2 penalty of `linear` is the best of a short grid by cross-validated log-loss.
-
     Args:
-        label_log_probs: `[prompts, rows, labels]`.
+        label_log_probs: `[1, rows, labels]`.
         gold: `[rows]`, index of each row's label.
     """
-    if kind != "linear":
-        return FittedHead(_FITS[kind](label_log_probs, gold), _hold_out(_FITS[kind], label_log_probs, gold))
-    held_out = {c: _hold_out(_make_linear_fit(c), label_log_probs, gold) for c in INVERSE_L2}
-    best = min(INVERSE_L2, key=lambda c: float(gold_losses(held_out[c], gold).mean()))
-    return FittedHead(_make_linear_fit(best)(label_log_probs, gold), held_out[best])
+    return FittedHead(_FITS[kind](label_log_probs, gold), _hold_out(_FITS[kind], label_log_probs, gold))
 
 
 def fit_states_head(states: States, layers: Sequence[int], gold: IndexArray, num_labels: int) -> FittedHead:
@@ -164,7 +152,7 @@ def _fit_prior(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) ->
 
 _Fit = Callable[[LabelLogProbs | FloatArray, IndexArray], PromptsHead]
 
-_FITS: dict[Literal["argmax", "prior"], _Fit] = {"argmax": _fit_argmax, "prior": _fit_prior}
+_FITS: dict[PromptsHeadKind, _Fit] = {"argmax": _fit_argmax, "prior": _fit_prior}
 
 
 def _fit_temperature(scores: FloatArray, gold: IndexArray) -> float:
@@ -186,23 +174,6 @@ def _fit_temperature(scores: FloatArray, gold: IndexArray) -> float:
 
     found = minimize_scalar(loss, bounds=_LOG_TEMPERATURES, method="bounded", options={"xatol": 1e-3})
     return float(np.exp(found.x))
-
-
-def _make_linear_fit(inverse_l2: float) -> _Fit:
-    def fit(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> LinearHead:
-        features, num_labels = side_by_side(label_log_probs), label_log_probs.shape[2]
-        means, scales = features.mean(axis=0), features.std(axis=0)
-        scales = np.where(scales > 0.0, scales, 1.0)
-        weights, intercepts = fit_regression((features - means) / scales, gold, num_labels, inverse_l2)
-        return LinearHead(
-            means=tuple((means + 0.0).tolist()),
-            scales=tuple(scales.tolist()),
-            weights=as_rows(weights),
-            intercepts=tuple((intercepts + 0.0).tolist()),
-            inverse_l2=inverse_l2,
-        )
-
-    return fit
 
 
 def _hold_out(fit: _Fit, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FloatArray:

@@ -1,8 +1,7 @@
 """Heads: from what the language model says of a text, or from its words, to class probabilities.
 
-On the label log-probabilities of one prompt or several: `argmax` is the paper's, the label words' probabilities as they
-are. `prior` takes out each prompt's bias towards some labels. `linear` is multinomial logistic regression on the label
-log-probabilities of all prompts side by side: stacking (Wolpert, 1992); for one prompt it is LinC (Abbas et al., 2024).
+On the label log-probabilities of a prompt: `argmax` is the paper's, the label words' probabilities as they are. `prior`
+takes out the prompt's bias towards some labels.
 
 `states` is logistic regression on a hidden state of the model. `bag_of_words` looks at the words of the text alone.
 `states_and_words` is a logarithmic opinion pool of both (Heskes, 1998).
@@ -20,14 +19,14 @@ from lens_engine.classifier.log_probs import normalise
 from lens_engine.scoring.no_answer import keep_unanswered
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Pooling, Record
 
-PromptsHeadKind = Literal["argmax", "prior", "linear"]
+PromptsHeadKind = Literal["argmax", "prior"]
 HeadKind = Literal[PromptsHeadKind, "states", "bag_of_words", "states_and_words"]
-PROMPTS_HEAD_KINDS: tuple[PromptsHeadKind, ...] = ("argmax", "prior", "linear")
-"""From the simplest to the one with the most parameters."""
+PROMPTS_HEAD_KINDS: tuple[PromptsHeadKind, ...] = ("argmax", "prior")
+"""The simpler first."""
 
 
 class ArgmaxHead(Record):
-    """The label words' probabilities, normalised over the labels; over several prompts, their geometric mean."""
+    """The label words' probabilities, normalised over the labels."""
 
     kind: Literal["argmax"] = Field("argmax", description="Kind of the head.")
     temperature: float = Field(1.0, gt=0.0, description="Divisor of the log-probabilities; changes no prediction.")
@@ -39,11 +38,11 @@ class ArgmaxHead(Record):
 
 
 class PriorHead(Record):
-    """As `argmax`, with a bias for each prompt and label that gives each label its share of the fit rows."""
+    """As `argmax`, with a bias for each label that gives it its share of the fit rows."""
 
     kind: Literal["prior"] = Field("prior", description="Kind of the head.")
     biases: tuple[tuple[float, ...], ...] = Field(
-        description="Numbers added to the label log-probabilities: a list for each prompt, a number for each label."
+        description="Numbers added to the label log-probabilities: a list of one for each label."
     )
     temperature: float = Field(1.0, gt=0.0, description="Divisor of the log-probabilities; changes no prediction.")
 
@@ -51,32 +50,6 @@ class PriorHead(Record):
         """`[prompts, rows, labels]` -> `[rows, labels]`, natural log."""
         corrected = label_log_probs.astype(np.float64) + np.array(self.biases)[:, None, :]
         return keep_unanswered(normalise(mean_within_labels(corrected) / self.temperature), label_log_probs[0])
-
-
-class LinearHead(Record):
-    """Multinomial logistic regression with L2 on the standardised label log-probabilities of all prompts."""
-
-    kind: Literal["linear"] = Field("linear", description="Kind of the head.")
-    means: tuple[float, ...] = Field(
-        description="Mean of each feature. A feature is the log-probability of one label after one prompt: first all "
-        "labels after the first prompt, then all labels after the second."
-    )
-    scales: tuple[float, ...] = Field(description="Standard deviation of each feature.")
-    weights: tuple[tuple[float, ...], ...] = Field(
-        description="Weights: a list for each label, a number for each feature."
-    )
-    intercepts: tuple[float, ...] = Field(description="Intercept of each label.")
-    inverse_l2: float = Field(gt=0.0, description="Inverse strength of the L2 penalty, chosen by cross-validation.")
-
-    def class_log_probs(self, label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
-        """`[prompts, rows, labels]` -> `[rows, labels]`, natural log."""
-        means, scales, weights, intercepts = self._arrays
-        standardised = (side_by_side(label_log_probs) - means) / scales
-        return keep_unanswered(normalise(standardised @ weights.T + intercepts), label_log_probs[0])
-
-    @cached_property
-    def _arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        return np.array(self.means), np.array(self.scales), np.array(self.weights), np.array(self.intercepts)
 
 
 class StatesHead(Record):
@@ -124,8 +97,8 @@ class StatesAndWordsHead(Record):
         return pool_log_probs(by_states, by_words, self.words_weight)
 
 
-PromptsHead = ArgmaxHead | PriorHead | LinearHead
-"""A head on the prompts' label log-probabilities."""
+PromptsHead = ArgmaxHead | PriorHead
+"""A head on the label log-probabilities."""
 
 Head = Annotated[PromptsHead | StatesHead | BagOfWordsHead | StatesAndWordsHead, Field(discriminator="kind")]
 
@@ -134,19 +107,13 @@ def fits_shape(head: Head, num_prompts: int, num_labels: int) -> bool:
     """Whether the head's coefficients are for this many prompts and labels."""
     if isinstance(head, BagOfWordsHead):
         return num_prompts == 0 and head.bag_of_words.fits_shape(num_labels)
-    if num_prompts == 0:
+    if num_prompts != 1:
         return False
     if isinstance(head, StatesAndWordsHead):
         return fits_shape(head.states, num_prompts, num_labels) and head.bag_of_words.fits_shape(num_labels)
     if isinstance(head, StatesHead):
-        return num_prompts == 1 and len(head.weights) == len(head.intercepts) == num_labels
-    if isinstance(head, ArgmaxHead):
-        return True
-    if isinstance(head, PriorHead):
-        return [len(row) for row in head.biases] == [num_labels] * num_prompts
-    features = num_prompts * num_labels
-    by_feature = [head.means, head.scales, *head.weights]
-    return [len(row) for row in by_feature] == [features] * (2 + num_labels) and len(head.intercepts) == num_labels
+        return len(head.weights) == len(head.intercepts) == num_labels
+    return isinstance(head, ArgmaxHead) or [len(row) for row in head.biases] == [num_labels]
 
 
 def find_states_head(head: Head) -> StatesHead | None:
@@ -167,12 +134,6 @@ def mean_within_labels(label_log_probs: LabelLogProbs | FloatArray) -> FloatArra
 def pool_log_probs(by_states: FloatArray, by_words: FloatArray, words_weight: float) -> FloatArray:
     """The logarithmic opinion pool of two `[rows, labels]` log-probabilities."""
     return normalise((1.0 - words_weight) * by_states + words_weight * by_words)
-
-
-def side_by_side(label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
-    """Features of `linear`: `[prompts, rows, labels]` -> `[rows, prompts * labels]` float64."""
-    prompts, rows, labels = label_log_probs.shape
-    return np.asarray(label_log_probs.astype(np.float64).transpose(1, 0, 2).reshape(rows, prompts * labels))
 
 
 def prior_biases(label_log_probs: LabelLogProbs | FloatArray, log_shares: FloatArray) -> FloatArray:

@@ -10,11 +10,8 @@ import numpy as np
 from lens_engine.classifier.log_probs import normalise
 from lens_engine.types import FloatArray, IndexArray
 
-INVERSE_L2 = (0.01, 0.1, 1.0)
-"""Grid of the inverse strength of L2 for standardised label log-probabilities."""
-
 STATES_INVERSE_L2 = (0.01, 0.03, 0.1)
-"""Grid for standardised hidden states, which have hundreds of dimensions."""
+"""Grid of the inverse strength of L2 for standardised hidden states, which have hundreds of dimensions."""
 
 _FOLDS = 5
 _NEVER = -1e3

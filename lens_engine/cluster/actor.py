@@ -1,7 +1,7 @@
 """The actor of one device: a process with one loaded model, and its report."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -73,9 +73,6 @@ class ScoringActor:
 
     def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[int, ...]]:
         return self._scorer.encode_label_spans(label_spans)
-
-    def render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
-        return self._scorer.render_chat(messages)
 
     def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
         return self._scorer.states(prefix, queries, layers)

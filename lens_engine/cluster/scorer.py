@@ -6,7 +6,7 @@ block. All actors are of one kind and use the same token budget. So the bits equ
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Self
 
@@ -96,12 +96,6 @@ class RayScorer:
             self._team.run(lambda actor, asked: actor.encode_label_spans.remote(asked), [spans])
         )
         return found
-
-    def render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """As `ChatScorer.render_chat`, by one actor."""
-        turns = [dict(message) for message in messages]
-        rendered: str = next(self._team.run(lambda actor, asked: actor.render_chat.remote(asked), [turns]))
-        return rendered
 
     @property
     def num_layers(self) -> int:

@@ -8,12 +8,10 @@ from typing import NamedTuple
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.evaluation.answers import Answers, join_labels, leave_out
 from lens_engine.evaluation.batches import AnswerStore, BatchPredictor, RowListener, batches_of
-from lens_engine.evaluation.measuring import measure, measure_orders
+from lens_engine.evaluation.measuring import measure
 from lens_engine.evaluation.subject import (
-    Changes,
     PromptSubject,
     Subject,
-    check_changes,
     classifier_of,
     make_classifier,
 )
@@ -36,29 +34,20 @@ class Evaluation:
 
     subject: Subject
     examples: tuple[Example, ...]
-    changes: Changes = Changes()
+    is_other_model: bool = False  #: whether another model is asked than the one of the selection
     known: Mapping[int, str] = field(default_factory=dict)  #: what the selection answered, by row number
-    orders: int = 0  #: number of other orders of fixed demonstrations that are judged too
-    seed: int = 0  #: of these orders
 
     @property
     def classifier(self) -> Classifier:
-        """What is asked, before any changes."""
+        """What is asked."""
         return classifier_of(self.subject)
 
-    @property
-    def reordered(self) -> list[PromptSubject]:
-        """The subject in other orders: as many as are judged, or as there are."""
-        return self.subject.reorder(self.orders, self.seed) if isinstance(self.subject, PromptSubject) else []
-
     def check(self) -> None:
-        """Find out before a model is loaded whether the subject can be asked in this way, for these rows.
+        """Find out before a model is loaded whether these rows can be judged.
 
         Raises:
-            InvalidConfig, ModelMismatch: it cannot be asked.
             InvalidDataset: a row has a label that the classifier does not know.
         """
-        check_changes(self.subject, self.changes)
         join_labels(self.classifier.labels, leave_out(self.classifier.task, self.examples)[0])
 
     def run(
@@ -68,36 +57,26 @@ class Evaluation:
         store: AnswerStore | None = None,
         guard: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> Measured:
-        """Ask for every row, then for the same rows in other orders, and measure.
+        """Ask for every row, and measure.
 
         Args:
             scorer: the model; None for a bag of words.
-            store: keeps the answers. Those in other orders are not kept: a run that is repeated asks them again.
+            store: keeps the answers.
             guard: as `BatchPredictor` takes it.
 
         Raises:
             Stopped: as `BatchPredictor.predict`.
-            InvalidConfig, ModelMismatch, InvalidVerbalizer: as `make_classifier`.
+            ModelMismatch, InvalidVerbalizer: as `make_classifier`.
             InvalidDataset: no row has an answer.
             ModelError: the model could not score the rows.
         """
         subject, (examples, notes) = self.subject, leave_out(self.classifier.task, self.examples)
-        asked = [make_classifier(one, self.changes, scorer) for one in (subject, *self.reordered)]
+        classifier = make_classifier(subject, scorer, is_other_model=self.is_other_model)
         read = batches_of([TextRow(example.text) for example in examples])
-        predictor = BatchPredictor(scorer, listener, len(examples) * len(asked), guard)
-        answers = list[Answers]()
-        for classifier in asked:
-            answers.append(Answers(classifier.labels, examples))
-            for batch in predictor.predict(classifier, read, len(examples), None if answers[1:] else store):
-                answers[-1].extend(batch)
-        own, *others = answers
-        result = measure(
-            asked[0],
-            self.changes,
-            examples,
-            own,
-            known=self.known,
-            order=measure_orders(others) if others else None,
-            notes=(*(subject.notes if isinstance(subject, PromptSubject) else ()), *notes),
-        )
-        return Measured(result, own.num_cut)
+        answers = Answers(classifier.labels, examples)
+        for batch in BatchPredictor(scorer, listener, len(examples), guard).predict(
+            classifier, read, len(examples), store
+        ):
+            answers.extend(batch)
+        notes = (*(subject.notes if isinstance(subject, PromptSubject) else ()), *notes)
+        return Measured(measure(classifier, examples, answers, known=self.known, notes=notes), answers.num_cut)

@@ -7,13 +7,10 @@ import numpy as np
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.macro_f1 import compare_macro_f1
 from lens_engine.classifier.quality import compare_hits, measure_with_intervals
-from lens_engine.evaluation.answers import Answers, every_row_is_too_long
-from lens_engine.evaluation.subject import Changes
-from lens_engine.result import Spread
+from lens_engine.evaluation.answers import Answers
 from lens_engine.result.evaluation import EvaluationResult, PairedComparison
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.rows.problem import digest_examples
-from lens_engine.search.judgement import summarise
 from lens_engine.show.verdict import warn_of_largest_class
 from lens_engine.task.wording import show_count
 from lens_engine.types import Example
@@ -21,12 +18,10 @@ from lens_engine.types import Example
 
 def measure(
     classifier: Classifier,
-    changes: Changes,
     examples: Sequence[Example],
     answers: Answers,
     *,
     known: Mapping[int, str] | None = None,
-    order: Spread | None = None,
     notes: Sequence[str] = (),
 ) -> EvaluationResult:
     """The figures of an evaluation.
@@ -34,7 +29,6 @@ def measure(
     Args:
         answers: of the classifier to the examples.
         known: what the selection answered, by row number; None if it judged none of the rows.
-        order: accuracies of other orders.
         notes: warnings on what is judged.
 
     Raises:
@@ -52,8 +46,6 @@ def measure(
         confusion=tuple(tuple(row) for row in answers.confusion().tolist()),
         comparison=_compare(known, [(one, label) for one, label in answered if label is not None], answers.classes),
         matches=all(same) if same else None,
-        order=order,
-        form=changes.form,
         prompt_form=_form_of(classifier),
         prompts=len(classifier.prompts),
         model=classifier.model,
@@ -66,21 +58,6 @@ def _form_of(classifier: Classifier) -> PromptForm | None:
     if not classifier.prompts:
         return None
     return PromptForm() if classifier.retrieval is None else classifier.retrieval.form
-
-
-def measure_orders(answers: Sequence[Answers]) -> Spread:
-    """The accuracies of other orders, on the rows that every order answers.
-
-    Args:
-        answers: of each order, to the same rows.
-
-    Raises:
-        InvalidDataset: no row is answered by all.
-    """
-    by_all = np.all([one.is_answer for one in answers], axis=0)
-    if not by_all.any():
-        raise every_row_is_too_long()
-    return summarise([float(one.hits[by_all].mean()) for one in answers], int(by_all.sum()))
 
 
 def _compare(

@@ -1,43 +1,21 @@
 """What an evaluation judges: a classifier, or support examples, as they are or changed."""
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
-
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS, ArgmaxHead, PriorHead
-from lens_engine.classifier.prompt import ModelRecord, Prompt
+from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.config import Use
-from lens_engine.errors import InvalidConfig, ModelMismatch
-from lens_engine.evaluation.chat import as_chat
-from lens_engine.exports import FORMATS, FormatName, Source
-from lens_engine.randomness import make_generator
+from lens_engine.errors import ModelMismatch
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.scoring.asking import fit_task, takes_turns
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.search.permutations import shuffle
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Permutation, Record
+from lens_engine.types import Record
 
 OPTIMISTIC = (
     "these are the rows of the selection, and most of them chose or fitted what is judged; the figures are optimistic"
 )
 """What is said of an evaluation on the dataset of the selection."""
-
-_MOST_DRAWS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """How production asks, where that differs from how the selection asked."""
-
-    form: FormatName | None = None  #: the turns of this format of exports in place of the template
-    prompts: int | None = None  #: the first prompts of the classifier alone
-    is_other_model: bool = False  #: whether another model may be asked than the one of the selection
 
 
 class PromptSubject(Record):
@@ -71,47 +49,12 @@ class PromptSubject(Record):
             return ()
         return (f"the prompt of the selection has the form {self.in_place_of.name}; its fixed form is judged here",)
 
-    def reorder(self, number: int, seed: int) -> list["PromptSubject"]:
-        """The fixed demonstrations in up to this many other orders, drawn by the seed; fewer if there are fewer."""
-        own = tuple(range(len(self.answer.examples)))
-        drawn = (shuffle(own, make_generator(seed, "order", index)) for index in range(_MOST_DRAWS))
-        return [self._ordered(order) for order in dict.fromkeys(drawn) if order != own][:number]
-
-    def _ordered(self, order: Permutation) -> "PromptSubject":
-        examples = tuple(self.answer.examples[place] for place in order)
-        shuffled = Prompt(
-            rows=tuple(one.row for one in examples),
-            demonstrations=self.asked.task.task().render_prefix([one.example for one in examples]),
-        )
-        answer = self.answer.model_copy(update={"examples": examples})
-        return self.model_copy(
-            update={"answer": answer, "asked": self.asked.model_copy(update={"prompts": (shuffled,)})}
-        )
-
-    def messages(self, form: FormatName) -> Sequence[Mapping[str, str]]:
-        """The messages that an export in this form has.
-
-        Raises:
-            InvalidConfig: there is no such form, or it is no chat; or the prompt finds rows for each input.
-        """
-        write = FORMATS[form].messages if form in FORMATS else None
-        if write is None:
-            chats = ", ".join(name for name, one in FORMATS.items() if one.messages is not None)
-            raise InvalidConfig(f"{form} is no form of a chat; take {chats}", field="form")
-        if self.asked.retrieval is not None:
-            raise InvalidConfig(
-                f"{form} holds no demonstrations that are found for each input; judge the fixed form of the prompt",
-                field="form",
-            )
-        model = None if self.asked.model is None else self.asked.model.model
-        return write(Source(self.asked.task, self.answer, model))
-
 
 Subject = PromptSubject | Classifier
 
 
 def classifier_of(subject: Subject) -> Classifier:
-    """What is asked, before any changes."""
+    """What is asked."""
     return subject.asked if isinstance(subject, PromptSubject) else subject
 
 
@@ -127,85 +70,26 @@ def known_answers(result: SelectionResult, subject: Subject) -> dict[int, str]:
     return {} if found is None else {row: labels[place] for row, place in zip(answers.rows, found, strict=True)}
 
 
-def digest_answer(subject: Subject) -> str:
-    """SHA-256 of the prompts and of how they are read: equal for equal answers of any selection."""
-    if isinstance(subject, PromptSubject):
-        return digest_prompt(subject.asked.task, subject.answer)
-    return _digest(subject.model_dump(mode="json", include={"task", "prompts", "head"}))
-
-
-def digest_prompt(task: TaskRecord, answer: SupportExamples) -> str:
-    """SHA-256 of the prompt of support examples and of how it is read."""
-    shown = answer.model_dump(mode="json", include={"use", "prompt", "label_biases", "form"})
-    return _digest({"task": task.model_dump(mode="json"), **shown})
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def check_changes(subject: Subject, changes: Changes) -> None:
-    """Find out before a model is loaded whether the subject can be asked in this way.
-
-    Raises:
-        InvalidConfig, ModelMismatch: it cannot.
-    """
-    if isinstance(subject, PromptSubject):
-        if changes.prompts is not None:
-            raise InvalidConfig("support examples are one prompt; leave `num_prompts` out", field="num_prompts")
-        if changes.form is not None:
-            subject.messages(changes.form)
-        return
-    if changes.form is not None:
-        raise InvalidConfig("only support examples have the form of a chat, no classifier has", field="form")
-    kind = subject.head.kind
-    if changes.is_other_model and kind not in (*PROMPTS_HEAD_KINDS, "bag_of_words"):
-        raise ModelMismatch(
-            f"the classifier reads the model from within, and its coefficients are of "
-            f"{'no model' if subject.model is None else subject.model.model}; another model needs others",
-            field="model",
-        )
-    if changes.prompts is not None:
-        take_prompts(subject, changes.prompts)
-
-
-def take_prompts(classifier: Classifier, number: int) -> Classifier:
-    """The classifier with its first prompts alone.
-
-    Raises:
-        InvalidConfig: it has fewer, or its head needs them all.
-    """
-    if number > len(classifier.prompts):
-        raise InvalidConfig(f"the classifier has {len(classifier.prompts)} prompts", field="num_prompts")
-    if number == len(classifier.prompts):
-        return classifier
-    head = classifier.head
-    if isinstance(head, PriorHead):
-        head = head.model_copy(update={"biases": head.biases[:number]})
-    elif not isinstance(head, ArgmaxHead):
-        raise InvalidConfig(
-            f"a {head.kind} head needs all {len(classifier.prompts)} prompts of the classifier", field="num_prompts"
-        )
-    return classifier.model_copy(update={"prompts": classifier.prompts[:number], "head": head})
-
-
-def make_classifier(subject: Subject, changes: Changes, scorer: LabelScorer | None) -> Classifier:
+def make_classifier(subject: Subject, scorer: LabelScorer | None, *, is_other_model: bool = False) -> Classifier:
     """The classifier that an evaluation asks.
 
+    Args:
+        is_other_model: whether another model is asked than the one of the selection.
+
     Raises:
-        InvalidConfig, ModelMismatch: as `check_changes`; or the model is another than it must be.
+        ModelMismatch: the model is another than it must be.
         InvalidVerbalizer: another model does not tell two label words apart.
     """
-    check_changes(subject, changes)
     classifier = classifier_of(subject)
-    if changes.prompts is not None:
-        classifier = take_prompts(classifier, changes.prompts)
-    if classifier.model is not None and scorer is not None and changes.is_other_model:
+    if is_other_model and classifier.head.kind in ("states", "states_and_words"):
+        raise ModelMismatch(
+            f"the classifier reads the model from within, and its coefficients are of "
+            f"{'no model' if classifier.model is None else classifier.model.model}; another model needs others",
+            field="model",
+        )
+    if classifier.model is not None and scorer is not None and is_other_model:
         classifier = _ask_other_model(classifier, scorer)
     classifier.check_model(scorer)
-    if changes.form is not None and isinstance(subject, PromptSubject):
-        assert scorer is not None
-        classifier = as_chat(classifier, subject.messages(changes.form), scorer)
     return classifier
 
 

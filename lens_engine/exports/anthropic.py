@@ -3,7 +3,7 @@
 import json
 
 from lens_engine.exports.contract import Format, Source
-from lens_engine.exports.openai_chat import part_system, write_messages
+from lens_engine.exports.openai_chat import part_system
 
 
 def write(source: Source) -> str:
@@ -12,4 +12,4 @@ def write(source: Source) -> str:
     return json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
 
 
-ANTHROPIC = Format(write, "application/json", ".json", write_messages, has_turns=True)
+ANTHROPIC = Format(write, "application/json", ".json", has_turns=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
@@ -11,10 +11,6 @@ from lens_engine.show.words import say_largest_class, show_accuracy
 from lens_engine.task.chat import instruct, join_system
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Template
-from lens_engine.types import FormatName
-
-ExportName = FormatName | Literal["folder"]
-"""A format of one file, or the folder that renders each input."""
 
 SLOT = "text"
 """Name of the place of the live input."""
@@ -45,18 +41,13 @@ class Source:
         return cls(task, answer.plain, model, None if answer.fixed is None else answer)
 
     @property
-    def chosen(self) -> SupportExamples:
-        """The best prompt, of any form."""
-        return self.best or self.answer
-
-    @property
     def note(self) -> str | None:
         """That the format holds another prompt than the best, on one line; None if it does not."""
         if self.best is None:
             return None
         return (
             f"The best prompt has the form {self.best.form.name}{_show_accuracy(self.best)}, which this format cannot "
-            f"hold. This is its fixed form{_show_accuracy(self.answer)}. The format folder has the best prompt."
+            f"hold. This is its fixed form{_show_accuracy(self.answer)}."
         )
 
     @property
@@ -95,9 +86,6 @@ class Format:
     write: Callable[[Source], str]
     media_type: str
     suffix: str  #: of a file, with its dot
-    messages: Callable[[Source], list[dict[str, str]]] | None = None
-    """Turns of a chat; the last of the user has the slot of the input as `{text}`. One of the assistant after it is the
-    beginning of each answer, before the label word."""
     has_text: bool = False  #: whether a model gets byte for byte the prompt that was evaluated, if it is one text
     has_turns: bool = False  #: whether a model gets exactly the turns that were evaluated, if they are a chat
 

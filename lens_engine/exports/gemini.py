@@ -3,7 +3,7 @@
 import json
 
 from lens_engine.exports.contract import Format, Source
-from lens_engine.exports.openai_chat import part_system, write_messages
+from lens_engine.exports.openai_chat import part_system
 
 _ROLES = {"user": "user", "assistant": "model"}
 
@@ -15,4 +15,4 @@ def write(source: Source) -> str:
     return json.dumps({**shown, "contents": contents}, ensure_ascii=False, indent=2) + "\n"
 
 
-GEMINI = Format(write, "application/json", ".json", write_messages, has_turns=True)
+GEMINI = Format(write, "application/json", ".json", has_turns=True)

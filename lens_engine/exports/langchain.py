@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from lens_engine.exports.contract import SLOT, Format, Source
-from lens_engine.exports.openai_chat import write_messages, write_turns
+from lens_engine.exports.openai_chat import write_turns
 
 _KINDS = {"system": "System", "user": "Human", "assistant": "AI"}
 
@@ -35,4 +35,4 @@ def _double(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-LANGCHAIN = Format(write, "application/json", ".json", write_messages, has_turns=True)
+LANGCHAIN = Format(write, "application/json", ".json", has_turns=True)

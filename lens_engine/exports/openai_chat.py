@@ -36,4 +36,4 @@ def part_system(source: Source) -> tuple[str | None, list[Turn]]:
     return (first["content"], others) if first["role"] == "system" else (None, messages)
 
 
-OPENAI_CHAT = Format(write, "application/json", ".json", write_messages, has_turns=True)
+OPENAI_CHAT = Format(write, "application/json", ".json", has_turns=True)

@@ -4,7 +4,7 @@ import json
 import re
 
 from lens_engine.exports.contract import SLOT, Format, Source
-from lens_engine.exports.openai_chat import write_messages, write_turns
+from lens_engine.exports.openai_chat import write_turns
 
 _TAG = re.compile(r"\{[{%#]|#\}")  # the end of a comment without a beginning is an error of Nunjucks
 
@@ -26,4 +26,4 @@ def close(before: str) -> str:
     return f"{before[:-1]}{{{{ '{{' }}}}" if before.endswith("{") else before
 
 
-PROMPTFOO = Format(write, "application/json", ".json", write_messages, has_turns=True)
+PROMPTFOO = Format(write, "application/json", ".json", has_turns=True)

@@ -16,7 +16,6 @@ from transformers import AttentionInterface
 
 from lens_engine.disk.cache_folder import keep_note, read_note
 from lens_engine.errors import OutOfMemory
-from lens_engine.local.chat_template import ChatTemplate
 from lens_engine.local.executor_choice import ExecutorChoice, choose_executor
 from lens_engine.local.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
 from lens_engine.local.executors.packed import ATTENTION_NAME
@@ -216,7 +215,6 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, choice: Exec
         counters=counters,
         surroundings=describe_surroundings(str(weights.device)),
         tap=StateTap(model),
-        chat=ChatTemplate(tokenizer, name) if tokenizer.chat_template else None,
     )
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lens_engine.errors import InvalidConfig, InvalidDataset, OutOfMemory
-from lens_engine.local.chat_template import ChatTemplate
+from lens_engine.errors import InvalidDataset, OutOfMemory
 from lens_engine.local.executors import Executor, TokenCounters, Workload
 from lens_engine.local.executors.states import StateTap
 from lens_engine.local.memory import free_memory, is_out_of_memory
@@ -56,11 +55,9 @@ class CausalLMScorer:
         counters: TokenCounters,
         surroundings: tuple[str, ...] = (),
         tap: StateTap | None = None,
-        chat: ChatTemplate | None = None,
     ) -> None:
         self._executor = executor
         self._tap = tap
-        self._chat = chat
         self._tokenizer = tokenizer
         self._identity = identity
         self._counters = counters
@@ -89,12 +86,6 @@ class CausalLMScorer:
     def encode_label_spans(self, label_spans: Sequence[str]) -> list[Tokens]:
         """Token ids of each label span."""
         return self._tokenizer.encode_spans(label_spans)
-
-    def render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """As `ChatScorer.render_chat`."""
-        if self._chat is None:
-            raise InvalidConfig(f"{self._identity.model} has no chat template", field="form")
-        return self._chat.render(messages)
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         """As `LabelScorer.score`.

@@ -135,10 +135,6 @@ class Prices:
         """Number of rows on which a head is fitted, after prompts with this many different demonstrations."""
         return count_fit_rows(self.rows, num_demonstrations, self.config.classifier.fit_rows)
 
-    def comparing(self, permutations: int) -> Cost:
-        """Other orders of the support examples on the test rows."""
-        return self.judging(permutations, len(self.rows.test))
-
     def rival_permutations(self, cost: Cost) -> int:
         """Number of random permutations that this cost pays for, the confirmation of the best included, rounded up.
 

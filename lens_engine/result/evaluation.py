@@ -4,9 +4,8 @@ from pydantic import Field
 
 from lens_engine.classifier.prompt import ModelRecord
 from lens_engine.classifier.quality import MeasuredQuality
-from lens_engine.result.parts import Spread
 from lens_engine.retrieval.form import PromptForm
-from lens_engine.types import FormatName, Record
+from lens_engine.types import Record
 
 
 class PairedComparison(Record):
@@ -37,8 +36,6 @@ class EvaluationResult(Record):
         description="Whether every row that the selection judged has the answer that it had there; null if it judged "
         "none of the rows."
     )
-    order: Spread | None = Field(description="Accuracy of the same demonstrations in other orders.")
-    form: FormatName | None = Field(description="Format of exports whose turns were asked; null for the template.")
     prompt_form: PromptForm | None = Field(
         None, description="How the demonstrations of an input were found; null for a bag of words."
     )

@@ -55,7 +55,7 @@ class Splits(Record):
         description="Number of test rows whose text is nearly equal to that of a row of another split: a cosine "
         "of their sets of five characters of at least 0.85. Of very many rows, a sample is compared.",
     )
-    skipped_too_long: int = Field(0, description="Number of rows left out because of too long texts.")
+    skipped_too_long: int = Field(0, description="Number of rows left out because their texts are equal after the cut.")
     trimmed_too_long: int = Field(0, description="Number of rows whose text was cut because of its length.")
 
 

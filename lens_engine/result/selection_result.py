@@ -80,7 +80,6 @@ class SelectionResult(Shown, Record):
         None, description="Accuracy on the validation rows of permutations drawn at random, for the use asked for."
     )
     test_answers: TestAnswers = Field(description="Answers on the test rows, row by row.")
-    order: Spread | None = Field(description="Accuracy on the test rows of the same examples in other orders.")
     lead: Lead | None = Field(
         None, description="Lead over the runner-up; null if fewer than two permutations were judged on the same rows."
     )

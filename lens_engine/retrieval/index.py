@@ -2,8 +2,7 @@
 
 Similarity is the cosine of TF-IDF vectors. A term of a text weighs (1 + log count) * inverse document frequency,
 smoothed as in Scikit-learn; a term that no text of the index has counts for the length of the vector alone. Weights are
-whole multiples of 2^-24, so sums are exact in any order, and an index in pure Python finds the same rows with the same
-similarities. `lens_engine/exports/prompt_module.py` is one.
+whole multiples of 2^-24, so sums are exact in any order.
 """
 
 import math

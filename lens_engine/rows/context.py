@@ -1,15 +1,14 @@
-"""Texts that are far longer than the rest, or too long for the context: cut, left out or refused.
+"""Texts that are far longer than the rest, or too long for the context, are cut.
 
-`config.too_long` says which. A row that is a hundred times longer than the median costs as much as a hundred rows.
+A row that is a hundred times longer than the median costs as much as a hundred rows.
 """
 
-import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import InputProblem, PromptTooLong
+from lens_engine.errors import PromptTooLong
 from lens_engine.rows.split_warnings import find_far_length
 from lens_engine.rows.splits import SplitRows, check_sizes
 from lens_engine.scoring.base import LabelScorer
@@ -62,16 +61,16 @@ class _Ruler:
 
 
 def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig) -> SplitRows:
-    """The splits without texts that are too long, by the policy `config.too_long`.
+    """The splits with the texts cut that are too long.
 
-    Under "trim_input" and "skip_example" no text is longer than four times the longest tenth begins with, and the
-    prompts of every permutation fit: if need be, each demonstration and each query gets the same share of the context.
-    A spare row that is longer than every row of the evaluation is left out.
+    No text is longer than four times the longest tenth begins with, and the prompts of every permutation fit: if need
+    be, each demonstration and each query gets the same share of the context. A spare row that is longer than every row
+    of the evaluation is left out.
 
     Raises:
-        PromptTooLong: the policy is "reject" and the longest prompt does not fit; or a demonstration exceeds its
-            share even with an empty text; or the instruction leaves no room for a demonstration and a query.
-        InvalidDataset, ClassTooSmall: too few examples are left without the long texts.
+        PromptTooLong: a demonstration exceeds its share even with an empty text; or the instruction leaves no room for
+            a demonstration and a query.
+        InvalidDataset, ClassTooSmall: too few examples are left where cut texts are equal.
     """
     ruler = _Ruler(rows.task, scorer, config.num_demonstrations)
     if ruler.opening and ruler.share < 1:
@@ -82,23 +81,16 @@ def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig
             field="instruction",
         )
     measured = {split: ruler.measure(rows, split) for split in _SPLITS}
-    most = sys.maxsize  # length of a text that is not cut (tokens, rendered)
-    if config.too_long != "reject":
-        most = find_far_length(sorted(length for found in measured.values() for _, length in found), _FAR_TOKENS)
-    longest = _longest_prompt(measured, config.num_demonstrations, most)
-    if longest > ruler.room and config.too_long == "reject":
-        raise _too_long(measured, ruler, longest)
-    if longest > ruler.room:
+    # The length of a text that is not cut (tokens, rendered).
+    most = find_far_length(sorted(length for found in measured.values() for _, length in found), _FAR_TOKENS)
+    if _longest_prompt(measured, config.num_demonstrations, most) > ruler.room:
         most = min(most, ruler.share)
     query = min(max((length for split in _QUERIES for _, length in measured[split]), default=0), most)
-    rows = replace(
-        rows,
-        spare=tuple(example for example, length in ruler.measure(rows, "spare") if length <= query),
-        most_tokens=most if config.too_long == "trim_input" else None,
-    )
-    if config.too_long == "reject" or all(length <= most for found in measured.values() for _, length in found):
+    spare = tuple(example for example, length in ruler.measure(rows, "spare") if length <= query)
+    rows = replace(rows, spare=spare, most_tokens=most)
+    if all(length <= most for found in measured.values() for _, length in found):
         return rows
-    fitted = _trim(rows, measured, ruler, most) if config.too_long == "trim_input" else _skip(rows, measured, most)
+    fitted = _trim(rows, measured, ruler, most)
     check_sizes(fitted, config)
     return fitted
 
@@ -108,31 +100,6 @@ def _longest_prompt(measured: _Measured, num_demonstrations: int, most: int) -> 
     demonstrations = sorted((min(length, most) for _, length in measured["candidates"]), reverse=True)
     queries = (min(length, most) for split in _QUERIES for _, length in measured[split])
     return sum(demonstrations[:num_demonstrations]) + max(queries, default=0)
-
-
-def _too_long(measured: _Measured, ruler: _Ruler, longest: int) -> PromptTooLong:
-    """Name the row whose text takes the most of the context, be it a candidate or a query."""
-    rows = [(length, split, example) for split, found in measured.items() for example, length in found]
-    _, split, example = max(rows, key=lambda one: one[0])
-    place = example.place if split != "test" else f"test {example.place}"
-    message = (
-        f"the longest prompt would have {longest} tokens and the model takes {ruler.room}; the longest example is "
-        f"{place}; shorten the longest texts, use fewer demonstrations, or set options.too_long to "
-        '"trim_input", which cuts long texts'
-    )
-    field = "options.too_long"
-    faults = [InputProblem(field, message)]
-    if split != "test":  # a test row is of the dataset or of a file of its own
-        faults.append(InputProblem("dataset.text", f"{place} has the longest text", example.row))
-    return PromptTooLong(message, field=field, row=example.row, problems=tuple(faults))
-
-
-def _skip(rows: SplitRows, measured: _Measured, most: int) -> SplitRows:
-    kept: dict[str, Any] = {
-        split: tuple(example for example, length in found if length <= most) for split, found in measured.items()
-    }
-    skipped = sum(len(measured[split]) - len(kept[split]) for split in _SPLITS)
-    return replace(rows, **kept, skipped_too_long=skipped)
 
 
 def _trim(rows: SplitRows, measured: _Measured, ruler: _Ruler, most: int) -> SplitRows:

@@ -11,11 +11,12 @@ from pydantic import Field
 
 from lens_engine.config import LabelOptions
 from lens_engine.rows.cleaning import CleanRows, clean_rows, join_spellings
-from lens_engine.rows.near_duplicates import MOST_LISTED, NearDuplicates, cut_text, find_near_duplicates
 from lens_engine.task.examples import rank_labels
 from lens_engine.task.unicode_form import fold_text
 from lens_engine.types import Example, Record
 
+_MOST_LISTED = 100  #: largest number of texts that are listed
+_MOST_CHARACTERS = 300  #: longest listed text (characters)
 _MOST_ROWS = 10
 
 
@@ -67,7 +68,7 @@ class DatasetReport(Record):
 
     rows: int = Field(description="Number of rows.")
     sample_rows: int = Field(
-        description="Number of rows of the sample. `duplicates`, `conflicts`, `near_duplicates`, `characters` and "
+        description="Number of rows of the sample. `duplicates`, `conflicts`, `characters` and "
         "`tokens` are of the sample, all else is of all rows. The sample of the service has all rows up to 20,000 rows "
         "and 4 million characters, and as much of a larger dataset, with rows of every label."
     )
@@ -83,9 +84,6 @@ class DatasetReport(Record):
         "Unicode form and invisible characters are ignored."
     )
     conflicts: ConflictingTexts = Field(description="Texts that occur with more than one label in the sample.")
-    near_duplicates: NearDuplicates = Field(
-        description="Pairs of rows of the sample with nearly equal texts and different labels."
-    )
     characters: Lengths = Field(description="Lengths of the texts of the sample (characters).")
     tokens: Lengths | None = Field(
         description="Lengths of the texts of the sample (tokens of the model); null without a tokenizer."
@@ -126,7 +124,6 @@ def describe_dataset(
         ),
         duplicates=len(examples) - len(rows.by_text) - len(rows.conflicts),
         conflicts=_list_conflicts(examples, label_of, rows),
-        near_duplicates=find_near_duplicates(rows.examples),
         characters=_measure([len(text) for text in texts]),
         tokens=None if count_tokens is None else _measure(count_tokens(texts)),
         warnings=tuple(warnings),
@@ -139,7 +136,7 @@ def _rank(counts: Mapping[str, int]) -> tuple[LabelRows, ...]:
 
 
 def _list_conflicts(examples: Sequence[Example], label_of: Mapping[str, str], rows: CleanRows) -> ConflictingTexts:
-    listed = {fold_text(example.text): example.text for example in rows.conflicts[:MOST_LISTED]}
+    listed = {fold_text(example.text): example.text for example in rows.conflicts[:_MOST_LISTED]}
     found: dict[str, dict[str, list[int]]] = {text: {} for text in listed}
     for example in examples:
         if (text := fold_text(example.text)) in found:
@@ -148,7 +145,7 @@ def _list_conflicts(examples: Sequence[Example], label_of: Mapping[str, str], ro
         total=len(rows.conflicts),
         texts=tuple(
             ConflictingText(
-                text=cut_text(listed[text]),
+                text=_cut(listed[text]),
                 labels=tuple(
                     ConflictingLabel(label=label, rows=len(places), first_rows=tuple(places[:_MOST_ROWS]))
                     for label, places in sorted(labels.items(), key=lambda one: (-len(one[1]), one[0]))
@@ -157,6 +154,10 @@ def _list_conflicts(examples: Sequence[Example], label_of: Mapping[str, str], ro
             for text, labels in found.items()
         ),
     )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
 
 
 def _measure(lengths: Sequence[int]) -> Lengths:

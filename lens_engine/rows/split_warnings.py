@@ -14,12 +14,6 @@ _MAX_LISTED = 10
 _FAR = 4
 """A text is far longer than the rest if it is longer than this many times the text that nine tenths do not exceed."""
 _FAR_CHARACTERS = 1_000
-_TREATMENTS = {
-    "trim_input": 'they are cut; to leave them out, set options.too_long to "skip_example"',
-    "skip_example": 'they are left out; to cut them, set options.too_long to "trim_input"',
-    "reject": 'to cut them, set options.too_long to "trim_input"',
-}
-
 _FEW_TEST_ROWS, _FEW_VALIDATION_ROWS = 30, 10  #: fewer rows than these are warned of
 
 
@@ -44,7 +38,7 @@ def warn_of_splits(rows: CleanProblem, served: ServedTask, config: SelectionConf
     if rows.leaked:
         left_out = _was(rows.leaked, "left out of the dataset", lines=lines)
         yield f"{show_count(len(rows.leaked), 'text', 'is')} in the test rows too and {left_out}"
-    yield from _warn_of_length(rows, config, lines=lines)
+    yield from _warn_of_length(rows, lines=lines)
     for label in served.dropped:
         rows_of_label = [
             show_count(upload.uploaded[label], "row" if name == "dataset" else "test row")
@@ -63,7 +57,7 @@ def find_far_length(lengths: Sequence[int], least: int) -> int:
     return max(_FAR * lengths[len(lengths) * 9 // 10], least) if lengths else least
 
 
-def _warn_of_length(rows: CleanProblem, config: SelectionConfig, *, lines: bool) -> Iterator[str]:
+def _warn_of_length(rows: CleanProblem, *, lines: bool) -> Iterator[str]:
     """The rows that are far longer than the rest, and their share of the cost, which grows with the length."""
     examples = [example for upload in rows.uploads.values() for example in upload.examples]
     lengths = sorted(len(example.text) for example in examples)
@@ -74,8 +68,7 @@ def _warn_of_length(rows: CleanProblem, config: SelectionConfig, *, lines: bool)
         yield (
             f"{show_count(len(far), 'row', 'has')} a text that is far longer than the rest: up to {lengths[-1]:,} "
             f"characters, where half of all texts have at most {lengths[len(lengths) // 2]:,}; that is {share:.0%} of "
-            f"all characters, and would be as much of the cost ({_first(far, lines=lines)}); "
-            f"{_TREATMENTS[config.too_long]}"
+            f"all characters, and would be as much of the cost ({_first(far, lines=lines)}); they are cut"
         )
 
 

@@ -55,7 +55,7 @@ class SplitRows:
     notes: tuple[str, ...] = ()
     """The warnings, with the lines of rows. Results have `warnings`, because equal rows of two formats have equal
     results."""
-    skipped_too_long: int = 0  #: rows left out because of too long texts
+    skipped_too_long: int = 0  #: rows left out because their texts are equal after the cut
     trimmed_too_long: int = 0  #: rows whose text was cut because of its length
     most_tokens: int | None = None  #: largest length of a rendered text that is not cut; None if none is cut
 

@@ -1,6 +1,6 @@
 """The candidates for the classifier: fitted on the same rows, cross-validated, and tested on the test rows.
 
-Their prompts are random permutations of the candidates, so that no row of the fit had a part in choosing a prompt.
+Their prompt is a random permutation of the candidates, so that no row of the fit had a part in choosing it.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import numpy as np
 from lens_engine.classifier.bag_of_words import FittedWords, fit_bag_of_words
 from lens_engine.classifier.candidates import Candidate, CandidateName
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.fitting import can_fit, fit_prompts_head, fit_states_head, fit_words_weight
+from lens_engine.classifier.fitting import can_fit_states, fit_prompts_head, fit_states_head, fit_words_weight
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead
 from lens_engine.classifier.log_probs import list_blocks
 from lens_engine.classifier.macro_f1 import value_rows
@@ -65,7 +65,7 @@ class Classifying:
         None with too few fit rows. The bag of words joins if it is a candidate itself.
         """
         prefix, num_labels = self.run.task.render_prefix(demonstrations), len(self.run.task.labels)
-        if not can_fit("states", len(self._fit_rows), num_labels):
+        if not can_fit_states(len(self._fit_rows), num_labels):
             return []
         layers = pick_layers(require_states_scorer(self.meter.scorer).num_layers)
         fitted = fit_states_head(
@@ -84,24 +84,18 @@ class Classifying:
         return [alone, self._candidate("states_and_words", (demonstrations,), pool, held_out, tested)]
 
     def label_probabilities(self) -> list[Candidate]:
-        """The label log-probabilities after the first k random prompts, for every k."""
-        prompts = self.prompts
-        prefixes = [self.run.task.render_prefix(prompt) for prompt in prompts]
-        known = self.meter.score(prefixes, self._fit_rows.queries)
-        tested = self.meter.score(prefixes, self._test_rows.queries)
-        candidates = []
-        for size in range(1, len(prompts) + 1):
-            head, held_out = fit_prompts_head(known[:size], self._fit_rows.gold)
-            assert head.kind != "states"
-            found = self._judge_tests(head.class_log_probs(tested[:size]))
-            candidates.append(self._candidate("label_probabilities", prompts[:size], head, held_out, found))
-        return candidates
+        """The label log-probabilities after the random prompt."""
+        prefixes = [self.run.task.render_prefix(self.prompt)]
+        head, held_out = fit_prompts_head(self.meter.score(prefixes, self._fit_rows.queries), self._fit_rows.gold)
+        assert head.kind != "states"
+        tested = self._judge_tests(head.class_log_probs(self.meter.score(prefixes, self._test_rows.queries)))
+        return [self._candidate("label_probabilities", (self.prompt,), head, held_out, tested)]
 
     @cached_property
-    def prompts(self) -> list[tuple[Example, ...]]:
-        """The random prompts: those that label probabilities are read after, or the one that states are read after."""
-        drawn = draw_random(self.run, 0, max(self.run.most_prompts, 1))
-        return [tuple(self.run.rows.candidates[index] for index in permutation) for permutation in drawn]
+    def prompt(self) -> tuple[Example, ...]:
+        """The random prompt after which label probabilities or states are read."""
+        (drawn,) = draw_random(self.run, 0, 1)
+        return tuple(self.run.rows.candidates[index] for index in drawn)
 
     @cached_property
     def _words(self) -> FittedWords:
@@ -118,20 +112,20 @@ class Classifying:
 
     @cached_property
     def _fit_rows(self) -> EvaluationRows:
-        """Rows that are in no prompt; the same for every candidate, so that their losses are paired."""
-        used = {example.row for prompt in self.prompts for example in prompt}
+        """Rows that are not in the prompt; the same for every candidate, so that their losses are paired."""
+        used = {example.row for example in self.prompt}
         rows = self._without_long_rows()
         return EvaluationRows(self.run.task, pick_fit_rows(rows, used, self.run.config.classifier.fit_rows))
 
     def _without_long_rows(self) -> SplitRows:
-        """The splits without the rows that exceed the context after the longest prompt.
+        """The splits without the rows that exceed the context after the prompt.
 
         Validation, confirmation and test rows fit after every prompt. The others were never asked for so long a prompt.
         """
         task, rows, count = self.run.task, self.run.rows, self.meter.lengths.count
-        longest = max(sum(map(count, task.render_prefix(prompt))) for prompt in self.prompts)
+        length = sum(map(count, task.render_prefix(self.prompt)))
         span = max(map(count, task.label_spans))
-        room = self.meter.scorer.max_prompt_tokens - span - SPARE_TOKENS - longest
+        room = self.meter.scorer.max_prompt_tokens - span - SPARE_TOKENS - length
 
         def keep(examples: tuple[Example, ...]) -> tuple[Example, ...]:
             kept = list[Example]()
@@ -178,7 +172,7 @@ class Classifying:
             head=head,
             fit_rows=judged.num_fitted,
             model=ModelRecord.of(self.meter.scorer.identity) if prompts else None,
-            tokens_per_input=len(prompts) * self._mean_query_tokens if prompts else 0.0,
+            tokens_per_input=self._mean_query_tokens if prompts else 0.0,
             most_tokens=self.run.rows.most_tokens if prompts else None,
             tokens_held=sum(self.meter.lengths.count(one) for prefix in rendered for one in prefix),
             test=measure_figures(tested),

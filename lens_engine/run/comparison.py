@@ -14,12 +14,10 @@ import numpy as np
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
-from lens_engine.randomness import make_generator
 from lens_engine.run.classifying import Classifying
 from lens_engine.run.comparison_plan import (
     CONFIRMED,
     FORMS,
-    NUM_ORDERS,
     OWED,
     TESTED,
     WORDS,
@@ -30,15 +28,11 @@ from lens_engine.run.forms import FormJudge
 from lens_engine.run.single_prompts import SinglePrompts
 from lens_engine.run.state import ComparisonState, JudgedPrompt
 from lens_engine.search.base import Findings, Method, Run
-from lens_engine.search.judgement import EvaluationRows, judge, spread
-from lens_engine.search.permutations import shuffle
+from lens_engine.search.judgement import EvaluationRows
 from lens_engine.search.random import RandomSearch, find_best
 from lens_engine.types import LabelLogProbs, Permutation, Phase, StopReason, StoredLogProbs
 
 Save = Callable[[ComparisonState], None]
-
-_MOST_DRAWS = 100
-"""Draws of other orders; with few demonstrations, some are equal."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +87,10 @@ class Comparer:
             WORDS: lambda comparison, _: _add(comparison, self._classifying.bag_of_words()),
             "states_zero_shot": lambda comparison, _: _add(comparison, self._classifying.states(())),
             "states_one_prompt": lambda comparison, _: _add(
-                comparison, self._classifying.states(self._classifying.prompts[0])
+                comparison, self._classifying.states(self._classifying.prompt)
             ),
             "label_probabilities": lambda comparison, _: _add(comparison, self._classifying.label_probabilities()),
             "random_and_validation": self._search_at_random,
-            "order": self._reorder,
         }
 
     def _confirm(self, comparison: ComparisonState, _: Save) -> ComparisonState:
@@ -149,13 +142,6 @@ class Comparer:
         rivals = self._complete(dict(find_best(self.run, comparison.tally)))
         comparison = comparison.model_copy(update={"rivals": rivals})
         return self._with_tested(comparison, [rival.permutation for rival in rivals])
-
-    def _reorder(self, comparison: ComparisonState, _: Save) -> ComparisonState:
-        config, members = self.run.config, self._prompts(comparison).own(self.run.config.use)
-        drawn = (shuffle(members, make_generator(config.seed, "order", index)) for index in range(_MOST_DRAWS))
-        orders = list(dict.fromkeys(drawn))[:NUM_ORDERS]
-        judged = judge(self.meter, self.run.task.render_permutations(self.run.rows.candidates, orders), self._test_rows)
-        return comparison.model_copy(update={"order": spread(judged)})
 
     def _with_tested(self, comparison: ComparisonState, permutations: Sequence[Permutation]) -> ComparisonState:
         known = {one.permutation for one in comparison.tested}

@@ -21,9 +21,6 @@ OWED = frozenset({TESTED, WORDS})
 """Steps that no budget leaves out, but for money that is spent and for twice the budget of seconds. The bag of words
 asks no model, so that every run that ends has a classifier."""
 
-NUM_ORDERS = 8
-"""Number of other orders of the support examples."""
-
 
 def plan_comparison(run: Run, method: Method[Any], comparison: ComparisonState) -> dict[str, Cost]:
     """The steps that the options ask for, by name.
@@ -33,7 +30,6 @@ def plan_comparison(run: Run, method: Method[Any], comparison: ComparisonState) 
             with the steps of the choice that are not done yet.
     """
     prices, rows, comparisons = run.prices, run.rows, run.config.comparisons
-    n = method.num_demonstrations
     steps, choice = dict[str, Cost](), _price_choice(run, method)
     if CONFIRMED in choice:
         steps[CONFIRMED] = choice[CONFIRMED]
@@ -47,8 +43,6 @@ def plan_comparison(run: Run, method: Method[Any], comparison: ComparisonState) 
         number = count_rivals(run, method, comparison)
         best = prices.confirming(len(run.uses)) + prices.judging(len(run.uses), len(rows.test))
         steps["random_and_validation"] = prices.validating(max(number - comparison.tally.drawn, 0)) + best
-    if comparisons == "all" and n:
-        steps["order"] = prices.comparing(NUM_ORDERS)
     return steps
 
 
@@ -91,13 +85,13 @@ def _plan_classifier(run: Run) -> dict[str, Cost]:
     """The candidates for the classifier that the options and the model allow."""
     prices, options = run.prices, run.config.classifier
     kind, n = options.kind, run.config.num_demonstrations
-    num_rows = prices.fit_rows(max(run.most_prompts, 1) * n) + len(run.rows.test)
+    num_rows = prices.fit_rows(n) + len(run.rows.test)
     steps = {}
     if kind in ("auto", "bag_of_words"):
         steps[WORDS] = Cost()
     if kind in ("auto", "states") and run.shows_states:
         steps["states_zero_shot"] = prices.judging(1, num_rows, 0)
         steps["states_one_prompt"] = prices.judging(1, num_rows, n)
-    if run.most_prompts:
-        steps["label_probabilities"] = prices.judging(run.most_prompts, num_rows, n)
+    if run.reads_label_probabilities:
+        steps["label_probabilities"] = prices.judging(1, num_rows, n)
     return steps

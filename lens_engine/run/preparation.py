@@ -112,8 +112,6 @@ def split_within_budget(problem: Problem, config: SelectionConfig) -> SplitRows:
         InvalidDataset, ClassTooSmall, InvalidConfig: as `select_support_examples`.
     """
     rows = split_examples(problem, config)
-    if config.too_long == "skip_example":  # a run may leave rows out, and cost less
-        return rows
     run = Run(rows.task, config, rows, Prices(rows, config, TokenLengths(0.0, 0.0)))
     check_budget([run] * (1 + len(problem.alternatives)), make_method(run))
     return rows
@@ -211,10 +209,9 @@ def count_splits(rows: SplitRows) -> Splits:
 
 def _estimate(prepared: PreparedRun) -> CostEstimate:
     """An estimate without seconds, and without a bag of words."""
-    demonstrations = max(prepared.run.most_prompts, 1) * prepared.run.config.num_demonstrations
     return CostEstimate(
         price_run(prepared.runs, prepared.method),
         splits=count_splits(prepared.run.rows),
-        fit_rows=prepared.run.prices.fit_rows(demonstrations),
+        fit_rows=prepared.run.prices.fit_rows(prepared.run.config.num_demonstrations),
         budget=prepared.run.config.budget,
     )

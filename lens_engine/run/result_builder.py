@@ -71,7 +71,6 @@ def build_result(
         verdict=Verdict(sentence=""),
         random=summarise(accuracies, len(run.rows.validation)) if accuracies else None,
         test_answers=_list_test_answers(prompts, compared, chosen),
-        order=comparison.order,
         lead=lead,
         most_tokens=run.rows.most_tokens,
         opening_tokens=sum(map(meter.lengths.count, run.task.opening)),

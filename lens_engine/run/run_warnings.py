@@ -35,7 +35,7 @@ def list_warnings(
     run, rows, comparison, meter = prepared.run, prepared.run.rows, prompts.comparison, prepared.meter
     warnings = list(rows.warnings)
     if rows.skipped_too_long:
-        warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} too long and left out")
+        warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} left out: its text, when cut, is another's")
     if rows.trimmed_too_long:
         warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
     if near := run.near_test_rows:

@@ -5,7 +5,6 @@ from typing import Any, Generic, TypeVar
 
 from lens_engine.classifier.candidates import Candidate
 from lens_engine.metering.cost import Cost
-from lens_engine.result import Spread
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.spending import Paid
@@ -61,7 +60,6 @@ class ComparisonState(Record):
     tested: tuple[JudgedPrompt, ...] = ()  #: on the test rows
     tally: RandomTally = RandomTally()  #: random-and-validation, so far
     candidates: tuple[Candidate, ...] = ()  #: for the classifier
-    order: Spread | None = None
 
     @property
     def choice(self) -> Cost:

@@ -6,7 +6,7 @@ the judging of a permutation and contextual calibration are all calls of this op
 query has demonstrations of its own, query i is asked after prefix i alone (`score_pairs`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -172,19 +172,6 @@ class ParallelScorer(LabelScorer, Protocol):
 
         Raises:
             LensError: as `score`; raised in place of the failed block's scores.
-        """
-        ...
-
-
-@runtime_checkable
-class ChatScorer(LabelScorer, Protocol):
-    """A scorer that also knows how its model writes a chat."""
-
-    def render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """The messages (`role` and `content`) as a prompt for the next answer, all special tokens between marks.
-
-        Raises:
-            InvalidConfig: the model has no chat template, or its template refuses the messages.
         """
         ...
 

@@ -13,9 +13,6 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from lens_engine.scoring.marked_tokens import MarkedTokenizer
-from lens_engine.task.special_tokens import BEGIN, OPEN
-
 Tokens = tuple[int, ...]
 
 _MAX_CACHED_TOKENS = 20_000_000
@@ -27,8 +24,7 @@ _TEXTS_AT_A_TIME, _CHARACTERS_AT_A_TIME = 1_000, 100_000
 class SegmentTokenizer:
     """Tokenises segments apart and remembers the result.
 
-    A special token written in a text ("<|endoftext|>") is tokenised as plain text, but between the marks of
-    `lens_engine.task.special_tokens`. A prefix that begins with `BEGIN` gets no leading special tokens.
+    A special token written in a text ("<|endoftext|>") is tokenised as plain text.
 
     Args:
         backend: the model's own tokenizer; it is copied, not changed.
@@ -46,16 +42,15 @@ class SegmentTokenizer:
 
     def _prepare_cache(self, max_cached_tokens: int = _MAX_CACHED_TOKENS) -> None:
         self._max_cached_tokens = max_cached_tokens
-        self._marked: dict[bool, MarkedTokenizer] = {}  # few models are asked as a chat
         self._cached: dict[tuple[bool, str], array[int]] = {}  # a tuple of integers would take ten times the memory
         self.num_cached_tokens = 0
 
     def encode_prefixes(self, prefixes: Sequence[Sequence[str]]) -> list[Tokens]:
-        """Tokens of each prefix: the leading special tokens, then all segments. A chat has no leading tokens."""
+        """Tokens of each prefix: the leading special tokens, then all segments."""
         first = self._encode((segments[0] for segments in prefixes if segments), is_first=True)
         later = self._encode((segment for segments in prefixes for segment in segments[1:]), is_first=False)
         return [
-            (() if segments and segments[0].startswith(BEGIN) else self.leading_tokens)
+            self.leading_tokens
             + (first[segments[0]] if segments else ())
             + tuple(token for segment in segments[1:] for token in later[segment])
             for segments in prefixes
@@ -115,23 +110,8 @@ class SegmentTokenizer:
     def _tokenise(self, texts: Sequence[str], *, is_first: bool) -> Iterator[list[int]]:
         tokenizer = self._first if is_first else self._continuing
         for batch in _cut(texts):
-            plain = [text for text in batch if OPEN not in text]
-            found = (encoding.ids for encoding in tokenizer.encode_batch_fast(plain, add_special_tokens=False))
-            if len(plain) == len(batch):
-                yield from found
-                continue
-            marked = self._tokenise_marked([text for text in batch if OPEN in text])
-            yield from (next(marked) if OPEN in text else next(found) for text in batch)
-
-    def _tokenise_marked(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """A text that begins with a special token is tokenised as a first one, and another (a label word with what ends
-        it) as a later one."""
-        for text in texts:
-            is_first = text.startswith(OPEN)
-            if is_first not in self._marked:
-                backend = self._first if is_first else self._continuing
-                self._marked[is_first] = MarkedTokenizer(_plain_tokenizer(backend.to_str()))
-            yield from self._marked[is_first].encode([text])
+            for encoding in tokenizer.encode_batch_fast(batch, add_special_tokens=False):
+                yield encoding.ids
 
 
 def _cut(texts: Sequence[str]) -> Iterator[list[str]]:

@@ -17,17 +17,13 @@ from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Prices
 from lens_engine.retrieval.pool import Pool
-from lens_engine.rows.near_duplicates import count_near
+from lens_engine.rows.near_texts import count_near
 from lens_engine.rows.pool_rows import DrawnPool, draw_pool
 from lens_engine.rows.splits import SplitRows
 from lens_engine.task.template import Task
 from lens_engine.types import FloatArray, LabelLogProbs, Permutation, Phase, StopReason
 
 S = TypeVar("S")
-
-
-_PROMPTS = 5
-"""Prompts of a classifier that reads label probabilities, where that is all that the model gives."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +60,12 @@ class Run:
         return USES if self.has_probabilities else (self.config.use,)
 
     @property
-    def most_prompts(self) -> int:
-        """Largest number of prompts of a classifier that reads label probabilities; 0 for no such classifier."""
-        options = self.config.classifier
-        if (
-            not self.has_probabilities
-            or options.kind in ("none", "bag_of_words")
-            or (options.kind == "states" and self.shows_states)
-        ):
-            return 0
-        is_needed = options.kind == "label_probabilities" or not self.shows_states
-        return options.max_prompts or (_PROMPTS if is_needed else 0)
+    def reads_label_probabilities(self) -> bool:
+        """Whether a classifier that reads label probabilities is a candidate."""
+        kind = self.config.classifier.kind
+        if not self.has_probabilities or kind in ("none", "bag_of_words"):
+            return False
+        return kind == "label_probabilities" or not self.shows_states
 
 
 class FirstStep(NamedTuple):

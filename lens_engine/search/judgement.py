@@ -133,13 +133,8 @@ def _check_all_floors(scores: LabelLogProbs, meter: Meter, rows: EvaluationRows)
         check_true_floors(scores, rows.gold, meter.scorer.identity.model)
 
 
-def spread(judgements: Sequence[Judgement]) -> Spread:
-    """Mean, standard deviation (of a sample) and range of the accuracies of several permutations."""
-    return summarise([float(judgement.correct.mean()) for judgement in judgements], len(judgements[0].gold))
-
-
 def summarise(accuracies: Sequence[float], num_rows: int) -> Spread:
-    """As `spread`, of accuracies on this many rows."""
+    """Mean, standard deviation (of a sample) and range of the accuracies of several permutations on this many rows."""
     found = np.array(accuracies)
     return Spread(
         mean=float(found.mean()),

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.tokenization import SegmentTokenizer, leading_special_tokens
 from lens_engine.servers.transport import Transport
-from lens_engine.task.special_tokens import OPEN
 
 Tokenise = Callable[[str, bool], Awaitable[list[int]]]
 """Token ids of a text, with or without the special tokens before and after it."""
@@ -37,8 +36,6 @@ class ServerTokenizer(SegmentTokenizer):
         return False
 
     def _tokenise(self, texts: Sequence[str], *, is_first: bool) -> Iterator[list[int]]:  # noqa: ARG002  both are alike
-        if any(OPEN in text for text in texts):
-            raise EndpointError(f"{self._transport.where} is not asked for chat turns without the model's tokenizer")
         for start in range(0, len(texts), _AT_A_TIME):
             yield from self._ask_all([(text, False) for text in texts[start : start + _AT_A_TIME]])
 

@@ -11,8 +11,8 @@ estimate       an estimate as tables and sentences
 evaluation     an evaluation as tables and sentences
 charts, axes   accuracies, frontier, calibration and search as SVG
 report         a result as the sections of a report
-documents      HTML, Markdown, notebooks; the templates and the stylesheet
-markdown       escaped text and tables in Markdown
+documents      HTML, notebooks; the templates and the stylesheet
+markdown       escaped text in Markdown, for an export
 """
 
 from lens_engine.classifier.predictions import Predictions

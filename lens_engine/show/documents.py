@@ -1,4 +1,4 @@
-"""HTML and Markdown: of a result as a document that needs no other file, and what a notebook shows."""
+"""HTML: of a result as a document that needs no other file, and what a notebook shows."""
 
 import re
 from pathlib import Path
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from lens_engine.show.markdown import write_cell, write_fence, write_table
 from lens_engine.show.report import ResultView
-from lens_engine.show.table import Matrix, Section, Table
+from lens_engine.show.table import Section, Table
 
 if TYPE_CHECKING:
     from jinja2 import BaseLoader, Environment
@@ -57,23 +56,3 @@ def write_fragment(*parts: Section | Table | str) -> str:
 def _render(template: str, **values: object) -> str:
     stylesheet = Markup(STYLESHEET.read_text("utf-8"))
     return make_environment().get_template(template).render(stylesheet=stylesheet, **values)
-
-
-def write_markdown(view: ResultView) -> str:
-    """The same sections without charts: the tables have their figures."""
-    about = [write_cell(view.about)] if view.about else []
-    return "\n\n".join([f"# {write_cell(view.title)}", *about, *map(_write_section, view.sections)]) + "\n"
-
-
-def _write_section(section: Section) -> str:
-    tables = [*map(_tabulate_matrix, section.matrices), *section.tables, *section.folded]
-    code = [f"{title}:\n\n{write_fence(text)}" for title, text in section.code]
-    figures = "\n".join(f"- {one.name}: {one.value} ({one.note})" for one in section.figures)
-    notes = "\n".join(f"- {write_cell(note)}" for note in section.notes)
-    text = [*map(write_cell, section.text), *filter(None, [figures])]
-    return "\n\n".join([f"## {section.title}", *text, *code, *map(write_table, tables), *filter(None, [notes])])
-
-
-def _tabulate_matrix(matrix: Matrix) -> Table:
-    rows = ((label, *map(str, line)) for label, line in zip(matrix.labels, matrix.counts, strict=True))
-    return Table(matrix.title, ("label \\ answer", *matrix.labels), tuple(rows), words=("label \\ answer",))

@@ -16,9 +16,8 @@ _MOST_CHARACTERS = 16
 
 
 def name_evaluation(result: EvaluationResult, judged: str) -> str:
-    """What was judged, of which model, and in which format."""
-    model = "" if result.model is None else f", asked of {result.model.model}"
-    return f"{judged}{model}{'' if result.form is None else f' in the form {result.form}'}"
+    """What was judged, and of which model."""
+    return judged if result.model is None else f"{judged}, asked of {result.model.model}"
 
 
 def list_evaluation_tables(result: EvaluationResult) -> list[Table]:
@@ -64,17 +63,8 @@ def _tabulate_confusions(result: EvaluationResult) -> Table:
 
 
 def describe_evaluation(result: EvaluationResult) -> list[str]:
-    """Two comparisons, as far as they were made: with the selection, and with other orders."""
-    sentences = []
-    if result.comparison is not None:
-        sentences.append(_describe_comparison(result.comparison))
-    if result.order is not None:
-        one = result.order
-        sentences.append(
-            f"{show_count(one.permutations, 'other order')} of the same examples: right for "
-            f"{show_share(one.mean, one.n)} on average, from {show_percent(one.min)} to {show_percent(one.max)} %."
-        )
-    return sentences
+    """The comparison with the selection, if there is one."""
+    return [] if result.comparison is None else [_describe_comparison(result.comparison)]
 
 
 def _describe_comparison(found: PairedComparison) -> str:

@@ -48,10 +48,9 @@ def tabulate_prompts(result: SelectionResult) -> Table:
     if largest is not None and largest.largest_class is not None:
         share = show_share(largest.largest_class, largest.n)
         rows.append((ALWAYS_THE_LARGEST, *(share, show_f1(largest.largest_class_macro_f1)) * len(uses)))
-    for title, spread in ((f"random examples, {NOT_TESTED}", result.random), ("same examples, shuffled", result.order)):
-        if spread is not None:
-            others = [NOTHING] * (2 * len(uses) - 1)
-            rows.append((f"{title}, mean of {spread.permutations}", _show_spread(spread), *others))
+    if (spread := result.random) is not None:
+        others = [NOTHING] * (2 * len(uses) - 1)
+        rows.append((f"random examples, {NOT_TESTED}, mean of {spread.permutations}", _show_spread(spread), *others))
     tested = "" if largest is None else f" of {largest.n:,} test texts"
     return Table(
         title=f"Prompts: right answers{tested}",

@@ -2,8 +2,6 @@
 
 import re
 
-from lens_engine.show.table import Table
-
 _BACKTICKS = re.compile("`+")
 
 _MARKUP = re.compile(
@@ -31,15 +29,3 @@ def write_fence(text: str) -> str:
     """A block of code that holds the text as it is."""
     fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
     return f"{fence}text\n{text}\n{fence}"
-
-
-def write_table(table: Table) -> str:
-    """The table below its title; marked rows are bold."""
-    rows = (
-        [f"**{cell}**" if place in table.marked and cell else cell for cell in map(write_cell, row)]
-        for place, row in enumerate(table.rows)
-    )
-    header = [write_cell(name) for name in table.header]
-    lines = [header, ["---" if left else "---:" for left in table.is_left], *rows]
-    title = f"**{write_cell(table.title)}**{f' ({write_cell(table.caption)})' if table.caption else ''}"
-    return "\n".join([title, "", *(f"| {' | '.join(line)} |" for line in lines)])

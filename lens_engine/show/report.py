@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from lens_engine.result import PromptContender, SelectionResult, Spread, SupportExamples
+from lens_engine.result import PromptContender, SelectionResult, SupportExamples
 from lens_engine.result.headline import Headline, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.asked import RunRequest
@@ -219,22 +219,18 @@ class ResultView:
 
 
 def list_bars(result: SelectionResult) -> list[Bar]:
-    """Classifiers, prompts for each use, the most frequent label, and other orders."""
+    """Classifiers, prompts for each use, and the most frequent label."""
     tested = [(name_classifier(one), one.test, False, one.is_chosen) for one in result.tested]
     for answer in result.support_examples:
         tested += [(_name_bar(one, answer), one.test, True, False) for one in answer.contenders]
     bars = [Bar(name, test.accuracy, *test.ci95, test.n, *kind) for name, test, *kind in tested if test is not None]
     if (first := result.tested_first) is not None and (share := first.largest_class) is not None:
         bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share, first.n))
-    return [*bars, *_draw_spread("prompt: same examples, shuffled", result.order)]
+    return bars
 
 
 def _name_bar(one: PromptContender, answer: SupportExamples) -> str:
     return f"prompt: {name_contender(one, answer.use)}"
-
-
-def _draw_spread(label: str, spread: Spread | None) -> list[Bar]:
-    return [] if spread is None else [Bar(label, spread.mean, spread.min, spread.max, spread.n, is_prompt=True)]
 
 
 def _describe_headline(one: Headline) -> str:

@@ -56,9 +56,8 @@ STEPS = {
     "bag_of_words": "word counting",
     "states_zero_shot": "the classifier of the model without examples",
     "states_one_prompt": "the classifier of the model after examples",
-    "label_probabilities": "the classifier of several prompts",
+    "label_probabilities": "the classifier of label probabilities",
     "random_and_validation": "the best random examples",
-    "order": "other orders of the examples",
 }
 """Steps of the evaluation, for a list of what was left out."""
 
@@ -126,7 +125,7 @@ def name_classifier(one: TestedClassifier) -> str:
         return name
     if one.layer is not None:
         return f"{name}, {'after' if one.demonstrations else 'no'} examples, layer {one.layer}"
-    return f"{name}, {one.prompts} prompt{'s' * (one.prompts > 1)}, {one.head}"
+    return f"{name}, {one.head}"
 
 
 def show_figure(figure: float | None) -> str:

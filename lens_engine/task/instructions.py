@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from lens_engine.errors import InvalidInstruction
-from lens_engine.task.special_tokens import drop_marks
 from lens_engine.task.text_checks import UNSTORABLE, is_blank
 from lens_engine.task.unicode_form import MAX_MARKS, has_long_run
 
@@ -27,7 +26,7 @@ def read_instruction(text: str) -> str:
     elif text and is_blank(text):
         fault = "has only spaces; write a text, or leave it out"
     else:
-        return drop_marks(text)
+        return text
     raise InvalidInstruction(f"the instruction {fault}", field="instruction")
 
 

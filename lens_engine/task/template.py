@@ -18,7 +18,6 @@ from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE
 from lens_engine.task.examples import list_examples, list_labels
 from lens_engine.task.instructions import read_instruction
 from lens_engine.task.pattern import parse_pattern
-from lens_engine.task.special_tokens import drop_marks
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example, IndexArray, Permutation
@@ -50,7 +49,7 @@ class Template:
     def render_query(self, text: str) -> str:
         """The rendered input up to the label word, without the spaces that precede it."""
         before, after = self.around_text
-        return f"{before}{drop_marks(text)}{after}"
+        return f"{before}{text}{after}"
 
     @property
     def around_text(self) -> tuple[str, str]:

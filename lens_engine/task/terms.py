@@ -1,6 +1,7 @@
 """The terms of a text, by which texts are compared without a language model."""
 
 import re
+from itertools import pairwise
 
 NUMBER = "0"  #: the term of every word with a digit
 _WITH_A_DIGIT = re.compile(r"\b[^\W\d]*\d\w*")  # takes linear time
@@ -28,7 +29,7 @@ def list_terms(text: str) -> list[str]:
     """
     rest, terms = part_unspaced(text.lower())
     words = _WORD.findall(_WITH_A_DIGIT.sub(NUMBER, rest))
-    pairs = [f"{word} {following}" for word, following in zip(words, words[1:])]
+    pairs = [f"{word} {following}" for word, following in pairwise(words)]
     return words + pairs + [f"{word[:_BEGINNING]}*" for word in words if len(word) > _BEGINNING] + terms
 
 

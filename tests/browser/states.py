@@ -119,11 +119,10 @@ def _run(stage: Selections) -> str:
 
 
 def _store(stage: Selections) -> str:
-    """A file with all that a page has to say of one: two labels of one text, near duplicates, look-alike labels."""
+    """A file with all that a page has to say of one: two labels of one text, look-alike labels."""
     rows = make_rows()
     odd = [
         {"text": rows[0]["text"], "label": "negative"},
-        {"text": rows[1]["text"] + "!", "label": "negative"},
         {"text": "a film of its own", "label": "Positive"},
         {"text": "", "label": "positive"},
     ]

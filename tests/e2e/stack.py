@@ -32,7 +32,7 @@ OPTIONS: dict[str, Any] = {
     "splits": {"validation": 8, "confirmation": 4, "test": 8},
     "filtering": {"candidates": 16, "keep": 8, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
     "search": {"beam_width": 2, "children": 3, "iterations": 3, "first_permutations": None, "halvings": 0},
-    "classifier": {"kind": "label_probabilities", "max_prompts": 1},
+    "classifier": {"kind": "label_probabilities"},
 }
 """A selection of 28 calls of the scorer, the search being calls 5 to 7."""
 NEAREST: dict[str, Any] = {**OPTIONS, "search": {**OPTIONS["search"], "forms": ["nearest"]}}

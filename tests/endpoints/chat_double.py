@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,10 +13,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from lens_engine.task.special_tokens import BEGIN
-
 if TYPE_CHECKING:
-    from lens_engine.local.scorer import CausalLMScorer
+    pass
 
 MODEL, DATED = "chatty", "chatty-2026-03-01"
 _TOP = 20
@@ -51,24 +48,6 @@ class HashChat:
             return noise + 6.0
         is_answer = last.endswith("?") and token in ("yes", "no")
         return noise + 2.5 * (is_answer or (len(token) > 2 and token.strip().lower() in last.lower()))
-
-
-@dataclass(frozen=True)
-class TemplateChat:
-    """A loaded model, asked by its chat template."""
-
-    scorer: "CausalLMScorer"
-    lock: Any = field(default_factory=threading.Lock)
-
-    def __call__(self, messages: Messages) -> Mapping[str, float]:
-        from tests.endpoints.double import ModelBehind  # needs torch
-
-        tokenizer = self.scorer._tokenizer
-        (prompt,) = tokenizer.encode_prefixes([(BEGIN + self.scorer.render_chat(messages),)])
-        vocabulary = tokenizer._first.get_vocab_size()
-        found = ModelBehind(self.scorer)([prompt], range(vocabulary))[0]
-        best = np.argsort(-found, kind="stable")[:_TOP]
-        return {tokenizer._first.decode([int(one)], skip_special_tokens=False): float(found[one]) for one in best}
 
 
 @dataclass

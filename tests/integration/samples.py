@@ -5,7 +5,7 @@ from typing import Any
 from lens_engine.classifier.bag_of_words import WordRegression
 from lens_engine.classifier.candidates import Candidate, CandidateName, TestedClassifier
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.heads import BagOfWordsHead, LinearHead, StatesAndWordsHead, StatesHead
+from lens_engine.classifier.heads import BagOfWordsHead, PriorHead, StatesAndWordsHead, StatesHead
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.config import MethodName, Use
@@ -96,19 +96,12 @@ def make_prompt(*numbers: int) -> Prompt:
     return Prompt(rows=numbers, demonstrations=TASK.render_prefix(examples))
 
 
-def make_classifier(*, size: int = 2) -> Classifier:
-    """A classifier of one or two prompts, with numbers that a careless store would round."""
-    features = 2 * size
+def make_classifier() -> Classifier:
+    """A classifier of a prompt, with numbers that a careless store would round."""
     return Classifier(
         task=TaskRecord.of(TASK),
-        prompts=(make_prompt(3, 0), make_prompt(4, 1))[:size],
-        head=LinearHead(
-            means=(-0.1, -1e-300, 1e22, -4.000000000000001)[:features],
-            scales=(1.0, 0.1 + 0.2, 5e-324, 1.7976931348623157e308)[:features],
-            weights=((1 / 3, -1e-5, 0.0, 2.0)[:features], (-1 / 3, 1e-5, 1e300, -2.0)[:features]),
-            intercepts=(0.0, -1000.0),
-            inverse_l2=0.01,
-        ),
+        prompts=(make_prompt(3, 0),),
+        head=PriorHead(biases=((-4.000000000000001, 1e-300),), temperature=1.7976931348623157e308),
         fit_rows=8,
         model=ModelRecord(model="table", revision="0" * 64, dtype="float32", device="cpu"),
         tokens_per_input=37.25,
@@ -121,7 +114,7 @@ def make_states_classifier() -> Classifier:
     """A classifier that reads a hidden state after one prompt."""
     weights = ((1 / 3, -1e-5), (-1 / 3, 1e-5))
     head = StatesHead(layer=3, pooling="mean", weights=weights, intercepts=(0.0, 0.5), inverse_l2=0.01)
-    return make_classifier(size=1).model_copy(update={"head": head})
+    return make_classifier().model_copy(update={"head": head})
 
 
 def make_words() -> WordRegression:
@@ -202,7 +195,6 @@ def make_result(
         stop_reason=stop_reason,
         verdict=Verdict(sentence=f"{'Use the' if has_classifier else 'No'} classifier: 0.750 on 8 test rows."),
         test_answers=make_answers(),
-        order=None,
         truncated_prompts=0,
         splits=Splits(
             candidates=40,

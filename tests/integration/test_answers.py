@@ -196,21 +196,13 @@ def test_service_and_library_export_the_same_bytes(
     assert (known.status_code, known.content) == (304, b"")
 
 
-@pytest.mark.parametrize("kind", ["fixed", "nearest", "fixed+nearest"])
-def test_folder_has_the_prompt_and_other_formats_its_fixed_form(
+@pytest.mark.parametrize("kind", ["nearest", "fixed+nearest"])
+def test_formats_have_the_fixed_form(
     client: TestClient, selections: Selections, publish: Publish, kind: FormKind
 ) -> None:
-    result = make_result() if kind == "fixed" else take_form(make_result(), kind)
-    path = f"{publish(selections.succeeded(result))}/export"
-    folder = client.get(path, params={"format": "folder"})
-    assert folder.content == export_support_examples(result, "folder")
-    assert folder.headers["content-type"] == "application/zip"
-    assert folder.headers["content-disposition"] == 'attachment; filename="prompt.zip"'
-    assert folder.headers["x-prompt-form"] == ("fixed" if kind == "fixed" else f"{kind} 2")
-    text = client.get(path, params={"format": "text"})
-    assert text.content == export_support_examples(make_result(), "text")
-    accuracy = None if (test := result.answer.plain.test) is None else test.accuracy
-    assert (text.headers["x-prompt-form"], json.loads(text.headers["x-prompt-accuracy"])) == ("fixed", accuracy)
+    path = f"{publish(selections.succeeded(take_form(make_result(), kind)))}/export"
+    assert client.get(path, params={"format": "text"}).content == export_support_examples(make_result(), "text")
+    assert client.get(path, params={"format": "folder"}).status_code == 422
 
 
 def test_use_picks_the_exported_support_examples(client: TestClient, selections: Selections, publish: Publish) -> None:

@@ -64,7 +64,6 @@ def test_from_a_submission_to_production(url: str, finish: Callable[[str], None]
         assert client.selections.export(made.id, "text") == export_support_examples(make_result(), "text")
         assert client.selections.suspicious_labels(made.id) == []
         assert client.selections.report(made.id).startswith(b"<!doctype html>")
-        assert client.selections.report(made.id, "markdown").startswith(b"# Selection for ")
         assert client.selections.result(made.id)["digest"] == client.selections.get(made.id).digest
         assert client.prompts.put("support-triage", selection_id=made.id, note="first").version == 1
         assert str(client.prompts.render("support-triage", "Fun.")).endswith("\nFun. It was")

@@ -144,8 +144,6 @@ def test_report_and_files_have_the_name_of_the_selection(client: TestClient, sel
     report = client.get(f"/selections/{selection_id}/report")
     assert "<title>My films.csv</title>" in report.text
     assert f"{selection_id}, with" in report.text
-    markdown = client.get(f"/selections/{selection_id}/report?format=markdown").text
-    assert markdown.startswith(f"# My films.csv\n\n{selection_id}, with")
 
 
 def test_browser_at_no_address_gets_a_page(client: TestClient) -> None:

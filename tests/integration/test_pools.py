@@ -1,12 +1,8 @@
 """Prompts that find examples for each input: rendered as the library asks them, from a pool that no poll reads."""
 
-import io
-import runpy
 import threading
-import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,7 +28,6 @@ from tests.integration.prompts_with_pools import list_asked, make_finding_result
 from tests.integration.samples import TASK, make_result, problem_of
 from tests.integration.test_quota import stored_by
 from tests.unit.lens_engine.retrieval.odd_texts import TEXTS
-from tests.unit.lens_engine.retrieval.test_retrieval_code import join
 
 STORABLE = TEXTS.map(lambda text: text.replace(NUL, ""))
 """Texts of datasets and inputs: the service refuses NUL in them."""
@@ -81,8 +76,8 @@ def test_prompt_is_what_the_library_asks(
     texts=st.lists(STORABLE.filter(lambda text: not is_blank(text)), min_size=1, max_size=20),
 )
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_service_library_and_exported_module_render_the_same_bytes(
-    client: TestClient, selections: Selections, tmp_path: Path, task: str, rows: list[tuple[str, str]], texts: list[str]
+def test_service_and_library_render_the_same_bytes(
+    client: TestClient, selections: Selections, task: str, rows: list[tuple[str, str]], texts: list[str]
 ) -> None:
     """And the model is asked with them. The last texts are those of rows, which are not found for themselves."""
     rows = [*rows, *((text.upper(), "positive") for text in ALWAYS)]
@@ -94,12 +89,7 @@ def test_service_library_and_exported_module_render_the_same_bytes(
         answer = client.post(f"{path}/render", json={"inputs": texts, "use": use})
         assert answer.status_code == 200, answer.text
         rendered = [one["prompt"] for one in answer.json()["prompts"]]
-        folder = client.get(f"{path}/export", params={"format": "folder", "use": use})
-        with zipfile.ZipFile(io.BytesIO(folder.content)) as archive:
-            archive.extractall(tmp_path)
-        module = runpy.run_path(str(tmp_path / "prompt.py"))
         assert rendered == [result.render(text, use).text for text in texts]
-        assert rendered == [join(module["render"](text)) for text in texts]
         if task not in CHATS:  # for which the double would need a template
             assert rendered == [prompt for text in texts for prompt in list_asked(result, use, [text])]
 

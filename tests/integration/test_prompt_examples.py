@@ -1,8 +1,6 @@
 """A prompt that learns: rows are added to its pool and taken out, each time by a version of the name."""
 
-import io
 import re
-import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -268,21 +266,6 @@ def test_pool_has_a_largest_size(client: TestClient, monkeypatch: pytest.MonkeyP
         assert part in detail
     assert take_out(client, 2, 7).status_code == 200
     assert add(client, 3, {**ADDED, "text": "so"}).json()["pool_rows"] == 41
-
-
-@pytest.mark.usefixtures("triage")
-def test_file_of_the_prompt_changes_with_its_pool(client: TestClient) -> None:
-    def get(format: str, **headers: str) -> Any:
-        return client.get("/prompts/triage/export", params={"format": format}, headers=headers)
-
-    before = {format: get(format).headers["etag"] for format in ("folder", "text")}
-    assert get("folder", **{"If-None-Match": before["folder"]}).status_code == 304
-    add(client, 1, ADDED)
-    after = get("folder", **{"If-None-Match": before["folder"]})
-    assert after.status_code == 200
-    with zipfile.ZipFile(io.BytesIO(after.content)) as archive:
-        assert ADDED["text"] in archive.read("pool.json").decode()
-    assert get("text").headers["etag"] == before["text"]
 
 
 @pytest.mark.usefixtures("triage")

@@ -60,7 +60,7 @@ def test_name_says_what_the_selection_found(client: TestClient, finish: Callable
     assert shown.json() == made.json()
     expected = {"name": "triage", "version": 1, "selection_id": selection_id, "note": "first", "key_name": None}
     assert shown.json().items() >= expected.items()
-    assert [shown.json()[name] for name in ("accuracy", "head", "classifier_accuracy")] == [0.875, "linear", 0.75]
+    assert [shown.json()[name] for name in ("accuracy", "head", "classifier_accuracy")] == [0.875, "prior", 0.75]
     resources = ("/prompts/triage", f"/selections/{selection_id}")
     for part in PARTS:
         of_name, of_selection = (client.get(f"{path}/{part}") for path in resources)

@@ -60,7 +60,7 @@ def test_classifier_of_the_result_is_stored_once_and_shown_with_it(
         stored = session.scalar(select(Report.result).where(Report.job_id == selection_id))
     assert stored is not None
     assert "classifier" not in stored
-    assert [event["size"] for event in selections.events_of(selection_id, "classifier")] == [2]
+    assert [event["head"] for event in selections.events_of(selection_id, "classifier")] == ["prior"]
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,5 @@ class Filter:
         one_shot, zero_shot = meter.score(prefixes, queries), meter.score([self.task.opening], queries)[0]
         if has_floors(self.task):
             check_floors(one_shot, meter.scorer.identity.model)
-        span_tokens = [meter.lengths.count(span) for span in self.task.label_spans]
         gold = self.task.index_labels(new)
-        return contributions(self.options.contribution, one_shot, zero_shot, gold, span_tokens)
+        return contributions(self.options.contribution, one_shot, zero_shot, gold)

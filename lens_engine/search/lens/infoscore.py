@@ -1,6 +1,6 @@
 """InfoScore: how informative an example is as the only demonstration (Li & Qiu 2023, section 3.1, Eq. 2 and 3)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,26 +13,21 @@ def contributions(
     one_shot: LabelLogProbs,
     zero_shot: LabelLogProbs,
     gold: IndexArray,
-    span_tokens: Sequence[int],
 ) -> FloatArray:
     """c(e, e') of each candidate e to each score example e'.
 
     Args:
-        kind: "label" (the gold label's probability among the labels), "vocabulary" (exactly Eq. 3) or "loss_ratio"
-            (the gold label's loss divided by the sum of all labels' losses; a loss is the mean over the span's
-            tokens).
+        kind: "label" (the gold label's probability among the labels) or "vocabulary" (exactly Eq. 3).
         one_shot: `[candidates, score_examples, labels]`, with each candidate as the only demonstration.
         zero_shot: `[score_examples, labels]`.
         gold: `[score_examples]`, index of each score example's label.
-        span_tokens: tokens of each label's span.
 
     Returns:
         `contributions  # [candidates, score_examples]` float64; higher is better for every kind.
     """
     goodness = _GOODNESS[kind]
-    tokens = np.asarray(span_tokens, dtype=np.float64)
-    with_demonstration = goodness(one_shot.astype(np.float64), gold, tokens)
-    without = goodness(zero_shot.astype(np.float64)[None], gold, tokens)
+    with_demonstration = goodness(one_shot.astype(np.float64), gold)
+    without = goodness(zero_shot.astype(np.float64)[None], gold)
     return with_demonstration - without
 
 
@@ -55,23 +50,17 @@ def _gold(values: FloatArray, gold: IndexArray) -> FloatArray:
     return np.asarray(np.take_along_axis(values, gold[None, :, None], axis=2)[..., 0])
 
 
-def _label_goodness(log_probs: FloatArray, gold: IndexArray, _: FloatArray) -> FloatArray:
+def _label_goodness(log_probs: FloatArray, gold: IndexArray) -> FloatArray:
     from scipy.special import log_softmax  # slow to import
 
     return np.asarray(np.exp(_gold(log_softmax(log_probs, axis=2), gold)))
 
 
-def _vocabulary_goodness(log_probs: FloatArray, gold: IndexArray, _: FloatArray) -> FloatArray:
+def _vocabulary_goodness(log_probs: FloatArray, gold: IndexArray) -> FloatArray:
     return np.asarray(np.exp(_gold(log_probs, gold)))
 
 
-def _loss_ratio_goodness(log_probs: FloatArray, gold: IndexArray, tokens: FloatArray) -> FloatArray:
-    losses = -log_probs / tokens
-    return np.asarray(-_gold(losses, gold) / losses.sum(axis=2))
-
-
-_GOODNESS: dict[Contribution, Callable[[FloatArray, IndexArray, FloatArray], FloatArray]] = {
+_GOODNESS: dict[Contribution, Callable[[FloatArray, IndexArray], FloatArray]] = {
     "label": _label_goodness,
     "vocabulary": _vocabulary_goodness,
-    "loss_ratio": _loss_ratio_goodness,
 }

@@ -218,10 +218,6 @@ def paid_and_faulty() -> TableScorer:
     return _paid_until(1, RuntimeError("a fault of ours"))
 
 
-def paid_and_faulty_in_the_orders() -> TableScorer:
-    return _paid_until(3, RuntimeError("a fault of ours"))
-
-
 def watch(call: int) -> None:
     """Called by `paid_and_watched` before each call; a test puts something else here."""
 

@@ -61,7 +61,6 @@ def test_a_run_that_completes_stores_the_classifier_of_its_result(selections: Se
     assert set(classifier.predict(["a warm film"], TableScorer()).labels) <= {"positive", "negative"}
     assert selections.events_of(selection_id, "classifier") == [
         {
-            "size": len(expected.prompts),
             "head": expected.head.kind,
             "accuracy": expected.test and expected.test.accuracy,
         }

@@ -13,10 +13,10 @@ from lab.experiments.cells import Cells, calibrate
 from lab.experiments.datasets import known_settings
 from lab.experiments.entries import LENS, Entry, make_entries, pick_entries
 from lab.experiments.sizes import LAPTOP, PAPER, SIZES
+from lab.paper_tasks import PAPER_TASKS
 from lens_engine.config import METHOD_NAMES, SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.scoring.base import Prefix
-from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 from tests.lab.experiments.experiment_doubles import BENCH, TINY, RandomEvidence, make_cells, make_dataset

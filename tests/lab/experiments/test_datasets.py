@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from lab.experiments.datasets import HUB_DATASETS, datasets_of, known_settings, label_values, read_hub_rows
+from lab.paper_tasks import PAPER_TASKS
 from lens_engine.errors import InvalidDataset
-from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.types import Example
 from tests.lab.experiments.experiment_doubles import make_dataset
 

@@ -15,7 +15,6 @@ from lens_cli.refusals import Refusal
 from lens_cli.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SPEC
 from lens_cli.service.stack import Stack, StackSpec, running_stack
 from lens_client import LensClient
-from lens_engine.testing import TableScorer
 from tests.dispositions import ignored_signals
 from tests.e2e.processes import is_gone
 from tests.e2e.stack import environment_of
@@ -79,10 +78,10 @@ def test_job_after_the_death_of_a_worker_succeeds(stack: Stack, said: list[str])
 
 def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) -> None:
     console = Console(file=StringIO(), width=160)
-    tell_story(stack, console, lambda _: TableScorer())
+    tell_story(stack, console)
     assert isinstance(console.file, StringIO)
     printed = console.file.getvalue()
-    for part in ("202, sel_", "Without examples: ", "in order", "Prompts: right answers", "best random examples"):
+    for part in ("202, sel_", "in order", "Prompts: right answers", "best random examples"):
         assert part in printed
     assert f"{NEW_INPUT} Topic:" in " ".join(printed.split())
     assert printed.count(NEW_INPUTS[1]) == 1

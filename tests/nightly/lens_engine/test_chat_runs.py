@@ -31,7 +31,7 @@ CONFIG = SelectionConfig.model_validate(
         "splits": {"validation": 20, "confirmation": 8, "test": 24},
         "filtering": {"keep": 16, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
         "search": {"beam_width": 3, "children": 4, "iterations": 2, "first_permutations": 10},
-        "classifier": {"max_prompts": 1},
+        "classifier": {"kind": "auto"},
         "comparisons": "none",
     }
 )

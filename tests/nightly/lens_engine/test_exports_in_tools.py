@@ -5,56 +5,26 @@ from typing import Any
 
 import pytest
 
-from lens_engine.exports import FORMATS, Source
-from lens_engine.task.template import Task
+from lens_engine.exports import Source
 from tests.endpoints.chat_double import ChatDouble
 from tests.endpoints.double import serving
-from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, INSTRUCTED, TURNS, make_source, written
-
-ODD_TASK = Task("{text}: {label}", {"a": " spaced  ", "b": "two\n  lines\n \t\n", "c": "{good}"})
-
-
-def ask_dspy(source: Source, text: str, folder: Path) -> list[dict[str, str]]:
-    """The messages that DSPy makes of the state for a live input."""
-    import dspy
-
-    (folder / "state.json").write_text(written(source, "dspy"), "utf-8")
-    program = dspy.Predict("text -> label")
-    program.load(folder / "state.json")
-    assert program.demos == [{"text": text, "label": word} for text, word in source.demonstrations]
-    messages: list[dict[str, str]] = dspy.ChatAdapter().format(program.signature, program.demos, {"text": text})
-    return messages
+from tests.unit.lens_engine.test_exports import INPUT, INSTRUCTED, SYSTEM, TURNS, make_source, written
 
 
 @pytest.mark.parametrize(
-    "source",
-    [
-        make_source(TURNS),
-        make_source([]),
-        make_source([(" \n", " spaced  "), ("\n x \u3000\n", "two\n  lines\n \t\n")], ODD_TASK),
-        make_source([], ODD_TASK),
-        make_source(TURNS, INSTRUCTED),
-    ],
-    ids=["demonstrations", "none", "blank", "odd label words", "instruction"],
+    "source", [make_source(TURNS), make_source([]), make_source(TURNS, INSTRUCTED)], ids=["plain", "none", "instructed"]
 )
-def test_messages_are_those_that_dspy_sends(source: Source, tmp_path: Path) -> None:
-    write = FORMATS["dspy"].messages
-    assert write is not None
-    *turns, live, answer = write(source)
-    for text in [*AWKWARD, INPUT, " \n a\n\n "]:
-        shown = {**live, "content": live["content"].replace("{text}", text)}
-        assert [*turns, shown] == ask_dspy(source, text, tmp_path)
-    assert answer == {"role": "assistant", "content": "[[ ## label ## ]]\n"}
-
-
-def test_dspy_reads_an_answer_that_begins_so() -> None:
+def test_dspy_sends_the_demonstrations_and_names_the_label_words(source: Source, tmp_path: Path) -> None:
     import dspy
 
-    write = FORMATS["dspy"].messages
-    assert write is not None
-    begun = write(make_source([]))[-1]["content"]
-    found = dspy.ChatAdapter().parse(dspy.Signature("text -> label"), f"{begun}{{good}}\n\n[[ ## completed ## ]]\n")
-    assert found == {"label": "{good}"}
+    (tmp_path / "state.json").write_text(written(source, "dspy"), "utf-8")
+    program = dspy.Predict("text -> label")
+    program.load(tmp_path / "state.json")
+    assert program.demos == [{"text": text, "label": word} for text, word in source.demonstrations]
+    system, *turns = dspy.ChatAdapter().format(program.signature, program.demos, {"text": INPUT})
+    assert SYSTEM in system["content"]
+    assert len(turns) == 2 * len(source.demonstrations) + 1
+    assert f"[[ ## text ## ]]\n{INPUT}\n" in turns[-1]["content"]
 
 
 def test_dspy_asks_a_server_without_system_messages_as_the_page_says(tmp_path: Path) -> None:

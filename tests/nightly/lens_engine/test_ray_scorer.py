@@ -183,9 +183,6 @@ def test_scorer_of_actors_says_of_itself_what_one_says(two_actors: RayScorer, on
     assert two_actors.max_prompt_tokens == one_scorer.max_prompt_tokens
     assert two_actors.count_tokens(segments) == one_scorer.count_tokens(segments)
     assert two_actors.encode_label_spans(SPANS) == one_scorer.encode_label_spans(SPANS)
-    for scorer in (two_actors, one_scorer):
-        with pytest.raises(InvalidConfig, match="tiny has no chat template"):
-            scorer.render_chat([{"role": "user", "content": "a"}])
 
 
 def test_refusal_of_an_actor_arrives_as_itself(two_actors: RayScorer) -> None:

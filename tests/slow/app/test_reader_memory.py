@@ -39,12 +39,13 @@ import sys
 import numpy as np
 from lens_engine.classifier.bag_of_words import estimate_accuracy
 from lens_engine.classifier.quality import measure_macro_f1
-from lens_engine.rows.near_duplicates import find_near_duplicates
+from lens_engine.rows.near_texts import count_near
 from lens_engine.types import Example
 gold = np.arange(20) % 2
 texts = [("good film", "bad play")[label] for label in gold]
 assert estimate_accuracy(texts, gold, 2).accuracy == measure_macro_f1(gold, gold) == 1.0
-find_near_duplicates([Example(row, text, str(row)) for row, text in enumerate(dict.fromkeys(texts))])
+rows = [Example(row, text, str(row)) for row, text in enumerate(dict.fromkeys(texts))]
+count_near(rows, rows)
 print([name for name in ("pandas", "pyarrow") if name in sys.modules])
 """
 

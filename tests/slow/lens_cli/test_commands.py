@@ -23,7 +23,6 @@ COMMANDS = (
     "evaluate",
     "report",
     "export",
-    "templates",
     "demo",
     "up",
     "serve",
@@ -180,14 +179,6 @@ def test_migrate_without_database_says_so(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "the database does not answer" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_templates_prints_arguments_of_select() -> None:
-    done = lens("templates", "sst-2")
-    assert done.returncode == 0
-    assert (
-        "--template '{text} A {label} one.' --verbalizer positive=great --verbalizer negative=terrible" in done.stdout
-    )
 
 
 def test_select_tells_all_that_is_wrong_with_a_messy_file(tmp_path: Path) -> None:

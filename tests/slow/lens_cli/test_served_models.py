@@ -30,7 +30,7 @@ SMALL = [
         "splits.test=8",
         "classifier.fit_rows=12",
     ),
-    *("classifier.kind=label_probabilities", "classifier.max_prompts=1", "filtering.candidates=24", "filtering.keep=8"),
+    *("classifier.kind=label_probabilities", "filtering.candidates=24", "filtering.keep=8"),
     *("filtering.rounds=2", "filtering.initial_score_size=2", "filtering.max_score_size=6", "search.beam_width=2"),
     *("search.children=2", "search.iterations=1", "search.first_permutations=4", "search.halvings=0"),
 ]

@@ -39,10 +39,7 @@ CLASSIFIER = Classifier(
         label_words=(LabelWord(label="positive", word="great"), LabelWord(label="negative", word="terrible")),
         separator="\n",
     ),
-    prompts=(
-        Prompt(rows=(0,), demonstrations=("A joy. It was great.\n",)),
-        Prompt(rows=(1,), demonstrations=("A bore. It was terrible.\n",)),
-    ),
+    prompts=(Prompt(rows=(0,), demonstrations=("A joy. It was great.\n",)),),
     head=ArgmaxHead(),
     fit_rows=300,
     model=ModelRecord(model="table", revision="0" * 64, dtype="float32", device="cpu"),
@@ -60,8 +57,7 @@ TESTED = (
     make_tested("bag_of_words", "bag_of_words", 0, demonstrations=0, fit_rows=1420),
     make_tested("states", "states", demonstrations=0, layer=16, pooling="mean", test=None),
     make_tested("states", "states", layer=20, pooling="last"),
-    make_tested("label_probabilities", "prior"),
-    make_tested("label_probabilities", "linear", 2, is_chosen=True, test=QUALITY),
+    make_tested("label_probabilities", "prior", is_chosen=True, test=QUALITY),
 )
 
 
@@ -116,7 +112,6 @@ def make_result(**changes: object) -> SelectionResult:
         "tested": TESTED,
         "random": SPREAD,
         "verdict": VERDICT,
-        "order": SPREAD,
         "truncated_prompts": 0,
         "splits": Splits(
             candidates=100, score_set=16, validation=100, confirmation=0, test=200, unused=0,

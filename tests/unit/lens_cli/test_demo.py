@@ -1,15 +1,12 @@
-"""The demonstration runs in a folder whose `.env` is meant for something else, and names the whole selection."""
+"""The demonstration runs in a folder whose `.env` is meant for something else."""
 
 import json
-import shlex
 from pathlib import Path
 
 import pytest
 
 from app.settings import Settings
 from lens_cli.demo import DEMO_ENVIRONMENT
-from lens_cli.sample import DEMO_SPEC, select_line
-from lens_cli.select.words import read_words
 from lens_engine.local.model_files import BUNDLED_MODEL
 
 HOSTILE = f"""
@@ -39,11 +36,3 @@ def test_settings_file_of_a_service_does_not_reach_the_demonstration(monkeypatch
     assert settings.allowed_models[BUNDLED_MODEL] == BUNDLED_MODEL
     assert settings.default_model == BUNDLED_MODEL
     assert settings.retry_after_seconds == 1
-
-
-def test_select_line_asks_for_the_same_task() -> None:
-    words = shlex.split(select_line(DEMO_SPEC))
-    pairs = [words[index + 1] for index, word in enumerate(words) if word == "--verbalizer"]
-    assert read_words(pairs) == DEMO_SPEC["verbalizer"]
-    assert words[words.index("--template") + 1] == DEMO_SPEC["template"]
-    assert words[-2:] == ["--preset", "quick"]

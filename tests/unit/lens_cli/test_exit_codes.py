@@ -91,7 +91,6 @@ INVALID: list[tuple[str, list[str], str]] = [
     ("missing classifier", [*CLASSIFY, "--classifier", "nope.json"], "error: nope.json does not exist\n"),
     ("missing input", ["classify", "nope.csv", *CLASSIFY[2:]], "error: "),
     ("output of no format", [*CLASSIFY, "--output", "out.xyz"], "cannot tell the format"),
-    ("unknown task", ["templates", "sst-3"], "sst-2"),
     (
         "hosted model",
         [*SELECT, "--model", "gpt-4o"],

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from lens_cli.application import create_application
 from lens_cli.refusals import Refusal
-from lens_engine.show.documents import write_html, write_markdown
+from lens_engine.show.documents import write_html
 from lens_engine.show.report import ResultView
 from tests.unit.lens_engine.show.reported import make_reported
 
@@ -18,7 +18,7 @@ MADE = datetime(2026, 3, 1, 12)
 FACTS = make_reported().provenance
 ABOUT = f"Support examples for {FACTS.model}, chosen by Lens {FACTS.lens}"
 VIEW = ResultView(make_reported(), name="result.json, 2026-03-01", about=ABOUT)
-HTML, MARKDOWN = write_html(VIEW), write_markdown(VIEW)
+HTML = write_html(VIEW)
 
 
 @pytest.fixture
@@ -34,22 +34,15 @@ def report(*arguments: str | Path) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "name", "content"),
-    [
-        ((), "result.html", HTML),
-        (("--format", "markdown"), "result.md", MARKDOWN),
-        (("--output", "for the team.html"), "for the team.html", HTML),
-        (("--output", "x.md"), "x.md", MARKDOWN),
-        (("--output", "x.md", "--format", "html"), "x.md", HTML),
-    ],
+    ("arguments", "name"), [((), "result.html"), (("--output", "for the team.html"), "for the team.html")]
 )
 def test_report_is_written_where_the_user_expects_it(
-    result: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], name: str, content: str
+    result: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], name: str
 ) -> None:
     monkeypatch.chdir(result.parent)
     done = report("result.json", *arguments)
     assert (done.exit_code, done.output) == (0, f"Written: {name}\n")
-    assert (result.parent / name).read_text("utf-8") == content
+    assert (result.parent / name).read_text("utf-8") == HTML
 
 
 def test_file_that_is_no_result_is_refused(tmp_path: Path, result: Path) -> None:

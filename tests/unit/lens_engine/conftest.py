@@ -27,7 +27,7 @@ _SMALL: dict[str, Any] = {
     "filtering": {"keep": 24, "rounds": 3, "initial_score_size": 4, "max_score_size": 16},
     "search": {"beam_width": 4, "children": 4, "iterations": 3},
     "classifier": {"kind": "none"},
-    "comparisons": "all",
+    "comparisons": "usual",
 }
 
 

@@ -6,9 +6,7 @@ from typing import Any
 import jinja2
 import pytest
 
-from lens_engine.errors import InvalidConfig
 from lens_engine.exports import FORMATS, Source
-from lens_engine.exports.folder import write_folder
 from lens_engine.task.chat import ChatTask, ask_for_letters, ask_for_words, read_turns
 from lens_engine.task.template import Task
 from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, load_langchain, make_source, written
@@ -94,8 +92,3 @@ def test_formats_say_whether_they_have_what_was_evaluated() -> None:
     of_chat = {name for name, one in FORMATS.items() if one.is_evaluated_prompt(SOURCE.task)}
     assert of_text == {"text", "json"}
     assert of_chat == of_text | {"openai-chat", "anthropic", "gemini", "langchain", "promptfoo"}
-
-
-def test_folder_of_a_server_without_system_messages_is_refused() -> None:
-    with pytest.raises(InvalidConfig, match="takes no system message"):
-        write_folder(make_source(TURNS, in_first_turn(TASK)), None)

@@ -85,7 +85,7 @@ def test_bad_option_is_refused_with_its_path(options: dict[str, Any], field: str
         ({"beam_width": 3}, "there is no option 'beam_width'; did you mean search.beam_width?"),
         ({"search": {"beam_widht": 3}}, "there is no option 'search.beam_widht'; did you mean search.beam_width?"),
         ({"serach": {"beam_width": 3}}, "there is no option 'serach.beam_width'; did you mean search.beam_width?"),
-        ({"shots": 4}, "there is no option 'shots'; docs/reference.md lists the options"),
+        ({"too_long": "reject"}, "there is no option 'too_long'; docs/reference.md lists the options"),
         ({"search": {"beam_width": 0}}, "search.beam_width must be a whole number from 1 to 256; it is 0"),
         ({"search": {"beam_width": None}}, "search.beam_width must be a whole number from 1 to 256; it is null"),
         (
@@ -95,8 +95,8 @@ def test_bad_option_is_refused_with_its_path(options: dict[str, Any], field: str
         ({"splits": {"test": 3}}, "splits.test must be a whole number from 4 to 100,000, or null; it is 3"),
         ({"balanced": "maybe"}, "balanced must be true or false; it is 'maybe'"),
         (
-            {"too_long": "rejects"},
-            "too_long must be one of reject, skip_example, trim_input; it is 'rejects'; did you mean reject?",
+            {"comparisons": "usuall"},
+            "comparisons must be one of none, usual; it is 'usuall'; did you mean usual?",
         ),
         ({"search": 5}, "search is a group of options, such as search.beam_width; it is 5"),
         ({"x" * 500: 1}, f"there is no option '{'x' * 59}…; docs/reference.md lists the options"),

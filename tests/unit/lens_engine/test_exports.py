@@ -22,6 +22,7 @@ from lens_engine.task.chat import ask_for_words
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 from lens_engine.types import Example
+from tests.formed import take_form
 from tests.unit.lens_cli.results import make_answer, make_result
 
 AWKWARD = [
@@ -45,6 +46,10 @@ INSTRUCTED = Task(
 TASKS = pytest.mark.parametrize("task", [TASK, INSTRUCTED], ids=["plain", "instructed"])
 SYSTEM = "Answer with one of these labels and nothing else: 0, {good}, it's 🎬."
 TURNS = [(text, ("0", "{good}", "it's 🎬")[place % 3]) for place, text in enumerate(AWKWARD)]
+NOTE = (
+    "The best prompt has the form nearest 2 (right for 91 % of 200 test texts), which this format cannot hold. This is "
+    "its fixed form (right for 91 % of 200 test texts)."
+)
 INPUT = 'The {x} "live" {{input}} 🎬 {% raw %}'
 
 
@@ -111,12 +116,6 @@ def test_instruction_begins_the_system_message(format: FormatName, turns: list[t
     assert read_system(json.loads(written(make_source(turns, INSTRUCTED), format))) == (
         f"{INSTRUCTED.instruction}\n{SYSTEM}"
     )
-    write = FORMATS[format].messages
-    assert write is not None
-    assert write(make_source(turns, INSTRUCTED))[0] == {
-        "role": "system",
-        "content": f"{INSTRUCTED.instruction}\n{SYSTEM}",
-    }
 
 
 @pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"csv", "jsonl"}))
@@ -138,6 +137,19 @@ def test_any_text_comes_through_every_format(task: Task, turns: list[tuple[str, 
     assert json.loads(written(source, "json"))["support_examples"]["prompt"] == source.answer.prompt
     assert written(source, "text") == f"{source.answer.prompt}{{text}} It was"
     assert write_export(source, "markdown")
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+def test_best_prompt_of_another_form_is_told_in_a_comment(format: FormatName) -> None:
+    result = make_result(task=TaskRecord.of(TASK))
+    content = export_support_examples(take_form(result, "nearest"), format).decode()
+    fixed = export_support_examples(result, format).decode()
+    if format == "json":
+        assert json.loads(content)["note"] == NOTE
+        assert json.loads(content)["support_examples"]["examples"] == json.loads(fixed)["support_examples"]["examples"]
+    else:
+        assert content.replace(f"{NOTE}\n\n", "") == fixed
+        assert (NOTE in content) == (format == "markdown")
 
 
 def test_promptfoo_renders_each_message_as_it_is() -> None:
@@ -183,15 +195,24 @@ def test_cell_that_a_spreadsheet_would_run_is_escaped() -> None:
     assert rows == [["text", "label"], *([text, "0"] for text in texts)]
 
 
-@pytest.mark.parametrize("format", [name for name, one in FORMATS.items() if one.messages is not None])
+CHATS: dict[FormatName, Callable[[str], str]] = {
+    "openai-chat": lambda content: json.loads(content)["messages"][0]["content"],
+    "anthropic": lambda content: json.loads(content)["system"],
+    "gemini": lambda content: json.loads(content)["systemInstruction"]["parts"][0]["text"],
+    "langchain": lambda content: load_langchain(content).format_messages(text=INPUT)[0].content,
+    "dspy": lambda content: json.loads(content)["signature"]["instructions"],
+    "promptfoo": lambda content: render_promptfoo(json.loads(content))[0][1],
+}
+"""Each format of a chat, and how its system message is read."""
+
+
+@pytest.mark.parametrize("format", CHATS)
 @pytest.mark.parametrize("task", [TASK, ask_for_words(TASK, ["0", "{good}", "it's"])], ids=["text", "chat"])
-@pytest.mark.parametrize("turns", [TURNS, []], ids=["demonstrations", "none"])
-def test_every_chat_names_the_label_words(format: FormatName, task: Task, turns: list[tuple[str, str]]) -> None:
-    source = make_source(turns, task)
-    assert "Answer with one of these labels and nothing else: 0, " in written(source, format)
-    write = FORMATS[format].messages
-    assert write is not None
-    assert SYSTEM in write(source)[0]["content"]
+@pytest.mark.parametrize("turns", [TURNS[:1], []], ids=["demonstrations", "none"])
+def test_system_message_of_every_chat_names_the_label_words(
+    format: FormatName, task: Task, turns: list[tuple[str, str]]
+) -> None:
+    assert CHATS[format](written(make_source(turns, task), format)) == SYSTEM
 
 
 def test_result_and_its_file_give_the_same_bytes(tmp_path: Path) -> None:
@@ -208,7 +229,10 @@ def test_result_and_its_file_give_the_same_bytes(tmp_path: Path) -> None:
 def test_unknown_format_or_use_is_refused_with_those_there_are() -> None:
     assert set(get_args(FormatName)) == set(FORMATS)
     wrong: Any = "yaml"
+    gone: Any = "folder"
     with pytest.raises(InvalidConfig, match=re.escape("there is no format 'yaml'; take json, text")):
         export_support_examples(make_result(), wrong)
+    with pytest.raises(InvalidConfig, match=r"there is no format 'folder'; take json, text, .*, promptfoo, markdown$"):
+        export_support_examples(make_result(), gone)
     with pytest.raises(InvalidConfig, match="take prompt or probabilities"):
         export_support_examples(make_result(), use=wrong)

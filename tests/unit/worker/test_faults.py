@@ -113,7 +113,7 @@ INSTANCE = "/selections/sel_1"
             ["dataset"],
             "/spec/verbalizer/a.b",
         ),
-        (PromptTooLong("long", field="options.too_long", row=7), "prompt-too-long", [], "/spec/options/too_long"),
+        (PromptTooLong("long", field="template", row=7), "prompt-too-long", [], "/spec/template"),
     ],
 )
 def test_invalid_input_has_the_pointer_of_a_refusal(

@@ -26,7 +26,7 @@ from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import States
 
 Make = Callable[..., Any]
-WHOLE: dict[str, Any] = {"classifier": {"kind": "auto", "max_prompts": 3, "fit_rows": 80}, "comparisons": "none"}
+WHOLE: dict[str, Any] = {"classifier": {"kind": "auto", "fit_rows": 80}, "comparisons": "none"}
 
 
 class KnowingScorer(StatesTableScorer):
@@ -78,7 +78,6 @@ def test_every_candidate_is_tested_the_cheapest_first(whole: SelectionResult) ->
             ("states_and_words", 1, 0),
             ("states", 1, 4),
             ("states_and_words", 1, 4),
-            *(("label_probabilities", k, 4) for k in (1, 2, 3)),
         ]
     )
     assert {one.test.n for one in whole.tested if one.test} == {60}
@@ -102,7 +101,7 @@ def test_bag_of_words_of_some_rows_says_so(
 
 
 def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[..., SelectionResult]) -> None:
-    result = select(classifier={"kind": "states", "max_prompts": 3, "fit_rows": 80})
+    result = select(classifier={"kind": "states", "fit_rows": 80})
 
     (chosen,) = (one for one in result.tested if one.is_chosen)
     assert result.classifier is not None
@@ -189,7 +188,7 @@ def test_no_fit_row_is_a_demonstration_or_a_test_row(
             asked.extend(queries if len(layers) > 1 else ())
             return super().states(prefix, queries, layers)
 
-    result = select(Listening(), classifier={"kind": "states", "max_prompts": 3, "fit_rows": 80})
+    result = select(Listening(), classifier={"kind": "states", "fit_rows": 80})
 
     problem = make_planted_problem()
     test = {problem.task.render_query(one.text) for one in split_examples(problem, make_config(**WHOLE)).test}
@@ -211,7 +210,7 @@ def test_no_fit_row_is_a_demonstration_or_a_test_row(
 def test_only_the_candidates_asked_for_are_made(
     kind: str, expected: set[str], select: Callable[..., SelectionResult]
 ) -> None:
-    result = select(classifier={"kind": kind, "max_prompts": 2, "fit_rows": 60})
+    result = select(classifier={"kind": kind, "fit_rows": 60})
 
     assert {one.name for one in result.tested} == expected
     assert (result.classifier is None) == (not expected)
@@ -219,7 +218,7 @@ def test_only_the_candidates_asked_for_are_made(
 
 def test_model_that_one_can_only_ask_has_label_probabilities(select: Callable[..., SelectionResult]) -> None:
     for kind in ("auto", "states"):
-        result = select(TableScorer(), classifier={"kind": kind, "max_prompts": 2, "fit_rows": 60})
+        result = select(TableScorer(), classifier={"kind": kind, "fit_rows": 60})
         assert {one.name for one in result.tested} - {"bag_of_words"} == {"label_probabilities"}
 
 
@@ -251,7 +250,7 @@ def test_budget_leaves_out_the_dearest_candidates_first(
 
     assert result.partial
     assert {one.name for one in result.tested} == {"bag_of_words", "states", "states_and_words"}
-    assert any("the classifier of several prompts" in warning for warning in result.warnings)
+    assert any("the classifier of the model after examples" in warning for warning in result.warnings)
 
 
 def make_candidate(whole: SelectionResult, tokens: float, losses: Sequence[float]) -> Candidate:

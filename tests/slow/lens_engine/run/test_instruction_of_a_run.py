@@ -21,7 +21,7 @@ Make = Callable[..., Any]
 INSTRUCTION = "Is the weather positive or negative?"
 OPENING = f"{INSTRUCTION}\n"
 OPTIONS: dict[str, Any] = {
-    "classifier": {"kind": "auto", "max_prompts": 3, "fit_rows": 60},
+    "classifier": {"kind": "auto", "fit_rows": 60},
     "search": {"iterations": 2},
 }
 NO_CHILD_REPEATS: dict[str, Any] = {"search": {"children": 4, "halvings": 1}, "comparisons": "none"}
@@ -62,7 +62,7 @@ def run(instruct: Callable[[str], Problem], make_config: Make) -> tuple[Selectio
 
 
 def test_every_prompt_of_the_run_begins_with_the_instruction(run: tuple[SelectionResult, HearingScorer]) -> None:
-    """Those of filtering, of the search, without demonstrations, of the classifiers and of other orders."""
+    """Those of filtering, of the search, without demonstrations, and of the classifiers."""
     _, scorer = run
     assert {prefix[:1] for prefix in scorer.prefixes} == {(OPENING,)}
     assert {len(prefix) for prefix in scorer.prefixes} == {1, 2, 5}
@@ -114,13 +114,10 @@ def test_run_with_another_instruction_is_another_run(
         select_support_examples(instruct(INSTRUCTION), HearingScorer(), config, checkpoints=make_store(store.saved[1]))
 
 
-@pytest.mark.parametrize("too_long", ["reject", "skip_example", "trim_input"])
-def test_instruction_that_fills_the_context_is_refused(
-    too_long: str, instruct: Callable[[str], Problem], make_config: Make
-) -> None:
+def test_instruction_that_fills_the_context_is_refused(instruct: Callable[[str], Problem], make_config: Make) -> None:
     problem = instruct("word " * 60)
     with pytest.raises(PromptTooLong, match=r"the instruction has 60 tokens, .* at most 64, .* shorten the") as refusal:
-        select_support_examples(problem, HearingScorer(max_prompt_tokens=64), make_config(too_long=too_long))
+        select_support_examples(problem, HearingScorer(max_prompt_tokens=64), make_config())
     assert refusal.value.field == "instruction"
 
 
@@ -128,7 +125,7 @@ def test_texts_are_cut_to_what_the_instruction_leaves(instruct: Callable[[str], 
     """Without the instruction, a prompt has 60 tokens at most; the scorer refuses a longer one than its context."""
     problem = instruct("word " * 30)
     texts = [replace(one, text=f"{one.text} {'word ' * 20}") for one in problem.examples]
-    config = make_config(too_long="trim_input", **OPTIONS)
+    config = make_config(**OPTIONS)
     scorer = HearingScorer(max_prompt_tokens=100)
     result = select_support_examples(replace(problem, examples=texts), scorer, config)
     assert result.truncated_prompts > 0

@@ -54,7 +54,7 @@ def select(make_config: Make) -> Callable[..., SelectionResult]:
 
 @pytest.fixture(scope="module")
 def by_macro_f1(select: Callable[..., SelectionResult]) -> SelectionResult:
-    return select(objective="macro_f1", classifier={"kind": "auto", "max_prompts": 2})
+    return select(objective="macro_f1", classifier={"kind": "auto"})
 
 
 @pytest.mark.parametrize("objective", ["accuracy", "macro_f1"])
@@ -86,7 +86,7 @@ def test_random_and_validation_keeps_the_best_by_the_objective(
 def test_run_resumes_with_the_same_digest(
     by_macro_f1: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
 ) -> None:
-    run = partial(select, objective="macro_f1", classifier={"kind": "auto", "max_prompts": 2})
+    run = partial(select, objective="macro_f1", classifier={"kind": "auto"})
     store = make_store()
     assert run(store=store).digest == by_macro_f1.digest
     assert run(store=make_store(store.saved[len(store.saved) // 2])).digest == by_macro_f1.digest

@@ -18,7 +18,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "halving": {"search": {"first_permutations": 8, "halvings": 2}},
     "forms": {"search": {"forms": ["fixed", "nearest", "fixed+nearest"]}},
     "budget": {"budget": {"max_pairs": 2_600}},
-    "classifier": {"use": "probabilities", "classifier": {"kind": "auto", "max_prompts": 3, "fit_rows": 60}},
+    "classifier": {"use": "probabilities", "classifier": {"kind": "auto", "fit_rows": 60}},
 }
 
 

@@ -16,7 +16,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.result.headline import list_headlines
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import Prefix
-from lens_engine.show.documents import write_fragment, write_markdown
+from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.report import ResultView
 from lens_engine.task.template import Task
 from lens_engine.testing import StatesTableScorer
@@ -98,7 +98,7 @@ def test_verdict_recommends_nothing_that_the_test_rows_show_as_clearly_worse(
     assert sentence.startswith(told)
     assert answer.recommended is recommended
     view = ResultView(result)
-    shown = (result.summary(), repr(result), in_command(result), write_markdown(view), write_fragment(*view.sections))
+    shown = (result.summary(), repr(result), in_command(result), write_html(view), write_fragment(*view.sections))
     assert all(sentence in " ".join(one.split()) for one in shown)
     assert ("No label was checked: no classifier was made." in shown[-1]) == (not result.tested)
     compared = {one.name == "bag_of_words" for one in result.tested}

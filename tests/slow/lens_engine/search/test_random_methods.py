@@ -37,7 +37,6 @@ def test_zero_shot_has_no_demonstrations(select: Callable[..., SelectionResult])
     assert result.examples == ()
     assert result.test is not None
     assert [one.method for one in result.answer.contenders] == ["zero_shot"]
-    assert result.order is None
 
 
 def test_random_is_the_first_of_the_random_permutations(

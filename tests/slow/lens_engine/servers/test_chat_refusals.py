@@ -35,7 +35,7 @@ CONFIG = SelectionConfig.model_validate(
         "num_demonstrations": 2,
         "method": "random",
         "splits": {"validation": 20, "confirmation": 8, "test": 24},
-        "classifier": {"max_prompts": 1},
+        "classifier": {"kind": "auto"},
         "comparisons": "none",
     }
 )

@@ -32,7 +32,7 @@ OPTIONS: dict[str, Any] = {
     "num_demonstrations": 2,
     "comparisons": "none",
     "splits": {"validation": 8, "confirmation": 4, "test": 8},
-    "classifier": {"max_prompts": 1, "fit_rows": 12},
+    "classifier": {"fit_rows": 12},
     "filtering": {"candidates": 24, "keep": 8, "rounds": 2, "initial_score_size": 2, "max_score_size": 6},
     "search": {"beam_width": 2, "children": 2, "iterations": 2},
 }
@@ -185,7 +185,7 @@ def test_estimate_is_an_upper_bound_and_says_what_it_cost(
 def test_estimator_fits_and_predicts_at_a_server_and_a_clone_shares_it(double: Double, tmp_path: Path) -> None:
     model = open_model(f"vllm:{MODEL}@{double.url}", cache_dir=tmp_path)
     texts = [f"text {row}" for row in range(90)]
-    options = OPTIONS | {"classifier": {"kind": "label_probabilities", "max_prompts": 1, "fit_rows": 12}}
+    options = OPTIONS | {"classifier": {"kind": "label_probabilities", "fit_rows": 12}}
     estimator = clone(LensClassifier(model, label_words={0: "B", 1: "G"}, options=options, progress=False))
     estimator.fit(texts, [row % 2 for row in range(90)])
     assert estimator.model is model

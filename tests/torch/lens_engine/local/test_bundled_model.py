@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from lens_engine.local.chat_template import ChatTemplate
 from lens_engine.local.load import load_scorer
-from lens_engine.local.model_reader import open_files, quiet_transformers, segment_tokenizer
+from lens_engine.local.model_reader import open_files, quiet_transformers
 from lens_engine.local.scorer import CausalLMScorer
 from lens_engine.local.token_counter import find_token_counter
-from lens_engine.task.special_tokens import BEGIN
 
 PREFIXES = [
     (),
@@ -42,23 +40,6 @@ def test_packed_float32_scores_equal_plain_ones(packed: CausalLMScorer) -> None:
     assert few_shot[0, 0] > few_shot[0, 1], "it knows praise"
 
 
-def test_chat_has_the_tokens_of_its_own_chat_template() -> None:
-    with quiet_transformers():
-        _, _, tokenizer = open_files("smollm2-135m-instruct", None)
-    segments = segment_tokenizer(tokenizer, "smollm2")
-    messages = [
-        {"role": "system", "content": "Answer with one of these labels: great, terrible."},
-        {"role": "user", "content": "Sharp,\r\nfunny {and} warm 🎬 \n"},
-        {"role": "assistant", "content": "great"},
-        {"role": "user", "content": " Dull. "},
-    ]
-    for asked in (messages, messages[1:], messages[-1:]):
-        text = BEGIN + ChatTemplate(tokenizer, "smollm2").render(asked)
-        [tokens] = segments.encode_prefixes([(text,)])
-        found = tokenizer.apply_chat_template(asked, tokenize=True, add_generation_prompt=True)
-        assert list(tokens) == list(found if isinstance(found, list) else found["input_ids"])
-
-
 def test_tokens_that_are_counted_without_the_model_are_those_of_its_scorer(packed: CausalLMScorer) -> None:
     texts = ["It was great.", " great", "a  b\n\n", "", "<|im_start|>user 1234 naïve 日本"]
 
@@ -66,13 +47,6 @@ def test_tokens_that_are_counted_without_the_model_are_those_of_its_scorer(packe
 
     assert count_tokens is not None
     assert count_tokens(texts) == packed.count_tokens(texts)
-
-
-def test_chat_is_scored_after_its_last_turn(packed: CausalLMScorer) -> None:
-    text = packed.render_chat([{"role": "user", "content": "The capital of France is Paris, isn't it? Yes or No?"}])
-    label_log_probs = packed.score([(BEGIN,)], [text], ["Yes", "No", "Berlin"])
-    assert label_log_probs.argmax() < 2
-    assert np.exp(label_log_probs[0, 0, :2]).sum() > 0.1
 
 
 def test_converted_folder_names_its_tied_weight_as_other_servers_read_it() -> None:

@@ -13,7 +13,6 @@ from lens_engine.local.executors import ExecutorName, TokenCounters, Workload
 from lens_engine.local.scorer import SMALLEST_BUDGET, CausalLMScorer
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.tokenization import SegmentTokenizer
-from lens_engine.task.special_tokens import BEGIN
 from lens_engine.testing import TINY_CONTEXT, tiny_causal_lm
 from lens_engine.types import LabelLogProbs
 
@@ -251,9 +250,6 @@ class TokenReader(ForgetfulExecutor):
     [
         [(), ("one.",), ("one.", "two.")],
         [("one.", "two."), ("one.", "three."), ("one.",)],
-        [(f"{BEGIN}one.",), ("one.",), (f"{BEGIN}one.", "two.")],
-        [(f"{BEGIN}one.",), (f"{BEGIN}two.",), (f"{BEGIN}two.",)],
-        [(f"{BEGIN}one.",)] * 3,
         [()] * 3,
     ],
 )

@@ -32,7 +32,7 @@ CONFIG = SelectionConfig.model_validate(
         "splits": {"validation": 20, "confirmation": 16, "test": 60},
         "filtering": {"keep": 24, "rounds": 1, "initial_score_size": 4, "max_score_size": 8},
         "search": {"beam_width": 2, "children": 4, "iterations": 1},
-        "classifier": {"kind": "label_probabilities", "max_prompts": 2},
+        "classifier": {"kind": "label_probabilities"},
     }
 )
 
@@ -87,7 +87,7 @@ class Workbench:
 
         options = options or EvaluationOptions()
         console = Console(file=StringIO(), width=300)
-        file = SubjectFile(judged, what, use, is_fixed=is_fixed, is_chat=options.form is not None)
+        file = SubjectFile(judged, what, use, is_fixed=is_fixed)
         found = file.read()
         run = EvaluationRun.prepare(found, Sources(dataset, usual=found.classifier.input), options)
         result = run.execute(open_scorer, console)

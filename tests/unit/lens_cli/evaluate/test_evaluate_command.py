@@ -1,6 +1,5 @@
 """`lens evaluate` refuses what cannot work before it loads a model, and shows figures."""
 
-import json
 import signal
 from io import StringIO
 from pathlib import Path
@@ -18,7 +17,7 @@ from lens_cli.views.result import show_evaluation
 from lens_engine.errors import ModelMismatch
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.show.words import show_accuracy
-from lens_engine.testing import TableScorer
+from lens_engine.testing import TableScorer, hashed_log_prob
 from tests.dispositions import default_signals
 
 ROW = [("Sunny", "positive"), ("Rainy", "negative")]
@@ -52,14 +51,8 @@ def save_classifier(bench: Workbench) -> Path:
 @pytest.mark.parametrize(
     ("options", "message", "where"),
     [
-        (("--form", "csv"), "csv is no form of a chat; take openai-chat, ", "where: --form"),
-        (("--form", "nothing"), "nothing is no form of a chat", "where: --form"),
-        (("--num-prompts", "1"), "one prompt; leave --num-prompts out", "where: --num-prompts"),
         (("--prompts", "classifier", "--use", "prompt"), "leave --use out", "where: --use"),
         (("--prompts", "classifier", "--fixed"), "leave --fixed out", "where: --fixed"),
-        (("--prompts", "classifier", "--orders", "2"), "leave --orders out", "where: --orders"),
-        (("--prompts", "classifier", "--form", "openai-chat"), "only support examples", "where: --form"),
-        (("--prompts", "classifier", "--num-prompts", "99"), "the classifier has ", "where: --num-prompts"),
         (("--text-column", "Note"), "there is no column named 'Note'", "where: --text-column"),
         (("--model", "./nothing-here"), "./nothing-here", "where: --model"),
     ],
@@ -126,9 +119,10 @@ def test_stopped_run_keeps_nothing(bench: Workbench) -> None:
     def interrupt(_: int) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    files = bench.save(select()), bench.write(ROW)
+    rows = [(f"Day {number}", "positive") for number in range(300)]  # two batches
+    files = bench.save(select()), bench.write(rows)
     with default_signals(), pytest.raises(Refusal, match="stopped; nothing is kept") as caught:
-        bench.run(*files, EvaluationOptions(orders=2), scorer=lambda: TableScorer(before_call=interrupt))
+        bench.run(*files, scorer=lambda: TableScorer(before_call=interrupt))
     assert caught.value.exit_code == EXIT_INTERRUPTED
     assert bench.scorers[0].num_calls == 1
 
@@ -141,21 +135,23 @@ def test_long_rows_are_counted_and_not_judged(bench: Workbench) -> None:
 
 
 def test_figures_are_shown(bench: Workbench) -> None:
-    result, _ = bench.run(bench.save(select()), bench.write(ROWS), EvaluationOptions(form="gemini", orders=2))
+    def log_prob(prefix: tuple[str, ...], query: str, span: str) -> float:
+        return hashed_log_prob(prefix, f"{query}?", span)  # other answers than those of the selection
+
+    files = bench.save(select()), bench.write(ROWS)
+    result, _ = bench.run(*files, scorer=lambda: TableScorer(log_prob))
     console = Console(file=StringIO(), width=120)
     show_evaluation(result, "The support examples", Path("figures.json"), console)
     assert isinstance(console.file, StringIO)
     shown = console.file.getvalue()
-    assert "The support examples, asked of table in the form gemini\n60 rows, 0 unanswered" in shown
+    assert "The support examples, asked of table\n60 rows, 0 unanswered" in shown
     for name, figure in (("right answers", show_accuracy(result.quality)), ("ECE", f"{result.quality.ece:.3f}")):
         assert name in shown
         assert figure in shown
     assert "Rows by label and answer" in shown
     assert "On 60 rows that the selection judged too, " in shown
     assert "exact McNemar test: p = " in shown
-    assert "2 other orders of the same examples: right for " in shown
     assert shown.rstrip().endswith("figures in figures.json")
-    assert json.loads(result.model_dump_json())["form"] == "gemini"
 
 
 def test_confusions_of_many_labels_are_not_shown(bench: Workbench) -> None:

@@ -3,7 +3,6 @@
 import pytest
 from evaluating import LABELS, ROWS, Workbench, select
 
-from lens_cli.evaluate.run import EvaluationOptions
 from lens_cli.subject_file import WhatIsAsked
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
@@ -12,7 +11,7 @@ from lens_engine.evaluation.rows import Prediction, predict_rows
 from lens_engine.reading import TextRow
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.retrieval.form import PromptForm
-from lens_engine.testing import TableScorer, hashed_log_prob
+from lens_engine.testing import TableScorer
 from tests.formed import take_form
 
 NEW = [(f"Play {number}", LABELS[number % 2]) for number in range(30)]
@@ -36,10 +35,10 @@ def test_held_out_rows_are_judged_and_answer_as_in_the_selection(
 
 def test_labels_that_the_selection_joined_are_judged(bench: Workbench) -> None:
     rows = tuple((text, label.upper() if number % 3 else label) for number, (text, label) in enumerate(ROWS))
-    result, _ = bench.run(bench.save(select(rows=rows)), bench.write(rows), EvaluationOptions(orders=1))
-    usual, _ = bench.run(bench.save(select()), bench.write(ROWS), EvaluationOptions(orders=1))
+    result, _ = bench.run(bench.save(select(rows=rows)), bench.write(rows))
+    usual, _ = bench.run(bench.save(select()), bench.write(ROWS))
     assert result.matches
-    assert (result.quality, result.order) == (usual.quality, usual.order)
+    assert result.quality == usual.quality
 
 
 def test_rows_of_the_test_file_are_judged_without_a_note(bench: Workbench) -> None:
@@ -80,48 +79,6 @@ def test_classifier_of_a_file_is_judged(bench: Workbench) -> None:
     assert result.comparison is None
 
 
-def test_other_orders_are_judged_too(bench: Workbench) -> None:
-    result, shown = bench.run(bench.save(select()), bench.write(NEW), EvaluationOptions(orders=3))
-    assert result.order is not None
-    assert (result.order.permutations, result.order.n) == (3, 30)
-    assert [scorer.calls for scorer in bench.scorers] == [[(1, 30, 2)] * 4]
-    assert "other orders" not in shown
-
-
-def test_orders_that_there_are_not_are_told(bench: Workbench) -> None:
-    result, shown = bench.run(bench.save(select()), bench.write(NEW), EvaluationOptions(orders=90))
-    assert "note: the fixed examples have 23 other orders" in shown
-    assert result.order is not None
-    assert result.order.permutations == 23
-
-
-def test_chat_is_asked_in_the_form_of_an_export(bench: Workbench) -> None:
-    seen = set[str]()
-
-    def log_prob(prefix: tuple[str, ...], query: str, span: str) -> float:
-        seen.add("".join((*prefix, query)))
-        return hashed_log_prob(prefix, query, span)
-
-    result, _ = bench.run(
-        bench.save(select()),
-        bench.write(NEW),
-        EvaluationOptions(form="openai-chat"),
-        scorer=lambda: TableScorer(log_prob),
-    )
-    assert result.form == "openai-chat"
-    assert len(seen) == len(NEW)
-    assert all(prompt.count("<user>") == 5 for prompt in seen)
-
-
-def test_first_prompts_of_a_classifier_are_asked(bench: Workbench) -> None:
-    classifier = select().classifier
-    assert classifier is not None
-    if classifier.head.kind == "linear":
-        pytest.skip("the head needs all prompts")
-    result, _ = bench.run(bench.save(select()), bench.write(NEW), EvaluationOptions(num_prompts=1), what="classifier")
-    assert result.prompts == 1
-
-
 def test_column_and_dialect_of_the_selection_are_taken(bench: Workbench) -> None:
     classifier = select().classifier
     assert classifier is not None
@@ -136,14 +93,12 @@ def test_column_and_dialect_of_the_selection_are_taken(bench: Workbench) -> None
 
 def test_prompt_that_finds_rows_is_judged_as_it_is(bench: Workbench) -> None:
     formed = take_form(select(), "fixed+nearest")
-    result, shown = bench.run(bench.save(formed), bench.write(NEW), EvaluationOptions(orders=2))
+    result, shown = bench.run(bench.save(formed), bench.write(NEW))
 
     assert result.prompt_form == PromptForm(kind="fixed+nearest", nearest=2)
     asked = classifier_of_prompt(formed)
     hits = [one.label == gold for one, (_, gold) in zip(predict(asked), NEW, strict=True)]
     assert result.quality.accuracy == sum(hits) / len(hits)
-    assert result.order is not None
-    assert result.order.permutations == 2
     assert "fixed" not in shown
 
 
@@ -151,20 +106,13 @@ def predict(asked: Classifier) -> list[Prediction]:
     return predict_rows(asked, [TextRow(text) for text, _ in NEW], TableScorer())
 
 
-@pytest.mark.parametrize("form", [None, "openai-chat"])
-def test_fixed_form_is_judged_where_it_is_asked_for_and_by_a_chat(form: str | None, bench: Workbench) -> None:
+def test_fixed_form_is_judged_where_it_is_asked_for(bench: Workbench) -> None:
     formed = take_form(select())
-    result, _ = bench.run(bench.save(formed), bench.write(ROWS), EvaluationOptions(form), is_fixed=form is None)
-    plain, _ = bench.run(bench.save(select()), bench.write(ROWS), EvaluationOptions(form))
+    result, _ = bench.run(bench.save(formed), bench.write(ROWS), is_fixed=True)
+    plain, _ = bench.run(bench.save(select()), bench.write(ROWS))
 
     assert (result.quality, result.prompt_form) == (plain.quality, PromptForm())
     assert (result.comparison, result.matches) == (None, None)  # the selection's answers are of another prompt
     told = "the prompt of the selection has the form nearest 2; its fixed form is judged here"
     assert told in result.warnings
     assert told not in plain.warnings
-
-
-def test_nearest_form_has_no_other_orders(bench: Workbench) -> None:
-    result, shown = bench.run(bench.save(take_form(select())), bench.write(NEW), EvaluationOptions(orders=2))
-    assert "note: the fixed examples have 0 other orders" in shown
-    assert result.order is None

@@ -105,7 +105,7 @@ def test_bad_option_is_refused_with_its_path(option: str, field: str) -> None:
 def test_comparisons_are_those_asked_for() -> None:
     assert SearchOptions().read().comparisons == "usual"
     assert SearchOptions(compare="none").read().comparisons == "none"
-    assert SearchOptions(option=["comparisons=all"]).read().comparisons == "all"
+    assert SearchOptions(option=["comparisons=none"]).read().comparisons == "none"
 
 
 def test_label_with_an_equals_sign_is_found_among_those_of_the_dataset() -> None:

@@ -28,17 +28,17 @@ DEMONSTRATIONS = [
 ]
 TEXTS = [f"text {number} of {('sun', 'frost', 'fog')[number % 3]}" for number in range(40)]
 
-KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "linear", "states", "bag_of_words", "states_and_words")
+KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "states", "bag_of_words", "states_and_words")
 
 Make = Callable[..., Classifier]
 
 
 @pytest.fixture(scope="module")
 def make_classifier() -> Make:
-    """A classifier of two prompts, fitted on the answers of a TableScorer; of states after one; or of words."""
+    """A classifier of a prompt, fitted on the answers of a TableScorer or on states; or of words."""
 
-    def make(kind: HeadKind = "linear", **changes: Any) -> Classifier:
-        demonstrations = DEMONSTRATIONS[: {"states": 1, "states_and_words": 1, "bag_of_words": 0}.get(kind, 2)]
+    def make(kind: HeadKind = "prior", **changes: Any) -> Classifier:
+        demonstrations = DEMONSTRATIONS[: kind != "bag_of_words"]
         prefixes = [TASK.render_prefix(prompt) for prompt in demonstrations]
         queries = [TASK.render_query(text) for text in TEXTS]
         scorer, gold = StatesTableScorer(), np.arange(len(TEXTS)) % 3
@@ -136,20 +136,17 @@ def test_file_that_is_no_classifier_is_unreadable(content: bytes, tmp_path: Path
         (lambda content: content.update(schema_version=2), "schema_version"),
         (lambda content: content.update(notes="mine"), "notes: Extra inputs"),
         (lambda content: content["head"].update(kind="boosted"), "head"),
-        (lambda content: content["head"].update(momentum=0.9), "head.linear.momentum"),
-        (lambda content: content["head"].pop("weights"), "head.linear.weights"),
-        (lambda content: content["head"].update(means=["many"]), "head.linear.means.0"),
-        (lambda content: content["head"].update(inverse_l2=0.0), "head.linear.inverse_l2"),
-        (lambda content: content.update(prompts=[]), "prompts"),
-        (lambda content: content["prompts"][1].pop("demonstrations"), "prompts.1.demonstrations"),
+        (lambda content: content["head"].update(momentum=0.9), "head.prior.momentum"),
+        (lambda content: content["head"].pop("biases"), "head.prior.biases"),
+        (lambda content: content["head"].update(biases=["many"]), "head.prior.biases.0"),
+        (lambda content: content["head"].update(temperature=0.0), "head.prior.temperature"),
+        (lambda content: content["prompts"][0].pop("demonstrations"), "prompts.0.demonstrations"),
         (lambda content: content.pop("task"), "task"),
-        (lambda content: content["prompts"].pop(), "not for 1 prompts and 3 labels"),
-        (lambda content: content["task"]["label_words"].pop(), "not for 2 prompts and 2 labels"),
-        (lambda content: content["head"]["weights"].pop(), "not for 2 prompts and 3 labels"),
-        (lambda content: content["head"]["weights"][1].pop(), "not for 2 prompts and 3 labels"),
-        (lambda content: content["head"].update(means=[0.0]), "not for 2 prompts and 3 labels"),
-        (lambda content: content["head"].update(intercepts=[0.0]), "not for 2 prompts and 3 labels"),
-        (lambda content: content.update(head={"kind": "prior", "biases": [[0.0] * 3]}), "not for 2 prompts"),
+        (lambda content: content["prompts"].pop(), "not for 0 prompts and 3 labels"),
+        (lambda content: content["prompts"].append(content["prompts"][0]), "not for 2 prompts and 3 labels"),
+        (lambda content: content["task"]["label_words"].pop(), "not for 1 prompts and 2 labels"),
+        (lambda content: content["head"]["biases"].append([0.0] * 3), "not for 1 prompts and 3 labels"),
+        (lambda content: content["head"]["biases"][0].pop(), "not for 1 prompts and 3 labels"),
     ],
 )
 def test_first_fault_of_a_file_is_named(
@@ -218,7 +215,7 @@ def test_many_texts_are_asked_in_several_calls(make_classifier: Make) -> None:
     make_classifier().predict(["the same"] * 600, scorer)
 
     assert scorer.num_calls > 1
-    assert scorer.num_pairs == 2 * 600
+    assert scorer.num_pairs == 600
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -308,7 +305,7 @@ def test_repr_is_one_line(make_classifier: Make) -> None:
     assert "0 prompts" in repr(make_classifier("bag_of_words"))
 
 
-@pytest.mark.parametrize("kind", ["linear", "states"])
+@pytest.mark.parametrize("kind", ["prior", "states"])
 def test_text_longer_than_those_of_the_report_is_cut_as_they_were(kind: HeadKind, make_classifier: Make) -> None:
     classifier, scorer = make_classifier(kind, most_tokens=9), StatesTableScorer()
     long, short = TEXTS[0] + " more" * 90, TEXTS[1]

@@ -13,9 +13,8 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.errors import InvalidDataset
 from lens_engine.evaluation.answers import Answers, join_labels
-from lens_engine.evaluation.measuring import measure, measure_orders
+from lens_engine.evaluation.measuring import measure
 from lens_engine.evaluation.rows import Prediction
-from lens_engine.evaluation.subject import Changes
 from lens_engine.result.evaluation import EvaluationResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.task.record import LabelWord
@@ -56,7 +55,7 @@ def measure_answers(
     classifier: Classifier, examples: Sequence[Example], predictions: Iterable[Prediction], **more: Any
 ) -> EvaluationResult:
     answers = collect(classifier.labels, examples, predictions)
-    return measure(classifier, Changes(), examples, answers, **more)
+    return measure(classifier, examples, answers, **more)
 
 
 def test_figures_are_those_of_scikit_learn(classifier: Classifier) -> None:
@@ -175,27 +174,6 @@ def test_unknown_label_is_refused_with_its_place() -> None:
     with pytest.raises(InvalidDataset, match=r"^line 7 has the label 'refund'.* billing, Delivery") as caught:
         join_labels(LABELS, examples)
     assert (caught.value.field, caught.value.row) == ("dataset.label", 1)
-
-
-def test_orders_have_the_spread_of_their_accuracies() -> None:
-    examples, predictions = draw(20)
-    right = [Prediction(label=one.label, probabilities=(1.0, 0.0, 0.0)) for one in examples]
-    wrong = [Prediction(label=LABELS[one.label == LABELS[0]], probabilities=(0.0, 1.0, 0.0)) for one in examples]
-    spread = measure_orders([collect(LABELS, examples, one) for one in (right, predictions, wrong)])
-    hits = [one.label == example.label for one, example in zip(predictions, examples, strict=True)]
-    accuracies = [1.0, np.mean(hits), 0.0]
-    assert (spread.permutations, spread.n, spread.min, spread.max) == (3, 20, 0.0, 1.0)
-    assert spread.mean == pytest.approx(np.mean(accuracies))
-    assert spread.sd == pytest.approx(np.std(accuracies, ddof=1))
-    half = measure_orders([collect(LABELS, examples, one) for one in ([*right[:10], *[BAD] * 10], wrong)])
-    assert (half.n, half.min, half.max) == (
-        10,
-        0.0,
-        1.0,
-    )  # as the figures of an evaluation, it counts what has an answer
-    with pytest.raises(InvalidDataset, match="exceeds the context"):
-        measure_orders([collect(LABELS, examples, one) for one in (right, [BAD] * 20)])
-    assert measure_orders([collect(LABELS, examples, right)]).sd == 0.0
 
 
 def test_answers_that_do_not_beat_the_largest_class_are_told(classifier: Classifier) -> None:

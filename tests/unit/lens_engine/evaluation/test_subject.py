@@ -1,19 +1,12 @@
 """What is judged can be changed as production changes it, and nothing else."""
 
-import numpy as np
 import pytest
 
-from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.heads import ArgmaxHead, LinearHead, PriorHead, StatesHead
-from lens_engine.errors import InvalidConfig, ModelMismatch
+from lens_engine.classifier.heads import StatesHead
+from lens_engine.errors import ModelMismatch
 from lens_engine.evaluation.subject import (
-    Changes,
     PromptSubject,
-    check_changes,
-    digest_answer,
-    digest_prompt,
     make_classifier,
-    take_prompts,
 )
 from lens_engine.result import SupportExample
 from lens_engine.result.of_prompt import classifier_of_prompt
@@ -22,17 +15,8 @@ from lens_engine.testing import TableScorer
 from tests.unit.lens_cli.results import CLASSIFIER, make_answer, make_result
 
 TEXTS = ["Sunny", "Rainy", "a day"]
-PRIOR = CLASSIFIER.model_copy(update={"head": PriorHead(biases=((0.5, -0.5), (-9.0, 9.0)), temperature=2.0)})
-LINEAR = CLASSIFIER.model_copy(
-    update={
-        "head": LinearHead(
-            means=(0.0,) * 4, scales=(1.0,) * 4, weights=((1.0,) * 4,) * 2, intercepts=(0.0,) * 2, inverse_l2=1.0
-        )
-    }
-)
 STATES = CLASSIFIER.model_copy(
     update={
-        "prompts": CLASSIFIER.prompts[:1],
         "head": StatesHead(layer=1, pooling="last", weights=((1.0,), (2.0,)), intercepts=(0.0, 0.0), inverse_l2=1.0),
     }
 )
@@ -67,145 +51,18 @@ def make_subject(number: int = 3, instruction: str = "") -> PromptSubject:
     return PromptSubject(answer=answer, asked=asked.model_copy(update={"model": CLASSIFIER.model}))
 
 
-@pytest.mark.parametrize(
-    ("classifier", "head"), [(CLASSIFIER, ArgmaxHead()), (PRIOR, PriorHead(biases=((0.5, -0.5),), temperature=2.0))]
-)
-def test_first_prompts_keep_their_own_biases(classifier: Classifier, head: ArgmaxHead | PriorHead) -> None:
-    first = take_prompts(classifier, 1)
-    alone = Classifier.model_validate(
-        {**classifier.model_dump(), "prompts": classifier.prompts[:1], "head": head.model_dump()}
-    )
-    assert first == alone
-    probabilities = first.predict(TEXTS, TableScorer()).probabilities
-    np.testing.assert_array_equal(probabilities, alone.predict(TEXTS, TableScorer()).probabilities)
-
-
-@pytest.mark.parametrize("classifier", [CLASSIFIER, PRIOR, LINEAR])
-def test_all_prompts_are_the_classifier_itself(classifier: Classifier) -> None:
-    assert take_prompts(classifier, 2) is classifier
-
-
-@pytest.mark.parametrize(("classifier", "number"), [(CLASSIFIER, 3), (LINEAR, 1)])
-def test_prompts_that_cannot_be_taken_are_refused(classifier: Classifier, number: int) -> None:
-    with pytest.raises(InvalidConfig) as caught:
-        check_changes(classifier, Changes(prompts=number))
-    assert caught.value.field == "num_prompts"
-
-
-def test_orders_are_others_and_the_same_for_a_seed() -> None:
-    subject = make_subject()
-    found = subject.reorder(4, seed=3)
-    orders = [one.answer.rows for one in found]
-    assert len(set(orders)) == 4
-    assert (10, 11, 12) not in orders
-    assert found == subject.reorder(4, seed=3)
-    assert orders[:2] == [one.answer.rows for one in subject.reorder(2, seed=3)]
-    for one in found:
-        (prompt,) = one.asked.prompts
-        assert prompt.rows == one.answer.rows
-        assert [text.split()[1].rstrip(".") for text in prompt.demonstrations] == [
-            str(row - 10) for row in one.answer.rows
-        ]
-        shown = [message["content"] for message in one.messages("openai-chat")]
-        assert shown[1:-1:2] == [f"film {row - 10}" for row in one.answer.rows]
-
-
-def test_instruction_stays_before_the_examples_in_every_order() -> None:
-    subject = make_subject(instruction="Is it good?")
-    for one in subject.reorder(4, seed=3):
-        (prompt,) = one.asked.prompts
-        first, *others = prompt.demonstrations
-        assert first == "Is it good?\n"
-        assert [text.split()[1] for text in others] == [str(row - 10) for row in one.answer.rows]
-        assert len(prompt.rows) == 3
-
-
-@pytest.mark.parametrize(("number", "others"), [(0, 0), (1, 0), (2, 1), (3, 5)])
-def test_few_examples_have_few_other_orders(number: int, others: int) -> None:
-    assert len(make_subject(number).reorder(32, seed=0)) == others
-
-
-def test_support_examples_are_one_prompt() -> None:
-    with pytest.raises(InvalidConfig, match="one prompt"):
-        check_changes(make_subject(), Changes(prompts=1))
-
-
-@pytest.mark.parametrize("form", ["csv", "json", "nothing"])
-def test_form_that_is_no_chat_is_refused_with_those_that_are(form: str) -> None:
-    with pytest.raises(InvalidConfig, match=f"{form} is no form of a chat; take openai-chat, anthropic") as caught:
-        check_changes(make_subject(), Changes(form=form))  # type: ignore[arg-type]
-    assert caught.value.field == "form"
-
-
-def test_classifier_has_no_form() -> None:
-    with pytest.raises(InvalidConfig, match="only support examples have the form of a chat"):
-        check_changes(CLASSIFIER, Changes(form="openai-chat"))
-
-
 def test_coefficients_of_states_are_of_one_model() -> None:
-    check_changes(STATES, Changes())
-    check_changes(CLASSIFIER, Changes(is_other_model=True))
     with pytest.raises(
         ModelMismatch, match="the classifier reads the model from within, and its coefficients are of table"
     ):
-        check_changes(STATES, Changes(is_other_model=True))
+        make_classifier(STATES, OtherScorer(), is_other_model=True)
 
 
 def test_another_model_is_asked_if_it_may_be() -> None:
     other = OtherScorer()
     with pytest.raises(ModelMismatch):
-        make_classifier(CLASSIFIER, Changes(), other)
-    classifier = make_classifier(CLASSIFIER, Changes(is_other_model=True), other)
+        make_classifier(CLASSIFIER, other)
+    classifier = make_classifier(CLASSIFIER, other, is_other_model=True)
     assert classifier.model is not None
     assert classifier.model.model == "other"
     assert classifier.predict(TEXTS, other).labels
-
-
-def test_support_examples_are_asked_as_a_chat() -> None:
-    classifier = make_classifier(make_subject(2), Changes(form="openai-chat"), TableScorer())
-    asked = classifier.prompts[0].text + classifier.task.task().render_query("new")
-    words = asked.replace("\ufdd0", "").replace("\ufdd1", "")
-    assert words == (
-        "<system>Answer with one of these labels and nothing else: great, terrible.\n"
-        "<user>film 0\n<assistant>great\n<user>film 1\n<assistant>terrible\n<user>new\n<assistant>"
-    )
-    assert make_classifier(make_subject(2), Changes(), TableScorer()) == make_subject(2).asked
-
-
-def test_instruction_is_asked_once_in_the_system_message_of_a_chat() -> None:
-    subject = make_subject(1, instruction="Is it good?")
-    classifier = make_classifier(subject, Changes(form="openai-chat"), TableScorer())
-    asked = classifier.task.task().render_prompt([], "new")
-    assert "Is it good?" not in asked
-    words = (classifier.prompts[0].text + asked).replace("\ufdd0", "").replace("\ufdd1", "")
-    assert words == (
-        "<system>Is it good?\nAnswer with one of these labels and nothing else: great, terrible.\n"
-        "<user>film 0\n<assistant>great\n<user>new\n<assistant>"
-    )
-
-
-def test_answer_in_the_form_of_dspy_begins_with_its_field() -> None:
-    classifier = make_classifier(make_subject(2), Changes(form="dspy"), TableScorer())
-    query = classifier.task.task().render_query("a {label}")
-    assert "<user>\ufdd1[[ ## text ## ]]\na {label}\n\nRespond with the corresponding output fields" in query
-    assert query.endswith("<assistant>\ufdd1[[ ## label ## ]]\n")
-    assert classifier.task.task().label_spans == ("great", "terrible")
-
-
-def test_equal_answers_have_equal_digests() -> None:
-    subject = make_subject()
-    assert digest_answer(subject) == digest_answer(make_subject())
-    assert digest_answer(subject) == digest_prompt(subject.asked.task, subject.answer)
-    other_prompt = subject.model_copy(update={"answer": subject.answer.model_copy(update={"prompt": "other"})})
-    other_word = subject.asked.task.model_copy(update={"template": "{text}: {label}"})
-    assert digest_answer(other_prompt) != digest_answer(subject)
-    assert digest_prompt(other_word, subject.answer) != digest_answer(subject)
-    instructed = subject.asked.task.model_copy(update={"instruction": "Is it good?"})
-    assert digest_prompt(instructed, subject.answer) != digest_answer(subject)
-    retested = subject.answer.model_copy(update={"with_biases": None, "judged": None})
-    assert digest_prompt(subject.asked.task, retested) == digest_answer(subject)
-
-
-def test_digest_of_a_classifier_is_of_what_it_asks() -> None:
-    assert digest_answer(CLASSIFIER) == digest_answer(CLASSIFIER.model_copy(update={"fit_rows": 1, "test": None}))
-    assert len({digest_answer(one) for one in (CLASSIFIER, PRIOR, LINEAR, take_prompts(CLASSIFIER, 1))}) == 4

@@ -58,7 +58,7 @@ def test_estimate_is_of_the_rows_that_fit(
     usual = make_planted_problem()
     padded = [replace(e, text=f"{e.text} and so on") if e.row % 20 < 2 else e for e in usual.examples]
     problem = Problem(usual.task, padded)
-    config = make_config(**NO_CHILD_REPEATS, too_long="skip_example")
+    config = make_config(**NO_CHILD_REPEATS)
     short = {
         "max_prompt_tokens": 46
     }  # a label word, room for special tokens, and eight a segment; padded ones have ten
@@ -67,7 +67,7 @@ def test_estimate_is_of_the_rows_that_fit(
 
     result = select_support_examples(problem, make_planted_scorer(**short), config)
     assert 0 <= estimate.total.pairs - result.cost.pairs <= 60 + 2 * 16
-    assert result.splits.candidates < len(split_examples(problem, config).candidates)
+    assert result.splits.trimmed_too_long > 0
 
 
 def test_what_no_run_would_take_is_refused(

@@ -45,7 +45,7 @@ def test_digest_leaves_out_why_an_executor_was_refused_but_not_which_ran(result:
         {"support_examples": ()},
         {"warnings": ("careful",)},
         {"truncated_prompts": 1},
-        {"order": Spread(mean=0.0, sd=0.0, min=0.0, max=0.0, permutations=1, n=1)},
+        {"random": Spread(mean=0.0, sd=0.0, min=0.0, max=0.0, permutations=1, n=1)},
     ],
 )
 def test_digest_changes_with_anything_else(update: dict[str, Any], result: SelectionResult) -> None:

@@ -1,16 +1,17 @@
 import math
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lens_engine.exports import prompt_module
 from lens_engine.retrieval import index
 from lens_engine.retrieval.index import ExampleIndex, Neighbour
 from lens_engine.task.terms import list_terms
+from lens_engine.task.unicode_form import fold_text
 from tests.unit.lens_engine.retrieval.odd_texts import TEXTS
 
 POOL = ("a good film", "a bad film", "where is my parcel", "the parcel is late", "a refund, please")
@@ -32,23 +33,27 @@ def test_rows_in_scripts_without_spaces_are_found(asked: str, nearest: int) -> N
     assert find_places(("我的包裹还没到", "请把钱退给我", "返金してください"), asked, 1) == [nearest]
 
 
+def compute_similarities(texts: Sequence[str], asked: str) -> list[float]:
+    """The cosine of TF-IDF vectors of each text and what is asked, in plain Python."""
+    rows = Counter(term for one in texts for term in set(list_terms(one)))
+
+    def weigh(text: str) -> dict[str, float]:
+        counts = Counter(list_terms(text))
+        idf = {term: math.log((1 + len(texts)) / (1 + rows[term])) + 1 for term in counts}
+        values = {term: (1 + math.log(counts[term])) * idf[term] for term in counts}
+        return {term: value / math.hypot(*values.values()) for term, value in values.items()}
+
+    own = weigh(asked)
+    return [sum(own.get(term, 0.0) * weight for term, weight in weigh(text).items()) for text in texts]
+
+
 def test_similarity_is_the_cosine_of_tf_idf_vectors() -> None:
     texts = [*POOL, "late late late parcel"]
     asked = "the late parcel, the unheard-of parcel"
 
-    def weigh(text: str) -> dict[str, float]:
-        rows = Counter(term for one in texts for term in set(list_terms(one)))
-        counts = Counter(list_terms(text))
-        return {term: (1 + math.log(counts[term])) * (math.log(7 / (1 + rows[term])) + 1) for term in counts}
-
-    def cosine(one: dict[str, float], other: dict[str, float]) -> float:
-        product = sum(one[term] * other[term] for term in one.keys() & other.keys())
-        return product / math.hypot(*one.values()) / math.hypot(*other.values())
-
     found = {one.place: one.similarity for one in ExampleIndex.of(texts).nearest([asked], 6)[0]}
 
-    expected = [cosine(weigh(asked), weigh(text)) for text in texts]
-    np.testing.assert_allclose([found[place] for place in range(6)], expected, atol=1e-6)
+    np.testing.assert_allclose([found[place] for place in range(6)], compute_similarities(texts, asked), atol=1e-6)
 
 
 def test_equally_similar_rows_come_in_their_order() -> None:
@@ -93,35 +98,20 @@ def test_words_that_differ_in_case_and_digits_alone_are_alike() -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(TEXTS, max_size=12), st.lists(TEXTS, min_size=1, max_size=3), st.integers(0, 13), st.data())
-def test_pure_python_finds_the_same_rows_to_the_bit(
-    texts: list[str], asked: list[str], k: int, data: st.DataObject
+@given(st.lists(TEXTS, max_size=12), TEXTS, st.data())
+def test_similarities_of_any_texts_are_those_cosines_the_largest_first(
+    texts: list[str], asked: str, data: st.DataObject
 ) -> None:
     excluded = data.draw(st.sets(st.integers(0, len(texts) - 1), max_size=3) if texts else st.just(set[int]()))
-    asked = [*asked, *texts[:2]]
+    expected = compute_similarities(texts, asked)
 
-    found = ExampleIndex.of(texts).nearest(asked, k, excluded=excluded)
+    (found,) = ExampleIndex.of(texts).nearest([asked], 12, excluded=excluded)
 
-    plain = prompt_module.Index(texts)
-    assert found == [plain.nearest(text, k, excluded) for text in asked]
-    assert all(0 <= one.similarity <= 1 for neighbours in found for one in neighbours)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(TEXTS, max_size=8), TEXTS, st.integers(0, 40), st.integers(0, 200))
-def test_bounds_are_the_same_in_pure_python(texts: list[str], asked: str, terms: int, characters: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (index, prompt_module):
-            patch.setattr(module, "MOST_TERMS", terms)
-            patch.setattr(module, "MOST_CHARACTERS", characters)
-
-        found = ExampleIndex.of(texts).nearest([asked], 8)[0]
-
-        assert found == prompt_module.Index(texts).nearest(asked, 8)
-
-
-def test_bounds_are_those_of_the_module() -> None:
-    assert (index.MOST_TERMS, index.MOST_CHARACTERS) == (prompt_module.MOST_TERMS, prompt_module.MOST_CHARACTERS)
+    equal = {place for place, text in enumerate(texts) if fold_text(text) == fold_text(asked)}
+    assert sorted(one.place for one in found) == sorted({*range(len(texts))} - excluded - equal)
+    assert found == sorted(found, key=lambda one: (-one.similarity, one.place))
+    assert all(0 <= one.similarity <= 1 for one in found)
+    np.testing.assert_allclose([one.similarity for one in found], [expected[one.place] for one in found], atol=1e-4)
 
 
 def test_beyond_its_characters_long_texts_are_read_in_part(monkeypatch: pytest.MonkeyPatch) -> None:

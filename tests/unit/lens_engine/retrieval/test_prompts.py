@@ -12,7 +12,8 @@ from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.pool import Pool, Retrieval
 from lens_engine.retrieval.prompts import PromptRenderer
 from lens_engine.scoring.base import Prefix
-from lens_engine.task.chat import lift_system, read_turns, write_turns
+from lens_engine.task.chat import ask_for_letters, ask_for_words, lift_system, read_turns, write_turns
+from lens_engine.task.label_end import EndedTask
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
@@ -20,8 +21,14 @@ from lens_engine.types import Example
 from tests.formed import POOL, take_form
 from tests.unit.lens_cli.results import CLASSIFIER, make_answer, make_result
 from tests.unit.lens_engine.retrieval.odd_texts import TEXTS
-from tests.unit.lens_engine.retrieval.test_retrieval_code import PLAIN, TASKS
 
+PLAIN = Task("Message: {text}\nTopic:  {label}!", {"a": "Alpha", "b": "ß \u2028\"'", "__proto__": "{text}"}, "\r\n\r\n")
+TASKS = {
+    "plain": PLAIN,
+    "ended": EndedTask(Task("{{{text}}} {label}.", {"a": "refund", "b": "refund status", "__proto__": "c"}, ""), "."),
+    "words": ask_for_words(PLAIN, ["Al", "ß", "{"]),
+    "letters": ask_for_letters(PLAIN),
+}
 INSTRUCTED = Task("{text} -> {label}", PLAIN.verbalizer.words, instruction="Which topic?\n{text}")
 FORMS = {"fixed": PromptForm(), "nearest": PromptForm(kind="nearest", nearest=2)}
 FORMS["fixed+nearest"] = PromptForm(kind="fixed+nearest", nearest=3)

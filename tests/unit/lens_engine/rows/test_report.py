@@ -42,15 +42,6 @@ def test_only_the_first_conflicts_and_rows_are_listed() -> None:
     assert (first.rows, first.first_rows) == (11, tuple(range(0, 20, 2)))
 
 
-def test_near_duplicates_are_of_texts_with_one_label() -> None:
-    near = "please tell me where my parcel is"
-    report = describe((near, "a"), (near + "!", "b"), (near + "?", "a"), (near + "?", "b"), (near, "a"))
-
-    [pair] = report.near_duplicates.pairs
-    assert (pair.first.row, pair.second.row) == (0, 1)
-    assert report.near_duplicates.compared == 2
-
-
 def test_lengths_are_of_all_rows_and_tokens_only_with_a_tokenizer() -> None:
     examples = [Example(row, "ab " * row + "ab", "a") for row in range(100)]
 

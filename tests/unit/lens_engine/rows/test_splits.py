@@ -428,6 +428,6 @@ def test_rows_far_longer_than_the_rest_are_said_with_their_share_of_the_cost(
     assert warning == (
         "2 rows have a text that is far longer than the rest: up to 5,003 characters, where half of all texts have at "
         f"most {sorted(len(one.text) for one in examples)[60]}; that is {share:.0%} of all characters, and would be as "
-        'much of the cost (row 8, row 12); they are cut; to leave them out, set options.too_long to "skip_example"'
+        "much of the cost (row 8, row 12); they are cut"
     )
     assert any("(line 9, line 13)" in note for note in split.notes)

@@ -67,8 +67,8 @@ def test_steps_are_done_in_order_of_importance_and_saved_one_by_one(
 ) -> None:
     saved = compare()
 
-    steps = ("confirmation", "test", "zero_shot", "random_and_validation", "order")
-    assert list(dict.fromkeys(comparison.done for comparison in saved)) == [steps[: count + 1] for count in range(5)]
+    steps = ("confirmation", "test", "zero_shot", "random_and_validation")
+    assert list(dict.fromkeys(comparison.done for comparison in saved)) == [steps[: count + 1] for count in range(4)]
     assert saved[-1].skipped == ()
 
 
@@ -95,16 +95,10 @@ def test_confirmation_that_would_eat_the_test_rows_is_skipped(compare: Callable[
 
     last = compare(max_pairs=with_confirmation - 1)[-1]
 
-    assert "confirmation" in last.skipped
+    assert last.skipped[0] == "confirmation"
     assert last.tested[0].permutation == FIRST
+    assert last.zero_shot is not None  # a cheaper step that comes later
     assert compare(max_pairs=with_confirmation)[-1].judged
-
-
-def test_first_step_too_dear_does_not_stop_cheaper_ones(compare: Callable[..., list[ComparisonState]]) -> None:
-    last = compare(max_pairs=2 * 60 + 2 * 16 + 36 + 60 + 8 * 60)[-1]
-
-    assert last.skipped == ("random_and_validation",)
-    assert last.order is not None
 
 
 @pytest.mark.parametrize("is_tested", [False, True])

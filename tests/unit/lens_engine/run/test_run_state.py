@@ -5,7 +5,6 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.metering.cost import Cost
-from lens_engine.result import Spread
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.preparation import prepare_run
@@ -86,7 +85,6 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
                 scores={"prompt": Score(3, 9, 0.1, log_loss=1 / 3)},
                 log_probs={"prompt": judged.log_probs},
             ),
-            order=Spread(mean=0.1, sd=0.2, min=0.0, max=1.0, permutations=3, n=9),
         ),
         Cost(123, 456),
         seconds=1.1,

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from lens_cli.views.result import show_result
 from lens_engine.result import SelectionResult, SupportExamples, TriedWording
-from lens_engine.show.documents import write_html, write_markdown
+from lens_engine.show.documents import write_html
 from lens_engine.show.figures import tabulate_forms, tabulate_wordings
 from lens_engine.show.report import ResultView
 from lens_engine.show.sentences import describe_retrieval
@@ -34,7 +34,6 @@ def show_everywhere(result: SelectionResult) -> dict[str, str]:
         "summary": result.summary(),
         "notebook": result._repr_html_() or "",
         "report": write_html(view),
-        "markdown": write_markdown(view),
     }
     return {name: " ".join(text.split()) for name, text in shown.items()}
 
@@ -109,7 +108,7 @@ def test_use_of_another_form_has_its_own_sentence() -> None:
     result = take_form(make_result())
     first, second = result.support_examples
     mixed = result.model_copy(update={"support_examples": (first, second.fixed)})
-    text = " ".join(write_markdown(ResultView(mixed)).split())
+    text = " ".join(write_html(ResultView(mixed)).split())
     assert isinstance(second.fixed, SupportExamples)
     assert NEAREST in text
     assert "Examples, in order (corrected)" in text

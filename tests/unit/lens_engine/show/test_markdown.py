@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from lens_engine.show.markdown import write_cell, write_table
-from lens_engine.show.table import Table
+from lens_engine.show.markdown import write_cell
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 HOSTILE = (
@@ -55,15 +54,6 @@ def test_any_text_is_read_as_it_is(text: str) -> None:
     blocks, texts = read(write_cell(text))
     assert texts == ([line(text)] if line(text) else [])
     assert blocks == ["paragraph_open"] * len(texts)
-
-
-@given(st.lists(st.lists(PIECES, max_size=20).map("".join), min_size=2, max_size=2))
-def test_cells_of_a_table_are_read_as_they_are(cells: list[str]) -> None:
-    first, second = cells
-    table = Table("Title", ("a", first), ((first, second), (second, first)), caption="Caption")
-    blocks, texts = read(write_table(table))
-    assert blocks.count("td_open") == 4
-    assert texts == ["<strong_open>Title<strong_close> (Caption)", *map(line, ["a", first, *cells, second, first])]
 
 
 @pytest.mark.parametrize(

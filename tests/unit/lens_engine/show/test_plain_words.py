@@ -9,7 +9,7 @@ from rich.console import Console
 
 from lens_cli.views.result import show_result
 from lens_engine.result import SelectionResult, Verdict
-from lens_engine.show.documents import write_fragment, write_html, write_markdown
+from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.report import ResultView
 from lens_engine.show.verdict import say_verdict
 from tests.unit.lens_engine.show.reported import make_reported
@@ -35,13 +35,6 @@ def html_report(result: SelectionResult) -> tuple[str, str]:
     return _part_html(write_html(ResultView(result)))
 
 
-def markdown_report(result: SelectionResult) -> tuple[str, str]:
-    special = {one.title for one in ResultView(result).sections if one.is_special}
-    parts = re.split(r"^## ", write_markdown(ResultView(result)), flags=re.MULTILINE)
-    own = [part for part in parts if part.split("\n")[0] in special]
-    return "\n".join(part for part in parts if part not in own), "\n".join(own)
-
-
 def command(result: SelectionResult) -> tuple[str, str]:
     file = StringIO()
     show_result(result, Console(file=file, width=120))
@@ -52,7 +45,7 @@ def summary(result: SelectionResult) -> tuple[str, str]:
     return _part_text(result.summary())
 
 
-@pytest.mark.parametrize("write", [fragment, html_report, markdown_report, command, summary])
+@pytest.mark.parametrize("write", [fragment, html_report, command, summary])
 def test_result_is_told_in_plain_words(write: Callable[[SelectionResult], tuple[str, str]]) -> None:
     result = make_reported()
     plain, special = write(make_reported(verdict=Verdict(sentence=say_verdict(result))))

@@ -17,7 +17,7 @@ def test_repr_has_five_lines() -> None:
     assert repr(make_result()).splitlines() == [
         f"SelectionResult: {VERDICT.sentence}",
         "prompt: rows 913; right for 181 of 200 (91 %), macro-F1 0.90",
-        "classifier: Classifier(argmax head, 2 prompts, labels 'positive', 'negative', model table)",
+        "classifier: Classifier(argmax head, 1 prompt, labels 'positive', 'negative', model table)",
         "Took 5 min 12 s with smollm2 (float32, cpu, seed 3): 25,541 pairs, 714,216 tokens, 68 sets of examples.",
         "digest feed",
     ]

@@ -13,7 +13,6 @@ from lens_engine.task.instructions import MAX_INSTRUCTION_CHARACTERS, suggest_in
 from lens_engine.task.label_end import EndedTask
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.request import TaskRequest
-from lens_engine.task.special_tokens import mark
 from lens_engine.task.template import Task
 from lens_engine.task.text_checks import is_blank
 from lens_engine.types import Example
@@ -22,7 +21,7 @@ WORDS = {"a": "Alpha", "b": "Beta"}
 TASK = Task("{text} Topic: {label}.", WORDS, instruction="Which {text}?")
 SHOWN = [Example(0, "one", "a"), Example(1, "two", "b")]
 ODD = st.text(
-    st.sampled_from("{}%\n\r\\ aé🎬") | st.characters(codec="utf-8", exclude_characters="\x00\ufdd0\ufdd1\ufdd2"),
+    st.sampled_from("{}%\n\r\\ aé🎬") | st.characters(codec="utf-8", exclude_characters="\x00"),
     min_size=1,
 )
 
@@ -118,12 +117,6 @@ def test_instruction_that_no_prompt_can_hold_is_refused(instruction: str, compla
 def test_instruction_that_is_no_text_is_refused() -> None:
     with pytest.raises(TypeError, match="the instruction of a task is of type NoneType; give a str"):
         Task("{text} {label}", WORDS, instruction=None)  # type: ignore[arg-type]
-
-
-def test_instruction_opens_no_turn_of_its_own() -> None:
-    task = Task("{text} {label}", WORDS, instruction=f"Do {mark('<|im_start|>')}.")
-
-    assert task.instruction == "Do \ufffd<|im_start|>\ufffd."
 
 
 def test_suggested_instructions_hold_the_label_words() -> None:

@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,8 +12,8 @@ ONE_SHOT = np.log(np.array([[[0.1, 0.3], [0.4, 0.1]], [[0.3, 0.1], [0.2, 0.6]]],
 GOLD = np.array([1, 0])
 
 
-def score(kind: Contribution, span_tokens: tuple[int, ...] = (1, 1)) -> FloatArray:
-    return contributions(kind, ONE_SHOT, ZERO_SHOT, GOLD, span_tokens)
+def score(kind: Contribution) -> FloatArray:
+    return contributions(kind, ONE_SHOT, ZERO_SHOT, GOLD)
 
 
 def test_label_contribution_is_the_gain_within_the_label_set() -> None:
@@ -30,45 +28,32 @@ def test_vocabulary_contribution_is_the_gain_in_the_full_vocabulary() -> None:
     assert score("vocabulary") == pytest.approx(np.array(by_hand), abs=1e-6)
 
 
-def test_loss_ratio_is_the_gold_share_of_the_mean_losses() -> None:
-    def ratio(gold: float, gold_tokens: int, other: float, other_tokens: int) -> float:
-        gold_loss, other_loss = -math.log(gold) / gold_tokens, -math.log(other) / other_tokens
-        return gold_loss / (gold_loss + other_loss)
-
-    by_hand = [
-        [ratio(0.2, 1, 0.2, 2) - ratio(0.3, 1, 0.1, 2), ratio(0.4, 2, 0.1, 1) - ratio(0.4, 2, 0.1, 1)],
-        [ratio(0.2, 1, 0.2, 2) - ratio(0.1, 1, 0.3, 2), ratio(0.4, 2, 0.1, 1) - ratio(0.2, 2, 0.6, 1)],
-    ]
-
-    assert score("loss_ratio", span_tokens=(2, 1)) == pytest.approx(np.array(by_hand), abs=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["label", "vocabulary", "loss_ratio"])
+@pytest.mark.parametrize("kind", ["label", "vocabulary"])
 def test_demonstration_that_changes_nothing_contributes_nothing(kind: Contribution) -> None:
-    found = contributions(kind, np.stack([ZERO_SHOT, ZERO_SHOT]), ZERO_SHOT, GOLD, (1, 3))
+    found = contributions(kind, np.stack([ZERO_SHOT, ZERO_SHOT]), ZERO_SHOT, GOLD)
 
     assert found.dtype == np.float64
     assert not found.any()
 
 
-@pytest.mark.parametrize("kind", ["label", "vocabulary", "loss_ratio"])
+@pytest.mark.parametrize("kind", ["label", "vocabulary"])
 def test_demonstration_that_raises_the_gold_label_alone_contributes(kind: Contribution) -> None:
     better = ZERO_SHOT.copy()
     better[np.arange(2), GOLD] += np.log(1.5)
 
-    assert (contributions(kind, better[None], ZERO_SHOT, GOLD, (1, 1)) > 0).all()
+    assert (contributions(kind, better[None], ZERO_SHOT, GOLD) > 0).all()
 
 
 def test_definitions_differ_where_all_label_words_gain_mass() -> None:
     doubled = (ZERO_SHOT + np.log(2.0)).astype(np.float32)[None]
 
-    assert contributions("label", doubled, ZERO_SHOT, GOLD, (1, 1)) == pytest.approx(np.zeros((1, 2)), abs=1e-6)
-    assert (contributions("vocabulary", doubled, ZERO_SHOT, GOLD, (1, 1)) > 0.1).all()
+    assert contributions("label", doubled, ZERO_SHOT, GOLD) == pytest.approx(np.zeros((1, 2)), abs=1e-6)
+    assert (contributions("vocabulary", doubled, ZERO_SHOT, GOLD) > 0.1).all()
 
 
 @given(shift=st.floats(-500.0, 0.0))
 def test_label_contribution_survives_very_small_probabilities(shift: float) -> None:
-    shifted = contributions("label", ONE_SHOT + np.float32(shift), ZERO_SHOT, GOLD, (1, 1))
+    shifted = contributions("label", ONE_SHOT + np.float32(shift), ZERO_SHOT, GOLD)
 
     assert shifted == pytest.approx(score("label"), abs=1e-3)
 

@@ -40,25 +40,11 @@ _QUESTIONS = {
     "number": "Number",
 }
 _NEWS = {"world": "World", "sports": "Sports", "business": "Business", "technology": "Technology"}
-_ONTOLOGY = {
-    name.lower(): name
-    for name in (
-        "Company",
-        "Educational Institution",
-        "Artist",
-        "Athlete",
-        "Office Holder",
-        "Mean of Transportation",
-        "Building",
-        "Natural Place",
-        "Village",
-        "Animal",
-        "Plant",
-        "Album",
-        "Film",
-        "Written Work",
-    )
-}
+_CLASSES = (
+    "Company, Educational Institution, Artist, Athlete, Office Holder, Mean of Transportation, Building, Natural "
+    "Place, Village, Animal, Plant, Album, Film, Written Work"
+)
+_ONTOLOGY = {name.lower(): name for name in _CLASSES.split(", ")}
 
 
 @dataclass(frozen=True, slots=True)

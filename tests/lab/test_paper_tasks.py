@@ -1,6 +1,7 @@
 import pytest
 
-from lens_engine.task.paper_tasks import PAPER_TASKS
+from lab.paper_tasks import PAPER_TASKS
+from lens_engine.types import Example
 
 
 def test_paper_has_eight_tasks_of_four_templates() -> None:
@@ -46,3 +47,17 @@ def test_template_is_chosen_by_its_number() -> None:
 def test_template_past_the_last_is_an_error() -> None:
     with pytest.raises(IndexError):
         PAPER_TASKS["mr"].task(4)
+
+
+@pytest.mark.parametrize("template", range(4))
+@pytest.mark.parametrize("name", PAPER_TASKS)
+def test_paper_template_renders_a_full_demonstration(name: str, template: int) -> None:
+    task = PAPER_TASKS[name].task(template)
+    label = task.labels[0]
+
+    shown = task.render_demonstration(Example(0, "Some text.", label))
+
+    assert shown.startswith("Some text. ")
+    assert f" {task.verbalizer.words[label]}" in shown
+    assert shown.endswith("\n")
+    assert all(span.startswith(" ") for span in task.label_spans)
