@@ -16,9 +16,9 @@ from starlette.testclient import TestClient
 from app.settings import Settings
 from app.store.database import Database
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, Intake, Refusal
-from tests.integration.samples import SMALL_OPTIONS, make_rows, make_spec, make_submission, pointers_of, problem_of
+from tests.integration.samples import make_rows, make_spec, make_submission, pointers_of, problem_of
 from tests.open_files import list_open_files
-from tests.unit.lens_engine.reading.dataset_uploads import Row, to_mappings, write_csv, write_jsonl
+from tests.unit.lens_engine.reading.dataset_uploads import to_mappings, write_csv, write_jsonl
 
 CSV, JSONL = write_csv(GOOD_ROWS), write_jsonl(GOOD_ROWS)
 
@@ -234,28 +234,3 @@ def test_refused_file_too_big_for_memory_leaves_no_file_open(intake: Intake) -> 
     intake.assert_refused(intake.send_file(content), Refusal("dataset-too-large", ("/dataset",), 413))
 
     assert list_deleted_open_files() <= before
-
-
-def test_spellings_are_kept_apart_where_the_option_says_so(intake: Intake) -> None:
-    words = {"positive": "caf\u00e9", "negative": "cafe\u0301"}
-    rows: list[Row] = [(text, words[label or ""]) for text, label in GOOD_ROWS]
-    verbalizer = {words["positive"]: "great", words["negative"]: "bad"}
-
-    refused = intake.send_rows(rows, "jsonl", verbalizer=verbalizer)
-    intake.assert_refused(refused, Refusal("invalid-verbalizer", (f"/spec/verbalizer/{words['negative']}",)))
-    options = {**SMALL_OPTIONS, "labels": {"join_spellings": False}}
-    assert intake.send_rows(rows, "jsonl", verbalizer=verbalizer, options=options).status_code == 202
-
-
-def test_rare_label_is_left_out_where_the_options_say_so(intake: Intake) -> None:
-    rows: list[Row] = [*GOOD_ROWS, ("so so", "mixed")]
-    verbalizer = {"positive": "great", "mixed": "fair", "negative": "bad"}
-
-    options = {**SMALL_OPTIONS, "num_demonstrations": 3, "filtering": {"initial_score_size": 8, "keep": 6}}
-    refused = intake.send_rows(rows, "csv", verbalizer=verbalizer, options=options)
-    assert "label 'mixed' has 1 row; the minimum is" in refused.json()["detail"]
-    options["labels"] = {"rare": "drop"}
-    response = intake.send_rows(rows, "csv", verbalizer=verbalizer, options=options)
-
-    assert response.status_code == 202, response.text
-    assert "the label 'mixed' was dropped: only 1 row" in response.json()["warnings"]
