@@ -274,6 +274,7 @@ def test_errors_of_the_engine_that_can_fail_a_selection_are_explained() -> None:
         "checkpoint-error",
         "checkpoint-damaged",
         "checkpoint-foreign",
+        "budget-spent",  # ends a run with its best
         "nothing-selected",  # ends a run with its bag of words
     }
     text = read(ROOT / "docs/api.md")
