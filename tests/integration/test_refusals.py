@@ -1,8 +1,7 @@
 """Submissions that cannot be used: each refusal has its code and its place, repeats nothing and keeps nothing.
 
-The rules of datasets, templates and options are tested beside the parser and the engine. Those
-of specs are in tests/unit/app/test_refused_specs.py. Here is a witness of each code and of each form of a pointer,
-through HTTP.
+The rules of datasets, templates and options are tested beside the parser and the engine, those of specs in the table of
+tests/unit/app/test_refused_specs.py. Here is a witness of each form of a pointer, through HTTP.
 """
 
 import gzip
@@ -36,16 +35,6 @@ BAD_SPECS: list[tuple[str, str, dict[str, Any], Refusal]] = [
         {"template": "{text}", "verbalizer": {"a": "x"}, "instruction": "\t", "options": {"seed": -1}},
         Refusal("invalid-template", ("/spec/template", "/spec/verbalizer", "/spec/instruction", "/spec/options/seed")),
     ),
-    (
-        "word",
-        "inline",
-        {"verbalizer": {"a.b/c": " ", "b": "x"}},
-        Refusal("invalid-verbalizer", ("/spec/verbalizer/a.b~1c",)),
-    ),
-    ("instruction", "csv", {"instruction": " \n"}, Refusal("invalid-instruction", ("/spec/instruction",))),
-    ("option", "inline", {"options": {"beam_width": 3}}, Refusal("invalid-options", ("/spec/options/beam_width",))),
-    ("field", "csv", {"owner_id": CANARY}, Refusal("invalid-request", ("/spec/owner_id",))),
-    ("model", "inline", {"model": "../../etc"}, Refusal("unknown-model", ("/spec/model",))),
     *(
         (
             f"labels that do not match, {written_as}",
