@@ -39,7 +39,7 @@ def run_chaos(plan: Plan, say: Callable[[str], None]) -> Report:
         watch.start()
         nemesis = Nemesis(service, lambda: history.now, say)
         clients = _start_clients(plan, service, history, variants)
-        nemesis.rage(plan_faults(plan.seed, plan.seconds) if plan.faults is None else plan.faults, plan.seconds)
+        nemesis.rage(plan_faults(plan.seed, plan.seconds), plan.seconds)
         say("calm")
         nemesis.calm()
         _wait_for_rest(plan, service, nemesis, clients)
