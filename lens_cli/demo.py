@@ -95,7 +95,7 @@ def tell_story(stack: Stack, console: Console) -> str:
         client.prompts.put("support-desk", selection_id=selection_id, note="of the demonstration")
         _heading("Three new inputs, by POST /prompts/support-desk/classify", console)
         answers = client.prompts.classify("support-desk", list(NEW_INPUTS))
-        assert answers is not None
+        assert isinstance(answers, Classified)
         for text, one in zip(NEW_INPUTS, answers.answers, strict=True):
             console.print(Text(f"{one.label} ({one.probability or 0.0:.2f}): {text}"))
         _heading("The prompt for a new input, from POST /prompts/support-desk/render", console)

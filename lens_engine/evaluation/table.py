@@ -106,7 +106,10 @@ def write_table(table: PredictedTable, format: TableFormat) -> Iterator[bytes]:
 
 
 def _write_csv(table: PredictedTable) -> Iterator[bytes]:
-    """With the delimiter of the input, if it is one character. A cell that a spreadsheet would run as a formula begins with an apostrophe."""
+    """With the delimiter of the input, if it is one character.
+
+    A cell that a spreadsheet would run as a formula begins with an apostrophe.
+    """
     if table.has_mark:
         yield "\ufeff".encode()
     file = io.StringIO(newline="")

@@ -96,7 +96,7 @@ STATES: dict[str, Callable[[Selections], State]] = {
     "name": show_a_name,
     "compare": compare,
 }
-"""What brings the service into the state, by the name of its picture."""
+"""What brings the service into the state."""
 
 
 def open_state(page: Page, state: State) -> None:

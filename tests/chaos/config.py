@@ -1,6 +1,5 @@
 """What to run, and the settings of the service under test: short leases, so that a fault is noticed in seconds."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +35,6 @@ class Plan:
     num_variants: int = 12
     with_model: bool = False  #: one of the clients submits selections with the bundled model
     calm_seconds: float = 180.0  #: longest wait for all ends
-    faults: Sequence[PlannedFault] | None = None  #: None for those of the seed
 
 
 def settings_of(folder: Path) -> dict[str, object]:

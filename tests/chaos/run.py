@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import httpx
 import psycopg
 
+from tests.api_keys import headers_of
 from tests.chaos.client import Client
-from tests.chaos.config import OWNERS, Plan, key_of
+from tests.chaos.config import OWNERS, Plan
 from tests.chaos.history import History
 from tests.chaos.nemesis import Nemesis, plan_faults
 from tests.chaos.report import Report
@@ -38,7 +39,7 @@ def run_chaos(plan: Plan, say: Callable[[str], None]) -> Report:
         watch.start()
         nemesis = Nemesis(service, lambda: history.now, say)
         clients = _start_clients(plan, service, history, variants)
-        nemesis.rage(plan_faults(plan.seed, plan.seconds) if plan.faults is None else plan.faults, plan.seconds)
+        nemesis.rage(plan_faults(plan.seed, plan.seconds), plan.seconds)
         say("calm")
         nemesis.calm()
         _wait_for_rest(plan, service, nemesis, clients)
@@ -53,7 +54,7 @@ def run_chaos(plan: Plan, say: Callable[[str], None]) -> Report:
 
 def _learn(service: Service, variants: Sequence[Variant]) -> Undisturbed:
     """The digest of each variant when nothing disturbs this service."""
-    headers = {"Authorization": f"Bearer {key_of(OWNERS[0])}"}
+    headers = headers_of(OWNERS[0])
     with httpx.Client(base_url=service.addresses[0], headers=headers, timeout=30) as client:
         paths = {one: _post(client, one) for one in variants}
         return {one: _wait_for_digest(client, path) for one, path in paths.items()}

@@ -1,6 +1,6 @@
 """One API over real servers for all tests; workers are each test's own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -15,18 +15,27 @@ from tests.endpoints.double import MODEL
 from tests.ports import reserve_port
 
 
+@pytest.fixture(scope="session")
+def tiny_models() -> Sequence[str]:
+    """Names of models with weights. A worker imports torch at its start to look at each, so there is none."""
+    return ()
+
+
 @pytest.fixture(scope="package")
-def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def service(
+    servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory, tiny_models: Sequence[str]
+) -> Iterator[Stack]:
     """The API, which ends with this ring of tests."""
     folder = tmp_path_factory.mktemp("service")
-    tiny_causal_lm("gpt2").save(folder / "tiny")  # a worker does not start without every model
+    for name in tiny_models:
+        tiny_causal_lm("gpt2").save(folder / name)
     models = {
         HELD: "testing:tests.e2e.scorers:held",
         "poison": "testing:tests.e2e.scorers:poisonous",
         "leaking": "testing:tests.e2e.scorers:leaking",
         "loading": "testing:tests.e2e.scorers:loading",
         "broken": "testing:tests.e2e.scorers:broken",
-        "tiny": str(folder / "tiny"),
+        **{name: str(folder / name) for name in tiny_models},
     }
     served = {
         "kind": "vllm",

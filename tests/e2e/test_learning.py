@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.stack import EXAMPLES, NEAREST, Stack
+from tests.e2e.stack import NEAREST, Stack
 
 TEXT = "the parcel of my mother came late"
 ADDED = {"text": "my parcel came too late", "label": "bad"}
@@ -49,25 +49,3 @@ def test_of_two_writers_at_two_processes_one_wins_and_both_processes_show_it(len
         assert [text in shown for text in texts] == [text == won for text in texts]
     assert lens.client.get(mail).json()["version"] == 11
     clients[1].close()
-
-
-@pytest.mark.usefixtures("mail")
-def test_added_example_is_used_by_the_next_prompt(lens: Stack) -> None:
-    before = render(lens.client)
-    shown = [EXAMPLES[one["row"]] for one in before["demonstrations"]]
-    words = {"good": "great", "bad": "terrible"}
-    lines = [f"{one['text']} It was {words[one['label']]}." for one in shown]
-    assert before["prompt"] == "\n".join([*lines, f"{TEXT} It was"])
-
-    added = add(lens.client, 1, ADDED["text"])
-    assert added.status_code == 200, added.text
-    after = render(lens.client)
-    assert after["demonstrations"][-1]["row"] == len(EXAMPLES)
-    assert after["prompt"].endswith(f"{ADDED['text']} It was terrible.\n{TEXT} It was")
-
-    lens.stop_api()
-    lens.start_api()
-    assert render(lens.client) == after
-    taken = lens.client.delete(f"/prompts/mail/examples/{len(EXAMPLES)}", headers={"If-Match": '"2"'})
-    assert taken.status_code == 200, taken.text
-    assert render(lens.client) == before

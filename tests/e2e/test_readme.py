@@ -61,17 +61,6 @@ def read_answers(output: str) -> list[Any]:
     return answers
 
 
-@NEEDS_CURL
-def test_curl_lines_of_the_api_page_stop_after_a_refusal(lens: Stack, tmp_path: Path) -> None:
-    lines = read_curl_lines(lens).replace("spec.json", "README.md")
-
-    shell = run(tmp_path, "bash", "-c", lines)
-
-    assert shell.stdout == ""
-    assert '"title":"The request is malformed"' in shell.stderr
-    assert not (tmp_path / "classifier.json").exists()
-
-
 def test_client_of_the_readme_leads_from_a_dataset_to_a_prompt(lens: Stack, tmp_path: Path) -> None:
     lens.warm_worker()
 
@@ -81,11 +70,3 @@ def test_client_of_the_readme_leads_from_a_dataset_to_a_prompt(lens: Stack, tmp_
     assert "it is right for" in client.stdout
     assert client.stdout.count(" Topic: ") == 8  # the prompt of a name
     assert client.stdout.endswith("I was charged twice for the same order Topic:\n")
-
-
-def test_client_of_the_readme_stops_after_a_refusal(lens: Stack, tmp_path: Path) -> None:
-    client = run(tmp_path, sys.executable, "-c", read_client(lens).replace("train.csv", "README.md"))
-
-    assert client.returncode == 1
-    assert "lens_client.errors.Problem: " in client.stderr
-    assert client.stderr.endswith("(invalid-dataset)\n")

@@ -8,11 +8,15 @@ T = TypeVar("T")
 
 
 def until(condition: Callable[[], T | None], what: str, seconds: float = 45.0) -> T:
-    """The first true value of `condition`; AssertionError with `what` when it takes too long."""
-    deadline = time.monotonic() + seconds
+    """The first true value of `condition`; AssertionError with `what` when it takes too long.
+
+    It asks less often the longer it waits: to ask takes time of a processor from what is waited for.
+    """
+    began = time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < deadline, f"waited {seconds:.0f} s for: {what}"
-        time.sleep(0.02)
+        waited = time.monotonic() - began
+        assert waited < seconds, f"waited {seconds:.0f} s for: {what}"
+        time.sleep(min(0.02 + waited / 20, 0.2))

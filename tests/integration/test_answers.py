@@ -42,8 +42,6 @@ ANSWERS: dict[Use, SupportExamples] = {
     "probabilities": make_answer("probabilities", "random_and_validation", 4, 1),
 }
 CLASSIFIER = {"prompts": "classifier"}
-EVALUATED = {"text", "json"}
-"""Formats with the prompt that was evaluated."""
 
 
 def prompts_of(text: str, use: Use = "prompt") -> list[str]:
@@ -252,18 +250,3 @@ def test_refusal_of_a_body_says_where_and_what_to_mend(
     elif details is not None:
         assert [error["detail"] for error in refusal["errors"]] == details
         assert refusal["detail"] == "; ".join(details)
-
-
-def test_long_inputs_with_many_commas_are_no_fields(client: TestClient, selections: Selections) -> None:
-    long = {"inputs": ["so, it goes, " * 100] * 90}
-    assert client.post(f"/selections/{selections.succeeded()}/render", json=long).status_code == 200
-
-
-@pytest.mark.parametrize(
-    "content", ["", "{", '{"input": NaN}', '{"input": Infinity}', '{"input": "\\ud800"}', "[" * 99_999]
-)
-def test_body_that_json_should_not_be_is_refused(client: TestClient, selections: Selections, content: str) -> None:
-    path = f"/selections/{selections.succeeded()}/render"
-    response = client.post(path, content=content, headers={"Content-Type": "application/json"})
-    assert response.status_code in {400, 422}
-    assert response.headers["content-type"] == "application/problem+json"

@@ -41,6 +41,17 @@ def test_file_of_too_few_rows_is_refused_once_and_cannot_be_started(client: Test
     assert '<button class="act">' in suggest(client, make_csv()).text
 
 
+def test_field_that_no_store_keeps_and_row_that_is_missing_are_refused(client: TestClient) -> None:
+    dataset = store(client, make_csv()).headers["hx-redirect"].rpartition("=")[2]
+    answers = [
+        client.post("/pages/prompt", data={"dataset_id": dataset, "row": "1", **fields}, headers=FRAGMENT)
+        for fields in ({"template": "a\0"}, {"word": "\0"}, {"row": "1000"})
+    ]
+    assert [one.status_code for one in answers] == [422, 422, 200]
+    for one, said in zip(answers, ("holds NUL", "holds NUL", "there is no row 1000"), strict=True):
+        assert said in one.text
+
+
 def test_form_is_worked_on_only_when_it_is_admitted(client: TestClient) -> None:
     form = {"dataset_id": "ds_01jd5g9k2m7x8y4z0q3r6t1v5w", "options": "{"}
     assert client.post("/pages/submit", data=form, headers=FRAGMENT).status_code == 422

@@ -1,8 +1,7 @@
 """Submissions that cannot be used: each refusal has its code and its place, repeats nothing and keeps nothing.
 
-The rules of datasets, templates and options are tested beside the parser and the engine. Those
-of specs are in tests/unit/app/test_refused_specs.py. Here is a witness of each code and of each form of a pointer,
-through HTTP.
+The rules of datasets, templates and options are tested beside the parser and the engine, those of specs in the table of
+tests/unit/app/test_refused_specs.py. Here is a witness of each form of a pointer, through HTTP.
 """
 
 import gzip
@@ -16,9 +15,9 @@ from starlette.testclient import TestClient
 from app.settings import Settings
 from app.store.database import Database
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, Intake, Refusal
-from tests.integration.samples import SMALL_OPTIONS, make_rows, make_spec, make_submission, pointers_of, problem_of
+from tests.integration.samples import make_rows, make_spec, make_submission, pointers_of, problem_of
 from tests.open_files import list_open_files
-from tests.unit.lens_engine.reading.dataset_uploads import Row, to_mappings, write_csv, write_jsonl
+from tests.unit.lens_engine.reading.dataset_uploads import to_mappings, write_csv, write_jsonl
 
 CSV, JSONL = write_csv(GOOD_ROWS), write_jsonl(GOOD_ROWS)
 
@@ -36,16 +35,6 @@ BAD_SPECS: list[tuple[str, str, dict[str, Any], Refusal]] = [
         {"template": "{text}", "verbalizer": {"a": "x"}, "instruction": "\t", "options": {"seed": -1}},
         Refusal("invalid-template", ("/spec/template", "/spec/verbalizer", "/spec/instruction", "/spec/options/seed")),
     ),
-    (
-        "word",
-        "inline",
-        {"verbalizer": {"a.b/c": " ", "b": "x"}},
-        Refusal("invalid-verbalizer", ("/spec/verbalizer/a.b~1c",)),
-    ),
-    ("instruction", "csv", {"instruction": " \n"}, Refusal("invalid-instruction", ("/spec/instruction",))),
-    ("option", "inline", {"options": {"beam_width": 3}}, Refusal("invalid-options", ("/spec/options/beam_width",))),
-    ("field", "csv", {"owner_id": CANARY}, Refusal("invalid-request", ("/spec/owner_id",))),
-    ("model", "inline", {"model": "../../etc"}, Refusal("unknown-model", ("/spec/model",))),
     *(
         (
             f"labels that do not match, {written_as}",
@@ -234,28 +223,3 @@ def test_refused_file_too_big_for_memory_leaves_no_file_open(intake: Intake) -> 
     intake.assert_refused(intake.send_file(content), Refusal("dataset-too-large", ("/dataset",), 413))
 
     assert list_deleted_open_files() <= before
-
-
-def test_spellings_are_kept_apart_where_the_option_says_so(intake: Intake) -> None:
-    words = {"positive": "caf\u00e9", "negative": "cafe\u0301"}
-    rows: list[Row] = [(text, words[label or ""]) for text, label in GOOD_ROWS]
-    verbalizer = {words["positive"]: "great", words["negative"]: "bad"}
-
-    refused = intake.send_rows(rows, "jsonl", verbalizer=verbalizer)
-    intake.assert_refused(refused, Refusal("invalid-verbalizer", (f"/spec/verbalizer/{words['negative']}",)))
-    options = {**SMALL_OPTIONS, "labels": {"join_spellings": False}}
-    assert intake.send_rows(rows, "jsonl", verbalizer=verbalizer, options=options).status_code == 202
-
-
-def test_rare_label_is_left_out_where_the_options_say_so(intake: Intake) -> None:
-    rows: list[Row] = [*GOOD_ROWS, ("so so", "mixed")]
-    verbalizer = {"positive": "great", "mixed": "fair", "negative": "bad"}
-
-    options = {**SMALL_OPTIONS, "num_demonstrations": 3, "filtering": {"initial_score_size": 8, "keep": 6}}
-    refused = intake.send_rows(rows, "csv", verbalizer=verbalizer, options=options)
-    assert "label 'mixed' has 1 row; the minimum is" in refused.json()["detail"]
-    options["labels"] = {"rare": "drop"}
-    response = intake.send_rows(rows, "csv", verbalizer=verbalizer, options=options)
-
-    assert response.status_code == 202, response.text
-    assert "the label 'mixed' was dropped: only 1 row" in response.json()["warnings"]

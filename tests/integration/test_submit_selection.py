@@ -108,18 +108,6 @@ def test_several_templates_and_instructions_are_stored_and_shown(client: TestCli
     assert {name: again["spec"][name] for name in wanted} == wanted
 
 
-def test_list_of_one_text_is_that_text(client: TestClient) -> None:
-    body = client.post("/selections", json=make_submission(template=["{text}: {label}"], instruction=["Do."])).json()
-    assert (body["spec"]["template"], body["spec"]["instruction"]) == ("{text}: {label}", "Do.")
-    assert not [warning for warning in body["warnings"] if warning.startswith("spec:")]
-
-
-def test_list_of_labels_is_taken_as_their_words(client: TestClient) -> None:
-    body = client.post("/selections", json=make_submission(verbalizer=["positive", "negative"])).json()
-    assert list(body["spec"]["verbalizer"].items()) == [("positive", "positive"), ("negative", "negative")]
-    assert not [warning for warning in body["warnings"] if warning.startswith("spec:")]
-
-
 def test_file_is_stored_row_by_row_and_its_spool_is_removed(
     client: TestClient, database: Database, settings: Settings
 ) -> None:
@@ -171,26 +159,6 @@ def test_warnings_of_both_files_are_shown_from_the_first_answer_on(client: TestC
     reuse = {"spec": make_spec(), "dataset_id": sent["dataset_id"], "test_dataset_id": sent["test_dataset_id"]}
     without_lines = [one.replace("line ", "row ") for one in expected]
     assert client.post("/selections", json=reuse).json()["warnings"] == without_lines
-
-
-def test_small_splits_are_warned_of_at_submission(client: TestClient) -> None:
-    sent = client.post("/selections", json=make_submission(options={**SMALL_OPTIONS, "splits": {}})).json()
-    assert sent["warnings"] == [
-        "15 test rows instead of 300: 25 % of the dataset rows are held out",
-        "11 validation rows instead of 100: the dataset is small",
-        "9 confirmation rows instead of 100: the dataset is small",
-        "too few test rows for a reliable accuracy: 15, fewer than 30",
-    ]
-
-
-def test_repeated_and_torn_texts_are_warned_of_at_submission(client: TestClient) -> None:
-    repeated, torn = make_rows()[0], {**make_rows()[1], "label": "negative"}
-    sent = client.post("/selections", json={"spec": make_spec(), "examples": [*make_rows(), repeated, torn]}).json()
-    assert sent["warnings"] == [
-        "1 dataset row has the text of an earlier row and was left out (row 61)",
-        "1 text of the dataset rows has more than one label and was set aside (row 2)",
-        *FEW_ROWS,
-    ]
 
 
 def rename(rows: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -247,16 +215,6 @@ def test_columns_are_told_by_their_names_and_the_spec_has_defaults(client: TestC
         with database.session_scope() as session:
             stored = session.scalars(select(Example).where(Example.dataset_id == sent.json()["dataset_id"])).all()
         assert {(row.text, row.label) for row in stored} == {(row["Review"], row["Label"]) for row in rows}
-
-
-def test_test_rows_have_the_columns_of_the_dataset(client: TestClient, database: Database) -> None:
-    train = "comment,category\n" + "".join(f"{row['text']},{row['label']}\n" for row in make_rows())
-    test = "text,comment,category\n1,fine,positive\n2,dull,negative\n"  # `text` has numbers, and would be preferred
-    sent = post_files(client, {"dataset": train.encode(), "test": test.encode()})
-    assert sent.status_code == 202, sent.text
-    with database.session_scope() as session:
-        stored = session.scalars(select(Example).where(Example.dataset_id == sent.json()["test_dataset_id"])).all()
-    assert {row.text for row in stored} == {"fine", "dull"}
 
 
 @pytest.mark.parametrize(

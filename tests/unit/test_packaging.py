@@ -128,6 +128,20 @@ def test_every_setting_reaches_a_service_and_the_migration_has_few(services: dic
     assert not {name for name in of_workers if "KEY" in name or "RATE" in name}
 
 
+def test_each_service_has_the_passwords_of_its_own_roles(services: dict[str, Any]) -> None:
+    having = {
+        name: {one for one in PASSWORDS if f"${{{one}:" in str(service.get("environment"))}
+        for name, service in services.items()
+    }
+    assert {name for name, found in having.items() if "OWNER_PASSWORD" in found} == {"postgres", "migrate"}
+    assert "REDIS_PASSWORD" not in having["migrate"]
+    assert {name for name, found in having.items() if "POSTGRES_PASSWORD" in found} == {
+        "api",
+        "worker",
+        "endpoint-worker",
+    }
+
+
 def test_only_the_proxy_is_published_and_only_to_this_machine(services: dict[str, Any]) -> None:
     published = {name: service["ports"] for name, service in services.items() if "ports" in service}
     assert published == {"proxy": ["127.0.0.1:8000:8080"]}

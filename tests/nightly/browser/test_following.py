@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from lens_cli.service.embedded import EmbeddedServers
 from tests.browser.page import Page
 from tests.e2e.stack import Stack
 from tests.e2e.test_crashes import IN_THE_SEARCH
-from tests.integration.conftest import Selections
-from tests.outages import absent, hung_redis
+from tests.outages import absent
 
 
 @pytest.fixture
@@ -27,22 +25,6 @@ def followed(tab: Page, lens: Stack) -> Iterator[Page]:
     tab.see("What to use")
     assert tab.run("return window.isSamePage"), "the page was loaded again"
     lens.check_invariants()
-
-
-def test_killed_work_horse_is_told_and_replaced(followed: Page, lens: Stack) -> None:
-    lens.workers[0].wait_for_horse().kill()
-
-    followed.see("The worker of attempt 1 ended in the middle. It is queued again.")
-    followed.see("Attempt 2 goes on from")
-
-
-def test_killed_worker_is_told_and_another_takes_over(followed: Page, lens: Stack) -> None:
-    lens.workers[0].kill()
-    followed.see("Its worker ended in the middle; it goes on from")
-
-    lens.start_worker()
-
-    followed.see("Attempt 2 goes on from")
 
 
 def test_page_waits_for_the_api(followed: Page, lens: Stack) -> None:
@@ -66,39 +48,9 @@ def test_page_waits_for_the_database(followed: Page, lens: Stack) -> None:
     followed.see_no_more("The service is temporarily unavailable")
 
 
-def test_run_without_news_is_not_sent_again(followed: Page) -> None:
-    followed.take_traffic("")
-
-    def list_polls() -> list[int]:
-        answers = [one["response"] for one in followed.take_traffic("Network.responseReceived")]
-        return [one["status"] for one in answers if one["url"].endswith("/live")]
-
-    followed.wait(lambda: 304 in list_polls(), "a poll is answered by 304")
-
-
 def test_page_that_is_opened_while_the_database_is_away_comes_later(tab: Page, lens: Stack) -> None:
     with absent(lens.settings):
         tab.open("/pages/selections")
         tab.see("The service is temporarily unavailable")
     tab.see("Nothing here yet")
     tab.see_no_more("The service is temporarily unavailable")
-
-
-def test_page_tells_that_redis_is_away(tab: Page, stage: Selections, servers: EmbeddedServers) -> None:
-    tab.open(f"/pages/selections/{stage.queued()}")
-    tab.see("no worker is running")
-
-    with hung_redis(servers):
-        tab.see("Redis does not answer, so nobody can say where it stands; it is stored, and starts later.")
-    tab.see("no worker is running")
-
-
-def test_result_is_loaded_once(followed: Page, lens: Stack) -> None:
-    followed.take_traffic("")
-    lens.let_go()
-    followed.see("How the search went")
-    followed.run("document.getElementById('input').value = 'half a sentence'")
-    lens.wait_until_done(followed.path.rpartition("/")[2])
-
-    answers = [one["response"]["headers"] for one in followed.take_traffic("Network.responseReceived")]
-    assert len([one for one in answers if one.get("hx-retarget") == "#main"]) == 1

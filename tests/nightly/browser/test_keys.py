@@ -6,7 +6,6 @@ import httpx
 import pytest
 
 from tests.api_keys import headers_of, key_of, make_keys
-from tests.browser.axe import find_faults
 from tests.browser.page import Page
 from tests.e2e.processes import start_api
 from tests.e2e.service import clear
@@ -56,12 +55,6 @@ def test_key_is_asked_for_once_in_a_tab(tab: Page) -> None:
     tab.see("This service asks for an API key.")
     tab.driver.close()
     tab.driver.switch_to.window(tab.driver.window_handles[-1])
-
-
-def test_question_for_the_key_is_for_everybody(tab: Page) -> None:
-    tab.open("/pages/selections")
-    tab.see("This service asks for an API key.")
-    assert find_faults(tab) == []
 
 
 def test_unknown_key_is_refused_and_can_be_mended(tab: Page) -> None:

@@ -1,15 +1,10 @@
-"""What only a browser sees: problems that stay, boxes that scroll, drawings that hold their names, many tabs."""
-
-from urllib.parse import quote as as_address
+"""What only a browser sees: problems that stay and take the focus, many tabs."""
 
 from selenium.webdriver import Keys
 
-from lens_engine.show.charts import Bar, draw_accuracies
-from lens_engine.show.documents import STYLESHEET
 from tests.browser.page import Page
-from tests.browser.states import show, succeed
 from tests.integration.conftest import Selections
-from tests.integration.samples import make_csv, make_rows
+from tests.integration.samples import make_csv
 
 MANY_TABS = 8
 """More than the connections that a browser holds to one host."""
@@ -19,28 +14,6 @@ COUNT_PREVIEWS = """
     document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
         if (ctx.request.action.includes("/pages/prompt")) window.previews += 1;
     });
-"""
-DEAD_STOPS = """
-    return [...document.querySelectorAll("main [tabindex='0']")]
-        .filter((one) => one.scrollWidth <= one.clientWidth && one.scrollHeight <= one.clientHeight)
-        .map((one) => one.outerHTML.slice(0, 80));
-"""
-UNREACHED = """
-    return [...document.querySelectorAll("main :is(.scroll, .long):not([tabindex='0'])")]
-        .filter((one) => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight)
-        .map((one) => one.outerHTML.slice(0, 80));
-"""
-PLACES = """
-    return [...document.querySelectorAll(".matrix")].slice(0, 2).map((one) => one.getBoundingClientRect())
-        .map(({ x, y, width }) => [x, y + scrollY, width]);
-"""
-OUTSIDE = """
-    const end = (one) => one.getBoundingClientRect().right; // 0 of what the width hides
-    return [...document.querySelectorAll("svg text")].filter((one) => end(one) > end(one.ownerSVGElement) + 1)
-        .map((one) => one.textContent);
-"""
-LOW_LINKS = """
-    return [...document.querySelectorAll(".columns a")].filter((one) => one.getBoundingClientRect().height < 24).length;
 """
 
 
@@ -65,39 +38,20 @@ def test_refusal_stays_when_the_prompt_is_shown_anew(tab: Page, stage: Selection
     assert "the further options are no JSON" in tab.find("//*[@id='problem']").text
 
 
-def test_file_that_no_form_can_be_made_of_leaves_nothing_waiting(tab: Page, stage: Selections) -> None:
-    rows = [one for one in make_rows() if one["label"] == "positive"]
-    tab.open(f"/pages/new?dataset={store(stage, 'films.csv', make_csv(rows))}")
-    tab.see("every row has the label")
-    tab.see_no_more("Working out what a selection takes")
-    assert tab.find("//*[@id='problem']").get_attribute("role") == "alert"
+def test_refusal_has_the_focus_and_the_form_can_be_mended(tab: Page, stage: Selections) -> None:
+    tab.open(f"/pages/new?dataset={store(stage, 'films.csv', make_csv())}")
+    tab.see("the model answers here")
+    tab.fill_in("How each example is written", "{text} It was good.")
+    tab.press_button("Start the selection")
+    tab.see("{label}")
+    problem = tab.find("//*[@id='problem'][@role='region']")
+    tab.wait(lambda: tab.focused == problem, "the problem has the focus")
 
+    tab.fill_in("How each example is written", "{text} It was {label}.")
+    tab.press_button("Start the selection")
 
-def test_result_has_no_dead_stops_and_stays_where_it_is(tab: Page, stage: Selections) -> None:
-    show(tab, succeed(stage))
-    tab.wait(lambda: tab.run(DEAD_STOPS) == [], f"dead stops: {tab.run(DEAD_STOPS)}")
-    places = tab.run(PLACES)
-    assert places[0][1] == places[1][1], "they are not side by side"
-    tab.find("//table[@class='matrix']//button").click()
-    tab.see("Texts of")
-    assert tab.run(PLACES) == places, "what a click shows moves a matrix"
-    assert tab.run(LOW_LINKS) == 0
-    assert tab.find("//*[@id='said']").get_attribute("textContent").endswith(" · Lens")
-
-    tab.resize(360)
-
-    tab.wait(lambda: tab.run("return document.querySelectorAll('.scroll[tabindex]').length"), "a box scrolls")
-    tab.wait(lambda: tab.run(UNREACHED) == [], "boxes that scroll are stops")
-
-
-def test_long_name_stays_in_its_drawing(tab: Page) -> None:
-    name = "first · hidden states, after one prompt, layer 16 + bag of words"
-    chart = draw_accuracies([Bar(name, 0.5, 0.4, 0.6, is_chosen=chosen) for chosen in (True, False)])
-    document = f'<meta charset="utf-8"><style>{STYLESHEET.read_text("utf-8")}</style><body class="lens"><main>{chart}'
-    tab.driver.get(f"data:text/html,{as_address(document)}")
-    for width in (390, 1200):
-        tab.resize(width)
-        assert tab.run(OUTSIDE) == []
+    tab.see("It waits")
+    assert stage.client.get("/selections").json()["items"][0]["status"] == "queued"
 
 
 def test_older_selections_continue_the_table(tab: Page, stage: Selections) -> None:

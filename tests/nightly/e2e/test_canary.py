@@ -83,33 +83,6 @@ def test_no_log_store_or_error_holds_what_clients_send(lens: Stack, api: tuple[h
     assert all(places.values())
 
 
-def test_every_line_is_json_and_carries_its_ids(lens: Stack, api: tuple[httpx.Client, Process]) -> None:
-    client, process = api
-    worker = lens.start_worker()
-    headers = {"X-Request-ID": "req-of-mine"}
-    response = client.post("/selections", json=submission("held"), headers=headers)
-    selection_id = response.json()["id"]
-    wait(client, selection_id, Status.SUCCEEDED)
-    client.get(f"/selections/{selection_id}", headers={"X-Request-ID": "bad id\twith tab"})
-
-    lines = [json.loads(line) for line in process.log().splitlines()]
-    (posted,) = (line for line in lines if line.get("request_id") == "req-of-mine" and line.get("action") == "request")
-    assert (posted["method"], posted["route"], posted["status"]) == ("POST", "/selections", 202)
-    assert posted["owner"] == "alice"
-    assert 0 < posted["seconds"] < 60
-    read = [line for line in lines if line.get("route") == "/selections/{selection_id}"]
-    assert {line["job_id"] for line in read} == {selection_id}
-    assert {"app.web.access_log", "uvicorn.error"} <= {line["logger"] for line in lines}
-    until(lambda: "attempt 1 ends" in worker.log(), "the worker logs the end")
-    attempts = [json.loads(line) for line in worker.log().splitlines()]
-    mine = [line for line in attempts if line.get("job_id") == selection_id]
-    assert {line["attempt"] for line in mine} == {1}
-    assert {"rq.worker", "worker.execution"} <= {line["logger"] for line in attempts}
-    shown = client.get("/metrics", headers={"Authorization": f"Bearer {METRICS_KEY}"}).text
-    assert 'lens_attempts_total{outcome="ended"}' in shown
-    assert lens.scalar("SELECT value FROM counters WHERE name = 'phase_pairs' AND label = 'search'") > 0
-
-
 def submission(model: str) -> dict[str, Any]:
     """The word is in every text, in a label, in the template and in a label word."""
     renamed = {"good": f"{CANARY}-label", "bad": "bad"}

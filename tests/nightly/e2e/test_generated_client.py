@@ -89,15 +89,3 @@ def test_generated_client_goes_the_whole_way(
     assert Classifier.load(saved) == Classifier.model_validate(
         lens.client.get(f"/selections/{selection.id}/classifier").json()
     )
-
-
-def test_generated_client_reads_refusals(module: Module, generated: Any) -> None:
-    models = module("models")
-    unknown = module("api.selections.get_selection").sync("sel_00000000000000000000000000", client=generated)
-    assert isinstance(unknown, models.Problem)
-    assert unknown.type_.endswith("#not-found")
-
-    body = models.SubmissionBody.from_dict(make_submission(template="no gap"))
-    refused = module("api.selections.submit_selection").sync(client=generated, body=body)
-    assert isinstance(refused, models.Problem)
-    assert [error.pointer for error in refused.errors] == ["/spec/template"]

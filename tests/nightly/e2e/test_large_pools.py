@@ -73,20 +73,3 @@ def test_prompt_over_the_largest_dataset_answers_and_learns(lens: Stack, mail: s
     assert lens.api is not None
     words = Path(f"/proc/{lens.api.pid}/status").read_text().split()
     assert int(words[words.index("VmHWM:") + 1]) * 1024 < MOST_MEMORY_BYTES
-
-
-def test_full_pool_says_its_limit_and_the_way_out(lens: Stack, mail: str) -> None:
-    refused, version = None, 1
-    while refused is None:
-        examples = [{"text": f"letter {version} {'i' * number}", "label": "good"} for number in range(1, 201)]
-        answer = lens.client.post(f"{mail}/examples", json={"examples": examples}, headers={"If-Match": f'"{version}"'})
-        version += 1
-        refused = None if answer.status_code == 200 else answer
-    assert (refused.status_code, refused.json()["code"]) == (413, "pool-full")
-    assert "the pool has 25,000 rows, and with 200 more it would have more than 25,000" in refused.json()["detail"]
-    made = lens.client.post(f"{mail}/dataset")
-    assert (made.status_code, made.json()["rows"]) == (201, 25_000)
-    spec = {**make_submission()["spec"], "options": NEAREST}
-    again = lens.client.post("/selections", json={"spec": spec, "dataset_id": made.json()["id"]})
-    assert again.status_code == 202, again.text
-    assert lens.wait_until_done(again.json()["id"], _BUSY_SECONDS)["status"] == Status.SUCCEEDED

@@ -26,23 +26,6 @@ def api(port: int) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_an_upload_whose_reader_dies_is_refused_and_the_next_one_is_read(
-    lens: Stack, second_api: Process, api: httpx.Client
-) -> None:
-    with datasets_locked(lens), ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(upload, api)
-        reader = wait_for_reader(second_api, lens, answer)
-        reader.kill()
-        refused = answer.result()
-    accepted = upload(api)
-
-    assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
-    assert int(refused.headers["Retry-After"]) > 0
-    assert accepted.status_code == 202
-    assert lens.scalar("SELECT count(*) FROM jobs") == 1
-    assert lens.scalar("SELECT count(*) FROM datasets") == 1
-
-
 def test_polls_and_small_submissions_do_not_wait_for_a_large_upload(
     lens: Stack, second_api: Process, api: httpx.Client
 ) -> None:

@@ -19,18 +19,8 @@ from tests.e2e.processes import ROOT, Worker
 from tests.e2e.stack import OPTIONS, Stack, make_submission
 from tests.e2e.waiting import until
 from tests.endpoints.double import Double, HashBehind, serving
-from tests.nightly.e2e.test_frozen_workers import WORDINGS
 
 KEY = "sk-zyzzyva-of-the-server"
-UNDER_WAY = 2 * 16
-"""Prompts whose answers a killed worker cannot have kept: of two requests. It keeps an answer before it asks again."""
-_SHORT_WORDS = {"good": "G", "bad": "B"}
-"""Label words of two tokens, the first in common: of 13 requests for longer words, two are left."""
-_MORE_ROWS = {**OPTIONS, "splits": {"validation": 16, "confirmation": 8, "test": 8}}
-_UNTIL_THE_SEARCH = 600
-"""The search is under way after this many prompts: the filter asks 456, and the search 352 more."""
-_BUSY_SECONDS = 180.0
-"""Longest wait for a selection on a busy machine."""
 _NOTE_NAMES = """
 import os, sys
 
@@ -90,71 +80,6 @@ def test_texts_are_asked_of_the_server_by_the_api(lens: Stack, double: Double) -
     assert double.num_prompts > asked
     assert lens.api is not None
     assert not [one.path for one in psutil.Process(lens.api.pid).memory_maps() if "torch" in one.path]
-
-
-def has_begun(phase: str, asked: Counter[tuple[int, ...]]) -> bool:
-    """Whether the prompts that were asked are those of a phase: `wording` comes first, `forms` has long prompts."""
-    if phase == "forms":
-        return sum(bytes(prompt[1:]).count(b"\n") > OPTIONS["num_demonstrations"] + 1 for prompt in asked) > UNDER_WAY
-    return len(asked) > {"wording": UNDER_WAY, "search": _UNTIL_THE_SEARCH}[phase]
-
-
-@pytest.mark.parametrize("who", ["worker", "work-horse"])
-@pytest.mark.parametrize("phase", ["wording", "search", "forms"])
-def test_killed_worker_pays_for_no_answer_twice(
-    lens: Stack, double: Double, phase: str, who: str, tmp_path: Path
-) -> None:
-    spec = {**WORDINGS, "verbalizer": _SHORT_WORDS, "options": _MORE_ROWS}
-    start_worker(lens, LENS_CACHE_DIR=str(tmp_path / "whole"))
-    whole = lens.wait_until_done(lens.submit("served", **spec), _BUSY_SECONDS)
-    lens.workers.pop().stop()
-    of_whole = count_asked(double)
-    double.prompts.clear()
-    refused = []
-
-    def refuse(number: int) -> Response | None:
-        """Keep the worker in the phase: a server that is busy only delays it."""
-        if not has_begun(phase, count_asked(double)):
-            return None
-        refused.append(number)
-        return JSONResponse({"error": {"message": "busy"}}, 503)
-
-    double.refuse = refuse
-    worker = start_worker(lens, LENS_CACHE_DIR=str(tmp_path / "cut"))
-    selection_id = lens.submit("served", **spec)
-    until(lambda: refused, f"{phase} is under way", _BUSY_SECONDS)
-    named = "evaluate" if phase == "forms" else phase
-    until(lambda: (lens.get(selection_id)["progress"] or {}).get("phase") == named, f"the service says {named}")
-    (worker if who == "worker" else worker.wait_for_horse()).kill()
-    double.refuse = None
-    if who == "worker":
-        start_worker(lens, LENS_CACHE_DIR=str(tmp_path / "cut"))
-    cut = lens.wait_until_done(selection_id, _BUSY_SECONDS)
-    of_cut = count_asked(double)
-    assert cut["digest"] == whole["digest"]
-    assert of_cut.keys() == of_whole.keys()
-    assert cut["attempt"] >= 2  # a busy machine may also lose a lease
-    for asked, selection in ((of_whole, whole), (of_cut, cut)):
-        assert asked.total() - len(asked) <= UNDER_WAY * (selection["attempt"] - 1)
-
-
-def count_asked(double: Double) -> Counter[tuple[int, ...]]:
-    """How often each prompt was asked, without those of the checks: each connection asks them."""
-    return Counter(prompt for prompt in double.prompts[:] if b"Question:" not in bytes(prompt[1:]))
-
-
-def test_no_client_can_name_an_address(lens: Stack) -> None:
-    with serving(Double(HashBehind())) as elsewhere:
-        for model in (f"vllm:served@{elsewhere.url}", elsewhere.url, f"served@{elsewhere.url}"):
-            response = lens.client.post("/selections", json=make_submission(model=model))
-            assert response.status_code == 422, response.text
-        for name in ("endpoint", "endpoints", "url", "endpoint_kind"):
-            response = lens.client.post("/selections", json=make_submission(model="served", **{name: elsewhere.url}))
-            assert response.status_code == 422, response.text
-        options = {"endpoint": {"url": elsewhere.url}}
-        response = lens.client.post("/selections", json=make_submission(model="served", options=options))
-        assert response.status_code == 422, response.text
-        assert (elsewhere.num_prompts, elsewhere.headers) == (0, [])
 
 
 def test_no_address_in_what_a_client_sends_is_asked_or_resolved(lens: Stack, double: Double, tmp_path: Path) -> None:

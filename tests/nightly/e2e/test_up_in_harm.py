@@ -85,10 +85,3 @@ def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) 
         assert part in printed
     assert f"{NEW_INPUT} Topic:" in " ".join(printed.split())
     assert printed.count(NEW_INPUTS[1]) == 1
-
-
-def test_client_is_told_which_field_the_service_refuses(stack: Stack) -> None:
-    spec = {**SAMPLE_SPEC, "template": "{text} Topic."}
-    with pytest.raises(Refusal) as caught, refusing_problems(stack), LensClient(stack.url) as client:
-        client.selections.submit(SAMPLE_FOLDER / "train.csv", test=SAMPLE_FOLDER / "test.csv", spec=spec)
-    assert caught.value.details[0].startswith("/spec/template: ")

@@ -10,7 +10,7 @@ import pytest
 
 from lens_engine import Classifier, Problem, Task, select_support_examples
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import EndpointError, InvalidConfig, ModelMismatch
+from lens_engine.errors import EndpointError, InvalidConfig
 from lens_engine.exports import export_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
@@ -19,7 +19,6 @@ from lens_engine.servers.address import Endpoint
 from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.servers.scorer import EndpointScorer
 from lens_engine.show.estimate import describe_estimate
-from lens_engine.testing import TableScorer
 from lens_engine.types import Example, Phase
 from tests.endpoints.chat_double import MODEL, WORDS, ChatDouble, listed
 from tests.endpoints.serving import serving
@@ -92,20 +91,6 @@ def test_selection_classifier_and_exports_are_of_the_same_turns(double: ChatDoub
     scorer.close()
 
 
-def test_run_again_pays_nothing_and_has_the_same_digest(double: ChatDouble) -> None:
-    results, paid = [], []
-    for _ in range(2):
-        scorer = connect(double)
-        before = len(double.bodies)
-        results.append(select(scorer))
-        paid.append(len(double.bodies) - before)
-        scorer.close()
-    assert results[0].digest == results[1].digest
-    assert paid == [paid[0], 0]  # and no word is asked for again
-    assert results[0].task == results[1].task
-    assert results[1].cost.pairs_from_cache == results[1].cost.pairs
-
-
 def test_labels_that_are_not_listed_are_counted(double: ChatDouble) -> None:
     scorer = connect(double)
 
@@ -120,35 +105,6 @@ def test_labels_that_are_not_listed_are_counted(double: ChatDouble) -> None:
     scorer.close()
     (found,) = [one for one in result.warnings if "upper bounds" in one]
     assert "values of right labels" in found
-
-
-def test_chat_that_lists_few_label_words_ends_the_run(double: ChatDouble) -> None:
-    scorer = connect(double)
-    scorer.fit_task(TASK)
-
-    def drop(answer: dict[str, Any]) -> dict[str, Any]:
-        listed(answer)[:] = [one for one in listed(answer) if one["token"] not in WORDS[1:3]]
-        return answer
-
-    double.fault = drop
-    with pytest.raises(EndpointError, match=r"only \d\d% of the label words .*check: most probable tokens"):
-        select(scorer)
-    scorer.close()
-
-
-def test_right_labels_that_are_not_listed_end_the_run(double: ChatDouble) -> None:
-    scorer = connect(double)
-    scorer.fit_task(TASK)
-
-    def drop(answer: dict[str, Any]) -> dict[str, Any]:
-        said = double.bodies[-1]["messages"][-1]["content"]
-        listed(answer)[:] = [one for one in listed(answer) if one["token"].strip().lower() not in said]
-        return answer
-
-    double.fault = drop
-    with pytest.raises(EndpointError, match="check: right labels"):
-        select(scorer)
-    scorer.close()
 
 
 def test_sampled_answers_search_without_filtering(double: ChatDouble) -> None:
@@ -184,16 +140,3 @@ def test_estimate_of_sampled_answers_has_no_filtering(double: ChatDouble) -> Non
     assert describe_estimate(without) is not None
     scorer.close()
     sampled.close()
-
-
-def test_turns_are_asked_of_no_text_model_and_the_reverse(double: ChatDouble) -> None:
-    scorer = connect(double)
-    chat = select(scorer)
-    text = select_support_examples(make_problem(), TableScorer(), CONFIG, progress=False)
-    scorer.close()
-    for result, other in ((chat, TableScorer()), (text, scorer)):
-        asked = classifier_of_prompt(result).model_copy(update={"model": None})
-        with pytest.raises(ModelMismatch, match="is asked by"):
-            asked.class_log_probs(["a text"], other)
-    with pytest.raises(InvalidConfig, match="the task is turns of a chat"):
-        select_support_examples(Problem(chat.task.task(), make_problem().examples), TableScorer(), CONFIG)

@@ -104,19 +104,6 @@ def test_select_lists_the_faults_of_both_files(reviews: Path) -> None:
     assert "  test.text: line 82: `text` holds a NUL" in done.stderr
 
 
-def test_select_tells_faults_of_labels_beside_bad_rows(reviews: Path) -> None:
-    reviews.write_text(reviews.read_text() + "\nloud,mixed" + "\na last one,\0" * 20)
-    done = lens("select", str(reviews), *TASK)
-    assert "line 83: `label` holds a NUL" in done.stderr
-    assert "1 row has the label 'mixed' (line 82), which has no label word" in done.stderr
-
-
-def test_select_tells_faults_of_template_and_options_together(reviews: Path) -> None:
-    done = lens("select", str(reviews), "--template", "no slots", "--option", "beam_width=3")
-    assert "the template has no {text} slot" in done.stderr
-    assert "options.beam_width: there is no option 'beam_width'; did you mean search.beam_width?" in done.stderr
-
-
 def test_select_reads_columns_by_their_names(reviews: Path) -> None:
     reviews.write_text(reviews.read_text().replace("text,label", "Body,Class"))
     refused = lens("select", str(reviews), *TASK, "--text-column", "Note")

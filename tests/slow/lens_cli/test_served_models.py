@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -146,25 +145,6 @@ def test_suggested_command_asks_the_same_server(train: Path, priced: list[str]) 
     assert f"--model ours --endpoints {priced[1]} --max-cost 2.0" in shown
     assert "tokens sent" in shown
     assert "at most" in shown
-
-
-def test_key_that_is_not_set_is_refused(double: Double, train: Path) -> None:
-    with pytest.raises(Refusal, match="the environment variable NOT_SET_HERE") as refused:
-        lens(*select(train, served(double), "--endpoint-key-variable", "NOT_SET_HERE"))
-    assert refused.value.exit_code == 2
-
-
-def test_server_that_fails_a_check_is_refused_with_server_check_and_remedy(double: Double, train: Path) -> None:
-    def flatten(answer: dict[str, Any]) -> dict[str, Any]:
-        for choice in answer["choices"]:
-            top = choice["logprobs"]["top_logprobs"][0]
-            choice["logprobs"]["top_logprobs"][0] = dict.fromkeys(top, -5.0)
-        return answer
-
-    double.fault = flatten
-    with pytest.raises(Refusal, match=rf"{double.url} .*\(check: prompts\).*look at the server's log") as refused:
-        lens(*select(train, served(double)))
-    assert refused.value.exit_code == 2
 
 
 def start(*words: str) -> subprocess.Popen[str]:

@@ -18,7 +18,7 @@ from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.testing import TableScorer
-from lens_engine.types import Example, LabelLogProbs, Phase, StopReason
+from lens_engine.types import LabelLogProbs, Phase, StopReason
 
 Make = Callable[..., Any]
 
@@ -428,14 +428,6 @@ def test_scorer_that_fails_midway_leaves_a_checkpoint_to_resume_from(
     assert select(checkpoints=make_store(store.saved[-1])).digest == whole.digest
 
 
-def test_unbalanced_selection_may_have_any_labels(select: Callable[..., SelectionResult]) -> None:
-    result = select(balanced=False, num_demonstrations=3)
-
-    assert len(result.examples) == 3
-    assert result.test is not None
-    assert not result.partial
-
-
 def test_comparisons_not_asked_for_are_left_out(select: Callable[..., SelectionResult]) -> None:
     result = select(splits={"confirmation": 0}, comparisons="none")
 
@@ -457,38 +449,7 @@ def test_provenance_names_model_data_and_every_option(
     assert SelectionConfig.model_validate(provenance.config) == make_config()
 
 
-def test_result_survives_json(whole: SelectionResult) -> None:
-    again = SelectionResult.model_validate_json(whole.model_dump_json())
-
-    assert again == whole
-    assert again.with_digest().digest == whole.digest
-
-
 def test_configuration_is_the_preset_quick_unless_given(make_planted_problem: Make, make_planted_scorer: Make) -> None:
     result = select_support_examples(make_planted_problem(count=100), make_planted_scorer())
 
     assert result.provenance.config == PRESETS["quick"].model_dump(mode="json")
-
-
-def test_rare_label_that_is_dropped_is_nowhere_in_the_result(
-    make_planted_problem: Make, make_planted_scorer: Make, make_config: Make, make_task: Make, make_store: Make
-) -> None:
-    planted = make_planted_problem()
-    rare = [Example(240 + number, f"day{number} cloudy quality99", "mixed") for number in range(3)]
-    problem = Problem(make_task("negative", "mixed", "positive"), [*planted.examples, *rare])
-    config = make_config(labels={"rare": "drop"}, classifier={"kind": "label_probabilities", "fit_rows": 40})
-    store = make_store()
-
-    result = select_support_examples(problem, make_planted_scorer(), config, checkpoints=store)
-
-    assert [pair.label for pair in result.task.label_words] == ["negative", "positive"]
-    assert {example.label for example in result.examples} == {"negative", "positive"}
-    assert result.prompt == "".join(planted.task.render_prefix([problem.examples[row] for row in result.rows]))
-    assert result.classifier is not None
-    assert result.classifier.labels == ("negative", "positive")
-    assert "the label 'mixed' was dropped: only 3 rows" in result.warnings
-    assert result.provenance.dataset_sha256 == digest_examples(problem.examples)
-    resumed = select_support_examples(
-        problem, make_planted_scorer(), config, checkpoints=make_store(store.saved[len(store.saved) // 2])
-    )
-    assert resumed.digest == result.digest

@@ -1,7 +1,6 @@
 """The objective macro_f1: prompts, wordings and the classifier are chosen by it, and compared by it."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -81,16 +80,6 @@ def test_random_and_validation_keeps_the_best_by_the_objective(
     random_search = {"permutations": count}
     result = select(method="random_and_validation", random_search=random_search, splits=splits, objective=objective)
     assert result.rows in {tuple(rows.candidates[index].row for index in one) for one in best[objective]}
-
-
-def test_run_resumes_with_the_same_digest(
-    by_macro_f1: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
-) -> None:
-    run = partial(select, objective="macro_f1", classifier={"kind": "auto"})
-    store = make_store()
-    assert run(store=store).digest == by_macro_f1.digest
-    assert run(store=make_store(store.saved[len(store.saved) // 2])).digest == by_macro_f1.digest
-    assert run(objective="accuracy").digest != by_macro_f1.digest
 
 
 def test_result_is_read_by_macro_f1_beside_the_accuracy(by_macro_f1: SelectionResult) -> None:

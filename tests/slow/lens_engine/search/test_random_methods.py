@@ -65,26 +65,6 @@ def test_random_and_validation_keeps_the_best_on_the_validation_rows(
     assert result.answer.judged.n == 20 + 16
 
 
-def test_random_and_validation_costs_what_lens_does_by_default(select: Callable[..., SelectionResult]) -> None:
-    """Filtering; a beam of 4 and three iterations of 16 children on 20 rows; six finalists on 16 confirmation rows."""
-    result = select("random_and_validation")
-
-    lens = select("lens", search={"iterations": 3})
-    assert lens.answer.comparison is not None
-    assert 0 <= result.cost.permutations_judged - lens.answer.comparison.permutations <= 3
-
-
-def test_random_and_validation_goes_on_from_any_checkpoint(
-    select: Callable[..., SelectionResult], make_store: Make
-) -> None:
-    store = make_store()
-    whole = select("random_and_validation", checkpoints=store)
-
-    assert len(store.saved) > 8
-    for checkpoint in store.saved[::4]:
-        assert select("random_and_validation", checkpoints=make_store(checkpoint)).digest == whole.digest
-
-
 def test_budget_ends_random_and_validation_with_the_best_so_far(
     select: Callable[..., SelectionResult],
     problem: Problem,

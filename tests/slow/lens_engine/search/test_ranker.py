@@ -4,21 +4,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.metering.prices import plan_judging
-from lens_engine.pipeline import select_support_examples
 from lens_engine.plan import plan_rungs
-from lens_engine.rows.problem import Problem
-from lens_engine.run.preparation import estimate_cost, prepare_run
 from lens_engine.search.judgement import EvaluationRows, Judgement, judge
 from lens_engine.search.objective import PromptObjective
 from lens_engine.search.ranker import Finished, Ranker
 from lens_engine.search.score import Score, rank_key
 from lens_engine.testing import TableScorer
-from lens_engine.types import Example, Permutation, Phase
+from lens_engine.types import Example, Permutation
 
 Make = Callable[..., Any]
 PAPER = PromptObjective(ties_by_margin=True)
-WIDE: dict[str, Any] = {"first_permutations": 24, "halvings": 2, "iterations": 1}
 
 
 @pytest.fixture(scope="module")
@@ -91,38 +86,3 @@ def test_without_halvings_each_is_judged_on_every_row(
         assert isinstance(outcome, Finished)
         assert outcome.score == Score.of(judgement)
         np.testing.assert_array_equal(outcome.judgement.label_log_probs, judgement.label_log_probs)
-
-
-@pytest.mark.parametrize("options", [{}, {"splits": {"confirmation": 0}}])
-def test_wide_run_costs_the_plan_and_its_rival_the_same(
-    options: dict[str, Any], make_planted_problem: Make, make_planted_scorer: Make, make_config: Make
-) -> None:
-    problem: Problem = make_planted_problem()
-    config = make_config(search=WIDE, **options)
-    planned = estimate_cost(problem, make_planted_scorer(), config)
-
-    result = select_support_examples(problem, make_planted_scorer(), config)
-
-    pairs = (24 * 5 + 12 * 5 + 6 * 10) + (16 * 5 + 8 * 5 + 4 * 10)
-    assert sum(rung.pairs for rung in plan_judging(config.search, 20)) == pairs
-    filtering = planned.phases[Phase.FILTER].pairs
-    confirmed, own = (0, 0) if options.get("splits") else (6 * 16, 16)
-    assert result.answer.comparison is not None
-    prices = prepare_run(problem, make_planted_scorer(), config).run.prices
-    assert prices.lens.pairs == filtering + pairs + confirmed
-    most = prices.rival_permutations(prices.lens)  # by tokens: few rows share a prefix on the first rungs
-    assert most > -(-(prices.lens.pairs - own) // 20)
-    assert most - 3 <= result.answer.comparison.permutations <= most  # finalists of both uses may be the same
-    assert result.cost.permutations_judged == 24 + 16
-    assert result.cost.pairs <= planned.total.pairs
-
-
-def test_wide_run_resumed_from_any_checkpoint_has_the_same_digest(
-    make_planted_problem: Make, make_planted_scorer: Make, make_config: Make, make_store: Make
-) -> None:
-    problem, config, store = make_planted_problem(), make_config(search=WIDE), make_store()
-    whole = select_support_examples(problem, make_planted_scorer(), config, checkpoints=store)
-
-    for checkpoint in store.of_each_phase():
-        resumed = select_support_examples(problem, make_planted_scorer(), config, checkpoints=make_store(checkpoint))
-        assert resumed.digest == whole.digest

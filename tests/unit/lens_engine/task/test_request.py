@@ -48,6 +48,8 @@ def test_labels_of_examples_are_sorted() -> None:
 def test_labels_that_fold_alike_are_one_in_the_most_frequent_spelling() -> None:
     task = TaskRequest().complete(examples_of("Refund", "refund", "other", "refund", "REFUND")).task
     assert task.labels == ("other", "refund")
+    apart = [Example(0, "x", "refund"), Example(1, "y", "Refund")]
+    assert list_labels(apart, join_spellings=False) == ["Refund", "refund"]
 
 
 def test_label_has_no_outer_spaces_though_every_row_has_one() -> None:

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 MISSING = (
     *("alembic", "fastapi", "hypothesis", "psycopg", "pyarrow", "pydantic_settings", "pytest_timeout", "ray", "redis"),
