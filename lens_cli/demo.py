@@ -18,7 +18,7 @@ from lens_cli.signals import interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_cli.views.result import show_result
 from lens_client import LensClient, LensError, Problem
-from lens_client.models import Selection
+from lens_client.models import Classified, Selection
 from lens_engine.local.model_files import BUNDLED_MODEL, mention_first_load, resolve_model
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult

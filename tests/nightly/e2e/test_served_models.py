@@ -69,7 +69,7 @@ def test_selection_is_run_by_a_worker_without_torch(lens: Stack, double: Double)
 def test_texts_are_asked_of_the_server_by_the_api(lens: Stack, double: Double) -> None:
     start_worker(lens)
     selection_id = lens.submit("served")
-    lens.wait_until_done(selection_id, _BUSY_SECONDS)
+    lens.wait_until_done(selection_id)
     asked, body = double.num_prompts, {"inputs": ["joy", "grief"], "prompts": "support_examples"}
 
     def answers() -> list[dict[str, Any]] | None:
