@@ -13,8 +13,8 @@ from lens_engine.reading.shapes.text_file import TextFile
 from lens_engine.reading.table import Row, Table
 
 _RASA, _BOT_FRAMEWORK = "training data of Rasa", "a file of Bot Framework"
-_YAML = re.compile(r"(?:\s*+(?:#.*+)?\n)*+(?:---\s*\n|[\w-]+:(?:\s.*)?\n|- [\w-]+:\s.*\n)")
-_ITEM = re.compile(r"^\s*- ", re.MULTILINE)
+_YAML = re.compile(r"(?:[ \t\r]*+(?:#.*+)?\n)*+(?:---[ \t\r]*\n|[\w-]+:(?:\s.*)?\n|- [\w-]+:\s.*\n)")
+_ITEM = re.compile(r"^[ \t]*- ", re.MULTILINE)
 _HEAD = re.compile(r"#+\s*(?:(intent)\s*:\s*)?(.*)")
 _TEXT = re.compile(r"[-*+]\s+(.*)")
 _OTHER_LINES = ("#", "-", "*", "+", ">", "@", "$", "!", "<!--")  #: how lines of lists of intents begin
@@ -63,7 +63,7 @@ def _read_yaml(file: TextFile) -> Table | None:
     try:
         value = _load(file.text)
     except (yaml.YAMLError, UnicodeError) as error:
-        if not re.search(r"^\s*-?\s*intent\s*:", file.head, re.MULTILINE):
+        if not re.search(r"^[ \t]*-?[ \t]*intent[ \t]*:", file.head, re.MULTILINE):
             return None
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f" (line {mark.line + 1:,})"

@@ -239,6 +239,29 @@ def test_texts_of_rasa_are_meant_as_in_yaml_and_stories_are_none(tmp_path: Path,
     assert [one.text for one in read(tmp_path, f"{stories}{intent}{stories}".encode()).examples] == [text, "home"]
 
 
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("> note\n\n# trip\n- to {@city=Rome} now\n# ? how\n- so\n# home\n- by foot\n", "to Rome now"),
+        ("# mine\n\nall:\n- intent: trip\n  examples: [no, 12.30, to Rome]\n- intent: home\n  examples: [a]\n", "no"),
+        (
+            "nlu:\n- intent: trip\n  examples: |\n\n    - [Rome](city): now\n- intent: home\n  examples:\n  - a\n",
+            "Rome: now",
+        ),
+    ],
+)
+def test_intents_of_chatbots_are_read(tmp_path: Path, written: str, text: str) -> None:
+    found = read(tmp_path, written.encode())
+    assert (found.examples[0].text, found.examples[0].label) == (text, "trip")
+    assert {one.label for one in found.examples} == {"trip", "home"}
+
+
+@pytest.mark.parametrize("part", ["    - a\n  - b: [", "&a [x]\n  more: *a", "[" * 200 + "]" * 200])
+def test_intents_that_are_no_plain_yaml_are_refused(tmp_path: Path, part: str) -> None:
+    with pytest.raises(InvalidDataset, match="the file is no valid YAML"):
+        read(tmp_path, f"nlu:\n- intent: trip\n  examples: {part}\n".encode())
+
+
 @pytest.mark.parametrize("bad", ["a line without a label", "__label__, no name"])
 def test_line_of_fast_text_without_a_label_costs_one_row(tmp_path: Path, bad: str) -> None:
     written = [f"__label__{label}, {text}" for text, label in ROWS]
