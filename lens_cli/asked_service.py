@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # commands import this module for their help
     from lens_cli.file_options import TextFileOptions
     from lens_cli.subject_file import SubjectOptions
     from lens_client import LensClient
+    from lens_client.models import LabelledFile
 
 _ADDRESS = re.compile(r"(https?://.+)/(prompts|selections)/([^/]+)/?")
 
@@ -78,18 +79,14 @@ class ServiceOptions:
         rows: "TextFileOptions",
         answer_above: float | None,
         console: Console,
-    ) -> None:
+    ) -> "LabelledFile":
         """Label a file by the service. A repeated command goes on where it was interrupted.
 
         Raises:
-            Refusal: as `asking`; the run was stopped; or rows are bad, after the output was written.
+            Refusal: as `asking`; or the run was stopped.
         """
-        from lens_cli.classify.run import tell_outcome
-        from lens_cli.views.notes import show_note
-        from lens_engine.evaluation.rows import Prediction
-
         with self.asking() as asked, _bar(console, "to go on, repeat the command") as on_batch:
-            found = asked.resource.classify(
+            found: LabelledFile = asked.resource.classify(
                 asked.name,
                 texts,
                 output,
@@ -98,18 +95,7 @@ class ServiceOptions:
                 on_batch=on_batch,
                 **_parts(rows),
             )
-        for note in found.notes:
-            show_note(note, console)
-        predictions = [
-            Prediction(
-                label=one.get("label"),
-                probabilities=tuple(one.get("probabilities") or ()),
-                error=one["error"],
-                is_cut=one.get("cut", False),
-            )
-            for one in found.answers
-        ]
-        tell_outcome(predictions, output, answer_above, console)
+        return found
 
     def evaluate(
         self, dataset: Path, wish: "SubjectOptions", rows: "TextFileOptions", console: Console, *, keep: bool

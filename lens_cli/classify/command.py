@@ -110,13 +110,27 @@ def classify(
 def _ask(
     service: ServiceOptions, texts: Path, written: PredictionOptions, wish: SubjectOptions, rows: TextFileOptions
 ) -> None:
-    from lens_cli.classify.run import Paths
+    from lens_cli.classify.run import Paths, tell_outcome
+    from lens_cli.views.notes import show_note
+    from lens_engine.evaluation.rows import Prediction
 
-    paths = Paths(texts, texts, written.output)
+    paths, console = Paths(texts, texts, written.output), Console(stderr=True)
     paths.check(overwrite=written.overwrite)
     if written.restart:
         paths.partial.unlink(missing_ok=True)
-    service.classify(texts, written.output, wish, rows, written.answer_above, Console(stderr=True))
+    found = service.classify(texts, written.output, wish, rows, written.answer_above, console)
+    for note in found.notes:
+        show_note(note, console)
+    predictions = [
+        Prediction(
+            label=one.get("label"),
+            probabilities=tuple(one.get("probabilities") or ()),
+            error=one["error"],
+            is_cut=one.get("cut", False),
+        )
+        for one in found.answers
+    ]
+    tell_outcome(predictions, written.output, written.answer_above, console)
 
 
 def _classify(
