@@ -200,7 +200,7 @@ def test_formats_have_the_fixed_form(
 ) -> None:
     path = f"{publish(selections.succeeded(take_form(make_result(), kind)))}/export"
     assert client.get(path, params={"format": "text"}).content == export_support_examples(make_result(), "text")
-    assert client.get(path, params={"format": "folder"}).status_code == 422
+    assert client.get(path, params={"format": "folder"}).status_code == 400
 
 
 def test_use_picks_the_exported_support_examples(client: TestClient, selections: Selections, publish: Publish) -> None:
