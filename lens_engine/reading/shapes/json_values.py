@@ -74,7 +74,7 @@ def _load(line: str) -> Any:
 
 def _make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: TextFile) -> Table:
     names = dict.fromkeys(chain.from_iterable(row.cells for row in islice(rows(), NAMED_ROWS)))
-    if not names and all(row.fault for row in rows()):
+    if not names and all(row.fault for row in islice(rows(), NAMED_ROWS)):
         first = next(rows(), None)
         if first is None:
             raise DatasetEmpty("the file holds no rows", field=file.field)
@@ -87,13 +87,11 @@ def _make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: 
 
 def _read_lines(file: TextFile) -> Iterator[Row]:
     """The rows of a file of lines: only \\n ends a line."""
-    longest, num_blank = file.limits.max_row_characters, 0
+    longest = file.limits.max_row_characters
     for number, line in enumerate(file.lines("\n"), start=1):
         if len(line) > longest:
             yield Row(NO_CELLS, number, Fault("far too long", row_too_long(longest)))
         elif not line.strip(" \t\r\n"):
-            num_blank += 1
-            file.limits.check_blank(num_blank, file.field)
             yield Row(NO_CELLS, number, empty="line")
         elif broken := UNDECODED.search(line):
             words, name = quote_around(line, broken.start()), show_encoding(file.dialect.encoding)

@@ -98,16 +98,13 @@ class _Reading:
         self._within: list[Record] = []  #: records of several lines
         edge = re.escape(delimiter)
         self._enclosed = re.compile(rf'(?:^|(?<={edge}))"(?:[^"]|"")*+"(?=[\r\n]|{edge}|$)')
-        for record in read_table(file, delimiter, quoting):
-            if record.is_blank:
-                continue
+        records = (record for record in read_table(file, delimiter, quoting) if not record.is_blank)
+        for record in islice(records, file.limits.max_rows + 2):  # one is the header, one is too many
             if self._values or record.fault is not None:
                 self._add(record)
             elif len(record.fields) <= MAX_COLUMNS:
                 self._values = [Counter() for _ in record.fields]
             else:
-                break
-            if self.num_rows + self.num_faults > file.limits.max_rows:
                 break
         self._swallows = list(filter(self._is_rows, self._within))  #: quoted fields that hold rows
         self.lost += sum(len(record.lines) - 1 for record in self._swallows)

@@ -10,10 +10,14 @@ class RecordEnds:
     """Finds ends of records. A quote within a quoted field is a letter if no delimiter or line break follows it."""
 
     def __init__(self, delimiter: str, quote: str, *, skips_spaces: bool) -> None:
-        edge = rf"[{re.escape(delimiter)}\r\n]|\Z"
+        edge_of = re.escape(delimiter)
+        edge = rf"[{edge_of}\r\n]|\Z"
         self._quote, self._delimiter = quote, delimiter
         self._quoted, self._edge = re.compile(f"(?:[^{quote}]|{quote * 2})*+"), re.compile(edge)
         self._spaces = re.compile(" *+" if skips_spaces else "")
+        whole, plain = rf"{quote}(?:[^{quote}]|{quote * 2})*+{quote}", rf"(?!{quote})[^{edge_of}\r\n]*+"
+        self._field = re.compile(rf"{self._spaces.pattern}(?:{whole}|({plain})){edge_of}")
+        self._fields = re.compile(rf"(?:{self._field.pattern})*+")
         self._width = 1
         self._begin()
 
@@ -49,7 +53,10 @@ class RecordEnds:
         place = 0
         while place < len(line):
             if not self._is_inside:
-                place = _end(self._spaces, line, place)
+                plain = self._field.findall(line, place, end := _end(self._fields, line, place))
+                self._num_fields += len(plain)  # many at once: a line may have a million
+                self._has_letters = self._has_letters or self._quote in "".join(plain)
+                place = _end(self._spaces, line, end)
                 self._is_inside = line.startswith(self._quote, place)
                 place += self._is_inside
             if self._is_inside:

@@ -22,7 +22,7 @@ from lens_engine.reading.table import Fault
 NUM_HEAD_CHARACTERS = 64 * 1024  #: by which a shape is recognised
 _ENCLOSED = re.compile(r'"((?:[^"\r\n]|"")*+)"([\r\n]*)')
 _LINE_ENDS = ("\n", "\r\n", "\r")
-_PATIENCE, _FARTHEST = 2**14, 2**24
+_PATIENCE, _FARTHEST = 2**14, 2**22
 """Characters that may be read again at first, and twice as many for the look at the end of a broken record; the most
 among which it is looked for."""
 _EXPLAINED = 10_000  #: characters of a broken record in which the quote that breaks it is looked for
@@ -81,9 +81,13 @@ class TextFile:
 
     def numbered_lines(self) -> Iterator[tuple[int, str]]:
         """The lines that are not blank, without their ends and outer spaces, with their numbers from 1."""
+        num_blank = 0
         for number, line in enumerate(self.lines(""), start=1):
-            if not line.isspace():
-                yield number, line.strip()
+            if stripped := line.strip():
+                yield number, stripped
+            else:
+                num_blank += 1
+                self.limits.check_blank(num_blank, self.field)
 
     @contextmanager
     def _open(self, newline: str = "") -> Iterator[io.TextIOWrapper]:

@@ -13,6 +13,7 @@ from lens_engine.reading.table import NO_CELLS, Fault, Row, Table
 
 _LABEL = "__label__"
 _NEARLY_ALL = 0.9
+_MOST_OTHERS = 10  #: lines of keys for each example of Rasa
 _INTENT = re.compile(r"-?\s*intent\s*:\s*[\"']?([^\"'#\s][^\"'#]{0,200}?)[\"']?\s{0,9}(?:#.*)?|##\s*intent\s*:\s*(.+)")
 _EXAMPLE = re.compile(r"[-*]\s+(text:\s*)?(\S.*)", re.DOTALL)
 _TEXT_BELOW = re.compile(r"(\s*-\s+)text:\s*[|>][-+]?\s*")
@@ -58,8 +59,10 @@ def read_rasa(file: TextFile) -> Table | None:
     is_flat = any(line.startswith("nlu:") for line in file.head_lines)  # not below another key
 
     def read() -> Iterator[Row]:
-        intent, is_nlu = None, True
-        for number, raw in _lift_texts(file.lines("")):
+        intent, is_nlu, num_others = None, True, 0
+        for number, raw in _lift_texts(file.lines(""), file.limits.max_row_characters):
+            num_others += 1
+            file.limits.check_blank(num_others, file.field)
             if found := _INTENT.fullmatch(line := raw.strip()):
                 intent = (found[1] or found[2]).strip() if is_nlu or found[2] else None
             elif key := re.match(r"(\w+):", raw):  # not indented: what follows are stories, answers
@@ -68,17 +71,21 @@ def read_rasa(file: TextFile) -> Table | None:
                 intent = None
             elif intent is not None and (example := _EXAMPLE.fullmatch(line)):
                 text = _read_value(example[2]) if example[1] else example[2]
+                num_others -= _MOST_OTHERS
                 yield Row({"text": _ENTITY.sub(r"\1", text), "label": intent}, number)
 
     return _make_table(read, "training data of Rasa", file)
 
 
-def _lift_texts(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers. A text of YAML in the deeper lines below `- text: |` is lifted into that line."""
+def _lift_texts(lines: Iterator[str], longest: int) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers. A text of YAML in the deeper lines below `- text: |` is lifted into that line, up to
+    `longest` characters.
+    """
     start, column, text = 0, 0, ""
     for number, line in enumerate(lines, start=1):
-        if line.isspace() or (column and len(line) - len(line.lstrip()) > column):
-            text += f"{line.strip()}\n" if column else ""
+        is_deeper = column and (line.isspace() or len(line) - len(line.lstrip()) > column)
+        if is_deeper and len(text) <= longest:
+            text += f"{line.strip()}\n"
             continue
         yield start, text
         below = _TEXT_BELOW.fullmatch(line)
@@ -104,7 +111,8 @@ def read_arff(file: TextFile) -> Table | None:
         return None
     names, nominal = list[str](), list[str]()
     is_sparse = has_data = False
-    for _, line in file.numbered_lines():
+    for number, line in file.numbered_lines():
+        file.limits.check_blank(number - len(names), file.field)
         if has_data and not line.startswith("%"):
             is_sparse = line.startswith("{")
             break
@@ -124,14 +132,12 @@ def _read_arff_rows(file: TextFile, names: list[str]) -> Iterator[Row]:
     lines = file.lines("")
     start = 1 + sum(1 for _ in takewhile(lambda line: line.strip().casefold() != "@data", lines))
     content = (line if not line.lstrip().startswith("%") else "\n" for line in lines)
-    quoting, num_blank = Quoting("'", has_escapes=True), 0
+    quoting = Quoting("'", has_escapes=True)
     for record in read_records(_unify(content), ",", quoting, file.limits.max_row_characters):
         number = start + record.line
         if record.fault is not None:
             yield Row(NO_CELLS, number, record.fault)
         elif record.is_blank:
-            num_blank += 1
-            file.limits.check_blank(num_blank, file.field)
             yield Row(NO_CELLS, number, empty="line")
         elif len(record.fields) != len(names):
             detail = f"has {len(record.fields):,} values for {len(names):,} attributes"
