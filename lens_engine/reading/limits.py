@@ -97,9 +97,11 @@ class ParsingLimits:
             raise DatasetTooLarge(f"the dataset has more than {self.max_rows:,} rows; send a sample of it", field=field)
 
     def check_blank(self, number: int, field: str) -> None:
-        """Refuse as many blank lines: a file of nothing else takes as long to read as one of rows."""
+        """Refuse as many lines without a row: a file of nothing else takes as long to read as one of rows."""
         if number > self.max_rows:
-            raise DatasetTooLarge(f"more than {self.max_rows:,} lines are blank; leave them out", field=field)
+            raise DatasetTooLarge(
+                f"more than {self.max_rows:,} lines are blank or hold no row; leave them out", field=field
+            )
 
 
 def row_too_long(most: int) -> str:

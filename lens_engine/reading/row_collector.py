@@ -101,7 +101,6 @@ class _RowCollector:
         """Take one row, or leave it out."""
         if row.empty:
             self._num_blank += 1
-            self.limits.check_blank(self._num_blank, self.field)
             return
         self.limits.check_rows(self._num_rows + 1, self.field)
         if row.aside is not None and row.fault is None:

@@ -21,6 +21,7 @@ xml_parts    an archive of XML, unpacked in pieces and within bounds
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
@@ -37,7 +38,7 @@ from lens_engine.reading.shapes.tools import adapt
 from lens_engine.reading.shapes.trusted import read_columnar, read_folder
 from lens_engine.reading.shapes.workbook import read_workbook
 from lens_engine.reading.shapes.xlsx import is_workbook
-from lens_engine.reading.table import Table
+from lens_engine.reading.table import Row, Table
 
 Source = Path | BufferedReader
 
@@ -77,7 +78,24 @@ def open_table(
         table = _read_binary(file, limits, field, known)
         if table is None:
             table = _read_text(open_text(file, limits, field, dialect, usual, known))
-        yield adapt(table)
+        yield adapt(_bound(table, limits, field))
+
+
+def _bound(table: Table, limits: ParsingLimits, field: str) -> Table:
+    """The table, of which no reading goes on beyond the largest number of rows, or of as many blank lines."""
+
+    def read() -> Iterator[Row]:
+        num_rows = num_blank = 0
+        for row in table.rows():
+            if row.empty:
+                num_blank += 1
+                limits.check_blank(num_blank, field)
+            else:
+                num_rows += 1
+                limits.check_rows(num_rows, field)
+            yield row
+
+    return replace(table, rows=read)
 
 
 def _read_binary(file: BufferedReader, limits: ParsingLimits, field: str, known: tuple[str, ...]) -> Table | None:

@@ -67,9 +67,13 @@ class TextFile:
 
     def numbered_lines(self) -> Iterator[tuple[int, str]]:
         """The lines that are not blank, without their ends and outer spaces, with their numbers from 1."""
+        num_blank = 0
         for number, line in enumerate(self.lines(), start=1):
-            if not line.isspace():
-                yield number, line.strip()
+            if stripped := line.strip():
+                yield number, stripped
+            else:
+                num_blank += 1
+                self.limits.check_blank(num_blank, self.field)
 
     def _decode_first(self) -> str:
         text = decode(self.first, _codec(self.dialect.encoding), "surrogateescape")

@@ -10,6 +10,7 @@ from written_shapes import LABELS, ROWS, SHAPES, array, label_studio, lines
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import DatasetTooLarge, Named, ParsedDataset, ParsingLimits, parse_dataset, read_texts
+from lens_engine.reading.shapes.text_file import TextFile
 
 OWN = ParsingLimits.of_own_files()
 
@@ -322,6 +323,18 @@ def test_folder_that_hugging_face_datasets_saved_is_read(tmp_path: Path) -> None
 def test_more_blank_lines_than_rows_are_refused(tmp_path: Path, content: bytes, blank: bytes) -> None:
     with pytest.raises(DatasetTooLarge, match="more than 100 lines are blank"):
         read(tmp_path, content + blank * 101, ParsingLimits(max_rows=100))
+
+
+@pytest.mark.parametrize("filler", ["x\n", "x,y,z\n", "[]\n", "%\n", " \n", "- intent: a\n"])
+@pytest.mark.parametrize("written", ["csv", "jsonl", "ARFF", "fastText", "Rasa (Markdown)"])
+def test_no_reading_goes_far_beyond_the_largest_number_of_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, filler: str
+) -> None:
+    lines, taken = TextFile.lines, list[str]()
+    monkeypatch.setattr(TextFile, "lines", lambda *about: (taken.append(line) or line for line in lines(*about)))
+    with pytest.raises(InvalidDataset):
+        read(tmp_path, SHAPES[written](ROWS) + filler.encode() * 40_000, ParsingLimits(max_rows=100))
+    assert len(taken) < 20_000
 
 
 @pytest.mark.parametrize("columns", [1_001, 300_000])
