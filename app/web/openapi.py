@@ -20,15 +20,6 @@ _HEADERS: dict[str, dict[str, Any]] = {
         "description": "Time after which to send the next request (seconds).",
         "schema": {"type": "integer", "minimum": 1},
     },
-    "X-Format-Matches-Evaluation": {
-        "description": "Whether a model gets the prompt that was evaluated, or else whether an evaluation of this form "
-        "gave the same answers; null if nobody measured this form.",
-        "schema": {"type": "string", "enum": ["true", "false", "null"]},
-    },
-    "X-Format-Accuracy": {
-        "description": "Accuracy on the test rows in this form, found by an evaluation; absent if nobody measured it.",
-        "schema": {"type": "number"},
-    },
     "X-Prompt-Form": {
         "description": "Form of the prompt in the file: fixed; or in the format folder another, with the number of "
         "demonstrations that are found for each input.",
