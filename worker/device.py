@@ -142,8 +142,7 @@ def find_device(settings: Settings, read: ReadGpu = read_gpu) -> Device:
         return _processor("cpu", settings)
     except (RuntimeError, ImportError) as error:
         raise UnfitWorker(f"GPU {int(number or 0)} does not compute: {first_line(error)}") from error
-    is_old = device.capability is not None and device.capability < _FIRST_BFLOAT16
-    if is_old and settings.dtype in ("auto", "bfloat16"):
+    if settings.dtype in ("auto", "bfloat16") and (device.capability or _FIRST_BFLOAT16) < _FIRST_BFLOAT16:
         _log.warning("%s has no units for bfloat16, so LENS_DTYPE=float16 is faster", device)
     return device
 
