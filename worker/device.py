@@ -75,7 +75,7 @@ def read_gpu(index: int, dtype: str) -> Device:
     """Look at GPU number `index` among those that this process may see, and compute on it once.
 
     Args:
-        dtype: "float32", "bfloat16", "float16", or "auto" for the format that suits the GPU best.
+        dtype: "float32", "bfloat16", "float16", or "auto" for the format that suits the GPU.
 
     Raises:
         GpuAbsent: there is no such GPU.
@@ -142,7 +142,7 @@ def find_device(settings: Settings, read: ReadGpu = read_gpu) -> Device:
         return _processor("cpu", settings)
     except (RuntimeError, ImportError) as error:
         raise UnfitWorker(f"GPU {int(number or 0)} does not compute: {first_line(error)}") from error
-    if device.number_format == "bfloat16" and device.capability is not None and device.capability < _FIRST_BFLOAT16:
+    if settings.dtype in ("auto", "bfloat16") and (device.capability or _FIRST_BFLOAT16) < _FIRST_BFLOAT16:
         _log.warning("%s has no units for bfloat16, so LENS_DTYPE=float16 is faster", device)
     return device
 
@@ -184,9 +184,9 @@ def _try_format(device: Any, dtype: str) -> str:
     """Multiply in the number format, because a GPU that torch lists may lack kernels or be broken."""
     import torch
 
-    from lens_engine.local.number_format import rank_dtypes
+    from lens_engine.local.number_format import choose_dtype
 
-    chosen = rank_dtypes(device)[0] if dtype == "auto" else getattr(torch, dtype)
+    chosen = choose_dtype(device) if dtype == "auto" else getattr(torch, dtype)
     ones = torch.ones(_TRIAL_ROWS, _TRIAL_ROWS, dtype=chosen, device=device)
     found = float((ones @ ones)[0, 0])
     if found != _TRIAL_ROWS:

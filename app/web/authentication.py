@@ -14,7 +14,7 @@ from app.errors import Unauthorized, Unavailable
 from app.keys.lookup import KeyLookup
 from app.logs import context
 from app.settings import Settings
-from app.web.documentation import ASSETS, PUBLIC_PATHS
+from app.web.documentation import PUBLIC_PATHS
 from app.web.error_handlers import problem_response
 from app.web.paths import PAGE_ASSETS, served_path
 
@@ -30,7 +30,6 @@ API_KEY = Depends(
 )
 """Names the key of a route in the OpenAPI document. The middleware below asks for the key."""
 _PUBLIC_PATHS = PUBLIC_PATHS | {"/healthz", "/readyz", "/metrics"}
-_ASSETS = (ASSETS, PAGE_ASSETS)
 _POLICY_VIOLATION = 1008  # a code of RFC 6455
 
 
@@ -80,7 +79,7 @@ class AuthenticationMiddleware:
 
 def _is_public(scope: Scope) -> bool:
     path = served_path(scope)
-    return path in _PUBLIC_PATHS or path.startswith(_ASSETS)
+    return path in _PUBLIC_PATHS or path.startswith(PAGE_ASSETS)
 
 
 def _for_one_owner(send: Send, more: Mapping[str, str] | None = None) -> Send:

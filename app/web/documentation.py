@@ -1,58 +1,35 @@
-"""Routes that describe the service: `/`, and `/docs` with a Swagger UI that this host serves itself.
+"""Routes that describe the service: `/`, `/openapi.json`, and `/docs`, a page of its operations and problems.
 
-A GPU machine often has no way to the internet, so no page refers to another host.
+A GPU machine often has no way to the internet, so the page has no script and refers to no other host.
 """
 
-import base64
 import hashlib
 import json
-import os
-import re
 from collections.abc import Callable
 from functools import cache
 from html import escape
-from pathlib import Path
 from typing import Any
 
-import fastapi_offline
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.staticfiles import StaticFiles
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.types import Scope
 
 from app.problems import TITLES
 from app.web.etag import answer_unchanged, is_known, make_etag
 
 PUBLIC_PATHS = frozenset({"/", "/docs", "/openapi.json"})
-ASSETS = "/docs/assets/"
 router = APIRouter(include_in_schema=False)
-_FOLDER = Path(fastapi_offline.__file__).parent / "static"
-"""Swagger UI as the package `fastapi-offline` ships it. Nothing else of the package is used."""
 
-
-_PROBLEMS = (
-    "<style>.problems > :not(:target) { display: none } .problems { margin: 2em; font-family: sans-serif }</style>"
-    '<div class="problems">'
-    + "".join(f'<p id="{code}"><code>{code}</code>: {escape(title)}</p>' for code, title in TITLES.items())
-    + "</div>"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+_STYLE = (
+    "body { margin: 2em; font-family: sans-serif } td { padding: .2em 1em .2em 0; vertical-align: top } "
+    ".problems > :not(:target) { display: none }"
 )
+_PROBLEMS = "".join(f'<p id="{code}"><code>{code}</code>: {escape(title)}</p>' for code, title in TITLES.items())
 """What the `type` of a problem leads to: the title of one code, above the rest of the page."""
 
 
-class _Assets(StaticFiles):
-    """Files with `ETag`, which a browser may keep for a day."""
-
-    def file_response(
-        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers["Cache-Control"] = "public, max-age=86400"
-        return response
-
-
 def install_documentation(app: FastAPI, complete: Callable[[dict[str, Any]], None]) -> None:
-    """Add `/`, `/docs` and the files of `/docs`. They need no API key.
+    """Add `/`, `/docs` and `/openapi.json`. They need no API key.
 
     `complete` adds to the OpenAPI document what FastAPI does not know.
     """
@@ -74,7 +51,6 @@ def install_documentation(app: FastAPI, complete: Callable[[dict[str, Any]], Non
 
     app.state.openapi_document = document
     app.include_router(router)
-    app.mount(ASSETS.rstrip("/"), _Assets(directory=_FOLDER))
 
 
 @router.get("/openapi.json")
@@ -101,30 +77,24 @@ async def describe_service(request: Request) -> Response:
 
 @router.get("/docs")
 async def show_documentation(request: Request) -> HTMLResponse:
-    root = _root(request)
-    page = get_swagger_ui_html(
-        openapi_url=f"{root}/openapi.json",
-        title=f"{request.app.title} API",
-        swagger_js_url=f"{root}{ASSETS}swagger-ui-bundle.js",
-        swagger_css_url=f"{root}{ASSETS}swagger-ui.css",
-        swagger_favicon_url=f"{root}{ASSETS}favicon.png",
-        swagger_ui_parameters={"validatorUrl": None},  # Swagger UI would ask a validator on another host
+    app, root = request.app, escape(_root(request))
+    rows = (
+        f"<tr><td>{method.upper()}<td><code>{escape(path)}</code><td>{escape(operation.get('summary', ''))}"
+        for path, operations in app.openapi()["paths"].items()
+        for method, operation in operations.items()
     )
-    content = bytes(page.body).decode().replace("<body>", f"<body>{_PROBLEMS}", 1)
-    return HTMLResponse(content, headers=_secure(content))
-
-
-def _secure(page: str) -> dict[str, str]:
-    """Headers that let a page run its own inline scripts, named by their digests, and files of this host alone."""
-    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    # Swagger UI sets styles on its elements, and has pictures in its style sheet.
-    policy = (
-        f"default-src 'none'; script-src 'self' {allowed}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-        "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    return HTMLResponse(
+        f'<!doctype html><html lang="en"><meta name="color-scheme" content="light dark"><style>{_STYLE}</style>'
+        f"<title>{app.title} API</title>"
+        f'<main><div class="problems">{_PROBLEMS}</div><h1>{app.title} API</h1>'
+        f'<p>The <a href="{root}/openapi.json">OpenAPI document</a> describes each operation whole, for programs that '
+        f"show it or make a client of it.</p><table>{''.join(rows)}</table></main></html>",
+        headers={
+            "Content-Security-Policy": _POLICY,
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "same-origin",
+        },
     )
-    return {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
 
 
 def _root(request: Request) -> str:

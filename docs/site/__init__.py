@@ -1,1 +1,1 @@
-"""Makes the pages of docs/ a site: `make docs`. Pages about commands, routes, metrics and codes come from the code."""
+"""Writes the tables of pages from the code: `make docs-tables`."""

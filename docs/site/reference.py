@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from app.settings import Settings
-from docs.site.tables import make_table
 from lens_engine.config import Options, SelectionConfig
 from lens_engine.presets import PRESETS
 from lens_engine.show.glossary import GLOSSARY
@@ -51,6 +50,12 @@ def word_rows() -> list[str]:
     return make_table(
         ["Word", "Meaning", "In papers and the API"], [[one.name, one.meaning, one.also] for one in GLOSSARY]
     )
+
+
+def make_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table. A cell is one line of Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
 
 
 def _list_options(group: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str]]:

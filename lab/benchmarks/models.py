@@ -16,7 +16,7 @@ from lens_engine.errors import ModelError, UnknownModel
 from lens_engine.local.activations import fuse_activations
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.local.model_reader import open_files
-from lens_engine.local.number_format import rank_dtypes
+from lens_engine.local.number_format import choose_dtype
 from lens_engine.scoring.tokenization import SegmentTokenizer
 
 RANDOM = "random:"
@@ -106,9 +106,9 @@ def find_model(reference: str, device: torch.device) -> ModelFamily:
 
 
 def read_dtype(name: str, device: torch.device) -> torch.dtype:
-    """A number format by its name in torch; "auto" is the format that a selection tries first on this device."""
+    """A number format by its name in torch; "auto" is the format that a selection takes on this device."""
     if name == "auto":
-        return rank_dtypes(device)[0]
+        return choose_dtype(device)
     dtype: torch.dtype = getattr(torch, name)
     return dtype
 

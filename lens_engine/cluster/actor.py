@@ -1,85 +1,73 @@
 """The actor of one device: a process with one loaded model, and its report."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
+from lens_engine.errors import ClusterError
 from lens_engine.local.processors import let_threads_sleep
-from lens_engine.scoring.base import Block, Prefix, ScorerIdentity, score_block
-from lens_engine.types import LabelLogProbs, States
-
-if TYPE_CHECKING:
-    from lens_engine.local.scorer import CausalLMScorer
+from lens_engine.scoring.base import Block, ScorerIdentity, score_block
+from lens_engine.types import LabelLogProbs
 
 
 @dataclass(frozen=True, slots=True)
 class ActorReport:
-    """Everything that decides an actor's bits; all actors of a selection must report the same."""
+    """What decides an actor's bits; all actors of a selection must report the same."""
 
     identity: ScorerIdentity
     max_prompt_tokens: int
     surroundings: tuple[str, ...]  #: as `describe_surroundings`
     num_layers: int = 0  #: decoder layers whose states it shows
 
-    def differences(self, other: "ActorReport") -> list[str]:
-        """Each property that differs, as "dtype float32, and dtype bfloat16"."""
-        return [
-            f"{mine}, and {theirs}"
-            for mine, theirs in zip(self._lines(), other._lines(), strict=True)
-            if mine != theirs
-        ]
+    def check(self, first: "ActorReport") -> None:
+        """Refuse a report that is not that of the first actor (ClusterError)."""
+        pairs = zip(first._lines(), self._lines(), strict=True)
+        if differences := [f"{theirs}, and {ours}" for theirs, ours in pairs if theirs != ours]:
+            raise ClusterError(
+                f"the actors would not give the same numbers; {'; '.join(differences)}: use machines of one kind "
+                "with the same release and the same model files"
+            )
 
     def _lines(self) -> list[str]:
         fields = [f"{name} {value}" for name, value in self.identity.decisive().items()]
         return [*fields, f"context {self.max_prompt_tokens}", *self.surroundings]
 
 
-@dataclass(frozen=True, slots=True)
-class BlockScores:
-    """A block's scores, and the token budgets of its forwards."""
+class Setup(NamedTuple):
+    """What an actor loads, and what it must report then."""
 
-    label_log_probs: LabelLogProbs
-    asked_budget: int  #: largest forward that the driver asked for (tokens)
-    token_budget: int  #: largest forward that was used (tokens)
+    choice: dict[str, Any]  #: arguments of `load_scorer`
+    report: ActorReport | None = None  #: of the first actor; None before it has loaded
 
 
 class ScoringActor:
-    """A scorer in its own process."""
+    """A scorer in its own process. Ray makes a lost one anew, so each call brings what it needs to load the model."""
 
-    _scorer: "CausalLMScorer"  #: set by `load`
+    _scorer: Any
+    _report: ActorReport | None = None
 
-    def load(self, choice: dict[str, Any]) -> ActorReport:
-        """Load the model by the arguments of `load_scorer`.
+    def load(self, setup: Setup) -> ActorReport:
+        """Load the model, if it is not loaded; raises what `load_scorer` raises, and ClusterError."""
+        if self._report is None:
+            self._scorer = found = self._make_scorer(setup.choice)
+            report = ActorReport(found.identity, found.max_prompt_tokens, found.surroundings, found.num_layers)
+            report.check(setup.report or report)
+            self._report = report
+        return self._report
 
-        This is not done in `__init__`, where an error would end the actor and lose its type.
+    def call(self, setup: Setup, method: str, *given: Any) -> Any:
+        """What a method of the scorer returns."""
+        self.load(setup)
+        return getattr(self._scorer, method)(*given)
 
-        Raises:
-            LensError: as `load_scorer`.
-        """
+    def score(self, setup: Setup, block: Block, spans: Sequence[str], token_budget: int) -> tuple[LabelLogProbs, int]:
+        """The scores of a block, and the largest forward that was used (tokens): less where memory ran out."""
+        self.load(setup)
+        self._scorer.token_budget = token_budget
+        return score_block(self._scorer, block, spans), self._scorer.token_budget
+
+    def _make_scorer(self, choice: dict[str, Any]) -> Any:
         let_threads_sleep()
         from lens_engine.local.load import load_scorer  # here: the driver does not need torch
 
-        self._scorer = load_scorer(**choice)
-        return ActorReport(
-            self._scorer.identity, self._scorer.max_prompt_tokens, self._scorer.surroundings, self._scorer.num_layers
-        )
-
-    def pid(self) -> int:
-        return os.getpid()
-
-    def count_tokens(self, segments: Sequence[str]) -> list[int]:
-        return self._scorer.count_tokens(segments)
-
-    def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[int, ...]]:
-        return self._scorer.encode_label_spans(label_spans)
-
-    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
-        return self._scorer.states(prefix, queries, layers)
-
-    def score(self, block: Block, label_spans: Sequence[str], token_budget: int) -> BlockScores:
-        """Score a block in forwards of `token_budget` tokens, or fewer if memory runs out."""
-        scorer = self._scorer
-        scorer.token_budget = token_budget
-        label_log_probs = score_block(scorer, block, label_spans)
-        return BlockScores(label_log_probs, token_budget, scorer.token_budget)
+        return load_scorer(**choice)

@@ -1,4 +1,4 @@
-"""Whether a model fits into memory in float32, so that its scores in 16 bits can be measured by those."""
+"""Whether a model fits into memory in float32, where executors are checked before it is loaded in 16 bits."""
 
 import os
 from contextlib import suppress

@@ -31,7 +31,6 @@ from lens_engine.local.model_reader import (
     quiet_transformers,
     segment_tokenizer,
 )
-from lens_engine.local.number_format import is_fit
 from lens_engine.local.scorer import CausalLMScorer
 from lens_engine.local.self_check import make_check_workload, run_check
 from lens_engine.local.steps import loading, mentioned_if_slow
@@ -60,8 +59,7 @@ def load_scorer(
 
     Args:
         model: a bundled name, a folder, a .gguf file or a hub id; see `lens_engine.local.model_files`.
-        dtype: "float32", "bfloat16", "float16", or "auto" for the most precise format that is about as
-            fast as the fastest on this device (measured) and that keeps this model's scores.
+        dtype: "float32", "bfloat16", "float16", or "auto" for bfloat16 where the device has units for it, else float32.
         device: a torch device, or "auto" for CUDA where there is one.
         executor: "packed", "cached", "plain", or "auto" for the fastest that is right for this model.
         threads: number of torch threads on the CPU, for the whole process; None does not change it.
@@ -76,18 +74,18 @@ def load_scorer(
     """
     names = parse_executor(executor)
     torch_device = open_device(device)
-    dtypes = parse_dtype(dtype, torch_device)
+    number_format = parse_dtype(dtype, torch_device)
     if threads is not None:
         torch.set_num_threads(threads)
     AttentionInterface.register(ATTENTION_NAME, packed_attention)
     with quiet_transformers():
         source, folder, tokenizer = open_files(model, cache_dir)
         surroundings = describe_surroundings(str(torch_device))
-        key = ["check", source.revision, [str(dtype) for dtype in dtypes], names, *surroundings]
+        key = ["check", source.revision, str(number_format), names, *surroundings]
         note = read_note(key, cache_dir)
         with mentioned_if_slow(loading(name or source.name, is_known=note is not None)):
-            loaded, chosen = _load_as_before(note, folder, dtypes, torch_device, names)
-        keep_note(key, json.dumps([str(loaded.dtype), asdict(chosen)]), cache_dir)
+            loaded, chosen = _load_as_before(note, folder, number_format, torch_device, names)
+        keep_note(key, json.dumps(asdict(chosen)), cache_dir)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
 
 
@@ -108,7 +106,7 @@ def scorer_from_model(
 
 
 def _load_as_before(
-    note: str | None, folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, names: Sequence[ExecutorName]
+    note: str | None, folder: Path, dtype: torch.dtype, device: torch.device, names: Sequence[ExecutorName]
 ) -> tuple[Any, ExecutorChoice]:
     """The model as `_load_checked` gives it. `note` is the outcome of an earlier check of the same files.
 
@@ -116,31 +114,27 @@ def _load_as_before(
     model, these versions and this hardware.
     """
     try:
-        outcome, fields = json.loads(note or "")
-        (dtype,) = (one for one in dtypes if str(one) == outcome)
-        chosen = ExecutorChoice(**fields)
+        chosen = ExecutorChoice(**json.loads(note or ""))
     except (ValueError, TypeError):  # there is no note, or it is damaged
-        return _load_checked(folder, dtypes, device, names)
+        return _load_checked(folder, dtype, device, names)
     return load_model(folder, dtype, device), chosen
 
 
 def _load_checked(
-    folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, names: Sequence[ExecutorName]
+    folder: Path, dtype: torch.dtype, device: torch.device, names: Sequence[ExecutorName]
 ) -> tuple[Any, ExecutorChoice]:
-    """The model in the first suitable format of `dtypes`, and the first executor that is right for it.
+    """The model in this format, and the first executor that is right for it.
 
     In 16 bits a wrong mask and rounding may give similar errors, so executors are first checked in float32 if the
     float32 model fits into memory.
     """
-    if dtypes[0] == torch.float32:
-        model = load_model(folder, torch.float32, device)
-        return model, choose_executor(model, names, _check_workload(model))
-    check = _check_in_float32(folder, device, names) if names[0] != "plain" or len(dtypes) > 1 else None
+    is_rounded = dtype != torch.float32 and names[0] != "plain"
+    check = _check_in_float32(folder, device, names) if is_rounded else None
     free_memory()
-    model = _load_fit(folder, dtypes, device, None if check is None else check.scores)
+    model = load_model(folder, dtype, device)
     if check is None:
         return model, choose_executor(model, names, _check_workload(model))
-    if device.type != "cuda" or model.dtype == torch.float32:
+    if device.type != "cuda":
         return model, check.choice
     # On CUDA, 16-bit formats use another kernel, which the check in float32 does not cover.
     names = names[names.index(check.choice.name) :]
@@ -172,25 +166,6 @@ def _check_in_float32(folder: Path, device: torch.device, names: Sequence[Execut
     except OutOfMemory as error:  # others use the device too; the model may still fit in 16 bits
         _log.warning("the model is not checked in float32: %s", str(error))
         return None
-
-
-def _load_fit(
-    folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, reference: LabelLogProbs | None
-) -> Any:
-    """The model in the first format of `dtypes` that keeps its scores; the last format is not checked.
-
-    Without a reference in float32, float16 is skipped if there are others, because an overflow may stay finite.
-    """
-    if reference is None and len(dtypes) > 1:
-        dtypes = [dtype for dtype in dtypes if dtype != torch.float16]
-    for dtype in dtypes[:-1]:
-        model = load_model(folder, dtype, device)
-        if is_fit(run_check(PlainExecutor(model, TokenCounters()), _check_workload(model)), reference):
-            return model
-        _log.warning("number format %s changes the model's scores too much; trying the next format", dtype)
-        del model
-        free_memory()
-    return load_model(folder, dtypes[-1], device)
 
 
 def _assemble(model: Any, tokenizer: Any, name: str, revision: str, choice: ExecutorChoice) -> CausalLMScorer:

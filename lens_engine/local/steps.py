@@ -59,11 +59,6 @@ def downloading(reference: str) -> str:
     return f"downloading {reference} from the Hugging Face hub into its cache, which is done once"
 
 
-def comparing_formats(device: str) -> str:
-    """What is said of the measurement that `dtype="auto"` needs."""
-    return f"measuring how fast {device} multiplies in each number format, to take the most precise of the fast ones"
-
-
 def loading(name: str, *, is_known: bool) -> str:
     """What is said of the reading of weights. A model that is not known on this machine is tried."""
     if is_known:

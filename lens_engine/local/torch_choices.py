@@ -9,22 +9,19 @@ from lens_engine.local.choices import DTYPES, check_device, check_dtype
 from lens_engine.local.executor_choice import EXECUTORS
 from lens_engine.local.executors import ExecutorName
 from lens_engine.local.memory import naming_memory
-from lens_engine.local.number_format import rank_dtypes
-from lens_engine.local.steps import comparing_formats, mentioned_if_slow
+from lens_engine.local.number_format import choose_dtype
 from lens_engine.local.surroundings import CUBLAS_WORKSPACE
 
-_DTYPES = {name: getattr(torch, name) for name in DTYPES}
+_DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in DTYPES}
 _FIXED_WORKSPACE = ":4096:8"  # eight buffers of 4 MiB: one of the two settings that NVIDIA calls repeatable
 
 
-def parse_dtype(name: str, device: torch.device) -> list[torch.dtype]:
-    """The number formats to try, in order."""
+def parse_dtype(name: str, device: torch.device) -> torch.dtype:
     if name == "auto":
-        advice = "while number formats were compared; free the device, or name a dtype"
-        with naming_memory(advice), mentioned_if_slow(comparing_formats(str(device))):
-            return rank_dtypes(device)
+        with naming_memory("at the first look at the device; free it"):
+            return choose_dtype(device)
     check_dtype(name)
-    return [_DTYPES[name]]
+    return _DTYPES[name]
 
 
 def open_device(name: str) -> torch.device:

@@ -11,7 +11,6 @@ from lens_engine.config import BudgetOptions
 from lens_engine.errors import BudgetSpent
 from lens_engine.metering.chunks import Chunk, ChunkCutter, SegmentLengths, count_label_tokens
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.journal import Journal
 from lens_engine.metering.limits import NO_COST, Limits, Money, Stopped
 from lens_engine.metering.pace import Pace
 from lens_engine.metering.progress import SelectionListener, Standing
@@ -46,7 +45,6 @@ class Meter:
     spent: Cost = NO_COST  #: includes earlier attempts of a resumed run
     pairs_from_cache: int = 0  #: part of `spent`; includes earlier attempts
     refused: int = 0  #: part of `spent`: pairs that the server refused for their content; includes earlier attempts
-    journal: Journal = field(default_factory=Journal)  #: keeps the scores of the current step
     standing: Standing = field(init=False, default_factory=Standing)
     lengths: SegmentLengths = field(init=False)
     limits: Limits = field(init=False)
@@ -116,12 +114,6 @@ class Meter:
         label_tokens = count_label_tokens(self.label_spans, self.lengths.count)
         cutter = ChunkCutter(self.lengths.count, self.scorer.identity.device, label_tokens)
         chunks = deque(cut(cutter, prefixes, queries))
-        while chunks and (entry := self.journal.replay(chunks[0].block, self.label_spans)) is not None:
-            self._check(chunks[0].cost)
-            chunk = chunks.popleft()
-            self.pairs_from_cache += chunk.cost.pairs * entry.is_found  # the cache has a block whole, or not at all
-            self._count(chunk.cost, computed=0, refused=count_refused(entry.scores))
-            result[chunk.rows, chunk.columns] = entry.scores
         try:
             with interrupted_by(self._heed_stop), self.limits.money.limited(self.limits.reserve):
                 for chunk, scores in self._compute(chunks, label_tokens):
@@ -193,7 +185,6 @@ class Meter:
                 self._count(chunk.cost, computed=chunk.cost.tokens - known, refused=count_refused(scores))
                 if taken:
                     self.pace.freeze()
-                self.journal.keep(chunk.block, self.label_spans, scores, is_found=num_found > 0)
                 yield chunk, scores
         finally:
             self.pace.end()  # also one that was stopped

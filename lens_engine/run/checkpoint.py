@@ -1,7 +1,7 @@
 """Checkpoints: the state from which a run resumes as if it had never stopped.
 
-A run saves one after each filtering round, each search iteration and each step of the comparison. In between it saves
-the state before the step with the scores of the step so far (metering/journal.py), every half minute.
+A run saves one after each filtering round, each search iteration and each step of the comparison. A step that was cut
+off is done again; the pair cache has what it scored.
 A checkpoint holds no state of random generators: each step derives its own generator (randomness.py).
 """
 
@@ -33,7 +33,7 @@ Not every Exception: a worker's time limit and shutdown are exceptions too, and 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The state after `step` steps of `phase`, and perhaps the journal of the next step.
+    """The state after `step` steps of `phase`.
 
     `fingerprint` identifies the run and where it computes: device, number format and executor. `dtype` is the number
     format of the scores and `device` the kind of device ("cpu", "cuda"); a resumed run must use the same.

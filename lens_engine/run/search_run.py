@@ -7,7 +7,6 @@ from typing import Any
 
 from lens_engine.classifier.quality import share_of_largest_class
 from lens_engine.errors import CheckpointForeign, NothingSelected
-from lens_engine.metering.journal import MOST_BYTES, Journal
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.result import SelectionResult
@@ -53,7 +52,6 @@ class SearchRun:
         self.state = RunState(self.method.start())
         self.meter.standing.largest_class = share_of_largest_class(self.run.task.index_labels(self.run.rows.validation))
         checkpoint = self.store.load()
-        self.meter.journal = Journal(self._save_within)
         if checkpoint is not None:
             self._check_origin(checkpoint)
             self._restore(checkpoint)
@@ -92,13 +90,14 @@ class SearchRun:
         chosen = self.method.choice(self.state.method)
         if chosen is None:
             chosen = self._fall_back(reason)
-        if self.is_empty_handed:
-            self._save_within()
+        if self.is_empty_handed:  # what was paid counts for a run that goes on from before this step
+            limits = self.meter.limits
+            state = replace(self.state, seconds=limits.seconds, paid=limits.money.paid)
+            self.store.save(self._pack(state, self.meter.standing.step - 1))
         spent = self._spent(self.state)
         comparison = spent.comparison.paying(spent.spent - spent.worded)
         cut_off = self.meter.standing.cut_off
         self.state = replace(spent, chosen=chosen, ended=reason, cut_off=cut_off, comparison=comparison)
-        self.meter.journal.clear()
         return reason
 
     def _choose_wording(self) -> None:
@@ -176,7 +175,6 @@ class SearchRun:
             if wordings := read_wordings(checkpoint):
                 self.prepared = self.prepared.in_wording(wordings[0].place)
             self.state = RunState.from_checkpoint(self.method, checkpoint)
-            self.meter.journal = Journal(self._save_within, checkpoint.arrays)
             self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache, self.state.refused)
             self.meter.limits.money.resume(self.state.paid)
             self.meter.standing.cut_off = self.state.cut_off
@@ -190,17 +188,8 @@ class SearchRun:
     def _advance(self, state: RunState[Any], step: int | None = None) -> None:
         self.state = self._spent(state)
         self._show_best()
-        self.meter.journal.clear()
         if not self.is_empty_handed:
             self.store.save(self._pack(self.state, self.meter.standing.step if step is None else step))
-
-    def _save_within(self) -> None:
-        """Save the state before the current step, and the scores of the step, unless they are large."""
-        state = replace(self.state, seconds=self.meter.limits.seconds, paid=self.meter.limits.money.paid)
-        packed = self._pack(state, self.meter.standing.step - 1)
-        arrays = {**packed.arrays, **self.meter.journal.pack()}
-        if sum(array.nbytes for array in arrays.values()) <= MOST_BYTES:
-            self.store.save(replace(packed, arrays=arrays))
 
     def _spent(self, state: RunState[Any]) -> RunState[Any]:
         meter = self.meter

@@ -1,7 +1,7 @@
 """A model behind a server: label log-probabilities by HTTP. Nothing here imports torch.
 
 address      where a model is asked, and under which key
-transport    requests: a thread with an event loop, retries, a width that refusals halve
+transport    requests: a thread with an event loop, retries
 refusal      what a server refuses, and whether it may be asked again
 contract     what a kind of server has to answer: reads
 vllm  ...    the kinds; chat and sampled are asked by turns, and choose label words that answers tell apart

@@ -1,6 +1,8 @@
 """What it means that a server refuses a request: whether it may be asked again, and what it refuses."""
 
 import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.floors import ASK_FOR_ANSWERS
@@ -60,3 +62,18 @@ def find_remedy(status: int, path: str, reason: str) -> str:
     if path == "/chat/completions" and "logprob" in reason:
         return f"; it gives no such log-probabilities: {ASK_FOR_ANSWERS}"
     return f"; {_REMEDIES[status]}" if status in _REMEDIES else ""
+
+
+def read_retry_after(value: str | None) -> float:
+    """Seconds of a header `Retry-After`, which has seconds or a date (RFC 9110, section 10.2.3); 0 without one."""
+    if not value:
+        return 0.0
+    try:
+        seconds = float(value)
+        return seconds if seconds > 0 else 0.0  # also for NaN
+    except ValueError:
+        pass
+    try:
+        return max((parsedate_to_datetime(value).astimezone(UTC) - datetime.now(UTC)).total_seconds(), 0.0)
+    except (ValueError, TypeError, IndexError, OverflowError):  # no date, or one beyond the year 9999
+        return 0.0

@@ -18,8 +18,7 @@ from lens_engine.scoring.interruption import look_up
 from lens_engine.scoring.spending import Spending
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.answers import AnswerReader
-from lens_engine.servers.gate import Gate, read_retry_after
-from lens_engine.servers.refusal import RequestRefused, find_remedy, is_retried
+from lens_engine.servers.refusal import RequestRefused, find_remedy, is_retried, read_retry_after
 from lens_engine.servers.server_words import clean_words
 
 T = TypeVar("T")
@@ -69,13 +68,13 @@ class Transport:
         self.wait(self.start(self._open()))
 
     async def _open(self) -> None:
-        self._gate = Gate(self._most)
+        self._slots = asyncio.Semaphore(self._most)  # not `httpx.Limits` alone: what waits reserves no money yet
         self._reader = AnswerReader(self.where)
         self._client = httpx.AsyncClient(
             headers={"Accept-Encoding": "identity", **({"Authorization": f"Bearer {self._key}"} if self._key else {})},
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # none is kept: they would fill the memory
             timeout=httpx.Timeout(120.0, connect=10.0, pool=None),
-            limits=httpx.Limits(max_connections=self._most, max_keepalive_connections=self._most),
+            limits=httpx.Limits(max_keepalive_connections=self._most),
             trust_env=False,  # neither proxies nor .netrc: texts and key go to this address only
             follow_redirects=False,
         )
@@ -153,15 +152,18 @@ class Transport:
     async def _ask(
         self, method: str, path: str, body: bytes | None, usd: float = 0.0, count: Count | None = None
     ) -> Any:
-        """`count` is None for a request that is not counted."""
-        problem, said, asked_seconds = "", "", 0.0
-        for attempt in range(_ATTEMPTS):
-            if attempt:
-                self.retries += 1
-                # At least half of the wait: then a server that is away for half a minute is waited for.
-                longest = min(_LONGEST_WAIT_SECONDS, 2.0 ** (attempt - 1))
-                await asyncio.sleep(random.uniform(longest / 2, longest))
-            async with self._gate:
+        """`count` is None for a request that is not counted.
+
+        A request keeps its slot while it waits: the more requests a server refuses, the fewer it gets.
+        """
+        problem, said, hold, asked_seconds = "", "", 0.0, 0.0
+        async with self._slots:
+            for attempt in range(_ATTEMPTS):
+                if attempt:
+                    self.retries += 1
+                    # At least half of the wait: then a server that is away for half a minute is waited for.
+                    longest = min(_LONGEST_WAIT_SECONDS, 2.0 ** (attempt - 1))
+                    await asyncio.sleep(max(hold, random.uniform(longest / 2, longest)))
                 self._spending.reserve(usd)
                 # Until it is known otherwise, what was sent is paid, also if its answer is lost on the way.
                 is_paid, usage, began = count is not None, None, time.monotonic()
@@ -170,18 +172,17 @@ class Transport:
                     if answer.response.status_code == httpx.codes.OK:
                         found = self._reader.parse(answer.body, path)
                         usage = count and count(found)
-                        self._gate.widen()
                         return found
                     is_paid = False
-                    problem, said = self._note_refusal(answer, path)
+                    problem, said, hold = self._note_refusal(answer, path)
                 except (httpx.RequestError, TimeoutError) as error:
                     is_paid = is_paid and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-                    problem, said = type(error).__name__, ""
+                    problem, said, hold = type(error).__name__, "", 0.0
                 finally:
                     self._spending.settle(usd, usage, is_paid=is_paid)
                 asked_seconds += time.monotonic() - began
-            if asked_seconds > _ASKED_SECONDS:
-                break
+                if asked_seconds > _ASKED_SECONDS:
+                    break
         raise EndpointAway(f"{self.where} does not answer: {problem}, after {attempt + 1} attempts", said=said)
 
     async def _send(self, method: str, path: str, body: bytes | None) -> _Answer:
@@ -197,8 +198,8 @@ class Transport:
         finally:
             self._sent.discard(task)
 
-    def _note_refusal(self, answer: _Answer, path: str) -> tuple[str, str]:
-        """The status of a refusal, and what the server said, if it may be asked again.
+    def _note_refusal(self, answer: _Answer, path: str) -> tuple[str, str, float]:
+        """The status of a refusal, what the server said, and the wait that it asks for, if it may be asked again.
 
         Raises:
             RequestRefused: it would refuse again.
@@ -214,9 +215,7 @@ class Transport:
         hold = read_retry_after(response.headers.get("Retry-After"))
         if hold > _LONGEST_HOLD_SECONDS:
             raise EndpointAway(f"{self.where} wants no request for {hold:.0f} s (status {status})", said=said)
-        if hold or status == httpx.codes.TOO_MANY_REQUESTS:
-            self._gate.hold(hold or 0.25, narrows=status == httpx.codes.TOO_MANY_REQUESTS)
-        return f"status {status}", said
+        return f"status {status}", said, hold
 
     def clean(self, said: object) -> str:
         """What the server says, as a log or a result may show it."""

@@ -8,7 +8,7 @@ from tests.integration.asgi import make_scope
 from tests.integration.conftest import Selections
 
 PATHS: list[tuple[int, str, Mapping[str, str]]] = [
-    *((200, path, {}) for path in ("/", "/healthz", "/openapi.json", "/docs/assets/favicon.png", "/selections")),
+    *((200, path, {}) for path in ("/", "/healthz", "/openapi.json", "/selections")),
     (200, "/selections/{id}/result", {}),
     (200, "/pages/selections", {"HX-Request": "true"}),
     (200, "/selections/{id}/events", {}),

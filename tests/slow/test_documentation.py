@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 from scipy.stats import t
 
 import lens_engine
@@ -190,13 +191,20 @@ def test_readme_command_and_package_say_what_lens_is_in_one_sentence() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_relative_links_lead_somewhere(page: Path) -> None:
     broken = []
-    folder = ROOT if page == ROOT / "docs/site/index.md" else page.parent  # the site has its first page at the root
     for link in re.findall(r"\]\((?!https?://)([^)]+)\)", read(page)):
         path, _, anchor = link.partition("#")
-        target = (folder / path).resolve() if path else page
+        target = (page.parent / path).resolve() if path else page
         if not target.exists() or (anchor and anchor not in anchors(target)):
             broken.append(link)
     assert broken == []
+
+
+def test_site_leads_to_every_page_and_loads_nothing_from_another_host() -> None:
+    found = read(ROOT / "mkdocs.yml")
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").glob("*.md")}
+    assert set(re.findall(r"[\w-]+\.md", found.partition("nav:")[2])) == pages
+    theme = yaml.safe_load(re.sub(r"!!python\S+ \{.*\}", "", found))["theme"]
+    assert (theme["name"], theme["font"]) == ("material", False)
 
 
 def test_extras_that_pages_install_exist() -> None:

@@ -17,7 +17,7 @@ from lab.benchmarks.models import LoadedModel, ModelFamily, random_model, random
 from lab.benchmarks.texts import corpus_task, generate_examples
 from lab.benchmarks.workloads import WORKLOADS, build_work
 from lens_engine.local.load import scorer_from_model
-from lens_engine.local.number_format import rank_dtypes
+from lens_engine.local.number_format import choose_dtype
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import resolve_config
 from lens_engine.rows.problem import Problem
@@ -28,6 +28,7 @@ Finding = dict[str, Any]
 LARGEST_DELTA = 1e-4
 """Largest |Δ log p| from plain in float32 that counts as rounding."""
 
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _SPARE_BYTES = 1 << 29
 """Memory beside the weights that torch may use in the step memory."""
 _REHEARSED_TOKENS = 600
@@ -45,16 +46,15 @@ _SMALL = {
 
 
 def read_machine(rehearses: bool) -> Iterator[Finding]:
-    """Versions, the device, its number formats best first, and how fast matrix products are."""
+    """Versions, the device, its number format, and how fast matrix products are."""
     device = _device(rehearses)
     packages = {found.name: found.version for found in distributions() if found.name.startswith(("torch", "nvidia"))}
     yield {"python": platform.python_version(), "packages": packages}
     if device.type == "cuda":
         yield {"device": str(torch.cuda.get_device_properties(device))}
-    dtypes = rank_dtypes(device)
-    yield {"number formats, best first": [str(dtype) for dtype in dtypes]}
+    yield {"number format": str(choose_dtype(device))}
     if not rehearses:
-        yield {"matrix products, TFLOP/s": {str(dtype): matmul_rate(dtype, device) / 1e12 for dtype in dtypes}}
+        yield {"matrix products, TFLOP/s": {str(dtype): matmul_rate(dtype, device) / 1e12 for dtype in _DTYPES}}
 
 
 def check_attention(rehearses: bool) -> Iterator[Finding]:
@@ -69,7 +69,7 @@ def check_exactness(rehearses: bool) -> Iterator[Finding]:
     for spec in WORKLOADS:
         work = build_work(spec).part(4, 6)
         expected = LensEngine.over(exact, "plain").prepare(work)()
-        for dtype in (torch.float32, torch.bfloat16, *([] if rehearses else [torch.float16])):
+        for dtype in _DTYPES[: 2 if rehearses else 3]:
             loaded = exact if dtype == torch.float32 else family.load(dtype)
             deltas = {
                 name: largest_delta(LensEngine.over(loaded, name).prepare(work)(), expected) for name in EXECUTORS
@@ -82,7 +82,7 @@ def check_exactness(rehearses: bool) -> Iterator[Finding]:
 def measure_throughput(rehearses: bool) -> Iterator[Finding]:
     """Unique tokens a second and peak memory of each executor, on W1-14 and W2, in the format that "auto" takes."""
     device = _device(rehearses)
-    loaded = _family(rehearses).load(rank_dtypes(device)[0])
+    loaded = _family(rehearses).load(choose_dtype(device))
     for spec in WORKLOADS:
         if spec.key in ("W1-14", "W2"):
             work = build_work(spec).part(*((2, 4) if rehearses else (64, 100)))

@@ -1,6 +1,5 @@
 """Real actors over a local Ray, which lives as long as this module."""
 
-import logging
 import os
 import signal
 import sys
@@ -9,17 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from lens_engine.cluster.actor import ActorReport, BlockScores, ScoringActor
+from lens_engine.cluster.actor import ActorReport, ScoringActor, Setup
 from lens_engine.cluster.placement import Placement, find_place
-from lens_engine.cluster.scorer import RayScorer
-from lens_engine.cluster.session import RaySession
-from lens_engine.cluster.team import AHEAD, MAX_LOSSES, Team
+from lens_engine.cluster.scorer import AHEAD, MAX_LOSSES, RayScorer
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClusterError, InvalidConfig, ModelError, OutOfMemory, PromptTooLong, UnknownModel
 from lens_engine.local.load import load_scorer
@@ -38,7 +36,6 @@ from lens_engine.types import Example, LabelLogProbs, Phase
 ray = pytest.importorskip("ray")
 
 SPANS = (" great", " terrible")
-PATIENCE_SECONDS = 60.0
 NUM_CPUS = 4  # as Ray counts: for two teams of two
 FULL_BUDGET, SMALL_BUDGET = 1024, 512
 
@@ -49,7 +46,7 @@ class TableActor(ScoringActor):
     The model's name is a folder where actors leave marks for each other and for the test.
     """
 
-    def load(self, choice: dict[str, Any]) -> ActorReport:
+    def _make_scorer(self, choice: dict[str, Any]) -> Any:
         self._folder = Path(choice["model"])
         number = self._mark("loaded")
         if number > 1 and (self._folder / "die-while-loading").exists():
@@ -58,10 +55,12 @@ class TableActor(ScoringActor):
             raise OutOfMemory("planted")
         processor = f"GPU {number if (self._folder / 'mixed').exists() else 0}"
         identity = replace(TableScorer().identity, token_budget=FULL_BUDGET)
-        return ActorReport(identity, 100, ("torch 2", processor))
+        surroundings = ("torch 2", processor)
+        return SimpleNamespace(identity=identity, max_prompt_tokens=100, surroundings=surroundings, num_layers=0)
 
-    def score(self, block: Block, label_spans: Sequence[str], token_budget: int) -> BlockScores:
-        assert tuple(label_spans) == SPANS
+    def score(self, setup: Setup, block: Block, spans: Sequence[str], token_budget: int) -> tuple[LabelLogProbs, int]:
+        self.load(setup)
+        assert tuple(spans) == SPANS
         order = block.queries[0].split()[0]
         number = self._mark(order)
         if order == "die" or (order == "die-once" and number == 1):
@@ -71,7 +70,7 @@ class TableActor(ScoringActor):
         if order == "bug":
             raise ZeroDivisionError("planted")
         used = min(token_budget, SMALL_BUDGET) if order == "fat" else token_budget
-        return BlockScores(expected_scores(block, used), token_budget, used)
+        return expected_scores(block, used), used
 
     def _mark(self, name: str) -> int:
         """How often it has happened, by now."""
@@ -89,11 +88,12 @@ def make_blocks(*orders: str) -> list[Block]:
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[RaySession]:
+def session() -> Iterator[Any]:
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # actors cannot import a test
-    opened = RaySession.open(None, num_cpus=NUM_CPUS, num_gpus=0)
-    yield opened
-    opened.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        with find_place(None, NUM_CPUS, "cpu"):
+            yield ray
 
 
 @pytest.fixture(scope="module")
@@ -102,9 +102,9 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def two_actors(session: RaySession, tiny_folder: Path) -> Iterator[RayScorer]:
-    assert session.resources()
-    scorer = RayScorer.start(str(tiny_folder), actors=2, threads=1, device="cpu", name="tiny")
+def two_actors(session: Any, tiny_folder: Path) -> Iterator[RayScorer]:
+    assert session.is_initialized()
+    scorer = RayScorer.start(str(tiny_folder), actors=2, device="cpu", name="tiny")
     yield scorer
     scorer.close()
 
@@ -119,20 +119,22 @@ def one_scorer(tiny_folder: Path, two_actors: RayScorer) -> Iterator[CausalLMSco
 
 
 @pytest.fixture
-def start_table(session: RaySession, tmp_path: Path) -> Iterator[Callable[..., RayScorer]]:
+def start_table(session: Any, tmp_path: Path) -> Iterator[Callable[..., RayScorer]]:
     """A scorer over table actors, which ends with the test."""
-    assert session.resources()
-    teams = list[Team]()
+    assert session.is_initialized()
+    with ExitStack() as exits:
 
-    def start(size: int = 2) -> RayScorer:
-        needs = {"num_cpus": 1.0, "num_gpus": 0.0}
-        team = Team({"model": str(tmp_path)}, size, resources=needs, patience_seconds=PATIENCE_SECONDS, kind=TableActor)
-        teams.append(team)
-        return RayScorer(team, team.start(), ExitStack())
+        def start(size: int = 2) -> RayScorer:
+            scorer = RayScorer(Placement(size, "cpu", 1), {"model": str(tmp_path)}, kind=TableActor)
+            exits.callback(scorer.close)
+            scorer.load()
+            return scorer
 
-    yield start
-    for team in teams:
-        team.close()
+        yield start
+
+
+def find_pids(scorer: RayScorer) -> list[int]:
+    return [ray.get(actor.__ray_call__.remote(lambda _: os.getpid())) for actor in scorer._actors]
 
 
 def collect(scorer: RayScorer, blocks: Sequence[Block]) -> list[LabelLogProbs]:
@@ -159,8 +161,9 @@ def test_actors_may_differ_in_why_an_executor_was_refused() -> None:
     plain, cached = (replace(TableScorer().identity, executor=name) for name in ("plain", "cached"))
     first = ActorReport(plain, 100, ())
     noted = replace(first, identity=replace(plain, executor_note="packed: refused"))
-    assert noted.differences(first) == []
-    assert noted.differences(replace(first, identity=cached)) == ["executor plain, and executor cached"]
+    noted.check(first)
+    with pytest.raises(ClusterError, match="numbers; executor plain, and executor cached: use"):
+        replace(first, identity=cached).check(noted)
 
 
 def test_several_actors_give_the_bits_of_one_scorer(two_actors: RayScorer, one_scorer: CausalLMScorer) -> None:
@@ -172,7 +175,7 @@ def test_several_actors_give_the_bits_of_one_scorer(two_actors: RayScorer, one_s
     paired = [Block(block.prefixes, block.queries[:8], is_paired=True) for block in blocks]
     assert same(collect(two_actors, paired), [score_block(one_scorer, block, SPANS) for block in paired])
     assert isinstance(two_actors, ParallelScorer)
-    assert (two_actors.num_workers, len(set(two_actors.pids))) == (2, 2)
+    assert (two_actors.num_workers, len(set(find_pids(two_actors)))) == (2, 2)
 
 
 def test_scorer_of_actors_says_of_itself_what_one_says(two_actors: RayScorer, one_scorer: CausalLMScorer) -> None:
@@ -208,7 +211,7 @@ def test_selection_survives_a_lost_actor_with_the_same_digest(
 ) -> None:
     store = make_store()
     config = make_config(filtering={"keep": 16}, search={"iterations": 2})
-    before = two_actors.pids
+    before = find_pids(two_actors)
 
     class Killer(SilentListener):
         def on_progress(self, progress: Progress) -> None:
@@ -225,7 +228,7 @@ def test_selection_survives_a_lost_actor_with_the_same_digest(
     assert two_actors.num_workers == 2
 
 
-def test_block_of_a_lost_actor_is_scored_by_another(start_table: Callable[..., RayScorer], tmp_path: Path) -> None:
+def test_block_of_a_lost_actor_is_scored_again(start_table: Callable[..., RayScorer], tmp_path: Path) -> None:
     blocks = make_blocks("a", "die-once", "b", "c", "d", "e")
 
     scorer = start_table()
@@ -233,13 +236,11 @@ def test_block_of_a_lost_actor_is_scored_by_another(start_table: Callable[..., R
     assert same(collect(scorer, blocks), [expected_scores(block) for block in blocks])
     assert same(collect(scorer, blocks), [expected_scores(block) for block in blocks])
     assert len(list(tmp_path.glob("die-once.*"))) == 3, "twice in the first run"
-    while len(scorer.pids) < 2:  # the new actor takes calls once it has loaded
-        collect(scorer, blocks[:1])
 
 
 def test_only_actor_that_dies_between_two_calls_is_replaced(start_table: Callable[..., RayScorer]) -> None:
     scorer = start_table(1)
-    os.kill(scorer.pids[0], signal.SIGKILL)
+    os.kill(find_pids(scorer)[0], signal.SIGKILL)
 
     assert scorer.score([()], ["a"], SPANS).shape == (1, 1, 2)
 
@@ -247,7 +248,7 @@ def test_only_actor_that_dies_between_two_calls_is_replaced(start_table: Callabl
 def test_block_that_ends_every_actor_is_given_up(start_table: Callable[..., RayScorer], tmp_path: Path) -> None:
     scorer = start_table()
 
-    with pytest.raises(ClusterError, match=f"{MAX_LOSSES + 1} actors in a row were lost at the same work"):
+    with pytest.raises(ClusterError, match=f"an actor was lost {MAX_LOSSES + 1} times at the same work"):
         collect(scorer, make_blocks("a", "b", "die", "c"))
     assert len(list(tmp_path.glob("die.*"))) == MAX_LOSSES + 1
 
@@ -255,7 +256,7 @@ def test_block_that_ends_every_actor_is_given_up(start_table: Callable[..., RayS
 @pytest.mark.parametrize(
     ("mark", "kind", "message"),
     [
-        ("die-while-loading", ClusterError, "lost while they loaded the model"),
+        ("die-while-loading", ClusterError, "an actor was lost 4 times"),
         ("no-memory", OutOfMemory, r"^planted$"),
         ("mixed", ClusterError, "numbers; GPU 1, and GPU 2: use"),
     ],
@@ -342,16 +343,17 @@ def test_halved_budget_of_one_actor_holds_for_all_later_blocks(start_table: Call
         ({"actors": None}, "actors", "without a GPU in Ray, the number of actors must be given"),
         ({"actors": 1, "device": "cuda:1"}, "device", "'cuda:1' is one device"),
         ({"actors": 3, "device": "cuda"}, "actors", "3 actors need 3 GPUs, and Ray has 0"),
-        ({"actors": 3, "device": "auto", "threads": 2}, "actors", "3 actors need 6 CPUs, and Ray has 4"),
+        ({"actors": 5}, "actors", "5 actors need 5 CPUs, and Ray has 4"),
     ],
 )
 def test_what_the_machine_cannot_do_is_refused(
-    session: RaySession, given: dict[str, Any], field: str, message: str
+    session: Any, given: dict[str, Any], field: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     with pytest.raises(InvalidConfig, match=message) as refusal:
         RayScorer.start("no-model", **given)
     assert refusal.value.field == field
-    assert session.resources()["CPU"] == NUM_CPUS
+    assert session.cluster_resources()["CPU"] == NUM_CPUS
 
 
 @pytest.mark.parametrize(
@@ -367,21 +369,21 @@ def test_actors_are_as_many_as_gpus_unless_their_number_is_given(
     device: str,
     variable: str,
     place: Placement,
-    session: RaySession,
+    session: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    has = session.resources() | {"GPU": 3.0}
-    monkeypatch.setattr(RaySession, "resources", lambda _: has)
+    has = session.cluster_resources() | {"GPU": 3.0}
+    monkeypatch.setattr(ray, "cluster_resources", lambda: has)
     monkeypatch.setenv("OMP_NUM_THREADS", variable)
 
     with find_place(None, actors, device) as found:
         assert found == place
 
 
-def test_model_that_is_not_there_is_refused_by_its_name(session: RaySession, tmp_path: Path) -> None:
-    assert session.resources()
+def test_model_that_is_not_there_is_refused_by_its_name(session: Any, tmp_path: Path) -> None:
+    assert session.is_initialized()
     with pytest.raises(UnknownModel, match="nowhere"):
-        RayScorer.start(str(tmp_path / "nowhere"), actors=1, threads=1)
+        RayScorer.start(str(tmp_path / "nowhere"), actors=1, device="cpu")
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -408,7 +410,6 @@ def test_address_where_no_cluster_is_gets_refused(address: str, reason: str, mon
     assert refusal.value.field == "ray_address"
 
 
-def test_ray_leaves_the_signals_and_the_log_of_the_process_alone(session: RaySession) -> None:
-    assert session.resources()
+def test_ray_leaves_the_signals_of_the_process_alone(session: Any) -> None:
+    assert session.is_initialized()
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    assert logging.getLogger("ray").level != logging.ERROR

@@ -1,8 +1,6 @@
 """`/` and `/docs`: they need no other host, and no API key."""
 
-import base64
 import gc
-import hashlib
 import re
 import weakref
 from collections.abc import Iterator
@@ -23,24 +21,20 @@ def client() -> Iterator[TestClient]:
     close_app(app)
 
 
-def test_docs_refer_to_no_other_host_and_all_assets_are_there(client: TestClient) -> None:
-    page = client.get("/docs")
+def test_docs_list_each_operation_and_refer_to_no_other_host(client: TestClient) -> None:
+    page, paths = client.get("/docs"), client.get("/openapi.json").json()["paths"]
     assert page.status_code == 200
     assert re.findall(r"(?:https?:)?//[\w.-]+\.\w+", page.text) == []
-    assets = re.findall(r"""(?:href|src)="([^"]+)"|url: '([^']+)'""", page.text)
-    paths = [link or address for link, address in assets]
-    assert "/openapi.json" in paths
-    assert len(paths) == 4
-    assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
+    assert re.findall(r"""(?:href|src)="([^"]+)\"""", page.text) == ["/openapi.json"]
+    listed = re.findall(r"<tr><td>(\w+)<td><code>(.*?)</code>", page.text)
+    assert listed == [(method.upper(), path) for path, operations in paths.items() for method in operations]
 
 
-def test_docs_run_their_own_script_and_no_other(client: TestClient) -> None:
+def test_docs_run_no_script(client: TestClient) -> None:
     page = client.get("/docs")
     policy = dict(part.split(" ", 1) for part in page.headers["content-security-policy"].split("; "))
-    scripts = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
-    digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
-    assert len(scripts) == 1
-    assert policy["script-src"].split() == ["'self'", *(f"'sha256-{digest}'" for digest in digests)]
+    assert "<script" not in page.text
+    assert "script-src" not in policy
     assert (policy["default-src"], policy["frame-ancestors"]) == ("'none'", "'none'")
 
 
@@ -58,21 +52,9 @@ def test_openapi_is_made_once_and_sent_to_those_who_lack_it(client: TestClient) 
     assert first.headers["x-content-type-options"] == "nosniff"
 
 
-def test_docs_do_not_ask_the_validator_of_another_host(client: TestClient) -> None:
-    assert '"validatorUrl": null' in client.get("/docs").text
-
-
-def test_assets_of_the_docs_are_kept_by_browsers(client: TestClient) -> None:
-    first = client.get("/docs/assets/swagger-ui-bundle.js")
-    assert first.headers["cache-control"] == "public, max-age=86400"
-    assert "SwaggerUIBundle" in first.text
-    again = client.get("/docs/assets/swagger-ui-bundle.js", headers={"If-None-Match": first.headers["etag"]})
-    assert (again.status_code, again.content) == (304, b"")
-
-
-@pytest.mark.parametrize("path", ["/docs/assets/nothing.js", "/docs/assets/../../core.py", "/redoc"])
+@pytest.mark.parametrize("path", ["/docs/assets/nothing.js", "/redoc"])
 def test_other_files_are_not_served(client: TestClient, path: str) -> None:
-    response = client.get(path.replace("..", "%2e%2e"))
+    response = client.get(path)
     assert response.status_code in {401, 404}
     assert response.headers["content-type"] == "application/problem+json"
 
@@ -81,8 +63,7 @@ def test_pages_behind_a_proxy_refer_to_its_path() -> None:
     app = create_app(Settings(_env_file=None))
     client = TestClient(app, base_url="http://localhost", root_path="/lens")
     assert client.get("/lens/").json()["documentation"] == "/lens/docs"
-    paths = re.findall(r"""(?:href|src)="([^"]+)"|url: '([^']+)'""", client.get("/lens/docs").text)
-    assert all((link or address).startswith("/lens/") for link, address in paths)
+    assert re.findall(r"""href="([^"]+)\"""", client.get("/lens/docs").text) == ["/lens/openapi.json"]
     close_app(app)
 
 

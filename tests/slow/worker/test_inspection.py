@@ -91,11 +91,14 @@ def test_gpu_that_does_not_compute_is_refused_even_by_auto(asked: str) -> None:
         find_device(make(device=asked), read)
 
 
-@pytest.mark.parametrize(("capability", "is_warned"), [((7, 5), True), ((8, 0), False), ((9, 0), False)])
+@pytest.mark.parametrize(
+    ("capability", "dtype", "is_warned"),
+    [((7, 5), "bfloat16", True), ((7, 5), "auto", True), ((7, 5), "float16", False), ((8, 0), "auto", False)],
+)
 def test_gpu_without_bfloat16_is_named_in_the_log(
-    capability: tuple[int, int], is_warned: bool, caplog: pytest.LogCaptureFixture
+    capability: tuple[int, int], dtype: str, is_warned: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    find_device(make(dtype="bfloat16"), machine_with(replace(H200, capability=capability)))
+    find_device(make(dtype=dtype), machine_with(replace(H200, capability=capability)))
 
     assert ("has no units for bfloat16" in caplog.text) == is_warned
 

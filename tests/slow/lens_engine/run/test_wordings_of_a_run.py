@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lens_engine.errors import CheckpointForeign, InvalidConfig, InvalidVerbalizer, PromptTooLong
-from lens_engine.metering import chunks, journal
+from lens_engine.metering import chunks
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
@@ -87,10 +87,9 @@ def test_price_has_a_phase_for_the_choice(make_config: Make, rows: list[Example]
     assert planned[Phase.WORDING].pairs == 4 * (4 * 3 + 2 * 2 + 1 * 15)
 
 
-def test_run_that_is_cut_off_in_any_step_ends_with_the_same_digest(
+def test_run_that_is_cut_off_after_any_phase_ends_with_the_same_digest(
     monkeypatch: pytest.MonkeyPatch, select: Callable[..., SelectionResult], make_store: Make, chosen: SelectionResult
 ) -> None:
-    monkeypatch.setattr(journal, "SECONDS", 0.0)
     monkeypatch.setattr(chunks, "CHUNK_TOKENS", {"cpu": 300})
     store, first = make_store(), TableScorer(understanding)
     assert select(ASKED, TOLD, BOTH, scorer=first, store=store).digest == chosen.digest

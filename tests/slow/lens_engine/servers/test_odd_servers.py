@@ -1,6 +1,5 @@
 """Servers that leave things out, drift, or keep a run waiting; and runs that stop meanwhile."""
 
-import asyncio
 import threading
 import time
 from collections.abc import Sequence
@@ -20,7 +19,6 @@ from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.scoring.spending import Spending, TokenPrices
 from lens_engine.servers import transport
 from lens_engine.servers.address import Endpoint
-from lens_engine.servers.gate import Gate
 from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.servers.transport import Transport
 from lens_engine.task.template import Task
@@ -39,20 +37,6 @@ def test_server_that_does_not_say_its_context_needs_it(connect: Connect, double:
     with pytest.raises(EndpointError, match="give the context"):
         connect()
     assert connect(context=512).max_prompt_tokens == 512
-
-
-def test_request_that_is_cancelled_while_it_is_held_gives_its_place_back() -> None:
-    async def cancel_one() -> int:
-        gate = Gate(2)
-        gate.hold(60, narrows=False)
-        waiting = asyncio.create_task(gate.__aenter__())
-        await asyncio.sleep(0.01)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        return gate._now
-
-    assert asyncio.run(cancel_one()) == 0
 
 
 @pytest.mark.parametrize("kind", ["vllm", "llama-cpp"])

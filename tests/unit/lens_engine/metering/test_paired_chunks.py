@@ -13,7 +13,6 @@ from lens_engine.config import BudgetOptions
 from lens_engine.errors import NonFiniteScore
 from lens_engine.metering.chunks import CHUNK_TOKENS
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.journal import Journal
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.testing import TableScorer
@@ -90,32 +89,6 @@ def test_time_limit_and_cancel_stop_between_chunks(make_meter: MakeMeter, make_l
         assert stopped.value.reason is reason
 
     assert (slow.num_calls, limited.spent.pairs, cancelled.spent.pairs) == (2, 2, 1)
-
-
-class Dying(TableScorer):
-    """Dies at a call."""
-
-    def __init__(self, at: int) -> None:
-        def die(call: int) -> None:
-            if call == at:
-                raise ConnectionAbortedError
-
-        super().__init__(before_call=die, max_prompt_tokens=100_000)
-
-
-def test_run_that_was_killed_resumes_with_the_same_bits_and_asks_no_pair_again(make_meter: MakeMeter) -> None:
-    whole = make_meter(Dying(99), label_spans=SPANS)
-    expected = whole.score_pairs(PREFIXES, QUERIES)
-    killed = make_meter(Dying(2), label_spans=SPANS, journal=Journal(lambda: None))
-    with pytest.raises(ConnectionAbortedError):
-        killed.score_pairs(PREFIXES, QUERIES)
-
-    scorer = Dying(99)
-    resumed = make_meter(scorer, label_spans=SPANS, journal=Journal(packed=killed.journal.pack()))
-
-    assert resumed.score_pairs(PREFIXES, QUERIES).tobytes() == expected.tobytes()
-    assert scorer.num_pairs == 7 - 5, "two chunks were in the journal"
-    assert resumed.spent == whole.spent
 
 
 def test_pair_with_a_nan_is_named(make_meter: MakeMeter) -> None:

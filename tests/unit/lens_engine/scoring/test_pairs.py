@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lens_engine.cluster.actor import ScoringActor
+from lens_engine.cluster.actor import ScoringActor, Setup
 from lens_engine.errors import PromptTooLong
 from lens_engine.scoring.base import (
     Block,
@@ -125,12 +125,12 @@ def test_paired_block_is_found_again_and_is_no_other(first: Block, tmp_path: Pat
 
 def test_actor_scores_paired_blocks() -> None:
     class Loaded(TableScorer):
-        token_budget = 512
+        token_budget, surroundings, num_layers = 512, (), 0
 
     actor = ScoringActor()
-    actor._scorer = Loaded()  # type: ignore[assignment]
+    actor._make_scorer = lambda _: Loaded()  # type: ignore[method-assign]
 
-    assert np.array_equal(actor.score(PAIRED, SPANS, 256).label_log_probs, EXPECTED[np.newaxis])
+    assert np.array_equal(actor.score(Setup({}), PAIRED, SPANS, 256)[0], EXPECTED[np.newaxis])
 
 
 def test_longest_pair_is_refused_and_not_the_longest_prefix_with_the_longest_query() -> None:

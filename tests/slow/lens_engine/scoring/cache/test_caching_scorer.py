@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from lens_engine.errors import InvalidVerbalizer, NonFiniteScore
+from lens_engine.metering import chunks
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
+from lens_engine.run.checkpoint import MemoryCheckpointStore
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity, score_block
 from lens_engine.scoring.cache.file import PairCache
 from lens_engine.scoring.cache.scorer import RememberingScorer, remember_pairs
@@ -317,6 +319,27 @@ def test_resumed_run_counts_what_its_attempts_found(
         resumed = select(remember(make_planted_scorer()), checkpoints=make_store(saved))
         assert resumed.digest == whole.digest
         assert resumed.cost.pairs_from_cache == resumed.cost.pairs == whole.cost.pairs
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_run_that_was_killed_within_a_step_resumes_with_the_same_digest_and_scores_no_pair_again(
+    share: float, select: Make, remember: Make, make_planted_scorer: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "CHUNK_TOKENS", {"cpu": 600})
+    first, store = make_planted_scorer(), MemoryCheckpointStore()
+    whole = select(first)
+
+    def die(call: int) -> None:
+        if call == int(share * first.num_calls):
+            raise ConnectionAbortedError
+
+    killed, second = make_planted_scorer(before_call=die), make_planted_scorer()
+    with pytest.raises(ConnectionAbortedError):
+        select(remember(killed), checkpoints=store)
+    resumed = select(remember(second), checkpoints=store)
+
+    assert (resumed.digest, resumed.cost.pairs) == (whole.digest, whole.cost.pairs)
+    assert second.num_pairs == first.num_pairs - killed.num_pairs
 
 
 def test_damage_between_runs_changes_no_result(select: Make, make_planted_scorer: Make, tmp_path: Path) -> None:
