@@ -66,7 +66,10 @@ def test_selection_is_run_by_a_worker_without_torch(lens: Stack, double: Double)
     lens.check_invariants()
 
 
-def test_texts_are_asked_of_the_server_by_the_api(lens: Stack, double: Double) -> None:
+def test_texts_are_asked_of_the_server_by_the_api(lens: Stack, double: Double, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(lens.environment, "KEY_OF_SERVED", KEY)  # for the API too
+    lens.stop_api()
+    lens.start_api()
     start_worker(lens)
     selection_id = lens.submit("served")
     lens.wait_until_done(selection_id)
