@@ -115,7 +115,7 @@ def test_calibrated_probabilities_match_the_example_by_hand() -> None:
 def test_every_method_has_an_entry() -> None:
     methods = {entry.options.get("method", "lens") for entry in ENTRIES.values()}
     assert methods | {"zero_shot", "random"} == set(METHOD_NAMES)
-    assert len({entry.name for entry in ENTRIES.values()}) == len(ENTRIES) == 21
+    assert len({entry.name for entry in ENTRIES.values()}) == len(ENTRIES) == 20
 
 
 def test_narrow_start_costs_as_much_as_the_search() -> None:

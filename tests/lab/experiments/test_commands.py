@@ -42,7 +42,7 @@ def test_table_has_a_line_for_every_method_and_is_computed_once(folder: Path, tm
     page, before = (tmp_path / "table.md").read_bytes(), read()
     run(folder, tmp_path)
 
-    assert (len(before), read()) == (21, before)
+    assert (len(before), read()) == (20, before)
     assert (tmp_path / "table.md").read_bytes() == page
     for entry in make_entries(TINY.many_rows).values():
         assert f"| {entry.name} |" in page.decode()
