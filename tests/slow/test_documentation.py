@@ -284,7 +284,6 @@ def test_errors_of_the_engine_that_can_fail_a_selection_are_explained() -> None:
         "checkpoint-foreign",
         "budget-spent",  # ends a run with its best
         "nothing-selected",  # ends a run with its bag of words
-        "budget-spent",  # ends a run with its best so far
     }
     text = read(ROOT / "docs/api.md")
     assert {code for code in codes - hidden if f"`{code}`" not in text} == set()
