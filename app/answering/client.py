@@ -4,9 +4,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
-from typing import Annotated, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from fastapi import Depends, Request
+from fastapi import Request
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client import Counter as CounterMetric
 from starlette.requests import ClientDisconnect
@@ -163,11 +163,3 @@ class _Servers:
 
     def free(self) -> None:
         pass
-
-
-async def get_answers(request: Request) -> AnswersClient:
-    client: AnswersClient = request.app.state.answers
-    return client
-
-
-AnswersDep = Annotated[AnswersClient, Depends(get_answers)]

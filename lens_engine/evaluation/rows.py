@@ -1,6 +1,5 @@
 """Predictions for one batch of rows; a bad row gets its error in place of a label."""
 
-import struct
 from collections.abc import Mapping, Sequence
 from itertools import compress
 
@@ -36,15 +35,6 @@ class Prediction(Record):
     def probability(self) -> float | None:
         """Probability of the predicted label; None for a bad row."""
         return max(self.probabilities, default=None)
-
-
-def pack_probabilities(probabilities: Sequence[float]) -> bytes:
-    """The probabilities of a row as 32-bit floats, the highest byte first."""
-    return struct.pack(f">{len(probabilities)}f", *probabilities)
-
-
-def unpack_probabilities(packed: bytes) -> tuple[float, ...]:
-    return struct.unpack(f">{len(packed) // 4}f", packed)
 
 
 def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelScorer | None) -> list[Prediction]:

@@ -42,10 +42,6 @@ class Money:
         self._earlier = Paid()
         self._at_start = Paid() if self._scorer is None else self._scorer.spending.paid
 
-    @property
-    def asks_server(self) -> bool:
-        return self._scorer is not None
-
     def resume(self, paid: Paid) -> None:
         """Add what earlier attempts paid."""
         self._earlier = paid

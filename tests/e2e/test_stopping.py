@@ -67,14 +67,6 @@ def test_an_idle_worker_ends_on_request(lens: Stack, request_: signal.Signals) -
     assert worker.wait(20) == 0
 
 
-def _wait_until_heard(lens: Stack, selection_id: str) -> None:
-    """The heartbeat has written after the request, and so has read it."""
-    query = "SELECT lease_until - :lease * interval '1 second' > cancel_requested_at FROM jobs WHERE id = :id"
-    until(
-        lambda: lens.scalar(query, id=selection_id, lease=lens.settings.lease_seconds), "the heartbeat hears the cancel"
-    )
-
-
 def _states(lens: Stack) -> list[str]:
     return [worker.get_state() for worker in RqWorker.all(connection=lens.redis)]
 

@@ -27,7 +27,6 @@ from tests.integration.samples import make_result, make_submission
 from tests.outages import absent, read_only
 
 QUEUE = "rq:queue:lens"
-STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 Sweep = Callable[..., SweepReport]
 
 

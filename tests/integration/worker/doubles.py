@@ -3,7 +3,7 @@
 import errno
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn
 
@@ -11,9 +11,7 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
 from lens_engine.errors import EndpointAway, InvalidConfig, UnreadableModel
-from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.scoring.base import ScorerIdentity
-from lens_engine.scoring.spending import Bill, Spending, TokenPrices
 from lens_engine.testing import TableScorer
 
 LATE = 4
@@ -133,94 +131,3 @@ def _failing_late(error: BaseException) -> Callable[[int], None]:
         raise error
 
     return lambda call: fail() if call == LATE else None
-
-
-def offered() -> TableScorer:
-    """Has the name under which the service offers it, as a real model has."""
-    return TableScorer(name=BUNDLED_MODEL)
-
-
-COUNTED: list[int] = []
-"""Queries of each call of `counting`."""
-
-
-class CountingScorer(TableScorer):
-    """Notes how many queries it is asked."""
-
-    def score(self, prefixes, queries, label_spans):  # type: ignore[no-untyped-def]
-        COUNTED.append(len(queries))
-        return super().score(prefixes, queries, label_spans)
-
-    def score_pairs(self, prefixes, queries, label_spans):  # type: ignore[no-untyped-def]
-        COUNTED.append(len(queries))
-        return super().score_pairs(prefixes, queries, label_spans)
-
-
-def counting() -> TableScorer:
-    return CountingScorer(name=BUNDLED_MODEL)
-
-
-def dies_at_second_call() -> TableScorer:
-    def die(call: int) -> None:
-        if call == 1:
-            raise RuntimeError("a fault of ours")
-
-    return TableScorer(before_call=die, name=BUNDLED_MODEL)
-
-
-class PaidScorer(TableScorer):
-    """A TableScorer behind a server with prices. A call costs 1 USD."""
-
-    def __init__(self, before_call: Callable[[int], None] | None = None) -> None:
-        super().__init__(before_call=before_call)
-        self.spending = Spending(TokenPrices(1.0, 0.0))
-
-    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
-        del label_spans
-        return Bill(prefixes, prompt_tokens, float(pairs))
-
-    def score(self, prefixes, queries, label_spans):  # type: ignore[no-untyped-def]
-        self._pay()
-        return super().score(prefixes, queries, label_spans)
-
-    def score_pairs(self, prefixes, queries, label_spans):  # type: ignore[no-untyped-def]
-        self._pay()
-        return super().score_pairs(prefixes, queries, label_spans)
-
-    def _pay(self) -> None:
-        self.spending.reserve(1.0)
-        self.spending.settle(1.0, None, is_paid=True)
-
-
-def paid() -> TableScorer:
-    return PaidScorer()
-
-
-def _paid_until(number: int, error: BaseException) -> TableScorer:
-    """The call with this number is paid, and its answers are lost."""
-
-    def fail(call: int) -> None:
-        if call == number:
-            raise error
-
-    return PaidScorer(before_call=fail)
-
-
-def paid_and_away() -> TableScorer:
-    return _paid_until(1, EndpointAway("the server of the model 'x' does not answer: 503, after 8 attempts"))
-
-
-def paid_and_leaving() -> TableScorer:
-    return _paid_until(1, ShutDownImminentException("shut down imminent", {}))  # type: ignore[no-untyped-call]
-
-
-def paid_and_faulty() -> TableScorer:
-    return _paid_until(1, RuntimeError("a fault of ours"))
-
-
-def watch(call: int) -> None:
-    """Called by `paid_and_watched` before each call; a test puts something else here."""
-
-
-def paid_and_watched() -> TableScorer:
-    return PaidScorer(before_call=lambda call: watch(call))

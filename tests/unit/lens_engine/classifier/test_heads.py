@@ -18,7 +18,6 @@ from lens_engine.classifier.heads import (
 )
 
 HEADS: TypeAdapter[Head] = TypeAdapter(Head)
-FLOATS = st.floats(-1e6, 1e6, allow_subnormal=False)
 
 
 def draw_log_probs(rows: int = 30, labels: int = 3) -> np.ndarray:

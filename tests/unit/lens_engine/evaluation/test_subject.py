@@ -4,15 +4,10 @@ import pytest
 
 from lens_engine.classifier.heads import StatesHead
 from lens_engine.errors import ModelMismatch
-from lens_engine.evaluation.subject import (
-    PromptSubject,
-    make_classifier,
-)
-from lens_engine.result import SupportExample
-from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.evaluation.subject import make_classifier
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.testing import TableScorer
-from tests.unit.lens_cli.results import CLASSIFIER, make_answer, make_result
+from tests.unit.lens_cli.results import CLASSIFIER
 
 TEXTS = ["Sunny", "Rainy", "a day"]
 STATES = CLASSIFIER.model_copy(
@@ -28,27 +23,6 @@ class OtherScorer(TableScorer):
     @property
     def identity(self) -> ScorerIdentity:
         return ScorerIdentity("other", revision="1" * 64, dtype="float32", device="cpu", executor="plain")
-
-
-def make_subject(number: int = 3, instruction: str = "") -> PromptSubject:
-    """A prompt of this many examples."""
-    task = CLASSIFIER.task.model_copy(update={"instruction": instruction})
-    examples = tuple(
-        SupportExample(
-            position=place,
-            row=10 + place,
-            text=f"film {place}",
-            label=("positive", "negative")[place % 2],
-            label_word=("great", "terrible")[place % 2],
-            info_score=None,
-            tokens=5,
-        )
-        for place in range(number)
-    )
-    answer = make_answer("prompt", examples=examples)
-    result = make_result(task=task, support_examples=(answer,))
-    asked = classifier_of_prompt(result)
-    return PromptSubject(answer=answer, asked=asked.model_copy(update={"model": CLASSIFIER.model}))
 
 
 def test_coefficients_of_states_are_of_one_model() -> None:

@@ -25,7 +25,6 @@ Make = Callable[..., Any]
 SPANS = (" good", " bad")
 PREFIXES: list[Prefix] = [(), ("one demonstration.",), ("two.", "demonstrations.")]
 QUERIES = ["a query", "another"]
-BLOCK = Block(tuple(PREFIXES), tuple(QUERIES))
 
 
 class Disguise:
