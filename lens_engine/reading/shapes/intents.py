@@ -45,13 +45,13 @@ def _read_lists(file: TextFile) -> Table | None:
     def read() -> Iterator[Row]:
         intent, num_others = None, 0
         for number, line in file.numbered_lines():
+            if intent and not intent.startswith("?") and (text := _TEXT.fullmatch(line)):
+                yield Row({"text": _read_words(text[1]), "label": intent}, number)
+                continue
             if head := _HEAD.fullmatch(line):
                 intent = head[2].strip() if head[1] or not is_rasa else None
-            elif intent and not intent.startswith("?") and (text := _TEXT.fullmatch(line)):
-                yield Row({"text": _read_words(text[1]), "label": intent}, number)
-            else:
-                num_others += 1
-                file.limits.check_blank(num_others, file.field)
+            num_others += 1
+            file.limits.check_blank(num_others, file.field)
 
     return _make_table(read, _RASA if is_rasa else _BOT_FRAMEWORK, file)
 

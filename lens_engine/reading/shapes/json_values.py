@@ -156,6 +156,7 @@ def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
             "of objects",
             field=file.field,
         )
+    file.limits.check_rows(len(items), file.field)
     rows = list(map(make_row, items))
     return lambda: iter(rows), note
 

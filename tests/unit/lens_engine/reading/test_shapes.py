@@ -336,7 +336,7 @@ def count_lines(folder: Path, patch: pytest.MonkeyPatch, content: bytes) -> int:
     return len(taken)
 
 
-@pytest.mark.parametrize("filler", ["x\n", "x,y,z\n", "[]\n", "%\n", " \n", "- intent: a\n", "> x\n"])
+@pytest.mark.parametrize("filler", ["x\n", "x,y,z\n", "[]\n", "%\n", " \n", "- intent: a\n", "> x\n", "# x\n"])
 @pytest.mark.parametrize("written", ["csv", "jsonl", "ARFF", "fastText", "Rasa (Markdown)"])
 def test_no_reading_goes_far_beyond_the_largest_number_of_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, filler: str
@@ -356,10 +356,11 @@ def test_no_row_is_looked_for_in_a_whole_file(
     [
         ("nlu:\n" + "- intent: a\n" * 101, "more than 100 rows"),
         ("nlu:\n- intent: a\n  examples: |\n" + "    - b\n" * 101, "more than 100 rows"),
+        (json.dumps({"data": [[1]] * 101}), "more than 100 rows"),
         ("nlu:\n- intent: a\n" + "  b: c\n" * 1_000, "more than 2,000 values"),
     ],
 )
-def test_yaml_of_more_items_than_rows_is_refused(tmp_path: Path, content: str, told: str) -> None:
+def test_lists_of_more_items_than_rows_are_refused(tmp_path: Path, content: str, told: str) -> None:
     with pytest.raises(DatasetTooLarge, match=told):
         read(tmp_path, content.encode(), ParsingLimits(max_rows=100))
 
