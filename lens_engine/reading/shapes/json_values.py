@@ -70,7 +70,7 @@ def make_table(rows: Callable[[], Iterator[Row]], format: DatasetFormat, file: T
     """The table of rows that are objects, or lists of values; that of intents has a row for each of their texts."""
     sample = list(islice(rows(), NAMED_ROWS))
     names = dict.fromkeys(chain.from_iterable(row.cells for row in sample))
-    if not names and all(row.fault for row in rows()):
+    if not names and all(row.fault for row in islice(rows(), file.limits.max_rows + 1)):
         if not sample:
             raise DatasetEmpty("the file holds no rows", field=file.field)
         if format == "json" and sample[0].fault:
@@ -156,6 +156,7 @@ def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
             "of objects",
             field=file.field,
         )
+    file.limits.check_rows(len(items), file.field)
     rows = list(map(make_row, items))
     return lambda: iter(rows), note
 

@@ -15,6 +15,7 @@ from lens_engine.reading.table import Fault
 _LINE_ENDS = ("\n", "\r\n", "\r", "")
 _PATIENCE, _FARTHEST = 2**14, 2**24
 """Characters that may be read again at first, and the most among which the end of a record is looked for."""
+_MOST_LINES = 2**15  #: lines among which it is looked for; a short line costs as much as a long one
 _MOST_COMPARED = 1_000  #: lines of a broken record that are compared with rows
 
 
@@ -139,7 +140,9 @@ def _read_quoted(source: _Lines, record: Record, delimiter: str, quoting: Quotin
     fields = _Fields(delimiter, quoting, width)
     mend = (lambda one: one.replace(f"\\{quote}", quote * 2)) if quoting.has_escapes else str
     is_ended = fields.take(mend(taken[0]))
-    while not is_ended and size <= _FARTHEST and source.patience > 0 and (line := next(source, "")):
+    while not is_ended and size <= _FARTHEST and len(taken) <= _MOST_LINES and source.patience > 0:
+        if not (line := next(source, "")):
+            break
         taken.append(line)
         size += len(line)
         is_ended = fields.take(mend(line))

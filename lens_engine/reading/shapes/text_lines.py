@@ -52,7 +52,8 @@ def read_arff(file: TextFile) -> Table | None:
         return None
     names, nominal = list[str](), list[str]()
     is_sparse = has_data = False
-    for _, line in file.numbered_lines():
+    for number, (_, line) in enumerate(file.numbered_lines()):
+        file.limits.check_blank(number - len(names), file.field)
         if has_data and not line.startswith("%"):
             is_sparse = line.startswith("{")
             break

@@ -318,6 +318,8 @@ def test_folder_that_hugging_face_datasets_saved_is_read(tmp_path: Path) -> None
         *[(SHAPES[written](ROWS), b"\n") for written in ("csv", "jsonl", "ARFF")],
         (SHAPES["csv"](ROWS), b",\r\n"),
         (b"", b"\n" * 700),
+        (b"@relation a\n@attribute b string\n", b"%\n"),
+        (SHAPES["Rasa (Markdown)"](ROWS), b"> x\n"),
     ],
 )
 def test_more_blank_lines_than_rows_are_refused(tmp_path: Path, content: bytes, blank: bytes) -> None:
@@ -325,16 +327,42 @@ def test_more_blank_lines_than_rows_are_refused(tmp_path: Path, content: bytes, 
         read(tmp_path, content + blank * 101, ParsingLimits(max_rows=100))
 
 
-@pytest.mark.parametrize("filler", ["x\n", "x,y,z\n", "[]\n", "%\n", " \n", "- intent: a\n"])
+def count_lines(folder: Path, patch: pytest.MonkeyPatch, content: bytes) -> int:
+    """How often a line is taken from a refused file."""
+    lines, taken = TextFile.lines, list[str]()
+    patch.setattr(TextFile, "lines", lambda *about: (taken.append(line) or line for line in lines(*about)))
+    with pytest.raises(InvalidDataset):
+        read(folder, content, ParsingLimits(max_rows=100))
+    return len(taken)
+
+
+@pytest.mark.parametrize("filler", ["x\n", "x,y,z\n", "[]\n", "%\n", " \n", "- intent: a\n", "> x\n", "# x\n"])
 @pytest.mark.parametrize("written", ["csv", "jsonl", "ARFF", "fastText", "Rasa (Markdown)"])
 def test_no_reading_goes_far_beyond_the_largest_number_of_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, filler: str
 ) -> None:
-    lines, taken = TextFile.lines, list[str]()
-    monkeypatch.setattr(TextFile, "lines", lambda *about: (taken.append(line) or line for line in lines(*about)))
-    with pytest.raises(InvalidDataset):
-        read(tmp_path, SHAPES[written](ROWS) + filler.encode() * 40_000, ParsingLimits(max_rows=100))
-    assert len(taken) < 20_000
+    assert count_lines(tmp_path, monkeypatch, SHAPES[written](ROWS) + filler.encode() * 40_000) < 20_000
+
+
+@pytest.mark.parametrize(("head", "line"), [("", "[]\n"), ('text,label\n"', "a\n"), ("text,label\n", '"a\n')])
+def test_no_row_is_looked_for_in_a_whole_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str, line: str
+) -> None:
+    assert count_lines(tmp_path, monkeypatch, (head + line * 400_000).encode()) < 300_000
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("nlu:\n" + "- intent: a\n" * 101, "more than 100 rows"),
+        ("nlu:\n- intent: a\n  examples: |\n" + "    - b\n" * 101, "more than 100 rows"),
+        (json.dumps({"data": [[1]] * 101}), "more than 100 rows"),
+        ("nlu:\n- intent: a\n" + "  b: c\n" * 1_000, "more than 2,000 values"),
+    ],
+)
+def test_lists_of_more_items_than_rows_are_refused(tmp_path: Path, content: str, told: str) -> None:
+    with pytest.raises(DatasetTooLarge, match=told):
+        read(tmp_path, content.encode(), ParsingLimits(max_rows=100))
 
 
 @pytest.mark.parametrize("columns", [1_001, 300_000])
