@@ -320,6 +320,7 @@ def test_folder_that_hugging_face_datasets_saved_is_read(tmp_path: Path) -> None
         (b"", b"\n" * 700),
         (b"@relation a\n@attribute b string\n", b"%\n"),
         (SHAPES["Rasa (Markdown)"](ROWS), b"> x\n"),
+        (b"# a\n- b\n# c\n- d\n- " + b"e" * 2**20 + b"\n", b"# f\n"),
     ],
 )
 def test_more_blank_lines_than_rows_are_refused(tmp_path: Path, content: bytes, blank: bytes) -> None:
@@ -336,7 +337,7 @@ def count_lines(folder: Path, patch: pytest.MonkeyPatch, content: bytes) -> int:
     return len(taken)
 
 
-@pytest.mark.parametrize("filler", ["x\n", "x,y,z\n", "[]\n", "%\n", " \n", "- intent: a\n", "> x\n", "# x\n"])
+@pytest.mark.parametrize("filler", ["x\n", "x,y,z\n", "[]\n", "%\n", " \n", "- intent: a\n", "> x\n"])
 @pytest.mark.parametrize("written", ["csv", "jsonl", "ARFF", "fastText", "Rasa (Markdown)"])
 def test_no_reading_goes_far_beyond_the_largest_number_of_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, filler: str
