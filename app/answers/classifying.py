@@ -156,7 +156,7 @@ async def classify(request: Request, finder: Finder, classifying: Classifying, b
     with classifying.hold(finder.owner_id):
         asked = await classifying.find(finder, body)
         classifier, contender = asked.classifier, asked.contender
-        check_asking(classifier, contender.model, len(body.inputs), len(classifier.prompts), settings)
+        check_asking(classifier, contender.model, len(body.inputs), settings)
         gold = None if body.labels is None else _read_labels(classifier, body)
         answering = classifying.asking.ask(asked.subject, body.inputs, contender.kind)
         predictions = await unless_gone(request, answering)

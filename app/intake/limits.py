@@ -67,20 +67,17 @@ def _ceilings(model: str, settings: Settings) -> dict[str, float]:
     return {name: ceiling for name, ceiling in found.items() if ceiling is not None}
 
 
-def check_asking(
-    classifier: Classifier, model: str | None, num_rows: int, num_prompts: int, settings: Settings
-) -> None:
+def check_asking(classifier: Classifier, model: str | None, num_rows: int, settings: Settings) -> None:
     """Refuse to ask a classifier for more rows than the limits of the service allow.
 
     Args:
         model: name of the model that is asked; None for a bag of words.
         num_rows: number of answers.
-        num_prompts: number of prompts for each answer.
 
     Raises:
         Unprocessable: the answers take too many pairs, or cost too much.
     """
-    pairs, most = num_rows * num_prompts, settings.max_pairs
+    pairs, most = num_rows * len(classifier.prompts), settings.max_pairs
     if most is not None and pairs > most:
         raise Unprocessable.at(
             "", f"{pairs:,} pairs are more than the {most:,} that this service allows; send fewer rows"
@@ -88,8 +85,7 @@ def check_asking(
     prices, most_usd = find_prices(model, settings), settings.max_cost_usd
     if prices is None or most_usd is None:
         return
-    tokens = num_rows * (classifier.tokens_per_input + classifier.tokens_held) * num_prompts
-    usd = prices.cost(round(tokens / max(len(classifier.prompts), 1)), 0)
+    usd = prices.cost(round(pairs * (classifier.tokens_per_input + classifier.tokens_held)), 0)
     if usd > most_usd:
         raise Unprocessable.at(
             "",

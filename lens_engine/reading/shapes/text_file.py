@@ -60,7 +60,7 @@ class TextFile:
         longest, rest = self.limits.max_row_characters, ""
         for text in self._decode():
             *lines, rest = io.StringIO(rest + text, newline=newline).readlines() or [""]
-            rest = rest[: longest + 1]
+            rest = rest if len(rest) <= longest else rest[:longest] + rest[-1]  # which may be its end
             yield from (line[: longest + 1] for line in lines)
         if rest:
             yield rest

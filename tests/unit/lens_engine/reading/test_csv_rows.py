@@ -109,6 +109,14 @@ def test_row_that_is_no_table_row_is_refused_with_row_and_line(
     assert words in str(refusal)
 
 
+def test_line_far_too_long_that_ends_a_piece_of_the_file_costs_no_other(uploads: Uploads) -> None:
+    content = b"text,label\n" + b"a,x\nb,y\n" * 5
+
+    dataset = uploads.parse(content.ljust(2**21 - 1, b"c") + b"\nd,x\ne,y\n")
+
+    assert [(example.text, example.line) for example in dataset.examples[-2:]] == [("d", 13), ("e", 14)]
+
+
 @pytest.mark.parametrize(
     ("row", "column"), [(b"caf\xe9,x", "text"), (b"\xed\xa0\x80,x", "text"), (b"b,\xe9", "label"), (b"b\xe2\x82", None)]
 )
