@@ -16,7 +16,7 @@ from tests.e2e.waiting import until
 
 T = TypeVar("T")
 
-SECONDS = 30.0
+SECONDS = 90.0
 """How long a test waits for what a page will show."""
 
 _FIELD = (

@@ -71,7 +71,7 @@ def test_text_that_is_far_too_long_is_an_error_of_its_row(bench: Workbench) -> N
     (bench.folder / "new.jsonl").write_text(f"id,text\n1,Sunny\n2,{'long ' * 30_000}\n3,Rainy\n")
     with pytest.raises(RefusedInput, match="1 of 3 rows could not be classified") as refusal:
         bench.run(bench.paths(bench.folder / "new.jsonl"))
-    assert "has a field that is far too long: more than 131,072 characters; shorten it" in refusal.value.details[0]
+    assert "`text` is longer than 131,072 characters; shorten it" in refusal.value.details[0]
 
 
 def test_column_in_another_case_is_read_with_a_note(bench: Workbench) -> None:

@@ -32,7 +32,7 @@ def test_batches_give_the_predictions_of_the_classifier(written_as: str, bench: 
     assert [row["label"] for row in rows] == list(expected.labels)
     found = [list(row["probabilities"].values()) for row in rows]
     assert found == [pytest.approx(one, rel=1e-5) for one in expected.probabilities.tolist()]
-    assert bench.scorers[0].calls == [(2, 256, 2), (2, 256, 2), (2, 88, 2)]
+    assert bench.scorers[0].calls == [(1, 256, 2), (1, 256, 2), (1, 88, 2)]
 
 
 @pytest.mark.parametrize("written_as", FORMATS)
