@@ -73,15 +73,18 @@ class AnswerReader:
     async def _collect(self, pieces: AsyncIterator[bytes]) -> bytes:
         """All pieces; those beyond a small answer wait until few other large answers are read."""
         found = bytearray()
-        async for piece in pieces:
-            found += piece
-            if len(found) > SMALL_BYTES:
-                async with self._large:
-                    async for more in pieces:
-                        found += more
-                        self._check_size(len(found))
-        self._check_size(len(found))
-        return bytes(found)
+        try:
+            async for piece in pieces:
+                found += piece
+                if len(found) > SMALL_BYTES:
+                    async with self._large:
+                        async for more in pieces:
+                            found += more
+                            self._check_size(len(found))
+            self._check_size(len(found))
+            return bytes(found)
+        finally:
+            found.clear()  # a refusal holds this frame: each of many too long answers would stay
 
     def _unpack(self, raw: bytes) -> bytes:
         try:

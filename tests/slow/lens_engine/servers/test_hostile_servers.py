@@ -99,7 +99,7 @@ def _read_peak() -> int:
 
 
 def test_endless_answers_at_once_are_cut_off() -> None:
-    with asking(say_without_end) as asked, taking_at_most(400):
+    with asking(say_without_end) as asked, taking_at_most(200):
         futures = [asked.start(asked.get("/x")) for _ in range(32)]
         with pytest.raises(EndpointError, match="more than 8 MiB"):
             asked.wait_all(futures)
