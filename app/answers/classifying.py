@@ -22,6 +22,8 @@ from app.answers.finding import Finder
 from app.errors import TooManyRequests, Unprocessable
 from app.held_values import HeldValues
 from app.intake.limits import check_asking
+from app.web.openapi import takes_json
+from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import measure_figures
 from lens_engine.config import Use
@@ -112,6 +114,8 @@ async def get_classifying(request: Request) -> Classifying:
 
 
 ClassifyingDep = Annotated[Classifying, Depends(get_classifying)]
+ClassifyBodyDep = Annotated[ClassifyBody, Depends(json_body(ClassifyBody, is_stored=False))]
+CLASSIFY_BODY = takes_json(ClassifyBody)
 
 
 def read_asked(finder: Finder, session: Session, wish: Wish) -> Asked:

@@ -19,8 +19,8 @@ from app.answers.classifying import Asked, read_asked
 from app.answers.finding import Finder
 from app.errors import BadRequest, Unprocessable
 from app.intake.bodies import Body, FormBody, parsing_limits
-from app.intake.parts import describe_form
-from app.intake.receiving import Upload
+from app.intake.parts import COLUMN_PARTS, DIALECT_PARTS, describe_form, describe_upload
+from app.intake.receiving import Upload, receive
 from app.intake.refusals import invalid_inputs
 from app.intake.spool import open_upload
 from app.services import Services
@@ -89,19 +89,24 @@ SCHEMAS = {
     **describe_form("FiguresForm", "A labelled file and its answers.", _FILES, FiguresSpec, ("texts", "answers")),
 }
 
+TextsUpload = Annotated[Upload, receive("texts", "spec", *COLUMN_PARTS)]
+TEXTS_FORM = describe_upload("TextsForm", {"texts": "reviews.csv"})
+TableUpload = Annotated[Upload, receive("texts", "answers", "spec", "text_column", *DIALECT_PARTS)]
+TABLE_FORM = describe_upload("TableForm", {"texts": "reviews.csv", "answers": "answers.json"})
+
 _ANSWERS = TypeAdapter(list[GivenAnswer])
 
 
-def send(upload: Upload, work: Callable[[Services, str, Body, str], str], name: str) -> FileResponse:
+def send(upload: Upload, work: Callable[[str, Services, str, Body], str], name: str) -> FileResponse:
     """Let the reader process write a file, and send it. It is deleted when it was sent.
 
     Args:
-        work: (services, owner id, body, path of the file) -> media type.
+        work: (path of the file, services, owner id, body) -> media type.
         name: of the file, without its suffix.
     """
     file = open_upload(upload.services.settings.spool_dir)
     try:
-        media_type = upload.do(partial(_write, work, file.name))
+        media_type = upload.do(partial(work, file.name))
         suffix = {kind: format for format, kind in MEDIA_TYPES.items()}.get(media_type, "json")
         shown = None if suffix == "json" else f"{name}.{suffix}"
         return FileResponse(file.name, media_type=media_type, filename=shown, background=BackgroundTask(file.close))
@@ -110,13 +115,7 @@ def send(upload: Upload, work: Callable[[Services, str, Body, str], str], name: 
         raise
 
 
-def _write(
-    work: Callable[[Services, str, Body, str], str], path: str, services: Services, owner_id: str, body: Body
-) -> str:
-    return work(services, owner_id, body, path)
-
-
-def write_texts(make: MakeFinder, services: Services, owner_id: str, body: Body, path: str) -> str:
+def write_texts(make: MakeFinder, path: str, services: Services, owner_id: str, body: Body) -> str:
     """Write the texts of a file as JSON, with their labels if it has some.
 
     Raises:
@@ -139,7 +138,7 @@ def write_texts(make: MakeFinder, services: Services, owner_id: str, body: Body,
     return "application/json"
 
 
-def write_labelled(make: MakeFinder, services: Services, owner_id: str, body: Body, path: str) -> str:
+def write_labelled(make: MakeFinder, path: str, services: Services, owner_id: str, body: Body) -> str:
     """Write a file of texts with its answers, as the library writes it.
 
     Raises:

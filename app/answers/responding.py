@@ -11,7 +11,7 @@ from app.answers.finding import Finder, answer_known
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody, Rendered, refuse_blank
 from app.web.etag import REVALIDATED, answer_with_etag
-from app.web.openapi import named, not_modified, sends
+from app.web.openapi import not_modified, sends, takes_json
 from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
@@ -34,9 +34,7 @@ InputParameter = Annotated[
 ]
 FormatParameter = Annotated[FormatName, Query(description="Form of the file.")]
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody, is_stored=False))]
-RENDER_BODY: dict[str, Any] = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": named(RenderBody)}}}
-}
+RENDER_BODY = takes_json(RenderBody)
 READS: dict[int | str, Any] = {200: sends("ETag"), **not_modified()}
 _MEDIA_TYPES = sorted({one.media_type.partition(";")[0] for one in FORMATS.values()})
 EXPORTS: dict[int | str, Any] = READS | {

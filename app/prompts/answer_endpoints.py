@@ -3,12 +3,21 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 
-from app.answers.classify_schemas import ClassifiedOut, ClassifyBody, EvaluationOut, EvaluationPage, TextsOut
-from app.answers.classifying import ClassifyingDep, classify
-from app.answers.files import TABLES, measure_file, send, write_labelled, write_texts
-from app.answers.finding import Finder
+from app.answers.classify_schemas import ClassifiedOut, EvaluationOut, EvaluationPage, TextsOut
+from app.answers.classifying import CLASSIFY_BODY, ClassifyBodyDep, ClassifyingDep, classify
+from app.answers.files import (
+    TABLE_FORM,
+    TABLES,
+    TEXTS_FORM,
+    TableUpload,
+    TextsUpload,
+    measure_file,
+    send,
+    write_labelled,
+    write_texts,
+)
 from app.answers.indexes import IndexesDep
 from app.answers.responding import (
     EXPORTS,
@@ -24,16 +33,14 @@ from app.answers.responding import (
     render,
 )
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SessionDep
-from app.intake.parts import COLUMN_PARTS, DIALECT_PARTS, describe_upload
+from app.intake.parts import COLUMN_PARTS, describe_upload
 from app.intake.receiving import Upload, receive
 from app.prompts.evaluations import keep_figures, list_figures
 from app.prompts.finding import PromptFinder
 from app.prompts.parameters import NameDep, PromptFinderDep
 from app.prompts.schemas import NamedPrompts, NamedSupportExamples
-from app.services import Services
 from app.web.etag import KnownEtag
-from app.web.openapi import named, refusals
-from app.web.request_body import json_body
+from app.web.openapi import refusals
 from lens_engine.classifier.classifier import Classifier
 
 router = APIRouter(tags=["prompts"], dependencies=OWNER_ROUTE)
@@ -97,21 +104,17 @@ _CONFLICT = "The version has no classifier, or its model is another one now."
 _BODY_REFUSALS = refusals(400, 401, 404, 413, 415, 422, 503, conflict=_CONFLICT)
 
 
-def _make_finder(name: str, services: Services, owner_id: str) -> Finder:
-    return PromptFinder(services, owner_id, name)
-
-
 @router.post(
     "/prompts/{name}/classify",
     response_description="The answers to the inputs, in order.",
     responses=_BODY_REFUSALS,
-    openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": named(ClassifyBody)}}}},
+    openapi_extra=CLASSIFY_BODY,
 )
 async def classify_by_prompt(
     request: Request,
     finder: PromptFinderDep,
     classifying: ClassifyingDep,
-    body: Annotated[ClassifyBody, Depends(json_body(ClassifyBody, is_stored=False))],
+    body: ClassifyBodyDep,
 ) -> ClassifiedOut:
     """Classify up to 256 texts at once, by the classifier or the prompt of a name. Nothing is stored."""
     return await classify(request, finder, classifying, body)
@@ -122,27 +125,22 @@ async def classify_by_prompt(
     response_model=TextsOut,
     response_description="The texts of the file.",
     responses=_BODY_REFUSALS,
-    openapi_extra=describe_upload("TextsForm", {"texts": "reviews.csv"}),
+    openapi_extra=TEXTS_FORM,
 )
-def read_texts_for_prompt(
-    name: NameDep, upload: Annotated[Upload, receive("texts", "spec", *COLUMN_PARTS)]
-) -> Response:
+def read_texts_for_prompt(name: NameDep, upload: TextsUpload) -> Response:
     """Read a file of texts as the classifier of a name reads it. Nothing is stored."""
-    return send(upload, partial(write_texts, partial(_make_finder, name)), "texts")
+    return send(upload, partial(write_texts, partial(PromptFinder, name=name)), "texts")
 
 
 @router.post(
     "/prompts/{name}/table",
     response_class=Response,
     responses={**TABLES, **_BODY_REFUSALS},
-    openapi_extra=describe_upload("TableForm", {"texts": "reviews.csv", "answers": "answers.json"}),
+    openapi_extra=TABLE_FORM,
 )
-def write_table_for_prompt(
-    name: NameDep,
-    upload: Annotated[Upload, receive("texts", "answers", "spec", "text_column", *DIALECT_PARTS)],
-) -> Response:
+def write_table_for_prompt(name: NameDep, upload: TableUpload) -> Response:
     """Write a file of texts with its answers, in the form of the file. Nothing is stored."""
-    return send(upload, partial(write_labelled, partial(_make_finder, name)), "labelled")
+    return send(upload, partial(write_labelled, partial(PromptFinder, name=name)), "labelled")
 
 
 @router.post(
@@ -155,7 +153,7 @@ def evaluate_prompt(
     name: NameDep, upload: Annotated[Upload, receive("texts", "answers", "spec", *COLUMN_PARTS)]
 ) -> EvaluationOut:
     """Measure answers to the rows of a labelled file, which `classify` gave. The rows are not stored."""
-    measured = upload.do(partial(measure_file, partial(_make_finder, name)))
+    measured = upload.do(partial(measure_file, partial(PromptFinder, name=name)))
     return keep_figures(upload.services, upload.owner_id, name, measured)
 
 

@@ -15,13 +15,13 @@ from app.prompts.schemas import PromptBody, PromptHistory, PromptPage, PromptVer
 from app.prompts.service import present
 from app.store import prompts as repository
 from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag, version_etag
-from app.web.openapi import named, refusals, sends
+from app.web.openapi import refusals, sends, takes_json
 from app.web.parameters import read_last_number
 from app.web.request_body import json_body
 
 router = APIRouter(prefix="/prompts", tags=["prompts"], dependencies=OWNER_ROUTE)
 
-_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": named(PromptBody)}}}}
+_BODY = takes_json(PromptBody)
 
 
 BodyDep = Annotated[PromptBody, Depends(json_body(PromptBody))]

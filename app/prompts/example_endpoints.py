@@ -18,14 +18,14 @@ from app.prompts.schemas import MOST_ADDED, ExamplesBody, Note, PromptExampleOut
 from app.prompts.service import present
 from app.store.tables import PromptVersion
 from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag, version_etag
-from app.web.openapi import named, refusals, sends
+from app.web.openapi import refusals, sends, takes_json
 from app.web.parameters import read_last_number
 from app.web.request_body import MOST_CONTAINERS, json_body
 
 router = APIRouter(prefix="/prompts", tags=["prompts"], dependencies=OWNER_ROUTE)
 
 _NO_POOL = "The prompts of this name find no examples for an input."
-_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": named(ExamplesBody)}}}}
+_BODY = takes_json(ExamplesBody)
 _CHANGED: dict[int | str, dict[str, Any]] = {200: sends("ETag")}
 
 BodyDep = Annotated[ExamplesBody, Depends(json_body(ExamplesBody, most_objects=MOST_CONTAINERS + MOST_ADDED))]

@@ -90,6 +90,11 @@ def named(model: type[BaseModel]) -> dict[str, str]:
     return {"$ref": REFERENCE.format(model=model.__name__)}
 
 
+def takes_json(model: type[BaseModel]) -> dict[str, Any]:
+    """The part of an OpenAPI operation that says that its body is JSON of this model."""
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": named(model)}}}}
+
+
 def add_schemas(document: dict[str, Any], models: Sequence[type[BaseModel]], others: Mapping[str, Any]) -> None:
     """Add the schemas that FastAPI cannot see, because no route declares their types.
 

@@ -72,7 +72,7 @@ def import_ray() -> Any:
 
 @contextmanager
 def _connected(address: str | None, num_cpus: int, num_gpus: int | None) -> Iterator[Any]:
-    """The module `ray`, connected; Ray is started here with so many CPUs and GPUs (None: all), or joined."""
+    """The module `ray`, connected. Ray is started here with these numbers of CPUs and GPUs (None: all), or joined."""
     ray = import_ray()
     if ray.is_initialized():  # the connection of the process stays
         yield ray

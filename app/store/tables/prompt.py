@@ -89,7 +89,7 @@ class PromptEvaluation(Base):
 
 
 class StoredPool(Base):
-    """The pool of a selection: that of its result, and before that of the best so far. All attempts have one."""
+    """The pool of a selection, which its result or its checkpoint needs. All attempts have one."""
 
     __tablename__ = "pools"
 
