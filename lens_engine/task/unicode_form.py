@@ -17,6 +17,7 @@ INVISIBLE = re.compile(
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 """Characters that nobody sees: those that Unicode calls default-ignorable."""
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufff9-\ufffb]")
 
 _NUM_CODE_POINTS = 0x20000
 """All combining marks are in the first two planes of Unicode."""
@@ -38,9 +39,13 @@ def canonical_form(text: str) -> str:
 
 
 def fold_text(text: str) -> str:
-    """The text or label without case, Unicode form, width, invisible characters, and outer and repeated spaces: two
-    with one such form are the same text, or spellings of one label.
+    """The text or label without case, Unicode form, width, invisible characters, control characters beside others, and
+    outer and repeated spaces: two with one such form are the same text, or spellings of one label.
     """
+    return _fold(_CONTROLS.sub("", text)) or _fold(text)
+
+
+def _fold(text: str) -> str:
     if text.isascii():
         return " ".join(text.casefold().split())
     if not has_long_run(text):

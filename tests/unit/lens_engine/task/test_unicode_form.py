@@ -62,6 +62,8 @@ HIDDEN = (
     "a\u00a0warm film\n",
     "a w\u00ada\u200brm\u2060 film\ufe0f",
     "\ufeffａ ｗａｒｍ ﬁlm\U000e0041\U000e007f",
+    "a w\x01arm\x7f film\x00",
+    "a\u2003w\ufff9arm\x85f\x9film",
 )
 
 
