@@ -18,6 +18,13 @@ _REMEDIES = {
     403: "the key may not use this model",
     404: "the address or the name of the model is wrong",
 }
+_FIELDS = {
+    "logprob": f"it gives no such log-probabilities: {ASK_FOR_ANSWERS}",
+    "max_tokens": "set extra = { max_completion_tokens = 24 }, or 2000 for a model that reasons (docs/servers.md)",
+    "temperature": 'leave it out with "extra": {"temperature": null} in a JSON file (docs/servers.md)',
+}
+"""What helps where a refusal names a field of a request."""
+
 _CONTENT_STATUS = {400, 403, 422, 451}
 _CONTENT = re.compile(
     r"content.?(filter|policy|management|moderation|violation|exists risk)|(prohibited|inappropriate).content"
@@ -59,9 +66,9 @@ def is_retried(status: int, reason: str) -> bool:
 
 def find_remedy(status: int, path: str, reason: str) -> str:
     """What helps, after a semicolon; "" if that is not known."""
-    if path == "/chat/completions" and "logprob" in reason:
-        return f"; it gives no such log-probabilities: {ASK_FOR_ANSWERS}"
-    return f"; {_REMEDIES[status]}" if status in _REMEDIES else ""
+    fields = [remedy for name, remedy in _FIELDS.items() if name in reason] if path == "/chat/completions" else []
+    remedy = fields[0] if fields else _REMEDIES.get(status)
+    return f"; {remedy}" if remedy else ""
 
 
 def read_retry_after(value: str | None) -> float:

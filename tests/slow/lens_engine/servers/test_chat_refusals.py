@@ -112,7 +112,8 @@ def test_api_that_lists_five_tokens_is_asked_for_five() -> None:
     ("message", "said"),
     [
         ("Unsupported parameter: 'logprobs' is not supported", r'status 400; .*answers="sampled".*docs/servers.md'),
-        ("'temperature' does not support 0", r"status 400 \(it said: .*temperature"),
+        ("Unsupported parameter: 'max_tokens' is not supported", "status 400; .*max_completion_tokens = 24"),
+        ("'temperature' does not support 0 with this model", 'status 400; .*{"temperature": null}'),
     ],
 )
 def test_request_that_is_refused_in_every_form_ends_with_the_first_reason(message: str, said: str) -> None:
