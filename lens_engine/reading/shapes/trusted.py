@@ -103,9 +103,8 @@ def read_folder(folder: Path, field: str) -> Table:
         found = list(json.loads((folder / "dataset_dict.json").read_text("utf-8")).get("splits", ()))
         if "train" not in found:
             raise InvalidDataset(f"the folder has no split train; name the folder of one of {found}", field=field)
-        return _read_saved(
-            folder / "train", "a folder of Hugging Face datasets, of which the split train is read", field
-        )
+        kind = "a folder of Hugging Face datasets, of which the split train is read"
+        return _read_saved(folder / "train", kind, field)
     if (folder / "state.json").exists():
         return _read_saved(folder, "a folder of Hugging Face datasets", field)
     entries = sorted(one for one in folder.iterdir() if not one.name.startswith("."))

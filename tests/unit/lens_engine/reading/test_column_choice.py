@@ -10,7 +10,7 @@ import pytest
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import Named, ParsedDataset, ParsingLimits, parse_dataset, parse_inline, read_texts
-from lens_engine.reading.column_guess import ChosenColumn, choose_columns
+from lens_engine.reading.choice import ChosenColumn, choose_columns
 from lens_engine.reading.column_profiles import MAX_DISTINCT, ColumnProfile, Look
 from lens_engine.reading.columns import has_header
 from lens_engine.reading.shapes import open_table

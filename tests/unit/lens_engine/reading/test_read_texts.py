@@ -12,7 +12,7 @@ from dataset_uploads import write_table
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import DatasetTooLarge, Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
-from lens_engine.reading.text_collector import unpack_cells
+from lens_engine.reading.rows import unpack_cells
 
 LIMITS = ParsingLimits(max_text_characters=20, is_trusted=True)
 
