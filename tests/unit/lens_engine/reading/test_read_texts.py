@@ -196,7 +196,7 @@ def test_usual_dialect_is_taken_where_the_file_does_not_tell(tmp_path: Path) -> 
     assert [row.text for row in found.rows] == ["äöü"]
 
 
-@pytest.mark.parametrize("text", ["late, but fine", "late; but fine", "late, but fine, at me@home"])
+@pytest.mark.parametrize("text", ["late, but fine", "late; but fine"])
 def test_usual_delimiter_is_taken_before_others_and_a_file_of_another_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "input"
     rows = [f"some, words; of {number}@{'ab'[number % 2]}" for number in range(30)]
