@@ -114,17 +114,10 @@ def choose(table: Table, named: Named, field: str, *, has_labels: bool = True) -
     try:
         return _choose(table, named, field, has_labels=has_labels)
     except InvalidDataset as error:
-        error.columns, error.first_rows = table.names, _show_rows(table)
+        first = islice((row.cells for row in table.rows() if row.fault is None and not row.empty), _SHOWN_ROWS)
+        shown = (tuple(str(cells.get(one) or "")[:_SHOWN_CHARACTERS] for one in table.names) for cells in first)
+        error.columns, error.first_rows = table.names, tuple(shown)
         raise
-
-
-def _show_rows(table: Table) -> tuple[tuple[str, ...], ...]:
-    """The first values of each column."""
-    good = (row.cells for row in table.rows() if row.fault is None and not row.empty)
-    return tuple(
-        tuple(str(cells.get(name) or "")[:_SHOWN_CHARACTERS] for name in table.names)
-        for cells in islice(good, _SHOWN_ROWS)
-    )
 
 
 def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> ColumnChoice:
@@ -138,10 +131,12 @@ def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> Colu
             label.wanted if label else LABEL if is_alone else None,
         )
         match_header(table, WantedColumns(*known), field, has_labels=has_labels)
-    if found is None or (label and label.reason not in (_NAMED, _OF_KIND) and _may_be_numbers(label, table)):
+    first = [show_value(row.cells.get(label.name)) for row in islice(table.rows(), NAMED_ROWS)] if label else []
+    has_words = label is None or label.reason not in (_NAMED, _OF_KIND)
+    if found is None or (has_words and any(isinstance(one, str) and is_number(one) for one in first)):
         look = Look(table)
         found = found or _guess(look, names, text, label, named, field, has_labels=has_labels)
-        found = _take_words(found, look)
+        found = _take_words(found, look) if has_words else found
     wanted = WantedColumns(found.text.wanted, found.label.wanted if found.label else None)
     match_header(table, wanted, field, has_labels=has_labels)
     if bad := [name for name in wanted.names if replace_unstorable(name) != name]:
@@ -158,8 +153,10 @@ def _find_known(table: Table, named: Named, *, has_labels: bool) -> tuple[Chosen
         text = _take_named(named.usual_text, names)
     exact_text, exact_label = (name if name in names else None for name in (TEXT, LABEL))
     for of_text, of_label, why in ((table.text, table.label, _OF_KIND), (exact_text, exact_label, "named exactly so")):
-        text = text or _unless_taken(of_text, label, why)
-        label = label or (_unless_taken(of_label, text, why) if has_labels else None)
+        if text is None and of_text and not (label and of_text in list_columns(label.wanted)):
+            text = ChosenColumn(of_text, why)
+        if label is None and of_label and has_labels and not (text and of_label in list_columns(text.wanted)):
+            label = ChosenColumn(of_label, why)
     return text, label
 
 
@@ -170,25 +167,12 @@ def _take_named(wanted: ColumnNames | None, names: Sequence[str]) -> ChosenColum
     return ChosenColumn(found[0] if isinstance(wanted, str) else found, _NAMED)
 
 
-def _unless_taken(name: str | None, other: ChosenColumn | None, reason: str) -> ChosenColumn | None:
-    taken = list_columns(other.wanted) if other else ()
-    return None if name is None or name in taken else ChosenColumn(name, reason)
-
-
-def _may_be_numbers(label: ChosenColumn, table: Table) -> bool:
-    first = (show_value(row.cells.get(label.name)) for row in islice(table.rows(), NAMED_ROWS))
-    return any(isinstance(one, str) and is_number(one) for one in first)
-
-
 def _take_words(found: ColumnChoice, look: Look) -> ColumnChoice:
     """The choice with the column that has a word for each label, where labels are numbers."""
-    label = found.label
-    if label is None or label.reason in (_NAMED, _OF_KIND) or not isinstance(label.wanted, str):
+    words = look.find_words(found.label.wanted) if found.label and isinstance(found.label.wanted, str) else None
+    if found.label is None or words is None or words in list_columns(found.text.wanted):
         return found
-    words = look.find_words(label.wanted)
-    if words is None or words in list_columns(found.text.wanted):
-        return found
-    chosen = ChosenColumn(words, f"it has a word for each number in {show_names([label.name])}")
+    chosen = ChosenColumn(words, f"it has a word for each number in {show_names([found.label.name])}")
     return replace(found, label=chosen, possible_labels=tuple(one for one in found.possible_labels if one != words))
 
 
@@ -251,7 +235,9 @@ def _find_text(free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile],
     if readable := wordy or [one for one in free if one.can_be_texts]:
         longest = max(readable, key=lambda one: one.mean_characters)
         return ChosenColumn(longest.name, f"the longest values, {longest.mean_characters:.0f} characters on average")
-    raise InvalidDataset(f"no column holds texts; columns found: {_show(profiles)}", field=field)
+    raise InvalidDataset(
+        f"no column holds texts; columns found: {show_names([one.name for one in profiles])}", field=field
+    )
 
 
 def _join_texts(
@@ -270,16 +256,15 @@ def _join_texts(
 def _find_label(possible: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], field: str) -> ChosenColumn:
     if not possible:
         why = "none besides the texts has between 2 and 200 distinct values that are repeated"
-        raise InvalidDataset(f"no column looks like labels: {why}; columns found: {_show(profiles)}", field=field)
-    best, *others = sorted(possible, key=lambda one: (*_rank(one), len(one.distinct)))
+        raise InvalidDataset(
+            f"no column looks like labels: {why}; columns found: {show_names([one.name for one in profiles])}",
+            field=field,
+        )
+    ranks = {  # words are preferred to numbers, and names of labels to those of ids
+        one.name: (one.are_numbers or bool(ABOUT_ROWS.fullmatch(one.name)), one.mean_characters > 100)
+        for one in possible
+    }
+    best = min(possible, key=lambda one: (*ranks[one.name], len(one.distinct)))
     reason = f"few distinct values: {len(best.distinct)} in {best.num_values:,} rows"
-    return ChosenColumn(best.name, reason, is_guessed=any(_rank(one) == _rank(best) for one in others))
-
-
-def _rank(profile: ColumnProfile) -> tuple[bool, bool]:
-    """Words are preferred to numbers, and names of labels to those of ids."""
-    return profile.are_numbers or bool(ABOUT_ROWS.fullmatch(profile.name)), profile.mean_characters > 100
-
-
-def _show(profiles: Sequence[ColumnProfile]) -> str:
-    return show_names([profile.name for profile in profiles])
+    is_guessed = sum(rank == ranks[best.name] for rank in ranks.values()) > 1
+    return ChosenColumn(best.name, reason, is_guessed)

@@ -124,9 +124,12 @@ class Look:
             self._words = {(number, name): {} for number in numbers for name in names if name not in numbers}
         for pair, words in list(self._words.items()):
             number, word = map(cells.get, pair)
-            are_strings = isinstance(number, str) and isinstance(word, str) and len(words) <= MAX_DISTINCT
-            is_pair = are_strings and is_number(number) and len(word) <= _LONGEST_WORD and any(map(str.isalpha, word))
-            if number is not None and not (is_pair and words.setdefault(number, word) == word):
+            is_pair = isinstance(number, str) and is_number(number) and len(words) <= MAX_DISTINCT
+            if is_pair and isinstance(word, str) and len(word) <= _LONGEST_WORD and any(map(str.isalpha, word)):
+                is_pair = words.setdefault(str(number), word) == word
+            else:
+                is_pair = number is None
+            if not is_pair:
                 del self._words[pair]
 
     def find_words(self, label: str) -> str | None:

@@ -50,10 +50,21 @@ class Dialect:
     delimiter: str | None = None  #: of a CSV file; also written as `\\t` or `tab`
 
     def __post_init__(self) -> None:
-        if self.encoding is not None:
-            object.__setattr__(self, "encoding", _check_encoding(self.encoding))
-        if self.delimiter is not None:
-            object.__setattr__(self, "delimiter", _check_delimiter(self.delimiter))
+        if (name := self.encoding) is not None:
+            known = None
+            with suppress(LookupError, ValueError):
+                known = codecs.lookup(name)
+            if known is None or not known._is_text_encoding or known.name in _NO_TEXT:
+                told = f"{show_label(name)} is not an encoding; name one such as utf-8, windows-1252 or shift_jis"
+                raise InvalidDataset(told, field="encoding")
+            found = {"utf-8-sig": UTF8, "cp1252": WINDOWS_1252}.get(known.name, known.name)
+            object.__setattr__(self, "encoding", found)
+        if (given := self.delimiter) is not None:
+            delimiter = {"\\t": "\t", "tab": "\t"}.get(given, given)
+            if not delimiter or any(one.isalnum() or one in '"\r\n\0' for one in delimiter):
+                told = f"{show_label(given)} is not a delimiter; name it, such as , or ; or | or || or the word tab"
+                raise InvalidDataset(told, field="delimiter")
+            object.__setattr__(self, "delimiter", delimiter)
 
 
 ANY_DIALECT = Dialect()
@@ -67,24 +78,6 @@ class FoundDialect:
     delimiter: str | None = None  #: None for a file without delimiters
     notes: tuple[str, ...] = ()
     has_mark: bool = True  #: whether a CSV file made from it begins with a byte order mark, for spreadsheets
-
-
-def _check_encoding(name: str) -> str:
-    known = None
-    with suppress(LookupError, ValueError):
-        known = codecs.lookup(name)
-    if known is None or not known._is_text_encoding or known.name in _NO_TEXT:
-        told = f"{show_label(name)} is not an encoding; name one such as utf-8, windows-1252 or shift_jis"
-        raise InvalidDataset(told, field="encoding")
-    return {"utf-8-sig": UTF8, "cp1252": WINDOWS_1252}.get(known.name, known.name)
-
-
-def _check_delimiter(given: str) -> str:
-    delimiter = {"\\t": "\t", "tab": "\t"}.get(given, given)
-    if not delimiter or any(one.isalnum() or one in '"\r\n\0' for one in delimiter):
-        told = f"{show_label(given)} is not a delimiter; name it, such as , or ; or | or || or the word tab"
-        raise InvalidDataset(told, field="delimiter")
-    return delimiter
 
 
 def show_encoding(encoding: str) -> str:
@@ -117,6 +110,10 @@ class TextFile:
     delimiter: str | None = None  #: that the caller named
     usual_delimiter: str | None = None  #: of earlier files
     known: tuple[str, ...] = ()  #: names of columns that the caller knows
+
+    @property
+    def _codec(self) -> str:
+        return "utf-8-sig" if self.dialect.encoding == UTF8 else self.dialect.encoding
 
     @cached_property
     def head(self) -> str:
@@ -161,14 +158,14 @@ class TextFile:
                 self.limits.check_blank(num_blank, self.field)
 
     def _decode_first(self) -> str:
-        text = _decode(self.first, _codec(self.dialect.encoding), "surrogateescape")
+        text = _decode(self.first, self._codec, "surrogateescape")
         if text is None:
             self._refuse_bytes()
         return text
 
     def _decode(self) -> Iterator[str]:
         """The text in pieces, from its beginning. A byte that is not of the encoding becomes a surrogate."""
-        decoder = codecs.getincrementaldecoder(_codec(self.dialect.encoding))("surrogateescape")
+        decoder = codecs.getincrementaldecoder(self._codec)("surrogateescape")
         try:
             yield from map(decoder.decode, _read_pieces(self.file, self.first))
             yield decoder.decode(b"", final=True)
@@ -206,10 +203,6 @@ def _read_pieces(file: io.BufferedReader, first: bytes) -> Iterator[bytes]:
     yield from iter(partial(file.read, _PIECE_BYTES), b"")
 
 
-def _codec(encoding: str) -> str:
-    return "utf-8-sig" if encoding == UTF8 else encoding
-
-
 def _find_encoding(telling: bytes, head: bytes, given: str | None, usual: str | None, field: str) -> FoundDialect:
     """The encoding of a file, by its first piece with a byte outside ASCII, if any, and its first piece."""
     is_marked = head.startswith(codecs.BOM_UTF8)
@@ -219,28 +212,23 @@ def _find_encoding(telling: bytes, head: bytes, given: str | None, usual: str | 
         if head.startswith(marks):
             return FoundDialect(encoding, notes=(f"the file is read as {encoding.upper()}, as its first bytes say",))
     is_utf8 = _is_mostly_good(telling, UTF8)
-    _refuse_controls(head, field, is_utf8=is_utf8)
+    num_controls = len(head) - len(head.translate(None, b"\0" if is_utf8 else _CONTROLS))
+    if (10 if is_utf8 else 100) * num_controls > len(head):
+        why = "it holds control characters, as pictures and programs do; save the table as CSV or JSONL"
+        told = f"the file is not text: {why}, or name the encoding of a text (encoding), e.g. utf-16-le"
+        raise UnsupportedDatasetFormat(told, field=field)
     if is_utf8:
         return FoundDialect(UTF8, has_mark=is_marked)
+    in_runs = sum(map(len, _LONG_RUN.findall(telling)))
     if usual is not None and not usual.startswith("utf") and _decode(telling, usual) is not None:
         legacy = usual
-    elif _is_latin(telling):
+    elif in_runs <= _MAX_RUN_SHARE * len(_HIGH.findall(telling)) and _is_mostly_good(telling, WINDOWS_1252):
         legacy = WINDOWS_1252
     else:
         told = "the file is neither UTF-8 nor in the Latin letters of Windows-1252"
         raise InvalidDataset(f"{told}; {_show_others(telling)}", field=field)
     note = f"the file is not UTF-8 and is read as {show_encoding(legacy)}; name another (encoding) if letters are wrong"
     return FoundDialect(legacy, notes=(note,))
-
-
-def _refuse_controls(head: bytes, field: str, *, is_utf8: bool) -> None:
-    num_controls = len(head) - len(head.translate(None, b"\0" if is_utf8 else _CONTROLS))
-    if (10 if is_utf8 else 100) * num_controls > len(head):
-        raise UnsupportedDatasetFormat(
-            "the file is not text: it holds control characters, as pictures and programs do; save the table as CSV or "
-            "JSONL, or name the encoding of a text (encoding), e.g. utf-16-le",
-            field=field,
-        )
 
 
 def _decode(piece: bytes, encoding: str, errors: str = "strict") -> str | None:
@@ -255,13 +243,6 @@ def _is_mostly_good(piece: bytes, encoding: str) -> bool:
     """Whether more of the characters outside ASCII are good than bad."""
     text = _decode(piece, encoding, "surrogateescape") or ""
     return text.isascii() or len(_FOREIGN.findall(text)) > 2 * len(UNDECODED.findall(text))
-
-
-def _is_latin(piece: bytes) -> bool:
-    """Whether nearly every byte is of Windows-1252, and those outside ASCII stand among those of ASCII, as in Latin
-    script."""
-    high, in_runs = len(_HIGH.findall(piece)), sum(map(len, _LONG_RUN.findall(piece)))
-    return in_runs <= _MAX_RUN_SHARE * high and _is_mostly_good(piece, WINDOWS_1252)
 
 
 def _show_others(piece: bytes) -> str:

@@ -9,11 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import dropwhile, islice
+from itertools import islice
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import (
-    COMMENTS,
     DELIMITERS,
     MAX_COLUMNS,
     NEARLY_ALL,
@@ -36,7 +35,6 @@ _NO_DELIMITER = "\x1f"
 _HALF = 0.5
 _MOST_RECORDS, _MOST_FIELDS, _LONGEST = 2_000, 200_000, 2**20
 """Records, their fields, and characters of a line, by which a table is looked at."""
-_NUM_TELLING = 100  #: records by which a delimiter is found
 _LONGEST_LABEL = 100
 _LEAST_GAIN = 0.05
 """Rows within quoted fields that make quotes letters in a file without bad quotes, as a share of the other rows."""
@@ -45,11 +43,14 @@ _PROSE = 0.3  #: what a delimiter loses, as a share of the rows, if it may be th
 
 def read_delimited(file: TextFile) -> Table:
     """The table of a file of rows, one or more lines each. One without a row, or with a broken header, is refused."""
-    lines, is_enclosed = _take_quotes_off(file)
-    delimiter = file.delimiter or _find_delimiter(lines, file.usual_delimiter)
-    layout = _find_layout(file, lines, delimiter)
-    if file.delimiter is None and not layout.is_table and _is_prose(lines, delimiter):
-        layout = _find_layout(file, lines, _NO_DELIMITER)
+    lines, inner = file.head_lines, list(map(_disclose, file.head_lines))
+    num_enclosed = sum(one != line for one, line in zip(inner, lines, strict=True))
+    delimiters = [file.delimiter] if file.delimiter else DELIMITERS
+    is_enclosed = num_enclosed >= max(NEARLY_ALL * len(lines), 1) and bool(_find_table(file, inner, delimiters, _HALF))
+    lines = inner if is_enclosed else lines
+    layout = _find_layout(file, _find_reading(file, lines))
+    if file.delimiter is None and not layout.is_table and _is_prose(lines, layout.form.delimiter):
+        layout = _find_layout(file, _read_best(file, lines, _NO_DELIMITER))
     shown = None if layout.form.delimiter == _NO_DELIMITER else layout.form.delimiter
     usual = file.usual_delimiter if file.delimiter is None and len(layout.names) > 1 else None
     if usual and shown and shown != usual:
@@ -64,52 +65,32 @@ def read_delimited(file: TextFile) -> Table:
 
 
 def _disclose(line: str) -> str:
+    """A line without the quotes round all of it."""
     found = _ENCLOSED.fullmatch(line)
     return line if found is None else found[1].replace('""', '"') + found[2]
 
 
-def _take_quotes_off(file: TextFile) -> tuple[list[str], bool]:
-    """The first lines; without the quotes round each line, if nearly all have them, with a table in them."""
-    lines = file.head_lines
-    inner = list(map(_disclose, lines))
-    num_enclosed = sum(one != line for one, line in zip(inner, lines, strict=True))
-    delimiters = DELIMITERS if file.delimiter is None else [file.delimiter]
-    is_enclosed = num_enclosed >= max(NEARLY_ALL * len(lines), 1) and _find_by_width(inner, delimiters, _HALF)
-    return (inner, True) if is_enclosed else (lines, False)
-
-
-def _find_delimiter(lines: Sequence[str], usual: str | None) -> str:
-    """The delimiter of a table that begins with these lines: most rows have as many fields as the header. That of
-    earlier files is taken if it is one, and for a file of one column.
+def _find_reading(file: TextFile, lines: Sequence[str]) -> "_Reading":
+    """The reading by the delimiter that is named or, if it parts the columns, that of earlier files; or else by the one
+    with which most lines have the width of the header.
     """
-    if usual and _find_by_width(lines, [usual], _HALF):
-        return usual
-    lines = list(dropwhile(lambda line: line.startswith(COMMENTS), lines)) or lines
-    return _find_by_width(lines) or _find_by_width(lines, has_title=True) or (usual or "").strip(" ") or ","
+    if file.delimiter:
+        return _read_best(file, lines, file.delimiter)
+    usual = file.usual_delimiter or ""
+    found = _find_table(file, lines, [usual], _HALF) if usual else None
+    return found or _find_table(file, lines, DELIMITERS) or _read_best(file, lines, usual.strip(" ") or ",")
 
 
-def _find_by_width(
-    lines: Sequence[str], delimiters: Iterable[str] = DELIMITERS, least: float = -1.0, *, has_title: bool = False
-) -> str | None:
-    """The delimiter that the header has, and more than a share of the rows as often.
-
-    Args:
-        has_title: whether lines above a header with a usual name are passed over.
-    """
+def _find_table(
+    file: TextFile, lines: Sequence[str], delimiters: Iterable[str], least: float = -1.0
+) -> "_Reading | None":
+    """The reading with several columns in which most lines, and more than a share, have the width of the header."""
     best, best_fit = None, (least, 1)
     for delimiter in delimiters:
-        records = (one for one in read_records(lines, Form(delimiter), _LONGEST) if not one.is_blank)
-        table = list(islice(records, _NUM_TELLING))
-        if has_title:
-            table = list(dropwhile(lambda one: not any(map(is_usual, one.fields)), table))
-        widths = [  # where quotes are letters, they break records
-            len(one.fields) if one.fault is None else one.lines[0].count(delimiter) + 1 for one in table
-        ]
-        header, rows = widths[0] if widths else 0, widths[1:]
-        share = rows.count(header) / len(rows) if rows else 1.0
-        fit = (share - _PROSE * _is_prose(lines[1:], delimiter), header)
-        if header > 1 and fit > best_fit:
-            best, best_fit = delimiter, fit
+        reading = _read_best(file, lines, delimiter)
+        fit = (reading.share - _PROSE * _is_prose(lines[1:], delimiter), reading.width)
+        if reading.width > 1 and fit > best_fit:
+            best, best_fit = reading, fit
     return best
 
 
@@ -119,22 +100,37 @@ def _is_prose(lines: Sequence[str], delimiter: str) -> bool:
     return number > 0 and 2 * sum(line.count(f"{delimiter} ") for line in lines) > number
 
 
-class _Reading:
-    """What one reading of quotes makes of the first lines of a table."""
+def _read_best(file: TextFile, lines: Sequence[str], delimiter: str) -> "_Reading":
+    """The reading of quotes that loses the fewest lines."""
+    usual = _Reading(file, lines, Form(delimiter))
+    quoted = [one for line in lines[1:] for one in line.rstrip("\r\n").split(delimiter) if one.startswith('"')]
+    num_closed = sum(len(one) > 1 and one.endswith('"') for one in quoted)
+    if usual.lost and 2 * num_closed < len(quoted):
+        plain = _Reading(file, lines, Form(delimiter, quote=""))
+        least = 1 if usual.num_faults else max(_LEAST_GAIN * usual.num_rows, 1)
+        if plain.share >= NEARLY_ALL and usual.lost - plain.lost >= least:
+            return plain
+    return usual
 
-    def __init__(self, lines: Sequence[str], form: Form) -> None:
+
+class _Reading:
+    """What one reading of delimiters and quotes makes of the first lines of a table."""
+
+    def __init__(self, file: TextFile, lines: Sequence[str], form: Form) -> None:
         self.form, self.records, num_fields = form, list[Record](), 0
         for record in islice((one for one in read_records(lines, form, _LONGEST) if not one.is_blank), _MOST_RECORDS):
             self.records.append(record)
             num_fields += len(record.fields)
             if num_fields > _MOST_FIELDS:
                 break
-        rows = self.records[1:]
-        width = len(self.records[0].fields) if self.records else 0
+        self.start = find_start([record.fields for record in self.records], file.known) if self.records else 0
+        rows = self.records[self.start + 1 :]
+        self.width = width = len(self.records[self.start].fields) if self.records else 0
         fitting = [one for one in rows if len(one.fields) == width]
         single = [one.fields for one in fitting if len(one.lines) == 1] if width <= MAX_COLUMNS else []
         self._labels = [_find_repeated(values) for values in zip(*single, strict=True)]
-        self.num_rows, self.num_lines = len(fitting), sum(len(one.lines) for one in rows)
+        self.num_rows, num_lines = len(fitting), sum(len(one.lines) for one in rows)
+        self.share = len(fitting) / num_lines if rows else 1.0
         self.num_faults = sum(one.fault is not None for one in rows)
         others = [one for one in rows if one.fault is None and len(one.fields) != width]
         swallowed = sum(len(one.lines) - 1 for one in fitting if self.swallows(one))
@@ -156,19 +152,6 @@ class _Reading:
 def _find_repeated(values: Sequence[str]) -> set[str]:
     counts = Counter(value for value in values if value.strip() and len(value) <= _LONGEST_LABEL)
     return {value for value, number in counts.items() if number > 1}
-
-
-def _find_reading(lines: Sequence[str], delimiter: str) -> _Reading:
-    """How the quotes of a table are read."""
-    usual = _Reading(lines, Form(delimiter))
-    quoted = [one for line in lines[1:] for one in line.rstrip("\r\n").split(delimiter) if one.startswith('"')]
-    num_closed = sum(len(one) > 1 and one.endswith('"') for one in quoted)
-    if usual.lost and 2 * num_closed < len(quoted):
-        plain = _Reading(lines, Form(delimiter, quote=""))
-        least = 1 if usual.num_faults else max(_LEAST_GAIN * usual.num_rows, 1)
-        if plain.num_rows >= NEARLY_ALL * plain.num_lines and usual.lost - plain.lost >= least:
-            return plain
-    return usual
 
 
 @dataclass(frozen=True)
@@ -204,13 +187,11 @@ def _trim(fields: list[str], width: int) -> list[str]:
     return fields[:end]
 
 
-def _find_layout(file: TextFile, lines: Sequence[str], delimiter: str) -> _Layout:
-    reading = _find_reading(lines, delimiter)
+def _find_layout(file: TextFile, reading: _Reading) -> _Layout:
     if not reading.records:
-        file.limits.check_blank(len(lines), file.field)
+        file.limits.check_blank(len(file.head_lines), file.field)
         raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=file.field)
-    start = find_start([record.fields for record in reading.records], file.known)
-    first, *others = reading.records[start:]
+    first, *others = reading.records[reading.start :]
     if first.fault is not None:
         raise InvalidDataset(f"the header (line {first.line}) {first.fault.detail}", field=file.field)
     if len(first.fields) > MAX_COLUMNS:
@@ -230,7 +211,7 @@ def _find_layout(file: TextFile, lines: Sequence[str], delimiter: str) -> _Layou
     is_table = is_table or (len(fitting) >= _HALF * len(rows) and any(map(_are_labels, zip(*fitting, strict=True))))
     shown = tuple(names) if is_header else name_positions(len(names))
     takes_rest = len(names) == 2 and len(fitting) < len(rows) and _are_labels([row[0] for row in rows if row])
-    return _Layout(reading, shown, first.line if start else 1, is_header, is_table or takes_rest, takes_rest)
+    return _Layout(reading, shown, first.line if reading.start else 1, is_header, is_table or takes_rest, takes_rest)
 
 
 def _are_labels(values: Sequence[str]) -> bool:

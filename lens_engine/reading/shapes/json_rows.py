@@ -17,7 +17,7 @@ from lens_engine.reading.text_file import UNDECODED, TextFile, quote_around, sho
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_count
 
-_BLANKS, _BETWEEN = re.compile(r"[ \t\r\n]*"), re.compile(r"[ \t\r\n,]*")
+_BLANKS, _BETWEEN = " \t\r\n", re.compile(r"[ \t\r\n,]*")
 _TEXTS = ("patterns", "utterances", "examples", "phrases", "text")  #: what a chatbot calls the texts of an intent
 _DEEPEST = 5
 _MANY_TIMES = 10  #: a list with this many times the rows of each other list of an object is the one to read
@@ -65,8 +65,13 @@ def make_row(value: object, line: int | None = None) -> Row:
 
 def _is_of_lines(file: TextFile) -> bool:
     """Whether each line is a value: the first is, and not the beginning of a longer text."""
-    lines = [line.strip() for line in file.head_lines if line.strip()][:NAMED_ROWS]
-    first, *others = map(_try_load, lines)
+    values = list[Any]()
+    for line in islice(filter(str.strip, file.head_lines), NAMED_ROWS):
+        try:
+            values.append(_load(line))
+        except ValueError:
+            values.append(None)
+    first, *others = values
     if not others:
         return isinstance(first, dict) and not _holds_rows(first)
     num_values = sum(isinstance(one, dict | list) for one in others)
@@ -81,23 +86,13 @@ def _holds_rows(value: Mapping[str, Any]) -> bool:
     return found is not None and len(found[0]) != 1
 
 
-def _try_load(line: str) -> Any:
-    try:
-        return _load(line)
-    except ValueError:
-        return None
-
-
 def _load(line: str) -> Any:
     """The value of a line; `LooseJson` or `json.JSONDecodeError` if it holds none, or more than one."""
-    value, end = scan_row(line, _skip(line, 0))
-    if (rest := _skip(line, end)) < len(line):
-        raise json.JSONDecodeError("Extra data", line, rest)
+    text = line.strip(_BLANKS)
+    value, end = scan_row(text, 0)
+    if end < len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
     return value
-
-
-def _skip(text: str, start: int, pattern: re.Pattern[str] = _BLANKS) -> int:
-    return found.end() if (found := pattern.match(text, start)) else start
 
 
 def _read_lines(file: TextFile) -> Iterator[Row]:
@@ -106,7 +101,7 @@ def _read_lines(file: TextFile) -> Iterator[Row]:
     for number, line in enumerate(file.lines("\n"), start=1):
         if len(line) > longest:
             yield Row(NO_CELLS, number, Fault("far too long", row_too_long(longest)))
-        elif not line.strip(" \t\r\n"):
+        elif not line.strip(_BLANKS):
             num_blank += 1
             file.limits.check_blank(num_blank, file.field)
             yield Row(NO_CELLS, number, empty="line")
@@ -117,15 +112,12 @@ def _read_lines(file: TextFile) -> Iterator[Row]:
         else:
             try:
                 yield make_row(_load(line), number)
-            except ValueError as error:
-                yield Row(NO_CELLS, number, Fault("that are no JSON", _explain(line, error)))
-
-
-def _explain(line: str, error: ValueError) -> str:
-    if not isinstance(error, json.JSONDecodeError):
-        return str(error)
-    words = quote_around(line, error.pos)
-    return f"is not valid JSON ({error.msg} at column {error.colno:,}, {words}); write one object a line"
+            except json.JSONDecodeError as error:
+                at = f"{error.msg} at column {error.colno:,}, {quote_around(line, error.pos)}"
+                fault = Fault("that are no JSON", f"is not valid JSON ({at}); write one object a line")
+                yield Row(NO_CELLS, number, fault)
+            except LooseJson as error:
+                yield Row(NO_CELLS, number, Fault("that are no JSON", str(error)))
 
 
 def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
@@ -135,15 +127,12 @@ def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
     if text[start] == "[":
         return lambda: _read_items(text, start + 1, file, "]"), ""
     value, end = _scan(text, start, file)
-    if _skip(text, end, _BETWEEN) < len(text):
+    if _skip(text, end) < len(text):
         return lambda: _read_items(text, start, file, ""), ""
     items, note = find_rows(value) or ([], "no list of rows is found in it")
     if not items:
-        raise InvalidDataset(
-            f"the file is one JSON object, and {note}; keys found: {show_names(list(value))}; write the rows as a list "
-            "of objects",
-            field=file.field,
-        )
+        told = f"the file is one JSON object, and {note}; keys found: {show_names(list(value))}"
+        raise InvalidDataset(f"{told}; write the rows as a list of objects", field=file.field)
     file.limits.check_rows(len(items), file.field)
     rows = list(map(make_row, items))
     return lambda: iter(rows), note
@@ -152,7 +141,7 @@ def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
 def _read_items(text: str, start: int, file: TextFile, closing: str) -> Iterator[Row]:
     """The rows of an array, or of objects one after another."""
     line, last, has_lines = 1, 0, "\n" in text.strip()
-    while (start := _skip(text, start, _BETWEEN)) < len(text) and text[start] != closing:
+    while (start := _skip(text, start)) < len(text) and text[start] != closing:
         line, last = line + text.count("\n", last, start), start
         value, start = _scan(text, start, file)
         yield make_row(value, line if has_lines else None)
@@ -160,6 +149,11 @@ def _read_items(text: str, start: int, file: TextFile, closing: str) -> Iterator
         what = "it is cut off" if start == len(text) else "more follows the array"
         place = tell_place(text, min(start + 1, len(text)), 1)
         raise InvalidDataset(f"the file is no JSON array: {what} at {place}", field=file.field)
+
+
+def _skip(text: str, start: int) -> int:
+    """The place of the next value, or of what ends the text."""
+    return found.end() if (found := _BETWEEN.match(text, start)) else start
 
 
 def _scan(text: str, start: int, file: TextFile) -> tuple[Any, int]:
@@ -224,15 +218,18 @@ def _find_viewed(value: Mapping[str, Any]) -> _Found | None:
     match value:
         case {"features": [*features], "rows": [{"row": dict()}, *_] as rows}:
             types = {one.get("name"): one.get("type") for one in features if isinstance(one, dict)}
-            classes = {name: one["names"] for name, one in types.items() if isinstance(one, dict) and one.get("names")}
-            shown = [one["row"] for one in rows if isinstance(one, dict) and isinstance(one.get("row"), dict)]
-            named = [{**row, **{one: _name_class(row.get(one), classes[one]) for one in classes}} for row in shown]
-            return named, "the rows of a viewer are read, with the names of their classes"
+            classes = {
+                name: one["names"]
+                for name, one in types.items()
+                if isinstance(one, dict) and isinstance(one.get("names"), list)
+            }
+            shown = [dict(one["row"]) for one in rows if isinstance(one, dict) and isinstance(one.get("row"), dict)]
+            for row in shown:
+                for name, names in classes.items():
+                    if isinstance(number := row.get(name), int) and 0 <= number < len(names):
+                        row[name] = names[number]
+            return shown, "the rows of a viewer are read, with the names of their classes"
     return None
-
-
-def _name_class(value: object, names: Sequence[object]) -> object:
-    return names[value] if isinstance(value, int) and 0 <= value < len(names) else value
 
 
 def _find_intents(value: object) -> _Found | None:

@@ -53,7 +53,7 @@ def adapt(table: Table) -> Table:
 
 def _find_text(cells: _Cells) -> object:
     """The text among the values of an object: that with a usual name, or else the longest."""
-    texts = {name: value for name, value in cells.items() if isinstance(value, str)}
+    texts = {name: value for name, value in cells.items() if isinstance(value, str) and name not in _STUDIO_COLUMNS}
     usual = _find_usual(tuple(texts))
     return texts[usual[0]] if usual else max(texts.values(), key=len, default=None)
 
@@ -82,24 +82,18 @@ def _read_studio(cells: _Cells) -> _Cells | str:
     return {question: given[0] for question, given in answers.items() if given}
 
 
-def _read_own(cells: _Cells) -> _Cells:
-    return {name: value for name, value in cells.items() if name not in _STUDIO_COLUMNS}
-
-
 def _read_studio_min(cells: _Cells) -> _Cells:
-    own, text = _read_own(cells), _find_text(_read_own(cells))
+    text, own = _find_text(cells), {name: one for name, one in cells.items() if name not in _STUDIO_COLUMNS}
     labels = {name: one.get("choices") if isinstance(one, dict) else one for name, one in own.items()}
     return {name: one for name, one in labels.items() if one is not None and own[name] is not text}
 
 
-def _read_choice(cells: _Cells) -> _Cells | str:
-    return {"label": cells["accept"]} if cells["answer"] == "accept" else f"whose answer is {cells['answer']!r}"
-
-
-def _read_binary(cells: _Cells) -> _Cells | str:
-    label, answer = cells["label"], cells["answer"]
-    answers = {"accept": label, "reject": f"not {label}"}
-    return {"label": answers[answer]} if answer in answers else f"whose answer is {answer!r}"
+def _read_answer(cells: _Cells) -> _Cells | str:
+    """What was accepted of several choices, or whether the only one was."""
+    answer, label = cells["answer"], cells.get("accept", cells.get("label"))
+    if answer == "reject" and "accept" not in cells:
+        return {"label": f"not {label}"}
+    return {"label": label} if answer == "accept" else f"whose answer is {answer!r}"
 
 
 def _read_outputs(cells: _Cells) -> _Cells:
@@ -108,28 +102,19 @@ def _read_outputs(cells: _Cells) -> _Cells:
 
 
 def _read_turns(turns: object) -> tuple[str | None, str | None]:
-    """The last turn of the user, and the answer to it."""
+    """The words of the last turn of the user, which may be in parts, and of the answer to it."""
     text = label = None
     for turn in _dicts(turns):
+        words = turn.get("content")
+        if isinstance(words, list):
+            parts = [part.get("text") if isinstance(part, dict) else part for part in words]
+            words = "\n".join(part for part in parts if isinstance(part, str))
+        words = words if isinstance(words, str) else None
         if turn.get("role") == "user":
-            text, label = _read_words(turn), None
+            text, label = words, None
         elif turn.get("role") == "assistant" and text is not None:
-            label = _read_words(turn)
+            label = words
     return text, label
-
-
-def _read_words(turn: _Cells) -> str | None:
-    """The words of a turn, which may be in parts."""
-    words = turn.get("content")
-    if isinstance(words, list):
-        parts = [part.get("text") if isinstance(part, dict) else part for part in words]
-        words = "\n".join(part for part in parts if isinstance(part, str))
-    return words if isinstance(words, str) else None
-
-
-def _read_ideal(cells: _Cells) -> _Cells:
-    ideal = cells["ideal"]
-    return {"label": cells.get("label", ideal[0] if isinstance(ideal, list) and ideal else ideal)}
 
 
 def _read_prompt(cells: _Cells) -> object:
@@ -144,8 +129,10 @@ def _read_prompt(cells: _Cells) -> object:
 
 
 def _read_completion(cells: _Cells) -> _Cells:
-    completion = cells["completion"]
-    return {"label": cells.get("label", completion.strip() if isinstance(completion, str) else completion)}
+    """The label beside a prompt, or what completes it; of several ideal answers the first."""
+    found = cells.get("label", cells.get("completion", cells.get("ideal")))
+    found = found[0] if "ideal" in cells and isinstance(found, list) and found else found
+    return {"label": found.strip() if isinstance(found, str) else found}
 
 
 def _has(**kinds: type) -> Callable[[_Cells], bool]:
@@ -157,24 +144,16 @@ def _has_turns(cells: _Cells, name: str) -> bool:
     return any("role" in one for one in _dicts(cells.get(name)))
 
 
-def _is_binary(cells: _Cells) -> bool:
-    return isinstance(cells.get("label"), str) and cells.get("answer") in ("accept", "reject", "ignore")
-
-
-def _read_text(cells: _Cells) -> object:
-    return cells.get("text")
-
-
 _TOOLS = (
     _Tool("Label Studio", _has(data=dict, annotations=list), lambda row: _find_text(row["data"]), _read_studio),
+    _Tool("Label Studio", lambda row: {"annotator", "annotation_id"} <= row.keys(), _find_text, _read_studio_min),
+    _Tool("Prodigy", _has(answer=str, accept=list), lambda row: row.get("text"), _read_answer),
     _Tool(
-        "Label Studio",
-        lambda row: {"annotator", "annotation_id"} <= row.keys(),
-        lambda row: _find_text(_read_own(row)),
-        _read_studio_min,
+        "Prodigy",
+        lambda row: isinstance(row.get("label"), str) and row.get("answer") in ("accept", "reject", "ignore"),
+        lambda row: row.get("text"),
+        _read_answer,
     ),
-    _Tool("Prodigy", _has(answer=str, accept=list), _read_text, _read_choice),
-    _Tool("Prodigy", _is_binary, _read_text, _read_binary),
     _Tool("LangSmith", _has(inputs=dict, outputs=dict), lambda row: _find_text(row["inputs"]), _read_outputs),
     _Tool(
         "chats with a language model",
@@ -186,7 +165,7 @@ _TOOLS = (
         "OpenAI evals",
         lambda row: "ideal" in row and _has_turns(row, "input"),
         lambda row: _read_turns(row["input"])[0],
-        _read_ideal,
+        _read_completion,
     ),
     _Tool(
         "prompts and completions", lambda row: {"prompt", "completion"} <= row.keys(), _read_prompt, _read_completion
