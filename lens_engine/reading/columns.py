@@ -80,11 +80,9 @@ def match_header(table: Table, wanted: WantedColumns, field: str, *, has_labels:
     read = wanted.names if has_labels else names
     repeated = [name for name, count in Counter(names).items() if count > 1 and name and name in read]
     if repeated:
-        raise InvalidDataset(
-            f"the column {show_label(repeated[0])} is there more than once; columns found: {show_names(names)}; "
-            "give each column a name of its own",
-            field=f"{field}.{repeated[0]}" if repeated[0] in wanted.names else field,
-        )
+        told = f"the column {show_label(repeated[0])} is there more than once; columns found: {show_names(names)}"
+        place = f"{field}.{repeated[0]}" if repeated[0] in wanted.names else field
+        raise InvalidDataset(f"{told}; give each column a name of its own", field=place)
     missing = [name for name in wanted.names if find_column(name, names) is None]
     if missing and table.has_header:
         there_is = "there is no column" if len(missing) == 1 else "there are no columns"
@@ -94,10 +92,9 @@ def match_header(table: Table, wanted: WantedColumns, field: str, *, has_labels:
             advice = "the file has one column; send a table with a column of texts and one of labels"
             advice = f"name the delimiter of the file, perhaps {delimiters[0]} (delimiter)" if delimiters else advice
         parameter = "text_column" if missing[0] in list_columns(wanted.text) else "label_column"
-        raise InvalidDataset(
-            f"{there_is} named {' and '.join(map(show_label, missing))}; columns found: {show_names(names)}; {advice}",
-            field=f"{field}.{missing[0]}" if field == "test" or is_alone else parameter,
-        )
+        told = f"{there_is} named {' and '.join(map(show_label, missing))}; columns found: {show_names(names)}"
+        place = f"{field}.{missing[0]}" if field == "test" or is_alone else parameter
+        raise InvalidDataset(f"{told}; {advice}", field=place)
 
 
 def find_column(name: str, names: Iterable[str]) -> str | None:

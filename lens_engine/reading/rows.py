@@ -7,9 +7,10 @@ value of the column of texts is left out where it is the text of the row.
 
 import hashlib
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from math import isfinite
 from typing import Any
 
@@ -55,22 +56,11 @@ _INVISIBLE = {"bidirectional control": BIDI_CONTROLS, "zero-width": ZERO_WIDTH}
 _DOUBT = "a quoted text with lines that look like rows of their own; if a quote was left open there, close it"
 
 
-class _Places:
-    """Numbers of rows, and the places of the first, by what they have in common."""
-
-    def __init__(self) -> None:
-        self.numbers = Counter[str]()
-        self._first = defaultdict[str, list[str]](list)
-
-    def add(self, kind: str, place: str) -> None:
-        self.numbers[kind] += 1
-        if len(self._first[kind]) < MAX_SHOWN:
-            self._first[kind].append(place)
-
-    def describe(self, verb: str | None = None) -> Iterator[str]:
-        """A sentence of each kind, with the number of rows and places."""
-        for kind, number in self.numbers.items():
-            yield f"{show_count(number, 'row', verb)} {kind} ({show_places(self._first[kind], number)})"
+def _describe(oddities: Sequence[tuple[str, str]], verb: str | None = None) -> Iterator[str]:
+    """A sentence of each kind of rows, with their number and the places of the first."""
+    for kind, number in Counter(kind for kind, _ in oddities).items():
+        first = islice((place for one, place in oddities if one == kind), MAX_SHOWN)
+        yield f"{show_count(number, 'row', verb)} {kind} ({show_places(list(first), number)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +108,8 @@ class _LabelledRows:
         self._wanted_names = wanted.names
         self.examples: list[Example] = []
         self.unlabelled: list[Example] = []
-        self._problems: list[InputProblem] = []  #: of the first rows that are left out, in order
-        self._left_out, self._oddities = _Places(), _Places()
+        self._left_out: list[tuple[int, int | None, Fault]] = []  #: number, line and fault of rows
+        self._oddities: list[tuple[str, str]] = []  #: what rows have that are kept, and their places
         self._aside = Counter[str]()  #: rows that the file itself sets aside, by reason
         self._labels = Counter[str]()
         self._several = Counter[tuple[str, ...]]()
@@ -135,7 +125,7 @@ class _LabelledRows:
         if row.aside is not None and row.fault is None:
             self._aside[row.aside] += 1
         elif fault := row.fault or self._take_cells(row):
-            self._leave_out(fault, self._num_rows, row.line)
+            self._left_out.append((self._num_rows, row.line, fault))
         self._num_rows += 1
 
     def _take_cells(self, row: Row) -> Fault | None:
@@ -148,7 +138,7 @@ class _LabelledRows:
             self._unused |= {name[:_MAX_UNUSED_KEPT]: None for name in names if name not in self._wanted_names}
         fault = self._take(text, label, row.line)
         if row.is_doubtful and fault is None:
-            self._oddities.add(_DOUBT, name_place(self._num_rows, row.line))
+            self._oddities.append((_DOUBT, name_place(self._num_rows, row.line)))
         return fault
 
     def _take(self, text: object, label: object, line: int | None) -> Fault | None:
@@ -170,20 +160,11 @@ class _LabelledRows:
             self._keep(Example(self._num_rows, text, label, line))
         return None
 
-    def _leave_out(self, fault: Fault, row: int, line: int | None) -> None:
-        place = name_place(row, line)
-        if len(self._problems) < MAX_SHOWN or row < (self._problems[-1].row or 0):
-            column = "" if fault.column is None else f": `{fault.column}`"
-            field = self.field if fault.column is None else f"{self.field}.{fault.column}"
-            problems = [*self._problems, InputProblem(field, f"{place}{column} {fault.detail}", row)]
-            self._problems = sorted(problems, key=lambda one: one.row or 0)[:MAX_SHOWN]
-        self._left_out.add(f"{fault.kind} {'kept aside' if fault.kind == _NO_LABEL else 'left out'}", place)
-
     def _set_aside(self, example: Example, label: str = "") -> None:
         self.unlabelled.append(example)
         what = f"is {label}, which is read as no label" if label else "is empty"
         fault = Fault(_NO_LABEL, f"{what}; give the row a label or delete it", self._label)
-        self._leave_out(fault, example.row, example.line)
+        self._left_out.append((example.row, example.line, fault))
 
     def _keep(self, example: Example) -> None:
         self._num_bytes += len(example.text.encode()) + len(example.label.encode())
@@ -202,14 +183,14 @@ class _LabelledRows:
         both = f"{example.text}\n{example.label}"
         for kind, characters in () if both.isascii() else _INVISIBLE.items():
             if characters.search(both):
-                self._oddities.add(f"{kind} characters, which are invisible; they are kept", example.place)
+                self._oddities.append((f"{kind} characters, which are invisible; they are kept", example.place))
 
     def _refuse_several(self) -> None:
         refuse_several(self._label, self._labels, self._several, self._num_rows, f"{self.field}.{self._label}")
 
     def check(self) -> None:
         """Refuse a file without content, and rows of several labels."""
-        if not (self.examples or self._several) and self._left_out.numbers.total() == self._num_without_content:
+        if not (self.examples or self._several) and len(self._left_out) == self._num_without_content:
             told = "the dataset has no rows with content; give every row a text and a label"
             raise DatasetEmpty(told, field=self.field)
         self._refuse_several()
@@ -232,9 +213,9 @@ class _LabelledRows:
 
     def refuse_gaps(self) -> None:
         """Refuse too many rows that are left out, and a single one that is left."""
-        number = self._left_out.numbers.total() - self.limits.skips_unlabelled * len(self.unlabelled)
+        number = len(self._left_out) - self.limits.skips_unlabelled * len(self.unlabelled)
         if number > _MAX_GAPS * self._num_rows:
-            first, *_ = problems = tuple(self._problems)
+            first, *_ = problems = tuple(self._list_problems())
             message = first.detail if number == 1 else f"{number:,} rows cannot be used; the first: {first.detail}"
             if len(self.unlabelled) > _MAX_GAPS * self._num_rows and self.examples:
                 message += "; to select by the labelled rows alone, set options.rows.unlabelled to skip"
@@ -242,6 +223,12 @@ class _LabelledRows:
             raise BadRows(message, field=first.field, row=first.row, problems=problems, others=others)
         if len(self.examples) < 2:
             raise DatasetEmpty("the dataset has one row only; selecting examples takes many", field=self.field)
+
+    def _list_problems(self) -> Iterator[InputProblem]:
+        """What is wrong with the first rows that are left out."""
+        for row, line, (_, detail, column) in sorted(self._left_out)[:MAX_SHOWN]:
+            field, shown = (self.field, "") if column is None else (f"{self.field}.{column}", f": `{column}`")
+            yield InputProblem(field, f"{name_place(row, line)}{shown} {detail}", row)
 
     def describe(self) -> Iterator[str]:
         """One sentence for each oddity that was accepted."""
@@ -251,9 +238,13 @@ class _LabelledRows:
         if self._num_blank:
             are = "is" if self._num_blank == 1 else "are"
             yield f"{show_count(self._num_blank, 'blank row', 'was')} skipped and {are} not counted in row numbers"
-        yield from self._left_out.describe()
+        left_out = [
+            (f"{fault.kind} {'kept aside' if fault.kind == _NO_LABEL else 'left out'}", name_place(row, line))
+            for row, line, fault in self._left_out
+        ]
+        yield from _describe(left_out)
         yield from (f"{show_count(number, 'row')} {kind} left out" for kind, number in self._aside.items())
-        yield from self._oddities.describe("has")
+        yield from _describe(self._oddities, "has")
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +293,7 @@ def collect_texts(table: Table, named: Named, limits: ParsingLimits, field: str)
         rows.digest.hexdigest(),
         tuple(rows.names),
         rows.names.get(show_columns(choice.text.wanted)),
-        tuple(rows.oddities.describe()),
+        tuple(_describe(rows.oddities)),
         choice.text.wanted,
         tuple(choice.notes()),
     )
@@ -317,7 +308,7 @@ class _TextRows:
         self.num_bytes = 0  #: of the rows as they are kept
         self.digest = hashlib.sha256()
         self.names = dict[str, int]()  #: places of the columns, in the order in which they were met
-        self.oddities = _Places()
+        self.oddities: list[tuple[str, str]] = []
         self._encoding, self._column = encoding, show_columns(wanted)
 
     def add(self, row: Row) -> None:
@@ -325,7 +316,7 @@ class _TextRows:
         self.limits.check_rows(len(self.rows) + 1, self.field)
         text, fault, column = self._judge(row)
         if row.is_doubtful:
-            self.oddities.add(f"with {_DOUBT}", name_place(len(self.rows), row.line))
+            self.oddities.append((f"with {_DOUBT}", name_place(len(self.rows), row.line)))
         text = replace_unstorable(text)
         packed = self._pack(self._mend(row), text)
         if fault is not None:
@@ -356,7 +347,8 @@ class _TextRows:
         others = (name for name in mended if name != self._column)
         if any(mended[name] is not cells[name] and mended[name] != cells[name] for name in others):
             other = f"in another column than {show_label(self._column)}; U+FFFD stands in its place"
-            self.oddities.add(f"with NUL or half a surrogate pair {other}", name_place(len(self.rows), row.line))
+            kind = f"with NUL or half a surrogate pair {other}"
+            self.oddities.append((kind, name_place(len(self.rows), row.line)))
         return mended
 
     def _pack(self, cells: Mapping[str, object], text: str) -> bytes:

@@ -31,10 +31,6 @@ _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\f\r\x1a\x1b"})
 _MAX_RUN_SHARE = 0.4  #: of the bytes outside ASCII that stand three or more in a row; Latin letters rarely do
 _NO_TEXT = frozenset({"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
 """Encodings of Python that no file is written in."""
-_MARKS = {
-    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # first: it begins with the mark of UTF-16
-    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
-}
 _OTHERS = ("gb18030", "big5", "shift_jis", "cp949", "windows-1251")  #: which a refusal tries; the last takes nearly all
 
 
@@ -208,9 +204,8 @@ def _find_encoding(telling: bytes, head: bytes, given: str | None, usual: str | 
     is_marked = head.startswith(codecs.BOM_UTF8)
     if given is not None:
         return FoundDialect(given, has_mark=is_marked or given != UTF8)
-    for encoding, marks in _MARKS.items():
-        if head.startswith(marks):
-            return FoundDialect(encoding, notes=(f"the file is read as {encoding.upper()}, as its first bytes say",))
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return FoundDialect("utf-16", notes=("the file is read as UTF-16, as its first bytes say",))
     is_utf8 = _is_mostly_good(telling, UTF8)
     num_controls = len(head) - len(head.translate(None, b"\0" if is_utf8 else _CONTROLS))
     if (10 if is_utf8 else 100) * num_controls > len(head):

@@ -202,11 +202,9 @@ def _find_layout(file: TextFile, reading: _Reading) -> _Layout:
     fitting = [row for row in rows if len(row) == len(names)]
     is_header = has_header(names, fitting, file.known)
     if is_header and (broken := next(filter(None, map(UNDECODED.search, names)), None)):
-        raise InvalidDataset(
-            f"the header holds bytes that are not {show_encoding(file.dialect.encoding)} at "
-            f"{quote_around(broken.string, broken.start())}; name the file's encoding (encoding), or save it as UTF-8",
-            field=file.field,
-        )
+        words, name = quote_around(broken.string, broken.start()), show_encoding(file.dialect.encoding)
+        advice = "name the file's encoding (encoding), or save it as UTF-8"
+        raise InvalidDataset(f"the header holds bytes that are not {name} at {words}; {advice}", field=file.field)
     is_table = len(names) == 1 or (is_header and any(map(is_usual, names)))
     is_table = is_table or (len(fitting) >= _HALF * len(rows) and any(map(_are_labels, zip(*fitting, strict=True))))
     shown = tuple(names) if is_header else name_positions(len(names))
@@ -219,11 +217,9 @@ def _are_labels(values: Sequence[str]) -> bool:
 
 
 def _read_rows(file: TextFile, lines: Iterable[str], layout: _Layout) -> Iterator[Row]:
-    names, num_blank, is_started = layout.names, 0, not layout.has_header
+    names, is_started = layout.names, not layout.has_header
     for record in read_records(lines, layout.form, file.limits.max_row_characters):
         if record.is_blank:
-            num_blank += 1
-            file.limits.check_blank(num_blank, file.field)
             if record.line >= layout.begin:
                 cells = dict(zip(names, record.fields, strict=False))
                 yield Row(cells, record.line, empty="fields" if record.fields and is_started else "line")
@@ -249,10 +245,8 @@ def _make_row(record: Record, layout: _Layout) -> Row:
 def _describe_width(record: Record, wanted: int, form: Form) -> Fault:
     remedy = "put quotes round a text with the delimiter or a line break in it"
     if not form.quote:
-        remedy = (
-            "quotes are read as letters here, because some are never closed: close these, and write a quote in a "
-            "quoted text twice"
-        )
+        why = "quotes are read as letters here, because some are never closed"
+        remedy = f"{why}: close these, and write a quote in a quoted text twice"
     fields = f"has {len(record.fields):,} fields where the header has {wanted:,}"
     beginning = quote_around("".join(record.lines), 0)
     return Fault("of another width than the header", f"{fields}; {remedy}; the row begins {beginning}")

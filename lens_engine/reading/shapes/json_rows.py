@@ -97,13 +97,11 @@ def _load(line: str) -> Any:
 
 def _read_lines(file: TextFile) -> Iterator[Row]:
     """The rows of a file of lines: only \\n ends a line."""
-    longest, num_blank, name = file.limits.max_row_characters, 0, show_encoding(file.dialect.encoding)
+    longest, name = file.limits.max_row_characters, show_encoding(file.dialect.encoding)
     for number, line in enumerate(file.lines("\n"), start=1):
         if len(line) > longest:
             yield Row(NO_CELLS, number, Fault("far too long", row_too_long(longest)))
         elif not line.strip(_BLANKS):
-            num_blank += 1
-            file.limits.check_blank(num_blank, file.field)
             yield Row(NO_CELLS, number, empty="line")
         elif broken := UNDECODED.search(line):
             words = quote_around(line, broken.start())

@@ -182,14 +182,13 @@ def _read_arff_rows(file: TextFile, names: list[str]) -> Iterator[Row]:
     lines = file.lines("")
     start = 1 + sum(1 for _ in takewhile(lambda line: line.strip().casefold() != _DATA, lines))
     content = (line if not line.lstrip().startswith("%") else "\n" for line in lines)
-    form, num_blank = Form(",", _find_quote(file), has_escapes=True, skips_spaces=True), 0
+    singles, doubles = (sum(line.count(f",{one}") + line.startswith(one) for line in file.head_lines) for one in "'\"")
+    form = Form(",", '"' if doubles > singles else "'", has_escapes=True, skips_spaces=True)
     for record in read_records(content, form, file.limits.max_row_characters):
         number = start + record.line
         if record.fault is not None:
             yield Row(NO_CELLS, number, record.fault)
         elif record.is_blank:
-            num_blank += 1
-            file.limits.check_blank(num_blank, file.field)
             yield Row(NO_CELLS, number, empty="line")
         elif len(record.fields) != len(names):
             detail = f"has {len(record.fields):,} values for {len(names):,} attributes"
@@ -197,9 +196,3 @@ def _read_arff_rows(file: TextFile, names: list[str]) -> Iterator[Row]:
         else:
             values = (None if value.strip() == "?" else value.strip() for value in record.fields)
             yield Row(dict(zip(names, values, strict=True)), number)
-
-
-def _find_quote(file: TextFile) -> str:
-    """The quote that opens more values of the first lines."""
-    singles, doubles = (sum(line.count(f",{one}") + line.startswith(one) for line in file.head_lines) for one in "'\"")
-    return '"' if doubles > singles else "'"

@@ -25,7 +25,6 @@ def write(delimiter: str, rows: list[tuple[str, str]] = ROWS) -> str:
         ("utf-8-sig", None),
         ("windows-1252", "the file is not UTF-8 and is read as Windows-1252"),
         ("utf-16", "the file is read as UTF-16"),
-        ("utf-32", "the file is read as UTF-32"),
     ],
 )
 @pytest.mark.parametrize(("delimiter", "name"), [(",", None), (";", "semicolons"), ("\t", "tabs"), ("|", "pipes")])
