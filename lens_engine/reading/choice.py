@@ -261,7 +261,10 @@ def _find_label(possible: Sequence[ColumnProfile], profiles: Sequence[ColumnProf
             field=field,
         )
     ranks = {  # words are preferred to numbers, and names of labels to those of ids
-        one.name: (one.are_numbers or bool(ABOUT_ROWS.fullmatch(one.name)), one.mean_characters > 100)
+        one.name: (
+            2 * one.num_numbers > one.num_values or bool(ABOUT_ROWS.fullmatch(one.name)),
+            one.mean_characters > 100,
+        )
         for one in possible
     }
     best = min(possible, key=lambda one: (*ranks[one.name], len(one.distinct)))

@@ -45,10 +45,6 @@ class ColumnProfile:
         return self.num_characters / max(self.num_values, 1)
 
     @property
-    def are_numbers(self) -> bool:
-        return 2 * self.num_numbers > self.num_values
-
-    @property
     def may_be_flags(self) -> bool:
         """Whether every value says yes or no; of one alone, the other is left empty."""
         return 0 < len(self.distinct) <= 2 and all(is_set(value) is not None for value in self.distinct)

@@ -24,9 +24,8 @@ MISSING = object()  #: the value of a column that the row does not have
 _LONGEST_LIST = 2_000
 _LONGEST_NAME = 500  #: characters within which dots may part the keys of objects
 _PLACES = {"start", "end", "offset", "position", "points"}  #: keys of a mark, which labels a part of a text
-_FLAGS = dict.fromkeys(("1", "1.0", "true", "yes", "x"), True) | dict.fromkeys(
-    ("", "0", "0.0", "false", "no", "none"), False
-)
+_SET, _UNSET = ("1", "1.0", "true", "yes", "x"), ("", "0", "0.0", "false", "no", "none")
+_FLAGS = dict.fromkeys(_SET, True) | dict.fromkeys(_UNSET, False)
 _KINDS = ((bool, "true or false"), (int | float, "a number"), (list, "a list"), (dict, "an object"))
 
 ColumnNames = str | tuple[str, ...]

@@ -181,6 +181,7 @@ class _Layout:
 
 
 def _trim(fields: list[str], width: int) -> list[str]:
+    """The fields without empty ones beyond a width."""
     end = len(fields)
     while end > width and not fields[end - 1].strip():
         end -= 1

@@ -181,9 +181,10 @@ def read_arff(file: TextFile) -> Table | None:
 def _read_arff_rows(file: TextFile, names: list[str]) -> Iterator[Row]:
     lines = file.lines("")
     start = 1 + sum(1 for _ in takewhile(lambda line: line.strip().casefold() != _DATA, lines))
-    content = (line if not line.lstrip().startswith("%") else "\n" for line in lines)
     singles, doubles = (sum(line.count(f",{one}") + line.startswith(one) for line in file.head_lines) for one in "'\"")
-    form = Form(",", '"' if doubles > singles else "'", has_escapes=True, skips_spaces=True)
+    form = Form(",", '"' if doubles > singles else "'", skips_spaces=True)
+    escaped, letter = f"\\{form.quote}", 2 * form.quote
+    content = (line.replace(escaped, letter) if not line.lstrip().startswith("%") else "\n" for line in lines)
     for record in read_records(content, form, file.limits.max_row_characters):
         number = start + record.line
         if record.fault is not None:

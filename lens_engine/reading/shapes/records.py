@@ -27,7 +27,6 @@ class Form(NamedTuple):
 
     delimiter: str
     quote: str = '"'  #: that encloses fields; "" if none does, so that quotes are letters
-    has_escapes: bool = False  #: whether a backslash before a quote makes it a letter
     skips_spaces: bool = False  #: whether a field begins after the spaces that follow a delimiter
 
     def split(self, lines: Iterable[str]) -> list[str]:
@@ -41,7 +40,6 @@ class Form(NamedTuple):
             (one.replace(self.delimiter, _STAND_IN) for one in lines) if is_long else lines,
             delimiter=_STAND_IN if is_long else self.delimiter,
             quotechar=self.quote,
-            escapechar="\\" if self.has_escapes else None,
             skipinitialspace=self.skips_spaces,
             strict=True,
         )

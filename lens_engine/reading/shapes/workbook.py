@@ -26,15 +26,10 @@ _LETTERS = re.compile("[A-Za-z]{1,3}")  #: of a column
 _ESCAPED = re.compile("_x00([0-9A-Fa-f]{2})_")
 _EPOCH, _DAYS_TO_1904, _LEAP_DAY = datetime(1899, 12, 30), 1462, 60  #: Excel counts a day 60, 29 February 1900
 _DATES = {*map(str, (*range(14, 23), 45, 47))}  #: formats of dates and times that are not written down
-_NO_PART = re.compile(
-    r'"[^"]*+"?|[\\_*].|\[[^\]]*+\]?|;.*', re.DOTALL
-)  #: letters, colours and further parts of a format
+_NO_PART = re.compile(r'"[^"]*+"?|[\\_*].|\[[^\]]*+\]?|;.*', re.DOTALL)  #: letters, colours, further parts of a format
 _DURATION, _DATE = re.compile(r"\[[hms]+\]", re.IGNORECASE), re.compile("[dhmsy]", re.IGNORECASE)
 _LONGEST_FORMAT = 255
 _SAMPLE = 1_000  #: rows by which a sheet is looked at
-
-_SheetRow = Sequence[str]
-"""The texts of the cells from the first column to the last that is filled; "" is an empty cell."""
 
 
 def is_workbook(file: BufferedReader) -> bool:
@@ -57,9 +52,9 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
     filled = [(name, rows) for name, rows in sheets if any(map(any, rows[:_SAMPLE]))]
     if not filled:
         raise InvalidDataset("the workbook has no sheet with rows", field=field)
-    tops = ((sheet, sheet[1][find_start(sheet[1][:_SAMPLE], known)]) for sheet in filled)
-    usual = next((sheet for sheet, top in tops if _is_row(top) and any(map(is_usual, top))), None)
-    name, rows = usual or max(filled, key=lambda one: sum(map(_is_row, one[1])))
+    tops = ((sheet, list(filter(None, sheet[1][find_start(sheet[1][:_SAMPLE], known)]))) for sheet in filled)
+    usual = next((sheet for sheet, top in tops if len(top) > 1 and any(map(is_usual, top))), None)
+    name, rows = usual or max(filled, key=lambda one: sum(len(list(filter(None, row))) > 1 for row in one[1]))
     others = [one for one, _ in filled if one != name]
     limits.check_rows(len(rows) - 1, field)
     kind = f"a workbook, of which the sheet {show_label(name)} is read"
@@ -81,12 +76,9 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
     return Table(names, read, "workbook", kind=kind)
 
 
-def _is_row(cells: _SheetRow) -> bool:
-    return sum(map(bool, cells)) > 1
-
-
-def read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> list[tuple[str, list[_SheetRow]]]:
-    """Names and rows of the sheets with two rows; of hidden ones only if no other has.
+def read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> list[tuple[str, list[Sequence[str]]]]:
+    """Names and rows of the sheets with two rows; of hidden ones only if no other has. A row has the texts of the cells
+    from the first column to the last that is filled.
 
     Raises:
         DatasetTooLarge: the workbook unpacks to more than it may, or has too many rows or columns.
@@ -122,7 +114,7 @@ class _Book:
         settings = parts.list_elements("xl/workbook.xml", "workbookPr")
         self.is_1904 = any(one.get("date1904") in ("1", "true") for _, one in settings)
 
-    def read_rows(self, name: str) -> list[_SheetRow]:
+    def read_rows(self, name: str) -> list[Sequence[str]]:
         cells = _Cells(self)
         self.parts.read(name, cells.start, cells.end)
         return [cells.rows.get(number, ()) for number in range(max(cells.rows, default=-1) + 1)]

@@ -39,8 +39,8 @@ def test_first_line_of_which_one_name_is_a_value_is_a_header(first: tuple[str, .
         ("Text,class", "words {n},{a3}", ("Text", "class"),
          "read texts from 'Text' (named text but for case and spaces), labels from 'class' (a usual name)"),
         ("id,note,sort", "{n},words of a text {n},{a3}", ("note", "sort"),
-         "read texts from 'note' (the longest values, 17 characters on average), labels from 'sort' (few distinct values: "
-         "3 in 12 rows)"),
+         "read texts from 'note' (the longest values, 17 characters on average), labels from 'sort' (few distinct "
+         "values: 3 in 12 rows)"),
         ("count,sort,note", "{n2},{a3},words of a text {n}", ("note", "sort"), "labels from 'sort'"),
         ("Speaker,sort,note", "{a2},{a3},words of a text {n}", ("note", "sort"), "labels from 'sort'"),
         ("type,sort,note", "post,{a3},words of a text {n}", ("note", "sort"), "labels from 'sort'"),
@@ -84,9 +84,8 @@ def test_usual_names_are_enough_to_parse_objects() -> None:
 def test_refusal_shows_the_columns_and_their_first_values(tmp_path: Path, values: Sequence[object]) -> None:
     rows = [{"note": f"some words {n}", "other": value} for n, value in enumerate(values)]
     (tmp_path / "rows").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    with pytest.raises(
-        InvalidDataset, match="no column looks like labels: .*; columns found: 'note', 'other'"
-    ) as refusal:
+    told = r"no column looks like labels: .*; columns found: 'note', 'other'"
+    with pytest.raises(InvalidDataset, match=told) as refusal:
         parse_dataset(tmp_path / "rows", OWN)
     assert refusal.value.columns == ("note", "other")
     assert [row[0] for row in refusal.value.first_rows] == ["some words 0", "some words 1", "some words 2"]

@@ -166,7 +166,7 @@ LOOK_ALIKES = [
 OBJECTS = [
     case("labels of a tracker", values([[{"name": "x", "color": "f00"}], {"name": "y"}] * 6), [(f"text {n}", "xy"[n % 2]) for n in range(12)]),
     *[case(f"label {value!r}", values([value] * 3), [(f"text {n}", label) for n in range(3)])
-      for value, label in ((True, "true"), (1.0, "1"), (7, "7"), (["x"], "x"), ("['x']", "x"), ('["x"]', "x"), ("[x]", "[x]"),
+      for value, label in ((True, "true"), (1.0, "1"), (-7, "-7"), (["x"], "x"), ("['x']", "x"), ('["x"]', "x"), ("[x]", "[x]"),
                            ({"name": "x", "color": "f00"}, "x"), ('{"x": 1}', '{"x": 1}'), (10**19, str(10**19)), ("007", "007"))],
     *[case(f"labels {labels}", values(labels * 10), [(f"text {n}", labels[n % len(labels)]) for n in range(10 * len(labels))])
       for labels in (["user|login", "pay|bill", "x"], ["Sci/Tech", "Sports"], ["food, drinks", "rooms, beds"], ["Yes", "No", "Yes, definitely", "Yes, somewhat"])],
@@ -221,6 +221,8 @@ OBJECTS = [
     case("Bot Framework", "> note\n\n# trip\n- to {@city=Rome} now\n# ? how\n- so\n# home\n- by foot\n", [("to Rome now", "trip"), ("by foot", "home")]),
     case("intents of YAML", "# mine\n\nall:\n- intent: trip\n  examples: [no, 12.30, to Rome]\n- intent: home\n  examples: [a]\n",
          [("no", "trip"), ("12.30", "trip"), ("to Rome", "trip"), ("a", "home")]),
+    case("escapes of ARFF", "@relation r\n@attribute text string\n@attribute class {a,b}\n@data\n% no row\n'it\\'s, or C:\\new',a\n'x', b\n",
+         [("it's, or C:\\new", "a"), ("x", "b")]),
     *[case(f"fastText, {bad!r}", "\n".join(f"__label__{one}, {text}" for text, one in ROWS) + f"\n{bad}", ROWS, "1 row without a label kept aside (line 31)")
       for bad in ("a line without a label", "__label__, no name")],
     case("the longer sheet with usual names", xlsx([("text", "label"), *FIRST * 3], [("date", "who")] * 90), FIRST * 3),
