@@ -129,8 +129,7 @@ class _Reading:
         fitting = [one for one in rows if len(one.fields) == width]
         single = [one.fields for one in fitting if len(one.lines) == 1] if width <= MAX_COLUMNS else []
         self._labels = [_find_repeated(values) for values in zip(*single, strict=True)]
-        self.num_rows, num_lines = len(fitting), sum(len(one.lines) for one in rows)
-        self.share = len(fitting) / num_lines if rows else 1.0
+        self.num_rows, self.share = len(fitting), len(fitting) / len(rows) if rows else 1.0
         self.num_faults = sum(one.fault is not None for one in rows)
         others = [one for one in rows if one.fault is None and len(one.fields) != width]
         swallowed = sum(len(one.lines) - 1 for one in fitting if self.swallows(one))
