@@ -235,9 +235,8 @@ def _find_text(free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile],
     if readable := wordy or [one for one in free if one.can_be_texts]:
         longest = max(readable, key=lambda one: one.mean_characters)
         return ChosenColumn(longest.name, f"the longest values, {longest.mean_characters:.0f} characters on average")
-    raise InvalidDataset(
-        f"no column holds texts; columns found: {show_names([one.name for one in profiles])}", field=field
-    )
+    told = f"no column holds texts; columns found: {show_names([one.name for one in profiles])}"
+    raise InvalidDataset(told, field=field)
 
 
 def _join_texts(

@@ -17,9 +17,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from io import BufferedReader
 from pathlib import Path
+from typing import Literal
 
 from lens_engine.reading.limits import DatasetEmpty, DatasetTooLarge, ParsingLimits, UnsupportedDatasetFormat
 from lens_engine.reading.shapes.delimited import read_delimited
@@ -35,6 +35,8 @@ Source = Path | BufferedReader
 
 _NUM_SNIFFED_BYTES = 16
 _TEXT_SHAPES = (read_json, read_arff, read_fast_text, read_lists, read_yaml)
+_Columnar = Literal["Parquet", "Arrow"]
+_COLUMNAR: dict[bytes, _Columnar] = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"\xff\xff\xff\xff": "Arrow"}
 _FOREIGN = {
     b"\x1f\x8b": "compressed with gzip",
     b"PK": "compressed with zip",
@@ -96,18 +98,13 @@ def _bound(table: Table, limits: ParsingLimits, field: str) -> Table:
 
 
 def _read_binary(file: BufferedReader, limits: ParsingLimits, field: str, known: tuple[str, ...]) -> Table | None:
-    read_arrow, read_parquet = partial(read_columnar, format="Arrow"), partial(read_columnar, format="Parquet")
     file.seek(0)
     head = file.read(_NUM_SNIFFED_BYTES)
-    for magic, name, read in (
-        (b"PAR1", "a Parquet file", read_parquet),
-        (b"ARROW1", "an Arrow file", read_arrow),
-        (b"\xff\xff\xff\xff", "a stream of Arrow", read_arrow),
-    ):
+    for magic, format in _COLUMNAR.items():
         if head.startswith(magic):
             if not limits.is_trusted:
-                raise UnsupportedDatasetFormat(f"the file is {name}; save it as CSV or JSONL", field=field)
-            return read(file, field)
+                raise UnsupportedDatasetFormat(f"the file is in {format}; save it as CSV or JSONL", field=field)
+            return read_columnar(file, field, format)
     if head.startswith(b"PK\x03\x04") and is_workbook(file):
         return read_workbook(file, field, limits, known)
     if what := next((what for magic, what in _FOREIGN.items() if head.startswith(magic)), None):
