@@ -239,7 +239,10 @@ def _make_row(record: Record, layout: _Layout) -> Row:
             fields = [fields[0], layout.form.delimiter.join(fields[1:])]
     if len(fields) != len(names):
         return Row(NO_CELLS, record.line, _describe_width(record, len(names), layout.form))
-    return Row(dict(zip(names, fields, strict=True)), record.line, is_doubtful=layout.reading.swallows(record))
+    is_header = layout.has_header and len(names) > 1 and tuple(fields) == names  # files were joined
+    aside = "with the names of the columns" if is_header else None
+    cells = dict(zip(names, fields, strict=True))
+    return Row(cells, record.line, aside=aside, is_doubtful=layout.reading.swallows(record))
 
 
 def _describe_width(record: Record, wanted: int, form: Form) -> Fault:

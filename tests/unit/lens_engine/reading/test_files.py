@@ -117,6 +117,7 @@ DELIMITED = [
     case("unquoted delimiters after a label", write([(label, f"{text}{', and so' * (n % 3)}") for n, (text, label) in enumerate(PLAIN)], header=("label", "text")),
          [(f"{text}{', and so' * (n % 3)}", label) for n, (text, label) in enumerate(PLAIN)],
          "delimiters within column 'text' are not quoted, and are read as its text", only=True),
+    case("files that were joined", write(PLAIN) + write(PLAIN), [*PLAIN, *PLAIN], "1 row with the names of the columns left out", only=True),
     case("one bad byte", (write(GERMAN * 9).replace("; groß, hell", "").replace(", 3|4", "")).encode() + b"caf\xe9,gut\n",
          [(text.replace("; groß, hell", "").replace(", 3|4", ""), label) for text, label in GERMAN * 9],
          "1 row with bytes that are not UTF-8 left out (line 29)", only=True),
