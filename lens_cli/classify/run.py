@@ -22,8 +22,8 @@ from lens_engine.evaluation.rows import Prediction
 from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
 from lens_engine.metering.limits import Stopped
 from lens_engine.reading import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
-from lens_engine.reading.dialect import ANY_DIALECT
 from lens_engine.reading.table import ColumnNames
+from lens_engine.reading.text_file import ANY_DIALECT
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.wording import show_count
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from lens_engine.evaluation.rows import Prediction
 from lens_engine.exports.csv_file import escape_cell
 from lens_engine.reading import TextRow
-from lens_engine.reading.text_collector import unpack_cells
+from lens_engine.reading.rows import unpack_cells
 from lens_engine.task.text_checks import SURROGATE
 
 TableFormat = Literal["csv", "jsonl", "parquet"]

@@ -1,24 +1,22 @@
-"""Reads texts, labelled or not, from files of any usual shape and from inline examples. An error names field and row.
+"""Reads texts, labelled or not, from files of any usual shape and from inline examples, in three rooms: bytes, a table
+of named columns, rows. An error names field and row.
 
-shapes           what files look like: for each shape a function from a file to a table of named columns
-table            the contract between the shapes and what takes their rows; values of rows as text and label
-dialect          how a text file is written: its encoding is found; where in it a fault is
-columns          finds columns by their names; usual names
-column_profiles  what is in each column of a table; rows with several labels
-column_guess     tells by usual names and values which columns hold texts and labels
-column_choice    chooses the columns of texts and labels
-row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
-text_collector   takes texts alone, keeps every row with all its cells, the bad ones with what is wrong
-places           rows of which a note says the same
-strict_json      JSON that every reader understands in the same way
+text_file    bytes: the encoding is found; the lines of a file, and where in it a fault is
+shapes       what files look like: for each shape a function from a file to a table of named columns
+table        the contract between the shapes and what takes their rows; values of rows as text and label
+columns      usual names; the column that is meant; where a table begins and whether it has names
+profiles     what is in each column of a table; rows with several labels
+choice       chooses the columns of texts and labels
+rows         takes the rows of a table: labelled texts, of which every one is checked, or texts alone with all cells
+limits       caps on a file, and the errors of one that is refused
+strict_json  JSON that every reader understands in the same way
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lens_engine.errors import InputProblem, InvalidDataset
-from lens_engine.reading.column_choice import ANY_COLUMNS, Named
-from lens_engine.reading.dialect import ANY_DIALECT, Dialect
+from lens_engine.reading.choice import ANY_COLUMNS, Named
 from lens_engine.reading.limits import (
     BadRows,
     DatasetEmpty,
@@ -26,10 +24,10 @@ from lens_engine.reading.limits import (
     ParsingLimits,
     UnsupportedDatasetFormat,
 )
-from lens_engine.reading.row_collector import ParsedDataset, collect_rows
+from lens_engine.reading.rows import ParsedDataset, ReadTexts, TextRow, collect_rows, collect_texts
 from lens_engine.reading.shapes import Source, open_table
 from lens_engine.reading.table import NAMED_ROWS, TEXT, ColumnNames, DatasetFormat, Fault, Row, Table
-from lens_engine.reading.text_collector import ReadTexts, TextRow, collect_texts
+from lens_engine.reading.text_file import ANY_DIALECT, Dialect
 from lens_engine.types import Example
 
 __all__ = [
@@ -91,24 +89,17 @@ def read_texts(
     dialect: Dialect = ANY_DIALECT,
     usual: Dialect = ANY_DIALECT,
 ) -> ReadTexts:
-    """The texts of a file; it needs no labels. Arguments as of `parse_dataset`.
+    """The texts of a file; it needs no labels. Arguments and errors as of `parse_dataset`.
 
     Every data row is kept, in order: a bad one, an empty one too, says what is wrong with it. Only blank lines are left
     out.
-
-    Raises:
-        InvalidDataset: the column cannot be found or kept, a cap is exceeded, or the file cannot be read to its end.
     """
     with open_table(source, limits, field, dialect, usual, columns.names) as table:
         return collect_texts(table, columns, limits, field)
 
 
 def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:
-    """The texts of a JSON body, as `read_texts` of a file with the one column `text`.
-
-    Raises:
-        InvalidDataset: they are too many, or too large together.
-    """
+    """The texts of a JSON body, as `read_texts` of a file with the one column `text`."""
     table = Table((TEXT,), lambda: (Row({TEXT: text}) for text in texts), "inline")
     return collect_texts(table, Named(TEXT), limits, "texts")
 
@@ -145,10 +136,8 @@ def parse_inline(
     field: str = "examples",
     columns: Named = ANY_COLUMNS,
 ) -> ParsedDataset:
-    """The labelled texts of a JSON body, by the rules of JSON Lines. A column is a key of each object.
-
-    Raises:
-        InvalidDataset: as `parse_dataset`.
+    """The labelled texts of a JSON body, by the rules of JSON Lines; errors as of `parse_dataset`. A column is a key of
+    each object.
     """
     no_object = Row({}, fault=Fault("that are no JSON objects", "is not a JSON object"))
     rows = [Row(one) if isinstance(one, Mapping) else no_object for one in examples]

@@ -1,17 +1,16 @@
-"""The columns of a table by their names: the usual ones, the one that is meant, and whether a first line has names.
+"""The names of columns: the usual ones, the one that is meant, and where a table begins and whether it has names.
 
 The usual names are in English, French, German, Spanish, Italian and Portuguese; the earlier is preferred.
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from itertools import islice
 from statistics import mean
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.table import LABEL, TEXT, Table, WantedColumns, list_columns
+from lens_engine.reading.table import LABEL, NAMED_ROWS, TEXT, Table, WantedColumns, list_columns
 from lens_engine.task.terms import count_unspaced
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.unicode_form import fold_text
@@ -20,8 +19,10 @@ from lens_engine.task.wording import show_label
 MAX_COLUMNS = 1_000
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"}
 """The delimiters that are looked for, with their names."""
-POSITION = re.compile(r"column ([1-9]\d{0,3})")
+NEARLY_ALL = 0.9
+_POSITION = re.compile(r"column ([1-9]\d{0,3})")
 """The name of a column without one, by its place."""
+COMMENTS = ("#", "%", "//")  #: beginnings of lines above a table
 
 _words = re.compile(r"\w+").findall
 TEXT_NAMES: list[str] = _words("""
@@ -62,10 +63,9 @@ _NOT_MADE_OF = {TEXT: ABOUT_ROWS, LABEL: re.compile(r"is_(?:retweet|reply|quote|
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?%?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*")
 """A number or a date: what a header rarely is, and rows often are."""
-_ENDS, _WORDS_OF_SENTENCE = ".!。！။។", 5
+_ENDS, _WORDS_OF_SENTENCE = ".!。！။።", 5
 _END_OF_SENTENCE = re.compile(rf"[{_ENDS}]\W*\Z")
-_NEARLY_ALL = 0.9
-_LONGEST_LABEL = 100
+_LONGEST_LABEL, _MOST_SEEN = 100, 1_000
 
 
 def match_header(table: Table, wanted: WantedColumns, field: str, *, has_labels: bool) -> None:
@@ -74,68 +74,45 @@ def match_header(table: Table, wanted: WantedColumns, field: str, *, has_labels:
     """
     names = table.names
     if len(names) > MAX_COLUMNS:
-        raise InvalidDataset(
-            f"the dataset has more than {MAX_COLUMNS:,} columns; keep {' and '.join(wanted.names)}", field=field
-        )
+        told = f"the dataset has more than {MAX_COLUMNS:,} columns; keep {' and '.join(wanted.names)}"
+        raise InvalidDataset(told, field=field)
     # Spreadsheets write an empty name for each empty column at the right, so repeated empty names are allowed.
     read = wanted.names if has_labels else names
     repeated = [name for name, count in Counter(names).items() if count > 1 and name and name in read]
     if repeated:
-        raise InvalidDataset(
-            f"the column {show_label(repeated[0])} is there more than once; columns found: {show_names(names)}; "
-            "give each column a name of its own",
-            field=f"{field}.{repeated[0]}" if repeated[0] in wanted.names else field,
-        )
+        told = f"the column {show_label(repeated[0])} is there more than once; columns found: {show_names(names)}"
+        place = f"{field}.{repeated[0]}" if repeated[0] in wanted.names else field
+        raise InvalidDataset(f"{told}; give each column a name of its own", field=place)
     missing = [name for name in wanted.names if find_column(name, names) is None]
     if missing and table.has_header:
         there_is = "there is no column" if len(missing) == 1 else "there are no columns"
-        meant = dict.fromkeys(found for name in missing if (found := _find_meant(name, wanted, names)) is not None)
-        advice = f"did you mean {' and '.join(map(show_label, meant))}? " if meant else ""
-        advice += f"name one of the columns found ({wanted.parameters})"
-        if len(names) == 1 and wanted.label is not None:
+        advice, is_alone = f"name one of the columns found ({wanted.parameters})", len(names) == 1 and wanted.label
+        if is_alone:
             delimiters = [show_label(one) for one in (*DELIMITERS, "^", "~") if one in names[0]]
             advice = "the file has one column; send a table with a column of texts and one of labels"
             advice = f"name the delimiter of the file, perhaps {delimiters[0]} (delimiter)" if delimiters else advice
-        is_of_file = field == "test" or (len(names) == 1 and wanted.label is not None)
-        raise InvalidDataset(
-            f"{there_is} named {' and '.join(map(show_label, missing))}; columns found: {show_names(names)}; {advice}",
-            field=f"{field}.{missing[0]}" if is_of_file else _parameter(missing[0], wanted),
-        )
-
-
-def _parameter(name: str, wanted: WantedColumns) -> str:
-    return "text_column" if name in list_columns(wanted.text) else "label_column"
-
-
-def _find_meant(missing: str, wanted: WantedColumns, names: Sequence[str]) -> str | None:
-    """The column whose name is nearest in spelling, or usual."""
-    free = {fold_name(name): name for name in names if name and name not in wanted.names}
-    if near := get_close_matches(fold_name(missing), free, n=1):
-        return free[near[0]]
-    is_text = missing in list_columns(wanted.text)
-    return next(iter(find_usual(list(free.values()), TEXT_NAMES if is_text else LABEL_NAMES)), None)
+        parameter = "text_column" if missing[0] in list_columns(wanted.text) else "label_column"
+        told = f"{there_is} named {' and '.join(map(show_label, missing))}; columns found: {show_names(names)}"
+        place = f"{field}.{missing[0]}" if field == "test" or is_alone else parameter
+        raise InvalidDataset(f"{told}; {advice}", field=place)
 
 
 def find_column(name: str, names: Iterable[str]) -> str | None:
-    """The column that is meant: of this name; at this place; of a name that differs in case, spaces and accents only; a
+    """The column that is meant: of this name; at this place; of a name that differs in case and outer spaces only; a
     value within an object (`fields.text`); or one label of several (`labels: urgent`).
     """
     names = list(names)
     if name in names:
         return name
-    if (place := POSITION.fullmatch(name)) and int(place[1]) <= len(names):
+    if (place := _POSITION.fullmatch(name)) and int(place[1]) <= len(names):
         return names[int(place[1]) - 1]
-    near = [found for found in names if _bare(found) == _bare(name)]
+    near = [found for found in names if fold_name(found) == fold_name(name)]
     if len(near) == 1:
         return near[0]
     column, colon, label = name.partition(": ")
     if colon and (several := find_column(column, names)) is not None:
         return f"{several}: {label}"
     return name if name.partition(".")[0] in names else None
-
-
-def _bare(name: str) -> str:
-    return "".join(one for one in unicodedata.normalize("NFD", fold_name(name)) if not unicodedata.combining(one))
 
 
 def fold_name(name: str) -> str:
@@ -164,6 +141,21 @@ def name_positions(width: int) -> tuple[str, ...]:
     return tuple(f"column {place}" for place in range(1, width + 1))
 
 
+def find_start(rows: Sequence[Sequence[str]], known: Sequence[str]) -> int:
+    """The number of rows above a table: comments; above a header of usual or known names, also titles."""
+    filled = [sum(map(bool, map(str.strip, row))) for row in rows]
+    if 2 * sum(number > 1 for number in filled) <= len(rows):  # of one column
+        return 0
+    seen, num_wide = Counter(cell for row in islice(rows, _MOST_SEEN) for cell in row), 0
+    for place, row in enumerate(rows[:NAMED_ROWS]):
+        named = sum(name in known or (seen[name] == 1 and is_usual(name)) for name in row if name)
+        below = [one for one in rows[place + 1 :] if len(one) == len(row)]
+        if filled[place] > 1 and named > min(num_wide, 1) and (not place or has_header(row, below, known)):
+            return place
+        num_wide += filled[place] > 1
+    return next((place for place, row in enumerate(rows) if len(row) != 1 or not row[0].startswith(COMMENTS)), 0)
+
+
 def has_header(first: Sequence[str], rows: Sequence[Sequence[str]], known: Sequence[str]) -> bool:
     """Whether the first record is a header.
 
@@ -176,23 +168,14 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]], known: Seque
     if list(first) in list(map(list, rows)):  # files were joined, each with its header
         return any(map(is_usual, first))
     columns = list(zip(*rows, strict=True))
-    if any(
-        one.strip() and not is_number(one) and _are_numbers(values) for one, values in zip(first, columns, strict=True)
-    ):
+    pairs = list(zip(first, columns, strict=True))
+    if any(one.strip() and not is_number(one) and _are_numbers(values) for one, values in pairs):
         return True
     num_usual = sum(map(is_usual, first))
-    num_values = sum(
-        _is_value(one, values, is_beside_usual=num_usual > is_usual(one))
-        for one, values in zip(first, columns, strict=True)
-    )
-    if num_values == 1 and not any(map(is_number, first)):
-        return any(map(_is_no_value, first, columns))
-    if num_values:
-        return False
-    if num_usual:
-        return True
-    if any(map(POSITION.fullmatch, known)):
-        return False
+    if num_values := sum(_is_value(one, values, is_named=num_usual > is_usual(one)) for one, values in pairs):
+        return num_values == 1 and not any(map(is_number, first)) and any(map(_is_no_value, first, columns))
+    if num_usual or any(map(_POSITION.fullmatch, known)):
+        return num_usual > 0
     if len(first) == 1:
         return not _is_sentence(first[0]) or len(first[0]) < mean(map(len, columns[0])) / 2
     return not any(one.rstrip().endswith(tuple(_ENDS)) and _is_sentence(one) for one in first)
@@ -209,11 +192,13 @@ def is_number(value: str) -> bool:
     return _NUMBER.fullmatch(value.strip()) is not None
 
 
-def _is_value(one: str, values: Sequence[str], *, is_beside_usual: bool) -> bool:
-    """Whether a field of the first record is a value of its column: a number among numbers, or a frequent label."""
+def _is_value(one: str, values: Sequence[str], *, is_named: bool) -> bool:
+    """Whether a field of the first record is a value of its column: a number among numbers, or a frequent label; of the
+    latter none if another field is a usual name.
+    """
     if is_number(one):
         return _are_numbers(values)
-    if not one.strip() or len(one) > _LONGEST_LABEL or is_beside_usual:
+    if not one.strip() or len(one) > _LONGEST_LABEL or is_named:
         return False
     counts = Counter(map(fold_text, values))
     return counts[fold_text(one)] > 1 and 2 * len(counts) <= len(values)
@@ -225,9 +210,9 @@ def _is_no_value(name: str, values: Sequence[str]) -> bool:
     counts = Counter(fold_text(value[:_LONGEST_LABEL]) for value in values)
     if 2 * len(counts) <= len(values):
         return num_words in (1, 2) and counts[fold_text(name)] == 0
-    return num_words == 1 and sum(" " in value.strip() for value in values) >= _NEARLY_ALL * len(values)
+    return num_words == 1 and sum(" " in value.strip() for value in values) >= NEARLY_ALL * len(values)
 
 
 def _are_numbers(values: Sequence[str]) -> bool:
     filled = [value for value in values if value.strip()]
-    return bool(filled) and sum(map(is_number, filled)) >= _NEARLY_ALL * len(filled)
+    return bool(filled) and sum(map(is_number, filled)) >= NEARLY_ALL * len(filled)

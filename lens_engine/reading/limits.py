@@ -2,12 +2,12 @@
 
     lens_engine.errors.InvalidDataset       422  a row, a column or a value is wrong
     ├── BadRows                             422  some rows cannot be used
-    ├── UnsupportedDatasetFormat            415  neither CSV nor JSONL, nor trusted Parquet
+    ├── UnsupportedDatasetFormat            415  a format that is not read, or not of a stranger
     ├── DatasetTooLarge                     413  more bytes or rows than allowed
     └── DatasetEmpty                        422  fewer than two rows to work with
 
-All have `field`, `row` and `problems`, like `InvalidDataset`. No message repeats a text of the upload, but for some
-thirty characters round a place where the file itself cannot be read.
+No message repeats a text of the upload, but for some thirty characters round a place where the file itself cannot be
+read.
 """
 
 from dataclasses import dataclass, fields
@@ -17,8 +17,7 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.types import Example
 
 _MIB = 2**20
-_LONGEST_TEXT = 131_072
-"""Largest text of an own file (characters)."""
+_LONGEST_TEXT = 131_072  #: largest text of an own file (characters)
 
 
 class BadRows(InvalidDataset):
@@ -99,9 +98,8 @@ class ParsingLimits:
     def check_blank(self, number: int, field: str) -> None:
         """Refuse as many lines without a row: a file of nothing else takes as long to read as one of rows."""
         if number > self.max_rows:
-            raise DatasetTooLarge(
-                f"more than {self.max_rows:,} lines are blank or hold no row; leave them out", field=field
-            )
+            told = f"more than {self.max_rows:,} lines are blank or hold no row; leave them out"
+            raise DatasetTooLarge(told, field=field)
 
 
 def row_too_long(most: int) -> str:

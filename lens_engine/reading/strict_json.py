@@ -13,9 +13,8 @@ MAX_DEPTH = 100
 
 
 class LooseJson(ValueError):
-    """The text is JSON for Python, but other readers may refuse it or read it differently.
-
-    The message has no subject, so that the caller can put one before it: "holds NaN, which JSON does not have; ...".
+    """The text is JSON for Python, but other readers may refuse it or read it differently. The message has no subject,
+    so that the caller can put one before it.
     """
 
 
@@ -32,11 +31,8 @@ def load_strict_json(text: str) -> Any:
 
 
 def scan_row(text: str, start: int) -> tuple[Any, int]:
-    """The JSON value that begins at a place of a text, and the place after it. NaN and infinities are null.
-
-    Raises:
-        LooseJson, json.JSONDecodeError: as `load_strict_json`, but for NaN and infinities. A value that is nested too
-            deeply is `LooseJson`.
+    """The JSON value that begins at a place of a text, and the place after it. NaN and infinities are null, and a value
+    that is nested too deeply is `LooseJson`. Other errors are those of `load_strict_json`.
     """
     try:
         value, end = _OF_ROWS.raw_decode(text, start)

@@ -1,7 +1,6 @@
-"""The contract between shapes of files and what takes their rows: a table of named columns, and values of its rows."""
+"""The second room: a file as a table of named columns, and the values of its rows as texts and labels."""
 
 import ast
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -11,8 +10,8 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.dialect import UNDECODED, UTF8, FoundDialect, quote_around, show_encoding
 from lens_engine.reading.strict_json import MAX_DIGITS
+from lens_engine.reading.text_file import UNDECODED, UTF8, FoundDialect, quote_around, show_encoding
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_label
 
@@ -25,9 +24,8 @@ MISSING = object()  #: the value of a column that the row does not have
 _LONGEST_LIST = 2_000
 _LONGEST_NAME = 500  #: characters within which dots may part the keys of objects
 _PLACES = {"start", "end", "offset", "position", "points"}  #: keys of a mark, which labels a part of a text
-_FLAGS = dict.fromkeys(("1", "1.0", "true", "yes", "x"), True) | dict.fromkeys(
-    ("", "0", "0.0", "false", "no", "none"), False
-)
+_SET, _UNSET = ("1", "1.0", "true", "yes", "x"), ("", "0", "0.0", "false", "no", "none")
+_FLAGS = dict.fromkeys(_SET, True) | dict.fromkeys(_UNSET, False)
 _KINDS = ((bool, "true or false"), (int | float, "a number"), (list, "a list"), (dict, "an object"))
 
 ColumnNames = str | tuple[str, ...]
@@ -103,11 +101,8 @@ class WantedColumns:
     def __post_init__(self) -> None:
         repeated = [name for name, number in Counter(self.names).items() if number > 1]
         if repeated:
-            raise InvalidDataset(
-                f"the column {show_label(repeated[0])} cannot hold both texts and labels; name two columns "
-                "(text_column, label_column)",
-                field="label_column",
-            )
+            told = f"the column {show_label(repeated[0])} cannot hold both texts and labels"
+            raise InvalidDataset(f"{told}; name two columns (text_column, label_column)", field="label_column")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -207,10 +202,9 @@ def show_value(value: object) -> object:
 def _read_list(value: str) -> object:
     """The label in a string such as `['billing']`; the string if it is none."""
     items: object = value
-    for read in (json.loads, ast.literal_eval) if len(value) <= _LONGEST_LIST else ():
+    if len(value) <= _LONGEST_LIST:
         with suppress(ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-            items = read(value)
-            break
+            items = ast.literal_eval(value)
     return show_value(items) if isinstance(items, list) else value
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from lens_engine.config import LabelOptions, PresetName
 from lens_engine.metering.estimate import PresetPlan
-from lens_engine.reading.column_guess import ColumnChoice
+from lens_engine.reading.choice import ColumnChoice
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.spending import Paid
 from lens_engine.show.verdict import advise_by_words

@@ -2,48 +2,49 @@
 
 `open_table` asks them in turn; the first that recognises the content reads it. The name of a file is not looked at.
 
-trusted      Parquet, Arrow, folders
-workbook     which sheet of a workbook is the table
-xlsx         the sheets of a workbook
-foreign      what is not read
-json_values  lines, arrays and objects of JSON
-json_rows    the rows that one object means
-text_lines   fastText, ARFF
-intents      lists of texts below their intents: YAML, Markdown, Bot Framework
-delimited    CSV and TSV: header, rows
-quoting      the delimiter of CSV, and how its quotes are read
-records      the records of CSV in lines
-tools        what tools write, in any of these
-text_file    a text file: its lines, its beginning, or all of it
-xml_parts    an archive of XML, unpacked in pieces and within bounds
+trusted    Parquet, Arrow, folders
+workbook   the sheets of a workbook
+xml_parts  an archive of XML, unpacked in pieces and within bounds
+json_rows  lines, arrays and objects of JSON, and the rows that one object means
+own_forms  fastText, ARFF, and lists of texts below their intents: YAML, Markdown, Bot Framework
+delimited  CSV and TSV: delimiter, quotes, header, rows
+records    the records of CSV in lines
+tools      what tools write, in any of these
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from io import BufferedReader
 from pathlib import Path
+from typing import Literal
 
-from lens_engine.reading.dialect import ANY_DIALECT, Dialect
 from lens_engine.reading.limits import DatasetEmpty, DatasetTooLarge, ParsingLimits, UnsupportedDatasetFormat
 from lens_engine.reading.shapes.delimited import read_delimited
-from lens_engine.reading.shapes.foreign import refuse_foreign, refuse_foreign_text
-from lens_engine.reading.shapes.intents import read_intents
-from lens_engine.reading.shapes.json_values import read_json
-from lens_engine.reading.shapes.text_file import NUM_HEAD_CHARACTERS, TextFile, open_text
-from lens_engine.reading.shapes.text_lines import read_arff, read_fast_text
+from lens_engine.reading.shapes.json_rows import read_json
+from lens_engine.reading.shapes.own_forms import read_arff, read_fast_text, read_lists, read_yaml
 from lens_engine.reading.shapes.tools import adapt
 from lens_engine.reading.shapes.trusted import read_columnar, read_folder
-from lens_engine.reading.shapes.workbook import read_workbook
-from lens_engine.reading.shapes.xlsx import is_workbook
+from lens_engine.reading.shapes.workbook import is_workbook, read_workbook
 from lens_engine.reading.table import Row, Table
+from lens_engine.reading.text_file import ANY_DIALECT, NUM_HEAD_CHARACTERS, Dialect, TextFile, open_text
 
 Source = Path | BufferedReader
 
 _NUM_SNIFFED_BYTES = 16
-_TEXT_SHAPES = (read_json, read_arff, read_fast_text, read_intents)
+_TEXT_SHAPES = (read_json, read_arff, read_fast_text, read_lists, read_yaml)
+_Columnar = Literal["Parquet", "Arrow"]
+_COLUMNAR: dict[bytes, _Columnar] = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"\xff\xff\xff\xff": "Arrow"}
+_FOREIGN = {
+    b"\x1f\x8b": "compressed with gzip",
+    b"PK": "compressed with zip",
+    b"\xd0\xcf\x11\xe0": "an old Excel file, or locked by a password",
+    b"%PDF-": "a PDF file",
+}
+"""What a file begins with that is not read, and what it is. Others are told from texts by their control characters."""
+_MARKUP = re.compile(r"\s*+<(?:[!?][\w-]|html\b|table\b|[A-Za-z][\w:.-]*+(?:\s[^<>]*+)?>\s*+<[A-Za-z])", re.IGNORECASE)
 
 
 @contextmanager
@@ -72,12 +73,10 @@ def open_table(
     with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
         num_bytes, most = os.fstat(file.fileno()).st_size, limits.max_bytes
         if num_bytes > most:
-            raise DatasetTooLarge(
-                f"the file has {num_bytes:,} bytes, more than {most:,}; send a sample of it", field=field
-            )
+            told = f"the file has {num_bytes:,} bytes, more than {most:,}; send a sample of it"
+            raise DatasetTooLarge(told, field=field)
         table = _read_binary(file, limits, field, known)
-        if table is None:
-            table = _read_text(open_text(file, limits, field, dialect, usual, known))
+        table = table or _read_text(open_text(file, limits, field, dialect, usual, known))
         yield adapt(_bound(table, limits, field))
 
 
@@ -99,29 +98,26 @@ def _bound(table: Table, limits: ParsingLimits, field: str) -> Table:
 
 
 def _read_binary(file: BufferedReader, limits: ParsingLimits, field: str, known: tuple[str, ...]) -> Table | None:
-    read_arrow, read_parquet = partial(read_columnar, format="Arrow"), partial(read_columnar, format="Parquet")
     file.seek(0)
     head = file.read(_NUM_SNIFFED_BYTES)
-    for magic, name, read in (
-        (b"PAR1", "a Parquet file", read_parquet),
-        (b"ARROW1", "an Arrow file", read_arrow),
-        (b"\xff\xff\xff\xff", "a stream of Arrow", read_arrow),
-    ):
+    for magic, format in _COLUMNAR.items():
         if head.startswith(magic):
             if not limits.is_trusted:
-                raise UnsupportedDatasetFormat(f"the file is {name}; save it as CSV or JSONL", field=field)
-            return read(file, field)
+                raise UnsupportedDatasetFormat(f"the file is in {format}; save it as CSV or JSONL", field=field)
+            return read_columnar(file, field, format)
     if head.startswith(b"PK\x03\x04") and is_workbook(file):
         return read_workbook(file, field, limits, known)
-    refuse_foreign(head, field)
+    if what := next((what for magic, what in _FOREIGN.items() if head.startswith(magic)), None):
+        told = f"the file is {what}; save the table as .xlsx, CSV or JSONL, uncompressed"
+        raise UnsupportedDatasetFormat(told, field=field)
     return None
 
 
 def _read_text(file: TextFile) -> Table:
     if not file.head.strip() and len(file.head) < NUM_HEAD_CHARACTERS:
         raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=file.field)
-    found = next(filter(None, (read(file) for read in _TEXT_SHAPES)), None)
-    if found is not None:
+    if (found := next(filter(None, (read(file) for read in _TEXT_SHAPES)), None)) is not None:
         return found
-    refuse_foreign_text(file.head, file.field)
+    if _MARKUP.match(file.head):
+        raise UnsupportedDatasetFormat("the file is HTML or XML; save the table as CSV or JSONL", field=file.field)
     return read_delimited(file)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyarrow import Array, RecordBatch, Schema
 
 _BATCH_ROWS = 1024
-_WORDS = re.compile("[a-z]+")
+_WORDS, _TEXTS = re.compile("[a-z]+"), ("", ".txt", ".text")
 _NO_CLASSES = SPLITS | {"text", "texts", "label", "labels", "readme", "license", "licence", "mapping", "classes"}
 """Words in the names of files that are no files of one class."""
 
@@ -103,40 +103,34 @@ def read_folder(folder: Path, field: str) -> Table:
         found = list(json.loads((folder / "dataset_dict.json").read_text("utf-8")).get("splits", ()))
         if "train" not in found:
             raise InvalidDataset(f"the folder has no split train; name the folder of one of {found}", field=field)
-        return _read_saved(
-            folder / "train", "a folder of Hugging Face datasets, of which the split train is read", field
-        )
+        kind = "a folder of Hugging Face datasets, of which the split train is read"
+        return _read_saved(folder / "train", kind, field)
     if (folder / "state.json").exists():
         return _read_saved(folder, "a folder of Hugging Face datasets", field)
     entries = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
-    is_of_folders, is_of_files = (all(kind(one) for one in entries) for kind in (Path.is_dir, _is_of_class))
-    texts = [(path, one.name) for one in entries for path in sorted(one.glob("*.txt"))] if is_of_folders else []
-    if len(entries) < 2 or not (texts or is_of_files):
-        raise InvalidDataset(
-            f"the folder holds {show_names([one.name for one in entries]) or 'nothing'}; name a file, or a folder with "
-            "a file (.txt) or a folder of texts for each label, or one that save_to_disk wrote",
-            field=field,
+    texts = [path for one in entries if all(map(Path.is_dir, entries)) for path in sorted(one.glob("*.txt"))]
+    are_classes = all(
+        one.is_file() and one.suffix in _TEXTS and not _NO_CLASSES & {*_WORDS.findall(one.stem.casefold())}
+        for one in entries
+    )
+    if len(entries) < 2 or not (texts or are_classes):
+        told = (
+            f"the folder holds {show_names([one.name for one in entries]) or 'nothing'}; name a file, or a folder with"
         )
+        advice = "a file (.txt) or a folder of texts for each label, or one that save_to_disk wrote"
+        raise InvalidDataset(f"{told} {advice}", field=field)
 
     def read() -> Iterator[Row]:
-        for path, label in texts:
-            yield Row({"text": _read(path).strip(), "label": label})
-        for path in () if texts else entries:
-            lines = enumerate(_read(path).split("\n"), start=1)
+        for path in texts or entries:
+            content = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+            if texts:
+                yield Row({"text": content.strip(), "label": path.parent.name})
+                continue
+            lines = enumerate(content.split("\n"), start=1)
             yield from (Row({"text": text, "label": path.stem}, line) for line, text in lines if text.strip())
 
     kind = "a folder of texts for each label" if texts else "a folder with a file of texts for each label"
     return Table(("text", "label"), read, "folder", kind=kind, text="text", label="label", has_raw_bytes=True)
-
-
-def _is_of_class(path: Path) -> bool:
-    """Whether a file may hold the texts of a class, a line each, by its name."""
-    is_of_texts = path.is_file() and path.suffix in ("", ".txt", ".text")
-    return is_of_texts and not _NO_CLASSES & {*_WORDS.findall(path.stem.casefold())}
-
-
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8-sig", errors="surrogateescape")
 
 
 def _read_saved(folder: Path, kind: str, field: str) -> Table:

@@ -1,19 +1,43 @@
-"""The table of a workbook (xlsx)."""
+"""The table of a workbook (xlsx): the texts of its cells, as a spreadsheet shows them."""
 
-from collections import Counter
-from collections.abc import Iterator
+import re
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
 from io import BufferedReader
-from itertools import zip_longest
+from itertools import dropwhile, zip_longest
+from posixpath import join, normpath
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import has_header, is_usual, name_positions
+from lens_engine.reading.columns import MAX_COLUMNS, find_start, has_header, is_usual, name_positions
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.shapes.xlsx import SheetRow, read_sheets
-from lens_engine.reading.table import NAMED_ROWS, NO_CELLS, Row, Table
+from lens_engine.reading.shapes.xml_parts import Attributes, Parts
+from lens_engine.reading.table import NO_CELLS, Row, Table
 from lens_engine.task.wording import show_label
 
-_SAMPLE = 1_000
-_LEAST_WIDE = 0.2  #: share of the rows with several cells, in a table of several columns
+_GROWTH = 4  #: largest size of what a workbook unpacks to, and of what is kept of it, for each byte a file may have
+_LEAST, _RATIO = 2**23, 40
+"""The same of a small workbook (bytes): `_LEAST`, and `_RATIO` for each of its bytes. Sheets are packed to a tenth."""
+_MOST_SHEETS = 100
+_ROW, _CELL = 200, 8  #: what a row and a cell take (bytes), without the text
+_LETTERS = re.compile("[A-Za-z]{1,3}")  #: of a column
+_ESCAPED = re.compile("_x00([0-9A-Fa-f]{2})_")
+_EPOCH, _DAYS_TO_1904, _LEAP_DAY = datetime(1899, 12, 30), 1462, 60  #: Excel counts a day 60, 29 February 1900
+_DATES = {*map(str, (*range(14, 23), 45, 47))}  #: formats of dates and times that are not written down
+_NO_PART = re.compile(r'"[^"]*+"?|[\\_*].|\[[^\]]*+\]?|;.*', re.DOTALL)  #: letters, colours, further parts of a format
+_DURATION, _DATE = re.compile(r"\[[hms]+\]", re.IGNORECASE), re.compile("[dhmsy]", re.IGNORECASE)
+_LONGEST_FORMAT = 255
+_SAMPLE = 1_000  #: rows by which a sheet is looked at
+
+
+def is_workbook(file: BufferedReader) -> bool:
+    """Whether a zip archive is a workbook."""
+    try:
+        return "xl/workbook.xml" in Parts(file, 0, "")
+    except (zipfile.BadZipFile, NotImplementedError, ValueError):
+        return False
 
 
 def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known: tuple[str, ...]) -> Table:
@@ -23,29 +47,27 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
     except Exception as error:
         if isinstance(error, InvalidDataset | MemoryError):
             raise
-        raise InvalidDataset(
-            "the workbook is damaged, or locked by a password; save the sheet as CSV (UTF-8)", field=field
-        ) from None
+        told = "the workbook is damaged, or locked by a password; save the sheet as CSV (UTF-8)"
+        raise InvalidDataset(told, field=field) from None
     filled = [(name, rows) for name, rows in sheets if any(map(any, rows[:_SAMPLE]))]
     if not filled:
         raise InvalidDataset("the workbook has no sheet with rows", field=field)
-    usual = (one for one in filled if _is_row(top := one[1][_find_start(one[1])]) and any(map(is_usual, top)))
-    name, rows = next(usual, None) or max(filled, key=lambda one: sum(map(_is_row, one[1])))
+    tops = ((sheet, list(filter(None, sheet[1][find_start(sheet[1][:_SAMPLE], known)]))) for sheet in filled)
+    usual = next((sheet for sheet, top in tops if len(top) > 1 and any(map(is_usual, top))), None)
+    name, rows = usual or max(filled, key=lambda one: sum(len(list(filter(None, row))) > 1 for row in one[1]))
     others = [one for one, _ in filled if one != name]
     limits.check_rows(len(rows) - 1, field)
     kind = f"a workbook, of which the sheet {show_label(name)} is read"
     if others:
         kind += f", and not {', '.join(map(show_label, others[:10]))}"
-    width = max(map(len, rows[:_SAMPLE]))
-    start = _find_start(rows)
+    width, start = max(map(len, rows[:_SAMPLE])), find_start(rows[:_SAMPLE], known)
     kind += f"; its table begins in row {start + 1}" if start else ""
     first, *sample = ([*row[:width], *[""] * (width - len(row))] for row in rows[start : start + _SAMPLE])
     is_header = has_header(first, sample, known)
     names = tuple(first) if is_header else name_positions(width)
-    begin = start + is_header
 
     def read() -> Iterator[Row]:
-        for number, row in enumerate(rows[begin:], start=begin + 1):
+        for number, row in enumerate(rows[start + is_header :], start=start + is_header + 1):
             if any(cells := row[:width]):
                 yield Row(dict(zip_longest(names, cells, fillvalue="")), number)
             else:
@@ -54,19 +76,161 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
     return Table(names, read, "workbook", kind=kind)
 
 
-def _find_start(rows: list[SheetRow]) -> int:
-    """The row in which the table begins: the first with several cells, if some rows below have several; or one of the
-    next with two usual names that are no values. Titles stand above.
+def read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> list[tuple[str, list[Sequence[str]]]]:
+    """Names and rows of the sheets with two rows; of hidden ones only if no other has. A row has the texts of the cells
+    from the first column to the last that is filled.
+
+    Raises:
+        DatasetTooLarge: the workbook unpacks to more than it may, or has too many rows or columns.
+        Exception: it is damaged or locked.
     """
-    filled = [sum(map(bool, row)) for row in rows]
-    start = next((number for number, count in enumerate(filled) if count > 1), 0)
-    seen = Counter(cell for row in rows[:_SAMPLE] for cell in row)
-    for number in range(start, min(start + NAMED_ROWS, len(rows))):
-        if sum(seen[name] == 1 and is_usual(name) for name in rows[number] if name) > 1:
-            return number
-    is_table = _LEAST_WIDE * sum(map(bool, filled[start:])) < sum(count > 1 for count in filled[start:])
-    return start if is_table else 0
+    most = min(_GROWTH * limits.max_bytes, _LEAST + _RATIO * file.seek(0, 2))
+    parts = Parts(file, most, field)
+    targets = {one["Id"]: one["Target"] for _, one in parts.list_elements("xl/_rels/workbook.xml.rels", "Relationship")}
+    listed = [one for _, one in parts.list_elements("xl/workbook.xml", "sheet")][:_MOST_SHEETS]
+    book = _Book(parts, limits.max_rows)
+    for is_shown in (True, False):
+        sheets = [one for one in listed if (one.get("state", "visible") == "visible") is is_shown]
+        found = [(one["name"], book.read_rows(normpath(join("/xl", targets[one["id"]]))[1:])) for one in sheets]
+        if filled := [(name, rows) for name, rows in found if len(rows) > 1]:
+            return filled
+    return []
 
 
-def _is_row(cells: SheetRow) -> bool:
-    return sum(map(bool, cells)) > 1
+class _Book:
+    """What all sheets share: texts, and which formats of cells are those of dates."""
+
+    def __init__(self, parts: Parts, max_rows: int) -> None:
+        self.parts, self.max_rows = parts, max_rows
+        texts = _Texts(parts)
+        if "xl/sharedStrings.xml" in parts:
+            parts.read("xl/sharedStrings.xml", texts.start, texts.end)
+        self.strings, self.dates = texts.found, set[str]()
+        if "xl/styles.xml" in parts:
+            styles = parts.list_elements("xl/styles.xml", "numFmt", "cellXfs", "xf")
+            codes = {one.get("numFmtId"): one.get("formatCode", "") for tag, one in styles if tag == "numFmt"}
+            used = [one.get("numFmtId", "") for _, one in list(dropwhile(lambda one: one[0] != "cellXfs", styles))[1:]]
+            self.dates = {str(place) for place, one in enumerate(used) if _is_date(codes.get(one), one)}
+        settings = parts.list_elements("xl/workbook.xml", "workbookPr")
+        self.is_1904 = any(one.get("date1904") in ("1", "true") for _, one in settings)
+
+    def read_rows(self, name: str) -> list[Sequence[str]]:
+        cells = _Cells(self)
+        self.parts.read(name, cells.start, cells.end)
+        return [cells.rows.get(number, ()) for number in range(max(cells.rows, default=-1) + 1)]
+
+
+class _Texts:
+    """Texts, each in one or several pieces, without what is written above them to say how they are read aloud."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.found = list[str]()
+        self._parts, self._pieces, self._is_above, self._keeps_spaces = parts, list[str](), False, False
+
+    def start(self, tag: str, attributes: Attributes) -> None:
+        if tag == "t":
+            self._keeps_spaces = attributes.get("xml:space") == "preserve"
+        elif tag == "rPh":
+            self._is_above = True
+
+    def end(self, tag: str, text: str) -> None:
+        if tag == "t" and not self._is_above:
+            text = text if self._keeps_spaces else text.strip(" \t\r\n")
+            self._parts.keep(sys.getsizeof(text))
+            self._pieces.append(_ESCAPED.sub(lambda one: chr(int(one[1], 16)), text))
+        elif tag == "rPh":
+            self._is_above = False
+        elif tag in ("si", "is"):
+            self.found.append("".join(self._pieces))
+            self._pieces.clear()
+
+
+class _Cells(_Texts):
+    """The cells of a sheet. One without a reference follows the cell before it; so does a row."""
+
+    def __init__(self, book: _Book) -> None:
+        super().__init__(book.parts)
+        self.rows = dict[int, list[str]]()
+        self._book, self._row, self._column = book, -1, 0
+        self._cell: Attributes = {}
+        self._value = ""
+
+    def start(self, tag: str, attributes: Attributes) -> None:
+        if tag == "c":
+            self._cell, self._value = attributes, ""
+        elif tag == "row":
+            self._row, self._column = int(attributes["r"]) - 1 if "r" in attributes else self._row + 1, 0
+        else:
+            super().start(tag, attributes)
+
+    def end(self, tag: str, text: str) -> None:
+        if tag == "v":
+            if self._cell.get("t") not in ("inlineStr", "is"):
+                self._value = self._show(text, self._cell.get("t", "n"))
+        elif tag == "c":
+            row = self._row
+            if reference := self._cell.get("r"):
+                letters = reference.rstrip("0123456789")
+                row, self._column = int(reference[len(letters) :]) - 1, _place(letters)
+            if self._value:
+                self._put(row)
+            self._column += 1
+        else:
+            super().end(tag, text)
+            if tag == "is":
+                self._value = self.found.pop()
+
+    def _show(self, text: str, kind: str) -> str:
+        if kind == "s":
+            return self._book.strings[int(text)] if text else ""
+        if kind in ("b", "e"):
+            return "" if kind == "e" else "false" if text == "0" else "true"
+        self._parts.keep(sys.getsizeof(text))
+        if kind != "n":
+            return text
+        return _show_number(text, is_date=self._cell.get("s") in self._book.dates, is_1904=self._book.is_1904)
+
+    def _put(self, number: int) -> None:
+        most = self._book.max_rows
+        if number > most or self._column >= MAX_COLUMNS:
+            self._parts.refuse(f"{most:,} rows" if number > most else f"{MAX_COLUMNS:,} columns")
+        row = self.rows.get(number)
+        if row is None:
+            self._parts.keep(_ROW)
+            row = self.rows[number] = []
+        missing = max(self._column + 1 - len(row), 0)
+        self._parts.keep(_CELL * missing + len(self._value))
+        row.extend([""] * missing)
+        row[self._column] = self._value
+
+
+@lru_cache(maxsize=MAX_COLUMNS)
+def _place(letters: str) -> int:
+    if _LETTERS.fullmatch(letters) is None:
+        raise ValueError(letters)
+    place = 0
+    for letter in letters.upper():
+        place = 26 * place + ord(letter) - 64
+    return place - 1
+
+
+def _is_date(code: str | None, number: str) -> bool:
+    """Whether a format of numbers shows dates: by its code, or by its number if it has none."""
+    if code is None:
+        return number in _DATES
+    code = code[:_LONGEST_FORMAT]
+    return not _DURATION.search(code) and _DATE.search(_NO_PART.sub("", code)) is not None
+
+
+def _show_number(text: str, *, is_date: bool, is_1904: bool) -> str:
+    """A number as a spreadsheet shows it: whole ones without a point, days since 1900 as a date, a time or both."""
+    try:
+        number = float(text)
+        if is_date and number >= 0:
+            days = number + _DAYS_TO_1904 * is_1904
+            moment = _EPOCH + timedelta(milliseconds=round(86_400_000 * (days + (days < _LEAP_DAY))))
+            shown = moment.time() if number < 1 else moment.date() if number.is_integer() else moment
+            return shown.isoformat()
+        return str(int(number)) if number.is_integer() else str(number)
+    except (ValueError, OverflowError):
+        return text

@@ -1,11 +1,7 @@
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 from dataset_uploads import FORMATS, Uploads
-
-from lens_engine.task import language
 
 
 @pytest.fixture
@@ -17,14 +13,3 @@ def uploads(tmp_path: Path) -> Uploads:
 def written_as(request: pytest.FixtureRequest) -> str:
     """Each format in turn."""
     return str(request.param)
-
-
-_READ_ONCE = cache(language._read_model)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def languages() -> Iterator[None]:
-    """The model of languages is read once: half a second for each of thousands of odd files is too long."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(language, "_read_model", _READ_ONCE)
-        yield

@@ -6,50 +6,12 @@ from lens_engine.reading import InvalidDataset, ParsingLimits, parse_inline
 GOOD = '{"text": "works «äöüß»", "label": "good"}\n{"text": "broke", "label": "bad"}\n'.encode()
 
 
-def test_only_a_line_feed_ends_a_line(uploads: Uploads) -> None:
-    text = "a\u2028b\u2029c\u0085d"
-    dataset = uploads.parse(f'{{"text": "{text}", "label": "x"}}\r\n{{"text": "b", "label": "y"}}'.encode())
-
-    assert [example.text for example in dataset.examples] == [text, "b"]
-
-
-def test_blank_lines_are_skipped_and_not_numbered(uploads: Uploads) -> None:
-    dataset = uploads.parse(b"\n \r\n" + GOOD + b"\n")
-
-    assert [example.row for example in dataset.examples] == [0, 1]
-    assert dataset.warnings == ("3 blank rows were skipped and are not counted in row numbers",)
-
-
-def test_other_keys_are_named_once_and_not_used(uploads: Uploads) -> None:
-    dataset = uploads.parse(
-        b'{"id": 1, "text": "a", "label": "x"}\n{"text": "b", "meta": [{}], "id": 2, "label": "y"}\n'
-    )
-
-    assert dataset.warnings == ("columns other than text and label are not used: 'id', 'meta'",)
-
-
 def test_endless_other_keys_are_taken_and_ten_named(uploads: Uploads) -> None:
     lines = [b'{"text": "a", "label": "x", "key-%d": 0}\n' % number for number in range(500)]
 
     (warning,) = uploads.parse(b"".join(lines)).warnings
 
     assert warning.count("key-") == 10
-
-
-@pytest.mark.parametrize(
-    ("written", "label"),
-    [
-        ("0", "0"),
-        ("-7", "-7"),
-        ("3.0", "3"),
-        ("true", "true"),
-        ('["x"]', "x"),
-        ('"007"', "007"),
-        ("12345678901234567890", "12345678901234567890"),
-    ],
-)
-def test_whole_number_as_label_becomes_its_digits(uploads: Uploads, written: str, label: str) -> None:
-    assert uploads.parse(GOOD + f'{{"text": "a", "label": {written}}}'.encode()).examples[2].label == label
 
 
 @pytest.mark.parametrize(
@@ -98,10 +60,6 @@ def test_bad_line_is_refused_with_row_and_line(uploads: Uploads, line: bytes, co
     assert (refusal.row, refusal.field) == (2, f"dataset.{column}" if column else "dataset")
     assert str(refusal).startswith("line 4")
     assert words in str(refusal)
-
-
-def test_escape_pair_becomes_one_character(uploads: Uploads) -> None:
-    assert uploads.parse(GOOD + b'{"text": "\\ud83d\\ude42", "label": "x"}').examples[2].text == "🙂"
 
 
 @pytest.mark.parametrize(

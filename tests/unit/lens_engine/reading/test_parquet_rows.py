@@ -10,7 +10,7 @@ import pytest
 from dataset_uploads import Uploads, write_parquet, write_table
 
 from lens_engine.reading import InvalidDataset, ParsingLimits, UnsupportedDatasetFormat, parse_dataset, read_texts
-from lens_engine.reading.text_collector import unpack_cells
+from lens_engine.reading.rows import unpack_cells
 
 TEXTS = ["works", "broke"]
 GOOD = write_parquet([("works", "good"), ("broke", "bad")])

@@ -11,7 +11,7 @@ import pytest
 from written_shapes import MAIN, ROWS, xlsx, zipped
 
 from lens_engine.reading import InvalidDataset, ParsedDataset, ParsingLimits, parse_dataset, read_texts
-from lens_engine.reading.shapes.xlsx import read_sheets
+from lens_engine.reading.shapes.workbook import read_sheets
 
 OWN = ParsingLimits.of_own_files()
 SMALL = ParsingLimits(max_bytes=2**16, max_rows=100)

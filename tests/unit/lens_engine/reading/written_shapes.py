@@ -134,10 +134,6 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "unquoted commas, label first": lambda rows: (
         "label,text\n" + "".join(f"{label},{text}\n" for text, label in rows)
     ).encode(),
-    "unquoted commas, label last": lambda rows: (
-        "text,label\n" + "".join(f"{text},{label}\n" for text, label in rows)
-    ).encode(),
-    "single quotes": lambda rows: ("label;text\n" + "".join(f"{label};'{text}'\n" for text, label in rows)).encode(),
     "flags": flags,
     "jsonl": write_jsonl,
     "lists a line": lines,
@@ -177,17 +173,8 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
         [{"text": text, "options": [], "accept": [label], "answer": "accept"} for text, label in rows]
         + [{"text": "unclear", "options": [], "accept": [], "answer": "ignore"}]
     ),
-    "Argilla": lambda rows: lines(
-        [
-            {"fields": {"text": text}, "responses": {"topic": [{"value": label}, {"value": label}]}}
-            for text, label in rows
-        ]
-    ),
     "LangSmith": lambda rows: lines(
         [{"inputs": {"question": text}, "outputs": {"answer": label}} for text, label in rows]
-    ),
-    "spaCy": lambda rows: lines(
-        [{"text": text, "cats": {one: float(one == label) for one in LABELS}} for text, label in rows]
     ),
     "OpenAI chat": lambda rows: lines(
         [

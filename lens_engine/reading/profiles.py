@@ -24,7 +24,6 @@ _CONSTANT = 10  #: rows of one text from which on it is no text to classify
 _MOST_PAIRED, _LONGEST_WORD = 50, 100
 """Columns among which words for numbers are looked for, and characters of such a word."""
 _NUMBER = re.compile(r"\s*[-+]?[\d.,:]+%?\s*")
-_CODE = re.compile(r"[!-~]{16,}\Z|https?://|\{\s*\"")
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)|.*\b\d{1,2}:\d{2}(?!\d)")
 
 
@@ -36,7 +35,6 @@ class ColumnProfile:
     num_values: int = 0  #: strings, whole numbers, flags, and lists of one, that are not blank
     num_characters: int = 0
     num_numbers: int = 0  #: values that are written as numbers
-    num_codes: int = 0  #: long values of one word, or of JSON: hashes and addresses
     num_spaces: int = 0  #: four characters of a script without spaces count as one
     num_others: int = 0  #: values of other types
     num_lists: int = 0  #: lists of several labels
@@ -47,22 +45,9 @@ class ColumnProfile:
         return self.num_characters / max(self.num_values, 1)
 
     @property
-    def num_distinct(self) -> int | None:
-        """Number of distinct values; None if there are more than `MAX_DISTINCT`."""
-        return len(self.distinct) if len(self.distinct) <= MAX_DISTINCT else None
-
-    @property
-    def are_numbers(self) -> bool:
-        return 2 * self.num_numbers > self.num_values
-
-    @property
     def may_be_flags(self) -> bool:
         """Whether every value says yes or no; of one alone, the other is left empty."""
         return 0 < len(self.distinct) <= 2 and all(is_set(value) is not None for value in self.distinct)
-
-    @property
-    def are_codes(self) -> bool:
-        return 2 * self.num_codes > self.num_values
 
     @property
     def can_be_texts(self) -> bool:
@@ -74,9 +59,9 @@ class ColumnProfile:
 
     @property
     def is_wordy(self) -> bool:
-        """Whether its values are certainly texts: several words on average, and neither codes nor labels."""
+        """Whether its values are certainly texts: several words on average, and no labels."""
         are_words = self.can_be_texts and self.num_spaces >= self.num_values
-        return are_words and not (self.are_codes or self.is_constant or self.can_be_labels)
+        return are_words and not (self.is_constant or self.can_be_labels)
 
     @property
     def holds_sentences(self) -> bool:
@@ -85,10 +70,10 @@ class ColumnProfile:
 
     @property
     def can_be_labels(self) -> bool:
-        if self.num_lists or self.num_distinct is None or self.num_others:
+        if self.num_lists or self.num_others or len(self.distinct) > MAX_DISTINCT:
             return self.num_lists > 0
         are_of_rows = self.distinct <= SPLITS or all(map(_DATE.match, self.distinct))
-        return not are_of_rows and 2 <= self.num_distinct <= self.num_values / 2
+        return not are_of_rows and 2 <= len(self.distinct) <= self.num_values / 2
 
     def add(self, value: object) -> None:
         """Count a value, as `show_value` shows it."""
@@ -102,7 +87,6 @@ class ColumnProfile:
             self.num_values += 1
             self.num_characters += len(value)
             self.num_numbers += _NUMBER.fullmatch(value) is not None
-            self.num_codes += _CODE.match(value) is not None
             self.num_spaces += value.strip().count(" ") + count_unspaced(value) // 4
             if len(self.distinct) <= MAX_DISTINCT:
                 self.distinct.add(fold_text(value))
@@ -134,17 +118,19 @@ class Look:
             names = list(cells)[:_MOST_PAIRED]
             numbers = [name for name in names if isinstance(value := cells[name], str) and is_number(value)]
             self._words = {(number, name): {} for number in numbers for name in names if name not in numbers}
-        for (column, name), words in list(self._words.items()):
-            number, word = cells.get(column), cells.get(name)
-            if number is None:
-                continue
-            is_word = isinstance(word, str) and len(word) <= _LONGEST_WORD and any(map(str.isalpha, word))
-            is_pair = is_word and isinstance(number, str) and is_number(number) and len(words) <= MAX_DISTINCT
-            if not is_pair or words.setdefault(str(number), str(word)) != word:
-                del self._words[column, name]
+        for pair, words in list(self._words.items()):
+            number, word = map(cells.get, pair)
+            is_pair = isinstance(number, str) and is_number(number) and len(words) <= MAX_DISTINCT
+            if is_pair and isinstance(word, str) and len(word) <= _LONGEST_WORD and any(map(str.isalpha, word)):
+                is_pair = words.setdefault(str(number), word) == word
+            else:
+                is_pair = number is None
+            if not is_pair:
+                del self._words[pair]
 
-    def find_words(self, label: str, num_rows: int) -> str | None:
+    def find_words(self, label: str) -> str | None:
         """The column that has a word for each label, if labels are numbers; None if there is none."""
+        num_rows = max((one.num_values for one in self.columns if one.name == label), default=0)
         for (column, name), words in (self._words or {}).items():
             is_repeated = len({*words.values()}) == len(words) <= num_rows / 2
             if column == label and is_repeated and any(is_set(one) is None for one in words.values()):
@@ -163,12 +149,10 @@ class Look:
             return tuple(flags)
         if len(flags) < 3 or not rows:
             return ()  # two are answers to two questions
-        raise InvalidDataset(
-            f"rows may have several labels: of {show_names(flags)}, {show_count(several, 'row', 'has')} several set "
-            f"and {show_count(numbers[0], 'row', 'has')} none. Lens gives a text one label: name one of these columns "
-            "(label_column) for a run of its own",
-            field=field,
-        )
+        told = f"{show_count(several, 'row', 'has')} several set and {show_count(numbers[0], 'row', 'has')} none"
+        advice = "Lens gives a text one label: name one of these columns (label_column) for a run of its own"
+        told = f"rows may have several labels: of {show_names(flags)}, {told}. {advice}"
+        raise InvalidDataset(told, field=field)
 
 
 def _flatten(cells: Mapping[str, object], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
