@@ -24,9 +24,9 @@ from sqlalchemy.orm import Session
 from app.lifecycle.endings import Crash, requeue_dead
 from app.lifecycle.retention import forget_old
 from app.lifecycle.waiting import count_waiting
-from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database, find_sqlstate, is_away
+from app.store.queue import JobQueue
 from app.store.states import LEASED, Status
 from app.store.tables import IdempotencyKey, Job
 

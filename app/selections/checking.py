@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from sqlalchemy.orm import Session
 
 from app.errors import UnknownDataset, Unprocessable
-from app.intake.bodies import Body, FormBody, name_columns, parsing_limits
-from app.intake.limits import bound_budget, check_model_name, find_prices, list_excesses
-from app.intake.refusals import as_problem, invalid_inputs
 from app.lifecycle.spec import StoredSpec
+from app.selections.bodies import Body, FormBody, name_columns, parsing_limits
+from app.selections.limits import bound_budget, check_model_name, find_prices, list_excesses
+from app.selections.refusals import as_problem, invalid_inputs
 from app.selections.submission_schemas import SelectionSpec, SubmissionBody
 from app.services import Services
 from app.settings import Settings
@@ -52,8 +52,7 @@ Labelled = ParsedDataset | KnownDataset
 def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str) -> KnownDataset:
     """A dataset of labelled texts that the field of a body names.
 
-    Raises:
-        UnknownDataset: the owner has no such dataset.
+    Raises UnknownDataset if the owner has no such dataset.
     """
     with services.database.session_scope() as session:
         check_dataset(session, owner_id, dataset_id, field)
@@ -64,8 +63,7 @@ def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str)
 def check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
     """Lock a dataset that the field of a body names against deletion.
 
-    Raises:
-        UnknownDataset: the owner has no such dataset.
+    Raises UnknownDataset if the owner has no such dataset.
     """
     if not owns_dataset(session, owner_id, dataset_id):
         raise UnknownDataset.at(f"/{field}", "there is no dataset of labelled texts with this id")

@@ -1,37 +1,98 @@
 """Submits a selection: checks it, and stores it with its datasets and its key in one transaction."""
 
 import json
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from sqlalchemy import insert
+from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
+from structlog.contextvars import get_contextvars
 
+from app.errors import BadRequest, IdempotencyInFlight, IdempotencyMismatch
 from app.ids import SELECTION, new_id
-from app.intake.bodies import Body
-from app.intake.idempotency import Accepted, RequestKey, hold_key, keep_answer
-from app.logs import context
-from app.queue import JobId
+from app.selections.bodies import Body
 from app.selections.checking import KnownDataset, NewSelection, check_dataset, check_selection
-from app.selections.presentation import present
+from app.selections.views import present
 from app.services import Services
 from app.settings import Settings
 from app.store.datasets import find_equal_dataset, store_dataset, weigh_rows
+from app.store.queue import JobId
 from app.store.quota import check_bytes, check_quota, hold_quota
-from app.store.tables import Job
+from app.store.tables import IdempotencyKey, Job
 from lens_engine.reading import ParsedDataset
 
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
-def submit_selection(services: Services, owner_id: str, body: Body, request: RequestKey | None) -> Accepted:
-    """Check a submission, and store the selection with its datasets and its key.
+# As text, because every submission with a key runs them, and building them costs more than running them.
+_FIND = text("SELECT body_sha256, answer FROM idempotency_keys WHERE owner_id = :owner_id AND key = :key")
+_HOLD = text("SELECT pg_try_advisory_xact_lock(hashtextextended(:name, 0))")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestKey:
+    """Identity of a request: owner, key, and SHA-256 of the canonical body."""
+
+    owner_id: str
+    key: str
+    body_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The answer to a submission as JSON."""
+
+    answer: dict[str, Any]
+    job_id: JobId | None = None  #: what to enqueue when the answer was sent; None if an earlier request got the answer
+
+
+def check_key(key: str) -> str:
+    """Return a valid key unchanged. Raises BadRequest if the key is none."""
+    if not _KEY.fullmatch(key):
+        raise BadRequest("Idempotency-Key must be 1 to 255 visible ASCII characters, without spaces")
+    return key
+
+
+def submit_selection(services: Services, owner_id: str, body: Body, key: str | None) -> Accepted:
+    """Check a submission, and store the selection with its datasets and its key; once for each key.
 
     The caller enqueues it. If the caller dies before that, the sweep does.
     """
+    request = None if key is None else RequestKey(owner_id, key, body.digest())
     with services.database.session_scope() as session:
+        if request is not None and (known := _find_answer(session, request)) is not None:
+            return Accepted(known)
         check_quota(session, owner_id, services.settings)
     new = check_selection(services, owner_id, body)
-    return store_selection(services, owner_id, new, request)
+    return _store(services, owner_id, new, request)
 
 
-def store_selection(services: Services, owner_id: str, new: NewSelection, request: RequestKey | None) -> Accepted:
+def hold_key(session: Session, request: RequestKey) -> dict[str, Any] | None:
+    """Lock the key until the transaction ends, and return the answer that it has got meanwhile, as it was sent.
+
+    Raises:
+        IdempotencyInFlight: another request holds the lock.
+        IdempotencyMismatch: the key was used with a different body.
+    """
+    if not session.scalar(_HOLD, {"name": f"{request.owner_id}\n{request.key}"}):
+        raise IdempotencyInFlight(
+            "another request with this Idempotency-Key is in progress; repeat the request later",
+            headers={"Retry-After": "1"},
+        )
+    return _find_answer(session, request)
+
+
+def _find_answer(session: Session, request: RequestKey) -> dict[str, Any] | None:
+    found = session.execute(_FIND, {"owner_id": request.owner_id, "key": request.key}).one_or_none()
+    if found is None:
+        return None
+    if found.body_sha256 != request.body_sha256:
+        raise IdempotencyMismatch("this Idempotency-Key was used with a different body; use a new key")
+    answer: dict[str, Any] = found.answer
+    return answer
+
+
+def _store(services: Services, owner_id: str, new: NewSelection, request: RequestKey | None) -> Accepted:
     """Store a checked selection and the answer to its key in one transaction."""
     with services.database.session_scope() as session:
         if request is not None and (known := hold_key(session, request)) is not None:
@@ -39,8 +100,8 @@ def store_selection(services: Services, owner_id: str, new: NewSelection, reques
         job = _insert(session, services.settings, owner_id, new)
         answer = present(job).model_dump(mode="json")
         if request is not None:
-            keep_answer(session, request, answer)
-        return Accepted(answer, JobId(job.id, 1, job.spec.get("model")))
+            session.execute(insert(IdempotencyKey).values(**asdict(request), job_id=job.id, answer=answer))
+        return Accepted(answer, JobId(job.id, 1, job.model))
 
 
 def _insert(session: Session, settings: Settings, owner_id: str, new: NewSelection) -> Job:
@@ -67,7 +128,7 @@ def _insert(session: Session, settings: Settings, owner_id: str, new: NewSelecti
         spec=new.spec,
         num_labels=new.num_labels,
         reserved_bytes=reserved,
-        request_id=context.get("request_id"),
+        request_id=get_contextvars().get("request_id"),
         warnings=[*(f"{part}: {one}" for part, rows in sources.items() for one in rows.warnings), *new.warnings],
     )
     job = session.execute(statement.returning(Job)).scalar_one()

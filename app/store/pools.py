@@ -11,7 +11,8 @@ from sqlalchemy import delete, exists, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from app.store.tables import Report, StoredPool
+from app.store.prompt_tables import StoredPool
+from app.store.tables import Report
 from lens_engine.retrieval.pool import Pool, PoolRow
 
 

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from app.intake.admission import Admission
 from app.main import close_app, create_app
+from app.selections.admission import Admission
 from app.settings import Settings
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
@@ -106,7 +106,7 @@ def test_client_that_sends_slowly_holds_no_place(settings: Settings) -> None:
 
 
 def test_body_that_does_not_arrive_in_time_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.intake.form._BODY_SECONDS", 0.3)
+    monkeypatch.setattr("app.selections.form._BODY_SECONDS", 0.3)
 
     async def submit() -> None:
         small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 0})
@@ -159,12 +159,12 @@ def test_small_stored_dataset_waits_for_no_large_work(settings: Settings) -> Non
     async def submit() -> None:
         async with service as client:
             small, large = await store(client, 60), await store(client, 1000)
-            async with service.admission.large_place.take():
+            async with service.admission.take_place(is_large=True):
                 assert (await submit_of(client, small)).status_code == 202
                 shown = await client.post("/pages/submit", data={"dataset_id": small})
                 assert shown.status_code == 200, shown.text
                 waiting = asyncio.create_task(submit_of(client, large))
-                while service.admission.large_place.num_waiting == 0:
+                while service.admission.num_waiting == 0:
                     await asyncio.sleep(0.01)
             assert (await waiting).status_code == 202
 

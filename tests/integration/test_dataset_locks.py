@@ -82,7 +82,7 @@ def test_submission_locks_its_datasets_in_the_order_of_a_deletion(
         selections.client.post("/selections", json={**make_submission(), "examples": part}).json()["dataset_id"]
         for part in (rows[:30], rows[30:])
     ]
-    monkeypatch.setattr("app.intake.receiving.SMALL_BYTES", 2**30)  # stored in this process
+    monkeypatch.setattr("app.selections.receiving.SMALL_BYTES", 2**30)  # stored in this process
     locked = list[str]()
     monkeypatch.setattr(
         "app.selections.submission.check_dataset", lambda _session, _owner, id_, _field: locked.append(id_)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.datasets.service import describe
 from app.lifecycle.retention import forget_old
 from app.pages.preview import suggest
+from app.selections.datasets import describe
 from app.services import Services
 from app.settings import Settings
 from app.store import datasets as repository

@@ -12,9 +12,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.schema import upgrade_schema
 from app.settings import Settings
 from app.store.database import Database, create_database
+from app.store.schema import upgrade_schema
 from tests.api_keys import headers_of
 from tests.integration.asgi import call
 from tests.integration.conftest import run_sql

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
-from app.intake.bodies import JsonBody
-from app.intake.idempotency import RequestKey, hold_key
+from app.selections.bodies import JsonBody
+from app.selections.submission import RequestKey, hold_key
 from app.store.database import Database
 from app.store.tables import Job
 from tests.integration.conftest import Selections, refusing_rows

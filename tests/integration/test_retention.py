@@ -8,9 +8,9 @@ from sqlalchemy import text
 from app.ids import first_id
 from app.lifecycle import retention
 from app.lifecycle.sweep import Settling, sweep
-from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database
+from app.store.queue import JobQueue
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.test_retry import put_checkpoint
 

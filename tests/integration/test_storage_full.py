@@ -73,7 +73,7 @@ def test_full_disk_refuses_an_upload_and_stores_nothing(
     def fail(_folder: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("app.intake.form.open_upload", fail)
+    monkeypatch.setattr("app.selections.form.open_upload", fail)
     files = {"dataset": ("data.csv", make_csv())}
 
     response = make_client().post("/selections", files=files, data={"spec": json.dumps(make_spec())})

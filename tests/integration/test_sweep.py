@@ -16,9 +16,9 @@ from app.lifecycle.claims import PackedCheckpoint
 from app.lifecycle.endings import Crash
 from app.lifecycle.sweep import Settling, SweepReport
 from app.lifecycle.sweep import sweep as sweep_once
-from app.queue import JobId, JobQueue
 from app.settings import Settings
 from app.store.database import Database
+from app.store.queue import JobId, JobQueue
 from app.store.tables import IdempotencyKey, Job
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason

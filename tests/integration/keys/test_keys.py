@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.keys import service
-from app.keys.secret import hash_key
 from app.settings import Settings
+from app.store import keys as service
 from app.store.database import Database
+from app.store.keys import hash_key
 from tests.e2e.waiting import until
 from tests.integration.samples import make_submission, problem_of
 from tests.outages import absent

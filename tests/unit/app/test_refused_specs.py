@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.errors import AppError
-from app.intake.bodies import FormBody, JsonBody
+from app.selections.bodies import FormBody, JsonBody
 from app.selections.checking import check_selection
 from app.services import Services
 from app.settings import Settings

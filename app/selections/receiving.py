@@ -4,21 +4,19 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Header, Request
+from pydantic import AfterValidator
 from sqlalchemy import func, select
 from starlette.concurrency import run_in_threadpool
 
 from app.errors import STOPPING, Unavailable
-from app.intake.admission import Admission
-from app.intake.bodies import Body, FormBody, JsonBody, JsonFile, parse_body
-from app.intake.form import arriving, parse_form, read_parts
-from app.intake.idempotency import Accepted, RequestKey, answer_once, check_key
-from app.intake.reader import Reader, bounded
-from app.intake.spool import open_upload
+from app.selections.bodies import Body, FormBody, JsonBody, JsonFile, parse_body
+from app.selections.form import arriving, open_upload, parse_form, read_parts
+from app.selections.reader import Reader, bounded
+from app.selections.submission import check_key
 from app.services import Services
 from app.settings import Settings
 from app.store.tables import Dataset
@@ -41,20 +39,15 @@ class Upload:
     body: Body | JsonFile
     is_large: bool
 
-    def do(self, work: Callable[[Services, str, Body], _Found]) -> _Found:
-        """Do the work with the body: here, or in the reader, where it is pickled.
+    def do(self, work: Callable[..., _Found], *given: Any) -> _Found:
+        """Do `work(services, owner id, body, *given)`: here, or in the reader, where all of it is pickled.
 
-        Raises:
-            Unavailable, Unprocessable: as `Reader.run`.
+        Raises Unavailable, Unprocessable as `Reader.run`.
         """
         if self.is_large:
-            found: _Found = self.reader.run(_do_within_bounds, work, self.owner_id, self.body)
+            found: _Found = self.reader.run(_do_within_bounds, work, self.owner_id, self.body, *given)
             return found
-        return _parse_and_do(self.services, work, self.owner_id, self.body)
-
-    def submit(self, work: Callable[[Services, str, Body, RequestKey | None], Accepted], key: str | None) -> Accepted:
-        """As `do`, once for each Idempotency-Key."""
-        return self.do(partial(answer_once, work, key))
+        return _parse_and_do(self.services, work, self.owner_id, self.body, *given)
 
 
 def _do_within_bounds(*arguments: Any) -> Any:
@@ -63,27 +56,16 @@ def _do_within_bounds(*arguments: Any) -> Any:
 
 
 def _parse_and_do(
-    services: Services, work: Callable[[Services, str, Body], _Found], owner_id: str, body: Body | JsonFile
+    services: Services, work: Callable[..., _Found], owner_id: str, body: Body | JsonFile, *given: Any
 ) -> _Found:
-    return work(services, owner_id, body.parse(services.settings.max_rows) if isinstance(body, JsonFile) else body)
+    body = body.parse(services.settings.max_rows) if isinstance(body, JsonFile) else body
+    return work(services, owner_id, body, *given)
 
 
 def receive(*parts: str) -> Any:
-    """Make the dependency that receives a body, whose form has these parts at most.
+    """Make the dependency that receives a body, whose form has these parts at most, and waits for a place to work.
 
-    It ends before the response is sent, so that a client that reads slowly holds no place.
-    """
-
-    async def read(request: Request) -> AsyncIterator[Upload]:
-        async with receive_body(request, parts) as upload:
-            yield upload
-
-    return Depends(read, scope="function")
-
-
-@asynccontextmanager
-async def receive_body(request: Request, parts: Sequence[str]) -> AsyncIterator[Upload]:
-    """Receive a body, and wait for a place to work on it. Its files are deleted at the end.
+    It ends before the response is sent, so that a client that reads slowly holds no place. The files are deleted then.
 
     Raises:
         Busy: too many submissions are read or wait.
@@ -92,23 +74,25 @@ async def receive_body(request: Request, parts: Sequence[str]) -> AsyncIterator[
         BadRequest: the body is malformed or incomplete, or arrives too slowly.
         Unprocessable: a part of the form is missing, repeated or unknown, or small JSON holds what no store keeps.
     """
-    media_type = check_media_type(request, JSON, _FORM, send=f"a form ({_FORM}: {', '.join(parts)}) or {JSON}")
-    admission: Admission = request.app.state.admission
-    try:
-        with admission.admit(request.state.owner_id):
-            reading = _receive_json(request) if media_type == JSON else _receive_form(request, parts)
-            async with reading as (body, num_bytes), hold_place(request, body, num_bytes) as upload:
-                yield upload
-    except asyncio.CancelledError as error:  # by uvicorn, when it stops and has waited long enough
-        raise Unavailable(STOPPING) from error
+
+    async def read(request: Request) -> AsyncIterator[Upload]:
+        media_type = check_media_type(request, JSON, _FORM, send=f"a form ({_FORM}: {', '.join(parts)}) or {JSON}")
+        try:
+            with request.app.state.admission.admit(request.state.owner_id):
+                reading = _receive_json(request) if media_type == JSON else _receive_form(request, parts)
+                async with reading as (body, num_bytes), hold_place(request, body, num_bytes) as upload:
+                    yield upload
+        except asyncio.CancelledError as error:  # by uvicorn, when it stops and has waited long enough
+            raise Unavailable(STOPPING) from error
+
+    return Depends(read, scope="function")
 
 
 @asynccontextmanager
 async def hold_place(request: Request, body: Body | JsonFile, num_bytes: int) -> AsyncIterator[Upload]:
     """Wait for a place to work on a body of this size, and hold it. The caller was admitted.
 
-    Raises:
-        Busy: too much large work waits.
+    Raises Busy if too much large work waits.
     """
     state, owner_id = request.app.state, request.state.owner_id
     is_large = num_bytes > SMALL_BYTES or (isinstance(body, FormBody) and body.has_binary_file)
@@ -160,36 +144,23 @@ async def _receive_form(request: Request, parts: Sequence[str]) -> AsyncIterator
         await form.close()
 
 
-@asynccontextmanager
-async def holding_large_place(request: Request) -> AsyncIterator[None]:
-    """Wait for the place of large work without a thread, and hold it.
-
-    Raises:
-        Busy: too much work waits, of all owners or of this one.
-    """
-    admission: Admission = request.app.state.admission
-    with admission.admit(request.state.owner_id):
-        async with admission.take_place(is_large=True):
-            yield
-
-
 async def do_large(request: Request, work: Callable[..., _Found], *arguments: Any) -> _Found:
     """Do work that no submission brings in the reader, after what came before: `work(services, owner id, *arguments)`.
 
-    Raises what the work raises, and the errors of `holding_large_place` and `Reader.run`.
+    Raises:
+        Busy: too much work waits, of all owners or of this one.
+        Others: what the work raises, and the errors of `Reader.run`.
     """
-    reader: Reader = request.app.state.reader
-    async with holding_large_place(request):
-        return await run_in_threadpool(reader.run, work, request.state.owner_id, *arguments)
+    state, owner_id = request.app.state, request.state.owner_id
+    with state.admission.admit(owner_id):
+        async with state.admission.take_place(is_large=True):
+            return await run_in_threadpool(state.reader.run, work, owner_id, *arguments)
 
 
-async def read_key(
-    idempotency_key: Annotated[
-        str | None,
-        Header(description="Key of this request; a repeated request with the same key gets the first answer."),
-    ] = None,
-) -> str | None:
-    return None if idempotency_key is None else check_key(idempotency_key)
-
-
-KeyDep = Annotated[str | None, Depends(read_key)]
+KeyDep = Annotated[
+    Annotated[str, AfterValidator(check_key)] | None,
+    Header(
+        alias="Idempotency-Key",
+        description="Key of this request; a repeated request with the same key gets the first answer.",
+    ),
+]

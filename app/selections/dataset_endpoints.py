@@ -6,13 +6,13 @@ from fastapi import APIRouter, Request, Response, status
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
-from app.datasets import service
-from app.datasets.service import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
 from app.errors import InvalidCursor
 from app.ids import encode_cursor
-from app.intake.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, describe_form
-from app.intake.receiving import Upload, do_large, receive
+from app.selections import datasets as service
+from app.selections.datasets import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut
+from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, describe_form
+from app.selections.receiving import Upload, do_large, receive
 from app.services import Services
 from app.store import datasets as repository
 from app.web.openapi import refusals, sends

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables.base import Base, CreatedAt, IdText, OwnerText
+from app.store.tables import Base, CreatedAt, IdText, OwnerText
 
 NameText = String(100, collation="C")
 

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from app.errors import DatasetInUse, NotFound, Unprocessable
 from app.ids import is_id, path_of
-from app.intake.bodies import Body, JsonBody, name_columns, parsing_limits
-from app.intake.parts import Name, RowsBody
-from app.intake.refusals import invalid_inputs
+from app.selections.bodies import Body, JsonBody, name_columns, parsing_limits
+from app.selections.parts import Name, RowsBody
+from app.selections.refusals import invalid_inputs
 from app.services import Services
 from app.settings import Settings
 from app.store import datasets as repository
@@ -84,11 +84,7 @@ def store(services: Services, owner_id: str, body: Body) -> StoredDataset:
 def keep_rows(
     session: Session, owner_id: str, settings: Settings, parsed: ParsedDataset, name: str | None = None
 ) -> StoredDataset:
-    """Store rows, unless equal ones are there already.
-
-    Raises:
-        OwnerFull: the owner has too many bytes stored.
-    """
+    """Store rows, unless equal ones are there already. Raises OwnerFull if the owner has too many bytes stored."""
     found = repository.find_equal_dataset(session, owner_id, parsed)
     if found is None:
         check_bytes(session, owner_id, settings, repository.weigh_rows(parsed))
@@ -100,11 +96,7 @@ def keep_rows(
 
 
 def describe(services: Services, owner_id: str, dataset_id: str) -> dict[str, Any]:
-    """Make the report on a dataset, and keep it: a dataset never changes.
-
-    Raises:
-        NotFound: as `find_report`.
-    """
+    """Make the report on a dataset, and keep it: a dataset never changes. Raises NotFound as `find_report`."""
     with services.database.session_scope() as session:
         if (made := find_report(session, owner_id, dataset_id, services.settings)) is not None:
             return made  # while this one waited
@@ -134,11 +126,7 @@ def _read(body: Body, settings: Settings) -> tuple[ParsedDataset, str | None]:
 
 
 def get(session: Session, owner_id: str, dataset_id: str) -> Dataset:
-    """Return a dataset of this owner.
-
-    Raises:
-        NotFound: the owner has no dataset with this id.
-    """
+    """Return a dataset of this owner. Raises NotFound if the owner has no dataset with this id."""
     found = repository.find_dataset(session, owner_id, dataset_id) if is_id(dataset_id) else None
     if found is None:
         raise NotFound("there is no dataset with this id")
@@ -148,8 +136,7 @@ def get(session: Session, owner_id: str, dataset_id: str) -> Dataset:
 def find_report(session: Session, owner_id: str, dataset_id: str, settings: Settings) -> dict[str, Any] | None:
     """Return the report on a dataset, if it was made already with the tokens of the default model.
 
-    Raises:
-        NotFound: the owner has no dataset with this id.
+    Raises NotFound if the owner has no dataset with this id.
     """
     dataset = get(session, owner_id, dataset_id)
     kept = dict(dataset.report or {})
@@ -172,12 +159,7 @@ def find_counter(settings: Settings, model: str) -> CountTokens | None:
 
 
 def delete(session: Session, owner_id: str, dataset_id: str) -> None:
-    """Delete a dataset.
-
-    Raises:
-        NotFound: the owner has no dataset with this id.
-        DatasetInUse: a job uses it.
-    """
+    """Delete a dataset. Raises NotFound if the owner has no dataset with this id and DatasetInUse if a job uses it."""
     get(session, owner_id, dataset_id)
     if not repository.delete_dataset(session, owner_id, dataset_id):
         job = repository.find_user(session, dataset_id)

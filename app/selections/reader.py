@@ -22,13 +22,11 @@ from structlog.contextvars import get_contextvars
 
 from app.errors import NO_SPACE, REPEAT, STOPPING, AppError, Unavailable, Unprocessable, make_internal_error
 from app.lean_imports import leave_pandas_out
-from app.logs import context
-from app.logs.failures import summarize
-from app.logs.setup import configure_logging
-from app.queue import JobQueue
+from app.logs import begin_context, configure_logging, summarize
 from app.services import Services
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, create_database
+from app.store.queue import JobQueue
 
 _Found = TypeVar("_Found")
 _log = logging.getLogger(__name__)
@@ -160,7 +158,7 @@ def _begin(settings: Settings) -> None:
 
 def _run(log_fields: dict[str, Any], work: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """Do the work. Nothing of it stays in memory but what it found."""
-    context.begin(**log_fields)
+    begin_context(**log_fields)
     found = _find(work, arguments)
     give_back_memory()
     return found

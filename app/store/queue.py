@@ -67,17 +67,13 @@ class WorkerCount:
         """Return the number of workers by queue; None if Redis did not answer, or was not asked yet."""
         if self._clock() - self._asked_at >= _FRESH_SECONDS and self._asking.acquire(blocking=False):
             try:
-                self._found = self._count()
-                self._asked_at = self._clock()
+                self._found = self._ask()
+            except RedisError:
+                self._found = None
             finally:
+                self._asked_at = self._clock()
                 self._asking.release()
         return self._found
-
-    def _count(self) -> Mapping[str, int] | None:
-        try:
-            return self._ask()
-        except RedisError:
-            return None
 
 
 RUN_JOB = "worker.jobs.run_job"
@@ -188,21 +184,16 @@ class JobQueue:
         }
 
     def ping(self) -> None:
-        """Check that Redis answers.
-
-        Raises:
-            RedisError: Redis does not answer within one second.
-        """
+        """Check that Redis answers. Raises RedisError if Redis does not answer within one second."""
         self._redis.ping()
 
     def list_devices(self) -> list[WorkerDevice]:
         """The device of each worker that is registered, by name. A worker that died may be listed for some minutes.
 
-        Raises:
-            RedisError: Redis does not answer.
+        Raises RedisError if Redis does not answer.
         """
         with self._redis.pipeline(transaction=False) as pipeline:
-            for key in _find_keys(self._queues):
+            for key in {key for queue in self._queues.values() for key in get_keys(queue=queue)}:
                 pipeline.hget(key, REDIS_FIELD)
             found = pipeline.execute()
         devices = [device for text in found if (device := _parse_device(text)) is not None]
@@ -216,11 +207,7 @@ class JobQueue:
         return self._workers.get()
 
     def find_workers(self) -> dict[str, int]:
-        """As `count_workers`, of now.
-
-        Raises:
-            RedisError: Redis does not answer.
-        """
+        """As `count_workers`, of now. Raises RedisError if Redis does not answer."""
         return self._find_workers(self._redis)
 
     def _find_workers(self, redis: Redis) -> dict[str, int]:
@@ -230,11 +217,6 @@ class JobQueue:
     def close(self) -> None:
         self._redis.close()
         self._glancing_redis.close()
-
-
-def _find_keys(queues: Mapping[str, Queue]) -> set[str]:
-    """The keys of the workers of all queues."""
-    return {key for queue in queues.values() for key in get_keys(queue=queue)}
 
 
 def _parse_device(text: bytes | None) -> WorkerDevice | None:

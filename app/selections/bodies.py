@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from app.errors import ContentTooLarge
 from app.settings import Settings
-from app.web.strict_json import count_containers, parse_json
+from app.web.request_body import count_structure, parse_json
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.reading import Dialect, Named, ParsedDataset, ParsingLimits, ReadTexts, parse_dataset, read_texts
 from lens_engine.reading.table import ColumnNames
@@ -79,11 +79,7 @@ class FormBody:
     def parse(
         self, part: Literal["dataset", "test", "texts"], limits: ParsingLimits, columns: Mapping[str, ColumnNames]
     ) -> ParsedDataset | None:
-        """The labelled texts of a file; None without the file.
-
-        Raises:
-            InvalidDataset: as `parse_dataset`.
-        """
+        """The labelled texts of a file; None without the file. Raises InvalidDataset as `parse_dataset`."""
         if part not in self.files:
             return None
         with self.files[part].open("rb") as file:
@@ -120,7 +116,7 @@ def parse_body(raw: bytes, max_rows: int) -> JsonBody:
     """
     # A small object takes 24 times its JSON in memory, so the objects are counted before they are built.
     most = 2 * max_rows + _MAX_OTHER_CONTAINERS
-    if count_containers(raw) > most:
+    if count_structure(raw)[0] > most:
         raise ContentTooLarge(
             f"the JSON has more than {most:,} objects and lists; send a larger dataset as a file, in a form "
             "(multipart/form-data)"

@@ -1,6 +1,5 @@
 """The database schema: migrate it and report its revision."""
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -14,19 +13,14 @@ from app.settings import Settings
 
 
 def upgrade_schema(settings: Settings) -> None:
-    """Run the missing migrations. Several processes can call this at the same time.
-
-    Raises:
-        ValueError: as `is_older`.
-    """
-    move_schema(settings, own_revisions().head)
+    """Run the missing migrations. Several processes can call this at the same time. Raises ValueError as `is_older`."""
+    move_schema(settings, own_revisions()[-1])
 
 
 def move_schema(settings: Settings, revision: str) -> None:
     """Bring the schema to a revision of this release. An older one drops what the newer ones added, with its data.
 
-    Raises:
-        ValueError: as `is_older`.
+    Raises ValueError as `is_older`.
     """
     (command.downgrade if is_older(settings, revision) else command.upgrade)(alembic_config(settings), revision)
 
@@ -34,10 +28,9 @@ def move_schema(settings: Settings, revision: str) -> None:
 def is_older(settings: Settings, revision: str) -> bool:
     """Whether a revision is older than that of the database.
 
-    Raises:
-        ValueError: this release does not know the revision, or that of the database.
+    Raises ValueError if this release does not know the revision, or that of the database.
     """
-    oldest_first = own_revisions().oldest_first
+    oldest_first = own_revisions()
     engine = create_engine(settings.database_url, poolclass=NullPool)
     with engine.connect() as connection:
         found = current_revision(connection)
@@ -76,21 +69,10 @@ def _count_contents(connection: Connection) -> dict[str, int]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Revisions:
-    """The migrations of this release."""
-
-    oldest_first: tuple[str, ...]
-
-    @property
-    def head(self) -> str:
-        return self.oldest_first[-1]
-
-
 @cache
-def own_revisions() -> Revisions:
-    """Read the migrations of this release. Reading takes milliseconds, and they cannot change while a process runs."""
-    return Revisions(tuple(one.revision for one in ScriptDirectory.from_config(_bare_config()).walk_revisions())[::-1])
+def own_revisions() -> tuple[str, ...]:
+    """The migrations of this release, oldest first. Reading takes milliseconds, and they cannot change meanwhile."""
+    return tuple(one.revision for one in ScriptDirectory.from_config(_bare_config()).walk_revisions())[::-1]
 
 
 def current_revision(connection: Connection) -> str | None:
@@ -104,8 +86,8 @@ def current_revision(connection: Connection) -> str | None:
 
 def is_behind(connection: Connection) -> bool:
     """Whether the schema is older than this release needs. A revision that this release does not know is newer."""
-    found, own = current_revision(connection), own_revisions()
-    return found is None or found in own.oldest_first[:-1]
+    found = current_revision(connection)
+    return found is None or found in own_revisions()[:-1]
 
 
 def alembic_config(settings: Settings) -> Config:

@@ -17,8 +17,7 @@ _UNITS = {"max_seconds": "seconds", "max_pairs": "pairs", "max_cost": "USD"}
 def check_model_name(name: str | None, settings: Settings) -> str:
     """The name of an offered model; the default for None.
 
-    Raises:
-        UnknownModelName: the service does not offer the model.
+    Raises UnknownModelName if the service does not offer the model.
     """
     model = name if name is not None else settings.default_model
     if model not in settings.offered_models:

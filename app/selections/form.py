@@ -1,8 +1,13 @@
 """Reads the parts of a multipart body as they arrive: whole, in UTF-8, files to the spool folder."""
 
 import asyncio
+import fcntl
+import os
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile, gettempdir
+from typing import IO
 
 from fastapi import Request
 from python_multipart.multipart import parse_options_header
@@ -10,11 +15,39 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.errors import BadRequest, Unprocessable
-from app.intake.bodies import FormBody, name_file
-from app.intake.parts import COLUMN_PARTS, COLUMNS, DIALECT_PARTS, MAX_COLUMN_CHARACTERS, MAX_TEXT_COLUMNS
-from app.intake.spool import open_upload
 from app.problems import point
+from app.selections.bodies import FormBody, name_file
+from app.selections.parts import COLUMN_PARTS, COLUMNS, DIALECT_PARTS, MAX_COLUMN_CHARACTERS, MAX_TEXT_COLUMNS
 from lens_engine.task.text_checks import NUL
+
+_PREFIX = "lens-upload-"
+
+
+def open_upload(folder: Path | None) -> IO[bytes]:
+    """Open a new file, which is deleted when it is closed.
+
+    It is locked as long as this process has it open, so that another process that starts does not take it for one left
+    over.
+
+    Args:
+        folder: None for that of the system.
+    """
+    while True:
+        file: IO[bytes] = NamedTemporaryFile(prefix=_PREFIX, dir=folder)  # noqa: SIM115
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink > 0:
+            return file
+        with suppress(FileNotFoundError):  # a sweep deleted it before it was locked
+            file.close()
+
+
+def sweep_uploads(folder: Path | None) -> None:
+    """Delete the files of processes that were killed."""
+    for path in Path(folder or gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a process has the file open
+            path.unlink()
+
 
 _MAX_PART_BYTES, _MOST_FIELDS = 2**20, MAX_TEXT_COLUMNS + len(COLUMN_PARTS) + 1  #: fields: a column too many is told
 _BODY_SECONDS, _SLOWEST_BYTES = 60.0, 100_000
@@ -27,11 +60,7 @@ _MEANINGS = {"delimiter": "the string between fields", "encoding": "the name of 
 
 
 async def arriving(request: Request) -> AsyncGenerator[bytes, None]:
-    """The body, piece by piece.
-
-    Raises:
-        BadRequest: it arrives too slowly.
-    """
+    """The body, piece by piece. Raises BadRequest if it arrives too slowly."""
     began, received, chunks = asyncio.get_running_loop().time(), 0, request.stream()
     while True:
         seconds = _BODY_SECONDS + received / _SLOWEST_BYTES
@@ -181,16 +210,13 @@ def _words(form: FormData, name: str) -> tuple[str, ...]:
     parts = form.getlist(name)
     if len(parts) > MAX_TEXT_COLUMNS:
         raise _bad_part(name, f"occurs more than {MAX_TEXT_COLUMNS} times")
-    return tuple(_check_word(name, part) for part in parts)
-
-
-def _check_word(name: str, part: UploadFile | str) -> str:
-    if not isinstance(part, str):
+    words = tuple(part for part in parts if isinstance(part, str))
+    if len(words) < len(parts):
         what = _MEANINGS.get(name, "the name of a column")
         raise _bad_part(name, f"must be {what}; send the part without a file name")
-    if not 0 < len(part) <= MAX_COLUMN_CHARACTERS or NUL in part:
+    if any(not 0 < len(word) <= MAX_COLUMN_CHARACTERS or NUL in word for word in words):
         raise _bad_part(name, f"must have 1 to {MAX_COLUMN_CHARACTERS} characters, without NUL")
-    return part
+    return words
 
 
 def _bad_part(name: str, detail: str) -> Unprocessable:

@@ -1,30 +1,92 @@
-"""Jobs: spec, state and lease, and what belongs to one: its history, checkpoint, result and classifier.
-
-A row with status queued is also the outbox of the queue.
-"""
+"""Tables, but for those of names (`app/store/prompt_tables.py`). All times come from the database's clock."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from sqlalchemy import (
+    JSON,
     BigInteger,
     CheckConstraint,
     Computed,
     DateTime,
+    Double,
     ForeignKey,
     Identity,
     Index,
     Integer,
     LargeBinary,
+    MetaData,
     String,
     Text,
+    false,
     func,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from app.store.tables.base import Base, CreatedAt, IdText, OwnerText, Stamp
+Stamp = Annotated[datetime, mapped_column(DateTime(timezone=True))]
+CreatedAt = Annotated[datetime, mapped_column(DateTime(timezone=True), server_default=func.now())]
+
+IdText = String(40, collation="C")
+"""Prefixed ULIDs. The collation is byte order, so an index lists ids in order of creation."""
+
+OwnerText = String(100)
+
+
+class Base(DeclarativeBase):
+    """Base of all tables, with one naming convention for constraints and indexes."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+class Dataset(Base):
+    """One uploaded set of texts. Its rows are in the table `examples`."""
+
+    __tablename__ = "datasets"
+    __table_args__ = (
+        CheckConstraint("num_rows > 0", name="not_empty"),
+        CheckConstraint("format IN ('csv', 'jsonl', 'json', 'text', 'workbook', 'inline')", name="format_known"),
+        Index(None, "owner_id", "id"),
+        Index(None, "owner_id", "sha256"),
+    )
+
+    id: Mapped[str] = mapped_column(IdText, primary_key=True)
+    owner_id: Mapped[str] = mapped_column(OwnerText)
+    name: Mapped[str | None] = mapped_column(String(200))
+    sha256: Mapped[str] = mapped_column(String(64))
+    format: Mapped[str] = mapped_column(String(20))
+    num_rows: Mapped[int] = mapped_column(Integer)
+    num_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  #: of its rows, in UTF-8
+    label_counts: Mapped[dict[str, int]] = mapped_column(JSONB)
+    warnings: Mapped[list[Any]] = mapped_column(JSONB, default=list)
+    input: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """Columns and dialect of the file; null for rows that were in no file."""
+    is_kept: Mapped[bool] = mapped_column(server_default=false())
+    """Whether the owner stored it by itself, so that it stays when no job uses it."""
+    report: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))  #: made when first asked for
+    created_at: Mapped[CreatedAt]
+
+
+class Example(Base):
+    """One row of a dataset. `row` is the number of the data row in the upload, counted from 0."""
+
+    __tablename__ = "examples"
+    __table_args__ = (CheckConstraint("row >= 0", name="row_not_negative"),)
+
+    dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
+    row: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    text: Mapped[str] = mapped_column(Text)
+    label: Mapped[str] = mapped_column(Text)
+
 
 _STATUSES = "'queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed'"
 _PHASES = "'fine_tune', 'wording', 'filter', 'initialise', 'search', 'evaluate'"
@@ -144,3 +206,44 @@ class StoredClassifier(Base):
     job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
     classifier: Mapped[dict[str, Any]] = mapped_column(JSONB)
     created_at: Mapped[CreatedAt]
+
+
+class ApiKey(Base):
+    """A key of an owner. A revoked key stays, so that it can be told from one that never was."""
+
+    __tablename__ = "api_keys"
+
+    id: Mapped[str] = mapped_column(IdText, primary_key=True)
+    owner_id: Mapped[str] = mapped_column(OwnerText)
+    name: Mapped[str] = mapped_column(String(100))
+    prefix: Mapped[str] = mapped_column(String(20))
+    sha256: Mapped[str] = mapped_column(String(64), unique=True)
+    created_at: Mapped[CreatedAt]
+    expires_at: Mapped[Stamp | None]
+    revoked_at: Mapped[Stamp | None]
+    last_used_at: Mapped[Stamp | None]
+
+
+class IdempotencyKey(Base):
+    """An answer by owner and key. It outlives its job, so there is no foreign key."""
+
+    __tablename__ = "idempotency_keys"
+    __table_args__ = (Index(None, "created_at"),)
+
+    owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
+    key: Mapped[str] = mapped_column(String(255), primary_key=True)
+    body_sha256: Mapped[str] = mapped_column(String(64))
+    job_id: Mapped[str] = mapped_column(IdText)
+    # JSON instead of JSONB, because JSONB loses the order of keys and a replayed answer must be identical.
+    answer: Mapped[dict[str, Any]] = mapped_column(JSON)
+    created_at: Mapped[CreatedAt]
+
+
+class StoredCounter(Base):
+    """A number that only grows. `label` tells apart what the name counts: an outcome, a phase."""
+
+    __tablename__ = "counters"
+
+    name: Mapped[str] = mapped_column(String(40), primary_key=True)
+    label: Mapped[str] = mapped_column(String(40), primary_key=True)
+    value: Mapped[float] = mapped_column(Double)

@@ -7,12 +7,11 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
+from app.answers import results
 from app.answers.answers import Version
 from app.answers.finding import answer_known
+from app.answers.results import SelectionFinder, SelectionFinderDep
 from app.dependencies import OWNER_ROUTE
-from app.selections import results
-from app.selections.finding import SelectionFinder, SelectionFinderDep
-from app.selections.presentation import present_result
 from app.selections.schemas import ResultOut, SuspiciousLabelsOut
 from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag
 from app.web.openapi import not_modified, refusals, sends
@@ -30,7 +29,6 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 _REPORT_HEADERS = {
     "Content-Disposition": "inline",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",  # it carries its stylesheet
-    "X-Content-Type-Options": "nosniff",
 }
 _REPORT = {
     "description": "The report.",
@@ -76,7 +74,7 @@ def get_result(
 
     def show(session: Session) -> ResultOut:
         report = results.get_report(finder.services, session, finder.owner_id, finder.selection_id)
-        return present_result(session, report, has_pool=pool)
+        return results.present_result(session, report, has_pool=pool)
 
     return _answer(finder, if_none_match, f"result-{pool}", show)
 

@@ -30,9 +30,9 @@ from app.answers.responding import (
     answer_support_examples,
     render,
 )
+from app.answers.results import SelectionFinder, SelectionFinderDep
 from app.answers.schemas import Rendered, SupportExamplesOut
 from app.dependencies import OWNER_ROUTE, SelectionIdDep
-from app.selections.finding import SelectionFinder, SelectionFinderDep
 from app.web.etag import KnownEtag
 from app.web.openapi import refusals
 from lens_engine.classifier.classifier import Classifier

@@ -1,14 +1,15 @@
-"""What a poll needs of a job: the version of its view, and when to ask again.
-
-Workers import this module by way of the repository, so it imports nothing of the web framework.
-"""
+"""What clients see of a selection, and when to ask again."""
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import Row
+
+from app.selections.schemas import ProgressOut, QueueOut, SelectionOut, SelectionSummary
 from app.settings import Settings
 from app.store.states import TERMINAL, Status
 from app.store.tables import Job
@@ -52,3 +53,32 @@ def retry_after(settings: Settings, status: str, progress: dict[str, Any] | None
     if not isinstance(eta, int | float) or not math.isfinite(eta):
         return {"Retry-After": str(shortest)}
     return {"Retry-After": str(max(shortest, min(_LONGEST_WAIT, math.ceil(eta / _SHARE_OF_ETA))))}
+
+
+def present(job: Job, queue: QueueOut | None = None) -> SelectionOut:
+    """Build the API's view of a selection. `queue`: its place, if it was asked for."""
+    return SelectionOut.model_validate({**_read_columns(job, SelectionOut.model_fields), "queue": queue})
+
+
+def summarise(job: Row[Any]) -> SelectionSummary:
+    """Build the API's view of a selection in a list."""
+    return SelectionSummary.model_validate(_read_columns(job, SelectionSummary.model_fields))
+
+
+def _read_columns(job: Job | Row[Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a wire type that are columns, with the progress as clients see it."""
+    return {**{name: getattr(job, name) for name in names if hasattr(job, name)}, "progress": present_progress(job)}
+
+
+def present_progress(job: Job | Row[Any]) -> ProgressOut | None:
+    """Build the API's view of the progress. A run seldom needs all pairs of its plan: what was scored is the total.
+
+    A stopped run keeps its place, and has no time left.
+    """
+    if job.progress is None:
+        return None
+    progress = ProgressOut.model_validate(job.progress)
+    if job.status == Status.SUCCEEDED:
+        done = {"step": progress.steps, "pairs_total": progress.pairs_done, "tokens_total": progress.tokens_done}
+        return progress.model_copy(update={**done, "eta_seconds": 0.0})
+    return progress.model_copy(update={"eta_seconds": None}) if job.status in TERMINAL else progress
