@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -11,14 +11,14 @@ from app.errors import UnknownDataset, Unprocessable
 from app.lifecycle.spec import StoredSpec
 from app.selections.bodies import Body, FormBody, name_columns, parsing_limits
 from app.selections.limits import bound_budget, check_model_name, find_prices, list_excesses
-from app.selections.refusals import as_problem, invalid_inputs
+from app.selections.refusals import invalid_inputs
 from app.selections.submission_schemas import SelectionSpec, SubmissionBody
 from app.services import Services
 from app.settings import Settings
 from app.store.datasets import find_label_column, load_rows, load_warnings, owns_dataset
 from app.web.validation import read_model
 from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.errors import Faults, InvalidInput
+from lens_engine.errors import Faults
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.reading.table import ColumnNames
@@ -32,7 +32,6 @@ from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
 _MOST_SPEC_BYTES = 64 * 1024
-_Built = TypeVar("_Built")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,28 +172,27 @@ def _check_spec(spec: SelectionSpec, settings: Settings) -> _CheckedSpec:
     An unknown model is refused alone: the limits on options are those of the model. Any other refusal names all errors.
     """
     model = check_model_name(spec.model, settings)
-    found: list[InvalidInput] = []
-    templates = _collect(found, lambda: read_templates(spec.template)) or ()
-    verbalizer = None if (words := spec.verbalizer) is None else _collect(found, lambda: Verbalizer(words))
-    instructions = _collect(found, lambda: read_instructions(spec.instruction)) or NO_INSTRUCTION
-    task = _collect(found, lambda: TaskRequest(templates, verbalizer, spec.separator, instructions))
-    config = _collect(found, lambda: resolve_config(spec.preset, spec.options))
-    if config is not None:
-        found += list_excesses(config.budget, model, settings)
-        is_served, has_prices = model in settings.endpoints, find_prices(model, settings) is not None
-        _collect(found, partial(refuse_unpriced, config, is_served=is_served, has_prices=has_prices))
-    if found or config is None or task is None:
-        raise as_problem(found)
+    faults, templates, instructions = Faults(), (), NO_INSTRUCTION
+    verbalizer = task = config = None
+    with invalid_inputs():
+        with faults.noting():
+            templates = read_templates(spec.template)
+        with faults.noting():
+            verbalizer = None if spec.verbalizer is None else Verbalizer(spec.verbalizer)
+        with faults.noting():
+            instructions = read_instructions(spec.instruction)
+        with faults.noting():
+            task = TaskRequest(templates, verbalizer, spec.separator, instructions)
+        with faults.noting():
+            config = resolve_config(spec.preset, spec.options)
+            faults.found += list_excesses(config.budget, model, settings)
+            has_prices = find_prices(model, settings) is not None
+            refuse_unpriced(config, is_served=model in settings.endpoints, has_prices=has_prices)
+        faults.refuse()
+    assert task is not None
+    assert config is not None
     bounded, warnings = bound_budget(config, model, settings)
     return _CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
-
-
-def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built | None:
-    try:
-        return build()
-    except InvalidInput as error:
-        found.append(error)
-        return None
 
 
 def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> NewSelection:

@@ -1,6 +1,6 @@
 """Turns errors of the engine and the parser into API errors that point at a field of the body."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from app.errors import RefusedInput
@@ -28,15 +28,10 @@ def invalid_inputs(**parts: object) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        raise as_problem([error], **parts) from error
-
-
-def as_problem(found: Sequence[InvalidInput], **parts: object) -> RefusedInput:
-    """Combine all errors into one. Its code is that of the first error. `parts`: as of `invalid_inputs`."""
-    parsed = {name: rows for name, rows in parts.items() if isinstance(rows, ParsedDataset)}
-    inline = [name for name, rows in parsed.items() if rows.format == "inline"]
-    columns = {name: rows.columns for name, rows in parsed.items()}
-    return RefusedInput(found[0], [item for error in found for item in as_items(error, inline, columns)])
+        parsed = {name: rows for name, rows in parts.items() if isinstance(rows, ParsedDataset)}
+        inline = [name for name, rows in parsed.items() if rows.format == "inline"]
+        columns = {name: rows.columns for name, rows in parsed.items()}
+        raise RefusedInput(error, as_items(error, inline, columns)) from error
 
 
 def as_items(

@@ -2,14 +2,14 @@
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import insert, text
+from sqlalchemy import insert
 from sqlalchemy.orm import Session
 from structlog.contextvars import get_contextvars
 
-from app.errors import BadRequest, IdempotencyInFlight, IdempotencyMismatch
+from app.errors import BadRequest
 from app.ids import SELECTION, new_id
 from app.selections.bodies import Body
 from app.selections.checking import KnownDataset, NewSelection, check_dataset, check_selection
@@ -17,25 +17,13 @@ from app.selections.views import present
 from app.services import Services
 from app.settings import Settings
 from app.store.datasets import find_equal_dataset, store_dataset, weigh_rows
+from app.store.idempotency import RequestKey, find_answer, hold_key, keep_answer
 from app.store.queue import JobId
 from app.store.quota import check_bytes, check_quota, hold_quota
-from app.store.tables import IdempotencyKey, Job
+from app.store.tables import Job
 from lens_engine.reading import ParsedDataset
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
-
-# As text, because every submission with a key runs them, and building them costs more than running them.
-_FIND = text("SELECT body_sha256, answer FROM idempotency_keys WHERE owner_id = :owner_id AND key = :key")
-_HOLD = text("SELECT pg_try_advisory_xact_lock(hashtextextended(:name, 0))")
-
-
-@dataclass(frozen=True, slots=True)
-class RequestKey:
-    """Identity of a request: owner, key, and SHA-256 of the canonical body."""
-
-    owner_id: str
-    key: str
-    body_sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,36 +48,11 @@ def submit_selection(services: Services, owner_id: str, body: Body, key: str | N
     """
     request = None if key is None else RequestKey(owner_id, key, body.digest())
     with services.database.session_scope() as session:
-        if request is not None and (known := _find_answer(session, request)) is not None:
+        if request is not None and (known := find_answer(session, request)) is not None:
             return Accepted(known)
         check_quota(session, owner_id, services.settings)
     new = check_selection(services, owner_id, body)
     return _store(services, owner_id, new, request)
-
-
-def hold_key(session: Session, request: RequestKey) -> dict[str, Any] | None:
-    """Lock the key until the transaction ends, and return the answer that it has got meanwhile, as it was sent.
-
-    Raises:
-        IdempotencyInFlight: another request holds the lock.
-        IdempotencyMismatch: the key was used with a different body.
-    """
-    if not session.scalar(_HOLD, {"name": f"{request.owner_id}\n{request.key}"}):
-        raise IdempotencyInFlight(
-            "another request with this Idempotency-Key is in progress; repeat the request later",
-            headers={"Retry-After": "1"},
-        )
-    return _find_answer(session, request)
-
-
-def _find_answer(session: Session, request: RequestKey) -> dict[str, Any] | None:
-    found = session.execute(_FIND, {"owner_id": request.owner_id, "key": request.key}).one_or_none()
-    if found is None:
-        return None
-    if found.body_sha256 != request.body_sha256:
-        raise IdempotencyMismatch("this Idempotency-Key was used with a different body; use a new key")
-    answer: dict[str, Any] = found.answer
-    return answer
 
 
 def _store(services: Services, owner_id: str, new: NewSelection, request: RequestKey | None) -> Accepted:
@@ -100,7 +63,7 @@ def _store(services: Services, owner_id: str, new: NewSelection, request: Reques
         job = _insert(session, services.settings, owner_id, new)
         answer = present(job).model_dump(mode="json")
         if request is not None:
-            session.execute(insert(IdempotencyKey).values(**asdict(request), job_id=job.id, answer=answer))
+            keep_answer(session, request, answer)
         return Accepted(answer, JobId(job.id, 1, job.model))
 
 

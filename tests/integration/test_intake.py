@@ -13,10 +13,10 @@ from zipfile import ZipFile
 
 import psutil
 import pytest
-from app.selections import reader, receiving
 from starlette.testclient import TestClient
 
 from app.errors import Unprocessable
+from app.selections import reader, receiving
 from app.selections.bodies import JsonBody
 from app.store.database import Database
 from tests.e2e.processes import is_gone
