@@ -135,12 +135,6 @@ def test_pages_join_to_all_datasets(client: TestClient) -> None:
     )
 
 
-def test_bytes_of_stored_datasets_count(make_client: Callable[..., TestClient]) -> None:
-    client = make_client(max_owner_bytes=1000)
-    problem_of(client.post("/datasets", json={"examples": make_rows()}), 413, "owner-full")
-    assert client.get("/datasets").json()["items"] == []
-
-
 def test_dataset_is_stored_also_while_jobs_run(make_client: Callable[..., TestClient]) -> None:
     client = make_client(max_selections=1)
     assert client.post("/selections", json=make_submission()).status_code == 202

@@ -90,16 +90,6 @@ def test_other_selection_is_kept(
     assert ids_in(database, "jobs") == {kept}
 
 
-def test_dataset_that_another_selection_uses_is_kept(
-    selections: Selections, database: Database, queue: JobQueue, keeping: Settings
-) -> None:
-    make_old(database, selections.failed(), created=40, ended=31)
-    young = selections.queued()
-    sweep(database, queue, keeping, Settling(0))
-    assert ids_in(database, "jobs") == {young}
-    assert len(ids_in(database, "datasets")) == 1
-
-
 def test_each_sweep_deletes_a_page(
     selections: Selections, database: Database, queue: JobQueue, keeping: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

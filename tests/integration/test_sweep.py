@@ -244,17 +244,6 @@ def test_queue_is_filled_up_whichever_jobs_it_holds(selections: Selections, swee
     assert sweep() == SweepReport(enqueued=1)
 
 
-def test_released_selection_is_enqueued_at_once(
-    selections: Selections, sweep: Sweep, database: Database, redis: Redis
-) -> None:
-    claim = selections.running()
-    redis.delete(QUEUE)
-    with database.session_scope() as session:
-        endings.requeue(session, claim)
-    assert sweep() == SweepReport(enqueued=1)
-    assert redis.llen(QUEUE) == 1
-
-
 def test_queue_of_servers_is_filled_up_by_itself(
     make_client: Callable[..., TestClient], database: Database, settings: Settings, redis: Redis
 ) -> None:
