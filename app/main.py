@@ -16,7 +16,6 @@ from app.answering.client import AnswersClient, AskingMetrics
 from app.answers import files as answered_files
 from app.answers.classifying import Classifying
 from app.answers.indexes import Indexes
-from app.answers.result_endpoints import router as results_router
 from app.answers.schemas import RenderBody
 from app.answers.selection_endpoints import router as answers_router
 from app.health.endpoints import router as health_router
@@ -90,7 +89,6 @@ _ROUTERS = (
     datasets.router,
     selections.router,
     answers_router,
-    results_router,
     prompts_router,
     prompt_answers_router,
     examples_router,

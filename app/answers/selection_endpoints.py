@@ -1,21 +1,17 @@
-"""Routes of what production reads of a selection, and that classify by it: at once, and files in batches."""
+"""Routes of what a selection found: what production reads and classifies by, and what people read."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
+from sqlalchemy.orm import Session
 
+from app.answers import files, results
 from app.answers.classify_schemas import ClassifiedOut, TextsOut
 from app.answers.classifying import CLASSIFY_BODY, ClassifyBodyDep, ClassifyingDep, classify
-from app.answers.files import (
-    TABLE_FORM,
-    TABLES,
-    TEXTS_FORM,
-    TableUpload,
-    TextsUpload,
-    send,
-    write_labelled,
-    write_texts,
-)
+from app.answers.finding import answer_known
 from app.answers.indexes import IndexesDep
 from app.answers.responding import (
     EXPORTS,
@@ -33,9 +29,12 @@ from app.answers.responding import (
 from app.answers.results import SelectionFinder, SelectionFinderDep
 from app.answers.schemas import Rendered, SupportExamplesOut
 from app.dependencies import OWNER_ROUTE, SelectionIdDep
-from app.web.etag import KnownEtag
-from app.web.openapi import refusals
+from app.selections.schemas import ResultOut, SuspiciousLabelsOut
+from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag
+from app.web.openapi import not_modified, refusals, sends
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.exports.suspicious_labels import write_suspicious_labels
+from lens_engine.show.documents import write_html
 
 router = APIRouter(tags=["selections"], dependencies=OWNER_ROUTE)
 
@@ -137,19 +136,113 @@ async def classify_by_selection(
     response_model=TextsOut,
     response_description="The texts of the file.",
     responses=_BODY_REFUSALS,
-    openapi_extra=TEXTS_FORM,
+    openapi_extra=files.TEXTS_FORM,
 )
-def read_texts_for_selection(selection_id: SelectionIdDep, upload: TextsUpload) -> Response:
+def read_texts_for_selection(selection_id: SelectionIdDep, upload: files.TextsUpload) -> Response:
     """Read a file of texts as the classifier of a selection reads it. Nothing is stored."""
-    return send(upload, partial(write_texts, partial(SelectionFinder, selection_id=selection_id)), "texts")
+    make = partial(SelectionFinder, selection_id=selection_id)
+    return files.send(upload, partial(files.write_texts, make), "texts")
 
 
 @router.post(
     "/selections/{selection_id}/table",
     response_class=Response,
-    responses={**TABLES, **_BODY_REFUSALS},
-    openapi_extra=TABLE_FORM,
+    responses={**files.TABLES, **_BODY_REFUSALS},
+    openapi_extra=files.TABLE_FORM,
 )
-def write_table_for_selection(selection_id: SelectionIdDep, upload: TableUpload) -> Response:
+def write_table_for_selection(selection_id: SelectionIdDep, upload: files.TableUpload) -> Response:
     """Write a file of texts with its answers, in the form of the file. Nothing is stored."""
-    return send(upload, partial(write_labelled, partial(SelectionFinder, selection_id=selection_id)), "labelled")
+    return files.send(
+        upload, partial(files.write_labelled, partial(SelectionFinder, selection_id=selection_id)), "labelled"
+    )
+
+
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: sends("ETag"),
+    **not_modified(),
+    **_REFUSALS,
+}
+_REPORT_HEADERS = {
+    "Content-Disposition": "inline",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",  # it carries its stylesheet
+}
+_REPORT = {
+    "description": "The report.",
+    "content": {"text/html": {"schema": {"type": "string"}}},
+    **sends("ETag"),
+}
+
+
+def _answer(
+    finder: SelectionFinder, if_none_match: str | None, name: str, show: Callable[[Session], BaseModel | Response]
+) -> Response:
+    """Answer with a part of the selection, or 304 without reading it. Without a result, `show` raises."""
+    with finder.services.database.session_scope() as session:
+        known = answer_known(finder, session, if_none_match, name, "result")
+        if known is not None:
+            return known
+        version, shown = finder.read_version(session), show(session)  # the version first
+    return answer_with_etag(version.etag(name), shown, REVALIDATED)
+
+
+@router.get(
+    "/selections/{selection_id}/result",
+    response_model=ResultOut,
+    response_description="The result of the selection. Only that of a cancelled selection may change, by a resume.",
+    responses=_ANSWERS,
+)
+def get_result(
+    finder: SelectionFinderDep,
+    pool: Annotated[bool, Query(description="Whether the answer has the rows of `pool`, which may be 20,000.")] = False,
+    if_none_match: KnownEtag = None,
+) -> Response:
+    """Return everything that the run found: support examples, classifier, every accuracy, cost, provenance.
+
+    With `pool=true` and without `selection_id` and `pool_rows`, it is what `SelectionResult` of the library reads.
+    """
+
+    def show(session: Session) -> ResultOut:
+        report = results.get_report(finder.services, session, finder.owner_id, finder.selection_id)
+        return results.present_result(session, report, has_pool=pool)
+
+    return _answer(finder, if_none_match, f"result-{pool}", show)
+
+
+@router.get(
+    "/selections/{selection_id}/suspicious-labels",
+    response_model=SuspiciousLabelsOut,
+    response_description="The rows, as JSON or as CSV.",
+    responses={**_ANSWERS, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}, **sends("ETag")}},
+)
+def list_suspicious_labels(
+    finder: SelectionFinderDep,
+    format: Annotated[Literal["json", "csv"], Query(description="json, or csv for a spreadsheet.")] = "json",
+    if_none_match: KnownEtag = None,
+) -> Response:
+    """List the rows whose label the classifier contradicts with confidence, the most suspicious first."""
+
+    def show(session: Session) -> SuspiciousLabelsOut | Response:
+        found = results.list_suspicious_labels(finder.services, session, finder.owner_id, finder.selection_id)
+        if format == "json":
+            return found
+        content = write_suspicious_labels(found.items, {one.row: one.text for one in found.items})
+        headers = {"Content-Disposition": 'attachment; filename="suspicious-labels.csv"'}
+        return Response(content.encode("utf-8-sig"), media_type="text/csv; charset=utf-8", headers=headers)
+
+    return _answer(finder, if_none_match, f"suspicious-labels-{format}", show)
+
+
+@router.get("/selections/{selection_id}/report", response_class=Response, responses={**_ANSWERS, 200: _REPORT})
+def get_report(finder: SelectionFinderDep, if_none_match: KnownEtag = None) -> Response:
+    """Return a report for people: what to use, accuracies, support examples, confusions, calibration, labels, cost.
+
+    The HTML file needs no other. It holds texts of the dataset: support examples, and rows that it calls wrong.
+    """
+    with finder.services.database.session_scope() as session:
+        known = answer_known(finder, session, if_none_match, "report", "result")
+        if known is not None:
+            return known
+        version = finder.read_version(session)
+    view = results.get_view(finder.services, finder.owner_id, finder.selection_id, with_wrong=True)
+    shown = Response(write_html(view), media_type="text/html; charset=utf-8", headers=_REPORT_HEADERS)
+    return answer_with_etag(version.etag("report"), shown, REVALIDATED)

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app.dependencies import ServicesDep
 from app.errors import Unauthorized
-from app.setting_types import is_loopback
+from app.model_settings import is_loopback
 from app.store.keys import KeyLookup, hash_key
 
 router = APIRouter()

@@ -68,10 +68,10 @@ class FormBody:
 
     def digest(self) -> str:
         """SHA-256 of the canonical spec, the bytes of the files and the names of the columns."""
-        parts = [
-            _digest_json(self.spec),
-            *(f"{part} {_digest_file(path)}" for part, path in sorted(self.files.items())),
-        ]
+        parts = [_digest_json(self.spec)]
+        for part, path in sorted(self.files.items()):
+            with path.open("rb") as file:
+                parts.append(f"{part} {hashlib.file_digest(file, 'sha256').hexdigest()}")
         if words := {**self.columns, **self.dialect}:
             parts.append(json.dumps(words, sort_keys=True))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -154,8 +154,3 @@ def parsing_limits(settings: Settings, *, skips_unlabelled: bool = False) -> Par
 
 def _digest_json(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def _digest_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Routes of /datasets. Decisions are in `service.py`."""
+"""Routes of /datasets. Decisions are in `datasets.py`."""
 
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ from app.errors import InvalidCursor
 from app.ids import encode_cursor
 from app.selections import datasets as service
 from app.selections.datasets import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut
-from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, describe_form
+from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_form, describe_upload
 from app.selections.receiving import Upload, do_large, receive
 from app.services import Services
 from app.store import datasets as repository
@@ -26,12 +26,7 @@ SCHEMAS = describe_form(
     {"dataset": LABELLED_FILE},
     required=("dataset",),
 )
-_BODY = describe_bodies(
-    "DatasetForm",
-    DatasetBody,
-    json_example={"examples": [{"text": "A fine film", "label": "good"}, {"text": "A dull film", "label": "bad"}]},
-    form_example={"dataset": "reviews.csv"},
-)
+_EXAMPLE = {"examples": [{"text": "A fine film", "label": "good"}, {"text": "A dull film", "label": "bad"}]}
 
 router = APIRouter(prefix="/datasets", tags=["datasets"], dependencies=OWNER_ROUTE)
 
@@ -46,7 +41,7 @@ router = APIRouter(prefix="/datasets", tags=["datasets"], dependencies=OWNER_ROU
         201: sends("Location"),
         **refusals(400, 401, 413, 415, 422, 503),
     },
-    openapi_extra=_BODY,
+    openapi_extra=describe_upload("DatasetForm", {"dataset": "reviews.csv"}, DatasetBody, _EXAMPLE),
 )
 def store_dataset(upload: Annotated[Upload, receive("dataset", *COLUMN_PARTS)]) -> Response:
     """Store labelled texts, for submissions that name them by `dataset_id`. Equal rows are stored once."""

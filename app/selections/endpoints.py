@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.ids import encode_cursor, path_of
 from app.selections import service, submission
-from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, describe_form
+from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_form, describe_upload
 from app.selections.receiving import KeyDep, Upload, receive
 from app.selections.schemas import (
     EventOut,
@@ -64,11 +64,8 @@ def _unchanged(description: str) -> dict[int | str, dict[str, Any]]:
             is_conflict_brief=True,
         ),
     },
-    openapi_extra=describe_bodies(
-        "SubmissionForm",
-        SubmissionBody,
-        json_example=EXAMPLE_SUBMISSION,
-        form_example={"dataset": "reviews.csv", "spec": EXAMPLE_SPEC},
+    openapi_extra=describe_upload(
+        "SubmissionForm", {"dataset": "reviews.csv", "spec": EXAMPLE_SPEC}, SubmissionBody, EXAMPLE_SUBMISSION
     ),
 )
 def submit_selection(

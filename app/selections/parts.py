@@ -94,31 +94,18 @@ def describe_form(
     return {name: schema}
 
 
-def describe_upload(form: str, example: dict[str, str]) -> dict[str, Any]:
-    """The part of an OpenAPI operation that says that it takes the form so named."""
-    content: dict[str, Any] = {"schema": {"$ref": REFERENCE.format(model=form)}, "example": example}
-    content["encoding"] = {"spec": {"contentType": "application/json"}}
-    return {"requestBody": {"required": True, "content": {"multipart/form-data": content}}}
-
-
-def describe_bodies(
-    form: str, body: type[BaseModel], *, form_example: dict[str, Any], json_example: dict[str, Any] | None = None
+def describe_upload(
+    form: str, example: dict[str, Any], body: type[BaseModel] | None = None, json_example: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The part of an OpenAPI operation that says what a submission may have as its body: JSON, or the form so named."""
-    has_spec = "spec" in body.model_fields
-    return {
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/json": {
-                    "schema": named(body),
-                    **({} if json_example is None else {"example": json_example}),
-                },
-                "multipart/form-data": {
-                    "schema": {"$ref": REFERENCE.format(model=form)},
-                    **({"encoding": {"spec": {"contentType": "application/json"}}} if has_spec else {}),
-                    "example": form_example,
-                },
-            },
+    """The part of an OpenAPI operation that says that its body is the form so named, or JSON of this model."""
+    has_spec = body is None or "spec" in body.model_fields
+    content: dict[str, Any] = {
+        "multipart/form-data": {
+            "schema": {"$ref": REFERENCE.format(model=form)},
+            **({"encoding": {"spec": {"contentType": "application/json"}}} if has_spec else {}),
+            "example": example,
         }
     }
+    if body is not None:
+        content["application/json"] = {"schema": named(body), "example": json_example}
+    return {"requestBody": {"required": True, "content": content}}

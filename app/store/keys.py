@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import Unavailable
 from app.ids import new_id
-from app.setting_types import OWNER_FORM
+from app.model_settings import OWNER_FORM
 from app.store.database import Database
 from app.store.tables import ApiKey
 

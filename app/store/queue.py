@@ -10,7 +10,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -123,14 +122,17 @@ class JobQueue:
         return {name: Queue(name, connection=connection, serializer=SERIALIZER) for name in names}
 
     def enqueue(self, job_id: JobId) -> None:
-        """Enqueue a job for a request. If Redis does not answer, the sweep does it.
+        """Enqueue a job for a request, unless it is enqueued already. If Redis does not answer, the sweep does it.
 
         For some seconds after Redis did not answer, it is not asked, so that requests do not wait one after another.
         """
         if self._pause.is_on:
             return
+        queue = self._queues[self._settings.queue_of(job_id.model)]
         try:
-            self._enqueue(job_id)
+            queue.enqueue_call(RUN_JOB, args=(job_id.job_id,), job_id=str(job_id), unique=True, **self._job_options())
+        except DuplicateJobError:
+            return
         except RedisError as error:
             self._pause.begin()
             _log.warning(
@@ -167,13 +169,6 @@ class JobQueue:
                 for _ in range(size)
             )
         return lacking
-
-    def _enqueue(self, job_id: JobId) -> None:
-        """Enqueue a job, unless it is enqueued already."""
-        with suppress(DuplicateJobError):
-            self._queues[self._settings.queue_of(job_id.model)].enqueue_call(
-                RUN_JOB, args=(job_id.job_id,), job_id=str(job_id), unique=True, **self._job_options()
-            )
 
     def _job_options(self) -> dict[str, Any]:
         return {

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import ContentTooLarge, NotLocal
-from app.setting_types import is_loopback
+from app.model_settings import is_loopback
 from app.settings import Settings
 from app.web.access_log import HttpMiddleware
 from app.web.error_handlers import problem_response

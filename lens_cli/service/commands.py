@@ -73,7 +73,7 @@ def check_host(settings: "Settings", host: str) -> None:
     Raises:
         Refusal: the service would ask for no key and listen on another address than this machine's own.
     """
-    from app.setting_types import is_loopback
+    from app.model_settings import is_loopback
     from app.web.middleware import ADVICE
 
     if not settings.require_keys and not is_loopback(host):
