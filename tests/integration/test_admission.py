@@ -132,20 +132,6 @@ def test_submission_that_a_stop_cuts_off_is_to_be_repeated(settings: Settings) -
     asyncio.run(submit())
 
 
-def test_submission_that_a_stop_cuts_off_while_it_waits_is_to_be_repeated(settings: Settings) -> None:
-    async def submit() -> None:
-        service = Service(settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 1}))
-        async with service as client, service.admission.take_place(is_large=False):
-            (body,) = await begin_slow_bodies(client, 1)
-            ended = asyncio.create_task(body.end())
-            await asyncio.sleep(0.2)
-            assert not ended.done()
-            problem_of(await body.cancel(), 503, "unavailable")
-            await ended
-
-    asyncio.run(submit())
-
-
 async def store(client: httpx.AsyncClient, num_rows: int) -> str:
     rows = [{"text": f"message {row} {'about nothing ' * 10}", "label": "ab"[row % 2]} for row in range(num_rows)]
     stored = await client.post("/datasets", json={"examples": rows})

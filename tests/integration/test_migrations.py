@@ -87,13 +87,6 @@ def test_models_and_migrations_agree(empty_database: Settings) -> None:
     command.check(alembic_config(empty_database))
 
 
-def test_second_upgrade_changes_nothing(selections: Selections, settings: Settings, database: Database) -> None:
-    selections.queued()
-    upgrade_schema(settings)
-    assert revision_of(settings) == own_revisions()[-1]
-    assert run_sql(database, "SELECT count(*) FROM jobs") == 1
-
-
 def test_schema_of_a_newer_release_is_refused(empty_database: Settings, migrate: Migrate) -> None:
     assert migrate()[0] == 0
     database = create_database(empty_database, pool_size=1)

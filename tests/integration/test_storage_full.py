@@ -58,14 +58,6 @@ def test_refusal_is_forgotten_after_a_minute() -> None:
     assert not disk.is_recent
 
 
-def test_submission_is_taken_once_there_is_space_again(client: TestClient, full_postgres: Database) -> None:
-    key = {"Idempotency-Key": "k"}
-    assert client.post("/selections", json=make_submission(), headers=key).status_code == 503
-    run_sql(full_postgres, "ALTER TABLE examples DISABLE TRIGGER is_full")
-
-    assert client.post("/selections", json=make_submission(), headers=key).status_code == 202
-
-
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_full_disk_refuses_an_upload_and_stores_nothing(
     make_client: Callable[..., TestClient], database: Database, monkeypatch: pytest.MonkeyPatch, number: int

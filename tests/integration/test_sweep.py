@@ -21,9 +21,9 @@ from app.store.database import Database
 from app.store.queue import JobId, JobQueue
 from app.store.tables import IdempotencyKey, Job
 from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.types import Phase, StopReason
+from lens_engine.types import Phase
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import make_result, make_submission
+from tests.integration.samples import make_submission
 from tests.outages import absent, read_only
 
 QUEUE = "rq:queue:lens"
@@ -137,29 +137,6 @@ def test_selection_fails_after_its_last_attempt_and_says_why(
     assert body["failed_at"] is not None
     with database.session_scope() as session:
         assert claims.load_checkpoint(session, claim) is None
-
-
-def test_rescue_keeps_the_checkpoint(selections: Selections, sweep: Sweep, database: Database) -> None:
-    claim = selections.running()
-    with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, PackedCheckpoint.of(Checkpoint("f", Phase.FILTER, 1, "float32")))
-    age(database, "lease_until", 61)
-    assert sweep().rescued == 1
-    with database.session_scope() as session:
-        assert claims.load_checkpoint(session, claim) is not None
-
-
-def test_cancelled_selection_of_a_dead_worker_keeps_its_best(
-    selections: Selections, sweep: Sweep, database: Database
-) -> None:
-    claim, best = selections.cancelling(), make_result(StopReason.CANCELLED)
-    with database.session_scope() as session:
-        checkpoint = Checkpoint("f", Phase.SEARCH, 1, "float32")
-        claims.save_checkpoint(session, claim, PackedCheckpoint.of(checkpoint, best))
-    age(database, "lease_until", 61)
-    assert sweep() == SweepReport(cancelled=1)
-    stored = read(database, claim.job_id)
-    assert (stored.status, stored.partial, stored.digest, stored.crashes) == ("cancelled", True, best.digest, 1)
 
 
 def test_broken_row_keeps_no_other_from_its_rescue(
