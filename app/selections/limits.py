@@ -20,7 +20,7 @@ def check_model_name(name: str | None, settings: Settings) -> str:
     Raises UnknownModelName if the service does not offer the model.
     """
     model = name if name is not None else settings.default_model
-    if model not in settings.offered_models:
+    if model not in settings.allowed_models and model not in settings.endpoints:
         raise UnknownModelName.at(
             "/spec/model",
             f"this model is not offered; choose one of {', '.join(settings.offered_models)}. The operator can offer "

@@ -206,20 +206,19 @@ def _of_database(error: DBAPIError | PoolTimeout) -> AppError:
     if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
         _log.warning("database unavailable: %s", type(error).__name__, extra={"action": "database-unavailable"})
         return Unavailable(_DATABASE_AWAY)
-    _log.error("unexpected %s", summarize(error), exc_info=error, extra={"action": "internal-error"})
-    return make_internal_error()
+    return _of_anything(error, has_frames=True)
 
 
 def _of_system(error: OSError) -> AppError:
     if error.errno in NO_SPACE:
         return StorageFull("the disk has no space left for the upload")
-    _log.error("unexpected system error", exc_info=error, extra={"action": "internal-error"})
-    return make_internal_error()
+    return _of_anything(error, has_frames=True)
 
 
-def _of_anything(error: Exception) -> AppError:
-    """The server logs the frames, because Starlette raises the error again after the response."""
-    _log.error("unexpected %s", summarize(error), extra={"action": "internal-error"})
+def _of_anything(error: Exception, *, has_frames: bool = False) -> AppError:
+    """Of other errors the server logs the frames, because Starlette raises them again after the response."""
+    shown = error if has_frames else None
+    _log.error("unexpected %s", summarize(error), exc_info=shown, extra={"action": "internal-error"})
     return make_internal_error()
 
 

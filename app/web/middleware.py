@@ -7,7 +7,6 @@ however the server was started.
 """
 
 import re
-from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -104,53 +103,35 @@ class BodyLimitMiddleware(HttpMiddleware):
         self._settings = settings
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
-        limit = self._limit(scope, headers)
-        declared = headers.get("Content-Length", "")
-        if (read_number(declared[:20], 20) or 0) > limit.num_bytes:
-            await problem_response(scope, limit.refusal)(scope, receive, send)
-            return
-        await self._app(scope, _counting(receive, limit), send)
+        headers, received = Headers(scope=scope), 0
+        most, advice = self._limit(scope, headers)
+        refusal = ContentTooLarge(
+            f"the request body has more than {most} bytes{advice}", headers={"Connection": "close"}
+        )
 
-    def _limit(self, scope: Scope, headers: Headers) -> "_Limit":
+        async def receive_within_limit() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > most:
+                # FastAPI turns any other exception raised while it reads a body into a 400.
+                raise HTTPException(refusal.status, refusal.detail, refusal.headers)
+            return message
+
+        if (read_number(headers.get("Content-Length", "")[:20], 20) or 0) > most:
+            await problem_response(scope, refusal)(scope, receive, send)
+        else:
+            await self._app(scope, receive_within_limit, send)
+
+    def _limit(self, scope: Scope, headers: Headers) -> tuple[int, str]:
+        """Largest size of a body (bytes), and how a client can send more."""
         if scope["method"] != "POST" or not _UPLOADS.fullmatch(served_path(scope).rstrip("/")):
-            return _Limit(self._settings.max_body_bytes)
+            return self._settings.max_body_bytes, ""
         upload, whole = self._settings.max_upload_bytes, self._settings.max_json_bytes
         if media_type_of(headers) == JSON and whole < upload:
-            return _Limit(
-                whole, f"; send a larger dataset as a file, in a form (multipart/form-data) of up to {upload} bytes"
-            )
-        return _Limit(upload)
+            return whole, f"; send a larger dataset as a file, in a form (multipart/form-data) of up to {upload} bytes"
+        return upload, ""
 
 
 _UPLOADS = re.compile(r"/selections|(/pages)?/datasets|/(selections|prompts)/[^/]+/(classify|texts|table)")
 """Paths that take files."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Limit:
-    """Largest size of a body, and how a client can send more."""
-
-    num_bytes: int
-    advice: str = ""
-
-    @property
-    def refusal(self) -> ContentTooLarge:
-        detail = f"the request body has more than {self.num_bytes} bytes{self.advice}"
-        return ContentTooLarge(detail, headers={"Connection": "close"})
-
-
-def _counting(receive: Receive, limit: _Limit) -> Receive:
-    received = 0
-
-    async def receive_within_limit() -> Message:
-        nonlocal received
-        message = await receive()
-        received += len(message.get("body", b""))
-        if received > limit.num_bytes:
-            error = limit.refusal
-            # FastAPI turns any other exception raised while it reads a body into a 400.
-            raise HTTPException(error.status, error.detail, error.headers)
-        return message
-
-    return receive_within_limit
