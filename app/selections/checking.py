@@ -28,6 +28,7 @@ from lens_engine.run.preparation import split_within_budget
 from lens_engine.task.combinations import NO_INSTRUCTION, read_instructions, read_templates
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.silent_words import warn_of_silent
+from lens_engine.task.template import Template
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
@@ -172,8 +173,9 @@ def _check_spec(spec: SelectionSpec, settings: Settings) -> _CheckedSpec:
     An unknown model is refused alone: the limits on options are those of the model. Any other refusal names all errors.
     """
     model = check_model_name(spec.model, settings)
-    faults, templates, instructions = Faults(), (), NO_INSTRUCTION
-    verbalizer = task = config = None
+    faults, verbalizer, task, config = Faults(), None, None, None
+    templates: tuple[Template, ...] = ()
+    instructions: tuple[str, ...] = NO_INSTRUCTION
     with invalid_inputs():
         with faults.noting():
             templates = read_templates(spec.template)
