@@ -86,6 +86,9 @@ LogFormat = Literal["json", "text"]
 _OWN_LOGGERS = ("app", "worker", "lens_engine", "lens_cli", "migrations", "__main__")
 _WITH_OWN_HANDLERS = ("uvicorn", "uvicorn.error", "uvicorn.access", "rq.worker", "rq", "alembic")
 _TRACEBACK = "Traceback (most recent call last)"
+_DECORATION = ("stack_info", "color_message", "_ray_timestamp_ns")
+"""Fields of uvicorn, with its message a second time, and of Ray in a process that imports it."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -122,33 +125,22 @@ def make_formatter(log_format: LogFormat, stream: TextIO) -> logging.Formatter:
             structlog.stdlib.add_logger_name,
             structlog.stdlib.ExtraAdder(),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _describe_error,
-            _cut_traceback,
-            _drop_decoration,
+            _tidy,
         ],
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
     )
 
 
-def _describe_error(_logger: Any, _method: str, event: EventDict) -> EventDict:
+def _tidy(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Show an error as `describe` does, and cut the tracebacks that libraries write into messages."""
     found = event.pop("exc_info", None)
-    event.pop("stack_info", None)
     if isinstance(found, tuple) and found[1] is not None:
         event["exception"] = describe(found[1])
-    return event
-
-
-def _cut_traceback(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Libraries write tracebacks into messages, with the message of the error."""
     message = str(event["event"])
     if _TRACEBACK in message:
         event["event"] = f"{message.partition(_TRACEBACK)[0].strip()} (traceback left out)"
-    return event
-
-
-def _drop_decoration(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    event.pop("color_message", None)  # the message of uvicorn, a second time
-    event.pop("_ray_timestamp_ns", None)  # Ray adds it to every record of a process that imports it
+    for name in _DECORATION:
+        event.pop(name, None)
     return event
 
 

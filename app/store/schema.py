@@ -72,7 +72,7 @@ def _count_contents(connection: Connection) -> dict[str, int]:
 @cache
 def own_revisions() -> tuple[str, ...]:
     """The migrations of this release, oldest first. Reading takes milliseconds, and they cannot change meanwhile."""
-    return tuple(one.revision for one in ScriptDirectory.from_config(_bare_config()).walk_revisions())[::-1]
+    return tuple(one.revision for one in ScriptDirectory.from_config(alembic_config()).walk_revisions())[::-1]
 
 
 def current_revision(connection: Connection) -> str | None:
@@ -90,15 +90,10 @@ def is_behind(connection: Connection) -> bool:
     return found is None or found in own_revisions()[:-1]
 
 
-def alembic_config(settings: Settings) -> Config:
-    """Build the Alembic configuration for the database of the settings."""
-    config = _bare_config()
-    config.attributes["settings"] = settings
-    return config
-
-
-def _bare_config() -> Config:
+def alembic_config(settings: Settings | None = None) -> Config:
+    """Build the Alembic configuration, for the database of the settings."""
     config = Config()
+    config.attributes["settings"] = settings
     config.set_main_option("script_location", str(Path(migrations.__file__).parent).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
