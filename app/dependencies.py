@@ -43,11 +43,7 @@ OwnerDep = Annotated[str, Depends(get_owner)]
 
 
 def make_id_reader(kind: str, prefix: str) -> Any:
-    """Make the dependency that reads an id from the path.
-
-    Raises:
-        NotFound: the id does not have the form of an id.
-    """
+    """Make the dependency that reads an id from the path. Raises NotFound if the id does not have the form of an id."""
     described = Path(
         alias=f"{kind}_id", description=f"Id of the {kind}.", examples=[f"{prefix}_01jd5g9k2m7x8y4z0q3r6t1v5w"]
     )
@@ -75,11 +71,7 @@ async def get_page(
     limit: Annotated[int, Query(ge=1, le=200, description="Page size.")] = 50,
     cursor: Annotated[str | None, Query(max_length=100, description="Value of `next` in the previous page.")] = None,
 ) -> Page:
-    """Read the page parameters.
-
-    Raises:
-        InvalidCursor: the cursor is invalid.
-    """
+    """Read the page parameters. Raises InvalidCursor if the cursor is invalid."""
     try:
         return Page(limit, None if cursor is None else decode_cursor(cursor))
     except ValueError as error:

@@ -26,6 +26,9 @@ class AppError(Exception):
     status: int = 500
     code: str = "internal-error"
 
+    def __init_subclass__(cls, status: int | None = None, code: str | None = None) -> None:
+        cls.status, cls.code = status or cls.status, code or cls.code
+
     def __init__(
         self, detail: str, *, errors: Sequence[ErrorItem] = (), headers: Mapping[str, str] | None = None
     ) -> None:
@@ -56,48 +59,37 @@ def _remake(kind: type[AppError], detail: str, state: dict[str, Any]) -> AppErro
     return error
 
 
-class BadRequest(AppError):
-    status, code = 400, "bad-request"
+class BadRequest(AppError, status=400, code="bad-request"): ...
 
 
-class InvalidCursor(BadRequest):
-    code = "invalid-cursor"
+class InvalidCursor(BadRequest, code="invalid-cursor"): ...
 
 
-class Unauthorized(AppError):
-    status, code = 401, "unauthorized"
+class Unauthorized(AppError, status=401, code="unauthorized"): ...
 
 
-class NotLocal(AppError):
-    status, code = 403, "not-local"
+class NotLocal(AppError, status=403, code="not-local"): ...
 
 
-class NotFound(AppError):
-    status, code = 404, "not-found"
+class NotFound(AppError, status=404, code="not-found"): ...
 
 
-class Conflict(AppError):
-    status, code = 409, "conflict"
+class Conflict(AppError, status=409, code="conflict"): ...
 
 
-class NotFinished(Conflict):
-    code = "not-finished"
+class NotFinished(Conflict, code="not-finished"): ...
 
 
-class NoResult(Conflict):
-    code = "no-result"
+class NoResult(Conflict, code="no-result"): ...
 
 
-class StoredUnreadable(Conflict):
-    code = "stored-unreadable"
+class StoredUnreadable(Conflict, code="stored-unreadable"): ...
 
 
-class NoClassifier(Conflict):
-    code = "no-classifier"
+class NoClassifier(Conflict, code="no-classifier"): ...
 
 
-class ModelMismatch(Conflict):
-    code = "model-mismatch"
+class ModelMismatch(Conflict, code="model-mismatch"): ...
 
 
 class ModelUnusable(Conflict):
@@ -108,116 +100,88 @@ class ModelUnusable(Conflict):
         self.code, self.status = code, status
 
 
-class AlreadyFinished(Conflict):
-    code = "already-finished"
+class AlreadyFinished(Conflict, code="already-finished"): ...
 
 
-class StillRunning(Conflict):
-    code = "still-running"
+class StillRunning(Conflict, code="still-running"): ...
 
 
-class DatasetInUse(Conflict):
-    code = "dataset-in-use"
+class DatasetInUse(Conflict, code="dataset-in-use"): ...
 
 
-class NotFailed(Conflict):
-    code = "not-failed"
+class NotFailed(Conflict, code="not-failed"): ...
 
 
-class NotCancelled(Conflict):
-    code = "not-cancelled"
+class NotCancelled(Conflict, code="not-cancelled"): ...
 
 
-class NoPool(Conflict):
-    code = "no-pool"
+class NoPool(Conflict, code="no-pool"): ...
 
 
-class ContradictingExample(Conflict):
-    code = "contradicting-example"
+class ContradictingExample(Conflict, code="contradicting-example"): ...
 
 
-class ExampleInUse(Conflict):
-    code = "example-in-use"
+class ExampleInUse(Conflict, code="example-in-use"): ...
 
 
-class IdempotencyInFlight(Conflict):
-    code = "idempotency-in-flight"
+class IdempotencyInFlight(Conflict, code="idempotency-in-flight"): ...
 
 
-class PreconditionFailed(AppError):
-    status, code = 412, "precondition-failed"
+class PreconditionFailed(AppError, status=412, code="precondition-failed"): ...
 
 
-class PreconditionRequired(AppError):
-    status, code = 428, "precondition-required"
+class PreconditionRequired(AppError, status=428, code="precondition-required"): ...
 
 
-class ContentTooLarge(AppError):
-    status, code = 413, "content-too-large"
+class ContentTooLarge(AppError, status=413, code="content-too-large"): ...
 
 
-class UnsupportedMediaType(AppError):
-    status, code = 415, "unsupported-media-type"
+class UnsupportedMediaType(AppError, status=415, code="unsupported-media-type"): ...
 
 
-class Unprocessable(AppError):
-    status, code = 422, "invalid-request"
+class Unprocessable(AppError, status=422, code="invalid-request"): ...
 
 
-class UnknownModelName(Unprocessable):
-    code = "unknown-model"
+class UnknownModelName(Unprocessable, code="unknown-model"): ...
 
 
-class UnknownDataset(Unprocessable):
-    code = "unknown-dataset"
+class UnknownDataset(Unprocessable, code="unknown-dataset"): ...
 
 
-class UnknownSelection(Unprocessable):
-    code = "unknown-selection"
+class UnknownSelection(Unprocessable, code="unknown-selection"): ...
 
 
-class UnknownVersion(Unprocessable):
-    code = "unknown-version"
+class UnknownVersion(Unprocessable, code="unknown-version"): ...
 
 
-class IdempotencyMismatch(Unprocessable):
-    code = "idempotency-mismatch"
+class IdempotencyMismatch(Unprocessable, code="idempotency-mismatch"): ...
 
 
-class TooManyRequests(AppError):
-    status, code = 429, "too-many-requests"
+class TooManyRequests(AppError, status=429, code="too-many-requests"): ...
 
 
-class TooManyJobs(TooManyRequests):
-    code = "too-many-selections"
+class TooManyJobs(TooManyRequests, code="too-many-selections"): ...
 
 
-class OwnerFull(AppError):
-    status, code = 413, "owner-full"
+class OwnerFull(AppError, status=413, code="owner-full"): ...
 
 
-class PoolFull(AppError):
-    status, code = 413, "pool-full"
+class PoolFull(AppError, status=413, code="pool-full"): ...
 
 
-class Unavailable(AppError):
-    status, code = 503, "unavailable"
+class Unavailable(AppError, status=503, code="unavailable"): ...
 
 
-class Busy(Unavailable):
-    code = "busy"
+class Busy(Unavailable, code="busy"): ...
 
 
-class ModelLoading(Unavailable):
-    code = "model-loading"
+class ModelLoading(Unavailable, code="model-loading"): ...
 
 
-class AnswersAway(Unavailable):
-    code = "answers-away"
+class AnswersAway(Unavailable, code="answers-away"): ...
 
 
-class StorageFull(Unavailable):
-    code = "storage-full"
+class StorageFull(Unavailable, code="storage-full"): ...
 
 
 class RefusedInput(AppError):

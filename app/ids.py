@@ -37,8 +37,7 @@ def encode_cursor(last_id: str) -> str:
 def decode_cursor(cursor: str) -> str:
     """Return the id, number or name inside a cursor made by `encode_cursor`.
 
-    Raises:
-        ValueError: the cursor is invalid.
+    Raises ValueError if the cursor is invalid.
     """
     try:
         decoded = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")

@@ -5,7 +5,6 @@ import contextlib
 import logging
 import threading
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import Any
 
 from cachetools import TTLCache
@@ -18,15 +17,11 @@ from app.answers import files as answered_files
 from app.answers.classifying import Classifying
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody
-from app.datasets import endpoints as datasets
+from app.answers.selection_endpoints import router as answers_router
 from app.health.endpoints import router as health_router
 from app.health.readiness import DatabaseCheck, FullDisk
-from app.intake.admission import Admission
-from app.intake.reader import Reader
-from app.intake.spool import sweep_uploads
-from app.keys.lookup import KeyLookup
 from app.lifecycle.sweep import Settling, sweep
-from app.logs.failures import summarize
+from app.logs import summarize
 from app.metrics.endpoint import router as metrics_router
 from app.metrics.process_state import ProcessMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
@@ -37,24 +32,23 @@ from app.prompts.answer_endpoints import router as prompt_answers_router
 from app.prompts.endpoints import router as prompts_router
 from app.prompts.example_endpoints import router as examples_router
 from app.prompts.schemas import ExamplesBody, PromptBody
-from app.queue import JobQueue
+from app.selections import dataset_endpoints as datasets
 from app.selections import endpoints as selections
-from app.selections.answer_endpoints import router as answers_router
-from app.selections.result_endpoints import router as results_router
+from app.selections.admission import Admission
+from app.selections.form import sweep_uploads
+from app.selections.reader import Reader
 from app.services import Services
 from app.settings import Settings
 from app.store.database import create_database
-from app.web.access_log import AccessLogMiddleware, RequestMetrics
+from app.store.keys import KeyLookup
+from app.store.queue import JobQueue
+from app.web.access_log import AccessLogMiddleware, RequestIdMiddleware, RequestMetrics
 from app.web.authentication import LOCAL_OWNER, AuthenticationMiddleware
-from app.web.body_limit import BodyLimitMiddleware
-from app.web.documentation import install_documentation
 from app.web.draining import DRAINING
 from app.web.error_handlers import install_error_handlers
-from app.web.head import HeadMiddleware
-from app.web.loopback import LoopbackMiddleware
-from app.web.openapi import add_schemas
-from app.web.paths import PAGE_ASSETS
-from app.web.request_id import RequestIdMiddleware
+from app.web.middleware import BodyLimitMiddleware, HeadMiddleware, LoopbackMiddleware
+from app.web.openapi import install_documentation
+from app.web.parameters import PAGE_ASSETS
 from lens_engine import __version__
 
 _DESCRIPTION = """
@@ -95,7 +89,6 @@ _ROUTERS = (
     datasets.router,
     selections.router,
     answers_router,
-    results_router,
     prompts_router,
     prompt_answers_router,
     examples_router,
@@ -134,11 +127,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.reader = Reader(settings, app.state.process_metrics.reader_ends.inc)
     install_documentation(
         app,
-        partial(
-            add_schemas,
-            models=(*(model for one in _BODIES for model in one.MODELS), RenderBody, PromptBody, ExamplesBody),
-            others={name: schema for one in _BODIES for name, schema in one.SCHEMAS.items()},
-        ),
+        models=(*(model for one in _BODIES for model in one.MODELS), RenderBody, PromptBody, ExamplesBody),
+        others={name: schema for one in _BODIES for name, schema in one.SCHEMAS.items()},
     )
     app.mount(PAGE_ASSETS.rstrip("/"), Assets())
     install_error_handlers(app)

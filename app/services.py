@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from starlette.background import BackgroundTask
 
-from app.queue import JobId, JobQueue
 from app.settings import Settings
 from app.store.database import Database
+from app.store.queue import JobId, JobQueue
 
 
 @dataclass(frozen=True, slots=True)

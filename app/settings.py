@@ -7,8 +7,7 @@ from pydantic import Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from app.model_settings import ModelSettings
-from app.setting_types import KeyHash, PostgresAddress, RedisAddress
+from app.model_settings import KeyHash, ModelSettings, PostgresAddress, RedisAddress
 
 _VARIABLES_ONLY = frozenset({"allow_testing_models"})
 """Settings that let others run code here. A `.env` lies in any folder in which somebody calls `lens`."""

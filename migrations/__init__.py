@@ -1,1 +1,1 @@
-"""Alembic migrations. `app.schema` runs them."""
+"""Alembic migrations. `app.store.schema` runs them."""

@@ -106,7 +106,7 @@ def llama_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[LlamaSer
 @pytest.fixture(scope="session")
 def migrated(servers: "EmbeddedServers") -> "Settings":
     """Settings of a database at the newest migration, the same for the whole run."""
-    from app.schema import upgrade_schema
+    from app.store.schema import upgrade_schema
 
     settings = make_settings(servers, "lens_tests")
     _run(servers, "CREATE DATABASE lens_tests")
@@ -148,7 +148,7 @@ def _empty_tables(database_url: str) -> None:
     """Truncate, since DELETE keeps the statistics. That costs 30 ms, so only where a test has written something."""
     from sqlalchemy import text
 
-    from app.store.tables import Base
+    from app.store.prompt_tables import Base
 
     names = [table.name for table in Base.metadata.sorted_tables]
     with _keep_engine(database_url).connect() as connection:

@@ -4,10 +4,10 @@ import logging
 import os
 from collections.abc import Callable
 
-from app.logs.setup import configure_logging
-from app.schema import current_revision, is_behind, own_revisions
+from app.logs import configure_logging
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, create_database
+from app.store.schema import current_revision, is_behind, own_revisions
 from lens_engine.local.processors import let_threads_sleep
 from worker.device import Device, UnfitWorker
 from worker.inspection import inspect
@@ -65,7 +65,7 @@ def check_schema(settings: Settings) -> None:
             if is_behind(session.connection()):
                 found = current_revision(session.connection()) or "none"
                 raise SystemExit(
-                    f"the database schema is at revision {found}, and this release needs {own_revisions().head}; "
+                    f"the database schema is at revision {found}, and this release needs {own_revisions()[-1]}; "
                     "run `lens migrate`"
                 )
     except POSTGRES_AWAY as error:

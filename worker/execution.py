@@ -34,8 +34,7 @@ from app.lifecycle import endings, waiting
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash, backoff_seconds
 from app.lifecycle.spec import SpecUnreadable, list_inline_parts
-from app.logs import context
-from app.logs.failures import summarize
+from app.logs import begin_context, summarize
 from app.metrics.counters import count_wait
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, create_database
@@ -126,7 +125,7 @@ class Attempt:
         Raises:
             WorkerFault: the fault is this worker's; the job is queued again, unless it was its last attempt.
         """
-        context.begin(**self._claim.log_fields)
+        begin_context(**self._claim.log_fields)
         self._log("attempt %d begins", self._claim.attempt)
         ended = False
         crash = Crash.died(

@@ -12,10 +12,10 @@ from typing import Any
 from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
-from app.intake.refusals import as_items
 from app.lifecycle.claims import Claim
 from app.lifecycle.spec import SpecUnreadable
 from app.problems import problem
+from app.selections.refusals import as_items
 from app.settings import Settings
 from lens_engine.errors import (
     ClusterError,

@@ -18,7 +18,7 @@ from rq.job import Job
 from rq.worker import HerokuWorker
 from rq.worker_registration import register
 
-from app.queue import RUN_JOB
+from app.store.queue import RUN_JOB
 
 _REFUSAL_PAUSE_SECONDS = 1.0
 _log = logging.getLogger(__name__)

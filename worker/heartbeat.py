@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.lifecycle import claims
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
-from app.logs import context
+from app.logs import begin_context
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
 from worker.job_context import log_postponed, longest_pause
@@ -106,7 +106,7 @@ class Heartbeat:
             self._thread.join(_JOIN_SECONDS)
 
     def _run(self) -> None:
-        context.begin(**self._claim.log_fields)
+        begin_context(**self._claim.log_fields)
         try:
             while not self._stopping.is_set() and not self._monitor.is_lost:
                 self._monitor.wait(self._pause)

@@ -24,9 +24,9 @@ from rq.executions import Execution
 from rq.job import Job
 
 from app.lean_imports import leave_pandas_out
-from app.logs.failures import describe
-from app.queue import SERIALIZER
+from app.logs import describe
 from app.settings import Settings
+from app.store.queue import SERIALIZER
 from app.worker_device import REDIS_FIELD
 from worker.device import Device
 from worker.faults import WorkerFault

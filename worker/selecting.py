@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.lifecycle import claims
 from app.lifecycle.spec import Submission, load_submission
-from app.logs.failures import summarize
+from app.logs import summarize
 from lens_engine.errors import CheckpointError, CheckpointForeign, NothingSelected
 from lens_engine.opening import LanguageModel
 from lens_engine.pipeline import select_support_examples

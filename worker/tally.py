@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.logs.failures import summarize
+from app.logs import summarize
 from app.metrics.counters import ATTEMPTS, DEVICE_SECONDS, PHASE_PAIRS, PHASE_SECONDS, CounterKey, add_to_counters
 from app.store.database import Database
 from lens_engine.metering.progress import Progress

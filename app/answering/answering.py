@@ -13,7 +13,7 @@ from threading import Event
 from app.answering.models import ModelKey, Models
 from app.answering.subjects import Subject
 from app.errors import AppError, Busy, ModelMismatch, ModelUnusable, Unavailable, Unprocessable, make_internal_error
-from app.logs.failures import summarize
+from app.logs import summarize
 from lens_engine import errors
 from lens_engine.evaluation.rows import BATCH_ROWS, Prediction, predict_rows
 from lens_engine.reading import TextRow

@@ -21,7 +21,7 @@ from app.answers.classify_schemas import Answered, ClassifiedOut, ClassifyBody, 
 from app.answers.finding import Finder
 from app.errors import TooManyRequests, Unprocessable
 from app.held_values import HeldValues
-from app.intake.limits import check_asking
+from app.selections.limits import check_asking
 from app.web.openapi import takes_json
 from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier

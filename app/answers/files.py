@@ -18,11 +18,11 @@ from app.answers.classify_schemas import ClassifyBody, Wish
 from app.answers.classifying import Asked, read_asked
 from app.answers.finding import Finder
 from app.errors import BadRequest, Unprocessable
-from app.intake.bodies import Body, FormBody, parsing_limits
-from app.intake.parts import COLUMN_PARTS, DIALECT_PARTS, describe_form, describe_upload
-from app.intake.receiving import Upload, receive
-from app.intake.refusals import invalid_inputs
-from app.intake.spool import open_upload
+from app.selections.bodies import Body, FormBody, parsing_limits
+from app.selections.form import open_upload
+from app.selections.parts import COLUMN_PARTS, DIALECT_PARTS, describe_form, describe_upload
+from app.selections.receiving import Upload, receive
+from app.selections.refusals import invalid_inputs
 from app.services import Services
 from app.web.openapi import sends
 from app.web.validation import Incoming, read_model

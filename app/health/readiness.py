@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.schema import current_revision, own_revisions
 from app.services import Services
 from app.store.database import Database
+from app.store.schema import current_revision, own_revisions
 from app.worker_device import WorkerDevice
 
 _REMEMBERED_SECONDS = 60.0
@@ -119,12 +119,12 @@ def _check_revision(found: str | None) -> Check:
     The migration comes before the new processes. A revision that this release does not know is therefore newer, and
     the processes of this release serve until they are replaced.
     """
-    own = own_revisions()
-    if found == own.head:
+    *older, own = own_revisions()
+    if found == own:
         return Check()
-    if found is None or found in own.oldest_first:
-        return Check(f"the schema is at revision {found}; this release needs {own.head}", is_fatal=True)
-    return Check(f"the schema is at revision {found}, newer than {own.head} of this release: an upgrade is under way")
+    if found is None or found in older:
+        return Check(f"the schema is at revision {found}; this release needs {own}", is_fatal=True)
+    return Check(f"the schema is at revision {found}, newer than {own} of this release: an upgrade is under way")
 
 
 def _check_storage(full_disk: FullDisk) -> Check:

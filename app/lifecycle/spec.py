@@ -63,8 +63,7 @@ class StoredSpec(BaseModel):
     def read(cls, stored: dict[str, Any]) -> Self:
         """Read a stored spec to run it.
 
-        Raises:
-            SpecUnreadable: the spec has unknown options, or values that are not allowed.
+        Raises SpecUnreadable if the spec has unknown options, or values that are not allowed.
         """
         try:
             return cls.model_validate(stored)
@@ -116,9 +115,7 @@ class Submission:
 def load_submission(session: Session, selection_id: str) -> Submission:
     """Read everything that a worker needs.
 
-    Raises:
-        NoResultFound: the selection was deleted.
-        SpecUnreadable: see `StoredSpec.read`.
+    Raises NoResultFound if the selection was deleted, and SpecUnreadable as `StoredSpec.read`.
     """
     selection = session.execute(select(Job).where(Job.id == selection_id)).scalar_one()
     test_id = selection.test_dataset_id

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from redis.exceptions import RedisError
 from sqlalchemy import ColumnElement, and_, delete, func, select
@@ -24,9 +23,9 @@ from sqlalchemy.orm import Session
 from app.lifecycle.endings import Crash, requeue_dead
 from app.lifecycle.retention import forget_old
 from app.lifecycle.waiting import count_waiting
-from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database, find_sqlstate, is_away
+from app.store.queue import JobQueue
 from app.store.states import LEASED, Status
 from app.store.tables import IdempotencyKey, Job
 
@@ -100,7 +99,9 @@ def sweep(database: Database, queue: JobQueue, settings: Settings, settling: Set
 def _sweep(database: Database, queue: JobQueue, settings: Settings, settling: Settling) -> SweepReport:
     with database.session_scope() as session:
         if is_first := _lock(session):
-            _forget_old_keys(session)  # a write: a server that only reads lets nobody renew a lease
+            # A write: a server that only reads lets nobody renew a lease.
+            old = IdempotencyKey.created_at < func.now() - timedelta(seconds=_KEY_SECONDS)
+            session.execute(delete(IdempotencyKey).where(old))
         settling.note_answer()
     if not is_first:
         return SweepReport(skipped=True)
@@ -132,18 +133,13 @@ def _rescue_all(database: Database, settings: Settings, settling: Settling) -> C
     last = ""
     while True:
         with database.session_scope() as session:
-            page = _find_dead(session, after=last) if _lock(session) else []
+            dead = select(Job.id).where(_is_dead(), Job.id > last).order_by(Job.id).limit(_PAGE_ROWS)
+            page = session.scalars(dead).all() if _lock(session) else []
             statuses = (_try_rescue(session, id_, settings, settling) for id_ in page)
             rescued.update(status for status in statuses if status is not None)
         if len(page) < _PAGE_ROWS:
             return rescued
         last = page[-1]
-
-
-def _find_dead(session: Session, after: str) -> list[str]:
-    """Ids of jobs whose lease ran out, in order."""
-    query = select(Job.id).where(_is_dead(), Job.id > after)
-    return list(session.scalars(query.order_by(Job.id).limit(_PAGE_ROWS)))
 
 
 def _try_rescue(session: Session, job_id: str, settings: Settings, settling: Settling) -> Status | None:
@@ -187,14 +183,6 @@ def _enqueue(database: Database, queue: JobQueue, settings: Settings, settling: 
         settling.pause()  # Redis may have taken its time
 
 
-def _forget_old_keys(session: Session) -> None:
-    session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < _ago(_KEY_SECONDS)))
-
-
 def _is_dead() -> ColumnElement[bool]:
     is_leased = Job.status.in_([status.value for status in LEASED])
     return and_(is_leased, Job.lease_until < func.clock_timestamp())
-
-
-def _ago(seconds: float) -> ColumnElement[Any]:
-    return func.now() - timedelta(seconds=seconds)

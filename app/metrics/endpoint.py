@@ -13,9 +13,8 @@ from starlette.responses import Response
 
 from app.dependencies import ServicesDep
 from app.errors import Unauthorized
-from app.keys.lookup import KeyLookup
-from app.keys.secret import hash_key
-from app.setting_types import is_loopback
+from app.model_settings import is_loopback
+from app.store.keys import KeyLookup, hash_key
 
 router = APIRouter()
 METRICS_PATH = "/metrics"

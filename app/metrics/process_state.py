@@ -5,8 +5,8 @@ import time
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from app.intake.admission import Admission
 from app.lifecycle.sweep import SweepReport
+from app.selections.admission import Admission
 from app.services import Services
 
 _LOOK_SECONDS = 0.5
@@ -30,8 +30,8 @@ class ProcessMetrics:
         waiting = Gauge(
             "lens_large_place_waiting", "Large submissions and reports that wait for their place.", registry=registry
         )
-        waiting.set_function(lambda: float(admission.large_place.num_waiting))
-        admission.large_place.note_wait = Histogram(
+        waiting.set_function(lambda: float(admission.num_waiting))
+        admission.note_wait = Histogram(
             "lens_large_place_wait_seconds",
             "How long a large submission or a report waited for its place (seconds).",
             buckets=_LONG_BUCKETS,

@@ -19,8 +19,9 @@ from app.metrics.counters import CounterKey, read_counters, show_waits
 from app.prompts.service import MOST_VERSIONS, WARNED_FROM
 from app.services import Services
 from app.settings import Settings
+from app.store.prompt_tables import Prompt
 from app.store.states import Status
-from app.store.tables import Job, Prompt
+from app.store.tables import Job
 
 CACHE_SECONDS = 5.0
 """How long an answer is repeated, so that many scrapes cost the stores no more than one."""

@@ -10,14 +10,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse
 
-from app.datasets import service as datasets
-from app.datasets.endpoints import read_report
 from app.dependencies import OWNER_ROUTE, OwnerDep, ServicesDep
 from app.errors import RefusedInput
-from app.intake.bodies import JsonBody
-from app.intake.idempotency import check_key
-from app.intake.parts import COLUMN_PARTS
-from app.intake.receiving import Upload, do_large, hold_place, receive
 from app.lifecycle.spec import StoredSpec
 from app.pages.asked import list_fields
 from app.pages.fields import FieldsDep, build_submission, read_field, read_words
@@ -25,8 +19,13 @@ from app.pages.preview import store_files as keep_files
 from app.pages.preview import suggest
 from app.pages.rendering import answer, go_to
 from app.pages.sample import has_sample
+from app.selections import datasets
 from app.selections import service as selections
-from app.selections.submission import submit_selection
+from app.selections.bodies import JsonBody
+from app.selections.dataset_endpoints import read_report
+from app.selections.parts import COLUMN_PARTS
+from app.selections.receiving import Upload, do_large, hold_place, receive
+from app.selections.submission import check_key, submit_selection
 from app.services import Services, enqueueing
 from app.store.datasets import find_label_column, load_rows_from
 from app.web.parameters import read_number
@@ -189,7 +188,7 @@ def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: 
 def submit(request: Request, fields: FieldsDep, upload: UploadDep, services: ServicesDep) -> HTMLResponse:
     """Submit the form as a client of the API would, and show the selection."""
     key = check_key(read_field(fields, "key") or uuid4().hex)
-    accepted = upload.submit(submit_selection, key)
+    accepted = upload.do(submit_selection, key)
     shown = go_to(request, f"/pages/selections/{accepted.answer['id']}")
     shown.background = enqueueing(services, accepted.job_id)
     return shown

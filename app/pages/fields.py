@@ -8,8 +8,7 @@ from starlette.datastructures import FormData
 from app.errors import AppError, Unprocessable
 from app.problems import point
 from app.web.parameters import read_number
-from app.web.request_body import check_media_type
-from app.web.strict_json import parse_json
+from app.web.request_body import check_media_type, parse_json
 from lens_engine.presets import flatten_options, nest_options, overlay_options
 from lens_engine.task.text_checks import UNSTORABLE
 

@@ -8,8 +8,8 @@ from typing import Any
 from markupsafe import Markup
 
 from app.lifecycle.spec import StoredSpec
-from app.selections.presentation import present_progress
 from app.selections.schemas import ProgressOut, QueueOut
+from app.selections.views import present_progress
 from app.store.states import Status
 from app.store.tables import Event, Job
 from lens_engine.show.charts import Step, draw_curve

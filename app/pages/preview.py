@@ -6,14 +6,14 @@ from typing import Any
 
 from sqlalchemy import select
 
-from app.datasets import service as datasets
+from app.answers import results
 from app.errors import BadRequest
-from app.intake.bodies import Body, FormBody, parsing_limits
-from app.intake.limits import check_model_name
-from app.intake.refusals import invalid_inputs
-from app.selections import results
+from app.selections import datasets
 from app.selections import service as selections
+from app.selections.bodies import Body, FormBody, parsing_limits
 from app.selections.checking import read_files
+from app.selections.limits import check_model_name
+from app.selections.refusals import invalid_inputs
 from app.services import Services
 from app.store.datasets import find_label_column, load_rows, load_sample
 from app.store.tables import Job

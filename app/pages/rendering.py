@@ -11,7 +11,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from app.web.problem_page import mark_code
+from app.web.error_handlers import mark_code
 from lens_engine.show.documents import join_percent, make_environment
 from lens_engine.task.wording import (
     describe_seconds,

@@ -7,10 +7,10 @@ from fastapi import APIRouter, Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
+from app.answers import results
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
 from app.errors import BadRequest, NoResult, NotFinished, NotFound
 from app.ids import NAME, is_id
-from app.intake.receiving import do_large
 from app.pages.asked import find_sizes
 from app.pages.comparing import (
     Changed,
@@ -27,7 +27,8 @@ from app.pages.preview import leave_out_suspicious
 from app.pages.rendering import answer, go_to, root_of
 from app.prompts.schemas import PromptBody
 from app.prompts.service import Change, Condition, present
-from app.selections import results, service
+from app.selections import service
+from app.selections.receiving import do_large
 from app.services import Services
 from app.store.datasets import load_texts
 from app.store.prompts import find_current, list_names

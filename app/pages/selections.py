@@ -16,12 +16,12 @@ from app.pages.live import describe_run
 from app.pages.rendering import answer, go_to
 from app.pages.results import describe_result
 from app.pages.sample import has_sample
-from app.queue import JobId
-from app.selections import repository, service
-from app.selections.polls import JobState
+from app.selections import service
 from app.selections.schemas import SelectionSummary
 from app.selections.service import SelectionList, list_page
+from app.selections.views import JobState
 from app.services import Services, enqueueing
+from app.store.queue import JobId
 from app.store.states import TERMINAL, Status
 from app.store.tables import Job
 from app.web.etag import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
@@ -108,7 +108,7 @@ def _list(services: Services, owner: str, page: Page, asked: Asked) -> Selection
     with services.database.session_scope() as session:
         names = [name for name in (*SelectionSummary.model_fields, *columns) if name in Job.__table__.columns]
         filters = (*asked.filters, best.is_not(None))
-        found = repository.list_summaries(session, owner, names, _MOST_SORTED, *filters, first=best.desc())
+        found = service.list_summaries(session, owner, names, _MOST_SORTED, *filters, first=best.desc())
     return SelectionList(found[:_MOST_SORTED], None)
 
 
@@ -177,6 +177,6 @@ def _describe(services: Services, owner: str, selection_id: str) -> dict[str, An
         job = service.get(session, owner, selection_id)
         size = find_sizes(session, [job.dataset_id])[job.dataset_id]
         place = service.find_place(services, session, JobState.of(job))
-        events = repository.list_newest_events(session, selection_id, _MOST_EVENTS)
+        events = service.list_newest_events(session, selection_id, _MOST_EVENTS)
         asked = read_request(StoredSpec.model_validate(job.spec)).tabulate()
     return {"job": job, "run": describe_run(job, place, events), "asked": asked, "size": size}

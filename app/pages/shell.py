@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.pages.rendering import render
 from app.pages.sample import find_sample
-from app.web.paths import BY_HTMX, PAGE_ASSETS, served_path
+from app.web.parameters import BY_HTMX, PAGE_ASSETS, served_path
 from lens_engine import __version__
 from lens_engine.show.documents import STYLESHEET
 

@@ -9,13 +9,13 @@ from app.answers.classifying import Classifying, ClassifyingDep, classify
 from app.answers.finding import Finder
 from app.answers.indexes import Indexes, IndexesDep
 from app.answers.responding import render
+from app.answers.results import SelectionFinderDep
 from app.answers.schemas import RenderBody
 from app.dependencies import OWNER_ROUTE
 from app.errors import ModelLoading
 from app.pages.fields import FieldsDep, read_field
 from app.pages.rendering import answer, root_of
 from app.prompts.parameters import PromptFinderDep
-from app.selections.finding import SelectionFinderDep
 from app.web.validation import read_model
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)

@@ -33,12 +33,12 @@ from app.answers.responding import (
     render,
 )
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SessionDep
-from app.intake.parts import COLUMN_PARTS, describe_upload
-from app.intake.receiving import Upload, receive
 from app.prompts.evaluations import keep_figures, list_figures
 from app.prompts.finding import PromptFinder
 from app.prompts.parameters import NameDep, PromptFinderDep
 from app.prompts.schemas import NamedPrompts, NamedSupportExamples
+from app.selections.parts import COLUMN_PARTS, describe_upload
+from app.selections.receiving import Upload, receive
 from app.web.etag import KnownEtag
 from app.web.openapi import refusals
 from lens_engine.classifier.classifier import Classifier

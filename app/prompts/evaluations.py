@@ -9,8 +9,8 @@ from app.ids import encode_cursor
 from app.prompts import service
 from app.services import Services
 from app.store import prompts as repository
+from app.store.prompt_tables import PromptEvaluation
 from app.store.quota import check_bytes, lock_owner
-from app.store.tables import PromptEvaluation
 from app.web.parameters import read_last_number
 
 _MOST_DIGITS = 18

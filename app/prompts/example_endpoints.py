@@ -7,16 +7,16 @@ from starlette.responses import JSONResponse
 
 from app.answers.finding import answer_known
 from app.answers.indexes import Indexes, IndexesDep
-from app.datasets.service import DatasetOut
 from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep
 from app.ids import encode_cursor
-from app.intake.receiving import do_large
 from app.prompts.examples import PoolChange, copy_examples
 from app.prompts.finding import CurrentVersion, PromptFinder
 from app.prompts.parameters import READ, ChangeDep, NameDep
 from app.prompts.schemas import MOST_ADDED, ExamplesBody, Note, PromptExampleOut, PromptExamplePage, PromptVersionOut
 from app.prompts.service import present
-from app.store.tables import PromptVersion
+from app.selections.datasets import DatasetOut
+from app.selections.receiving import do_large
+from app.store.prompt_tables import PromptVersion
 from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag, version_etag
 from app.web.openapi import refusals, sends, takes_json
 from app.web.parameters import read_last_number

@@ -11,20 +11,20 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.answers.indexes import Indexes
-from app.datasets.service import StoredDataset, keep_rows
 from app.errors import ExampleInUse, NoPool, NotFound, PoolFull, PreconditionFailed
-from app.intake.bodies import parsing_limits
-from app.intake.refusals import invalid_inputs
 from app.prompts import pools
 from app.prompts.added_examples import KnownRows, check_examples
 from app.prompts.finding import CurrentVersion, PromptFinder
 from app.prompts.pools import Changes, VersionedPool
 from app.prompts.schemas import ExamplesBody
 from app.prompts.service import Change, NextVersion
+from app.selections.bodies import parsing_limits
+from app.selections.datasets import StoredDataset, keep_rows
+from app.selections.refusals import invalid_inputs
 from app.services import Services
 from app.store import prompts as repository
+from app.store.prompt_tables import Prompt, PromptVersion
 from app.store.quota import lock_owner
-from app.store.tables import Prompt, PromptVersion
 from lens_engine.reading import parse_inline
 from lens_engine.retrieval.pool import MOST_POOL_ROWS, Pool, PoolRow
 

@@ -13,7 +13,7 @@ from app.prompts.pools import VersionedPool, find_pool
 from app.prompts.schemas import NamedPrompts, NamedSupportExamples
 from app.services import Services
 from app.store import prompts as repository
-from app.store.tables import PromptContent, PromptVersion
+from app.store.prompt_tables import PromptContent, PromptVersion
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from app.answers import results
 from app.answers.stored import ClassifierPart, PromptPart
 from app.errors import (
     NotFound,
@@ -21,13 +22,13 @@ from app.prompts import pools
 from app.prompts.finding import known_prompt
 from app.prompts.pools import Changes
 from app.prompts.schemas import PromptBody, PromptSummary, PromptVersionOut
-from app.selections import repository as selections
-from app.selections import results
+from app.selections import service as selections
 from app.services import Services
 from app.store import prompts as repository
 from app.store.datasets import count_rows
+from app.store.prompt_tables import Prompt, PromptContent, PromptVersion
 from app.store.quota import check_bytes, lock_owner
-from app.store.tables import Prompt, PromptContent, PromptVersion
+from app.store.tables import StoredClassifier
 from app.web.etag import matches, version_etag
 
 _OF_VERSION = ("name", "version", "selection_id", "note", "key_name", "created_at")
@@ -155,11 +156,11 @@ class Change:
         return self._copy(session, body.selection_id or "")
 
     def _copy(self, session: Session, selection_id: str) -> "NextVersion":
-        selection = selections.lock_job(session, self.owner_id, selection_id)
+        selection = selections.find_locked(session, self.owner_id, selection_id)
         if selection is None:
             raise UnknownSelection.at("/selection_id", "there is no selection with this id")
         report = results.get_report(self.services, session, self.owner_id, selection_id)
-        stored = selections.find_classifier(session, selection_id)
+        stored = session.get(StoredClassifier, selection_id)
         classifier = None if stored is None else stored.classifier
         part = PromptPart.model_validate(report.result)
         result = part.model_dump(mode="json")

@@ -3,22 +3,22 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.errors import UnknownDataset, Unprocessable
-from app.intake.bodies import Body, FormBody, name_columns, parsing_limits
-from app.intake.limits import bound_budget, check_model_name, find_prices, list_excesses
-from app.intake.refusals import as_problem, invalid_inputs
 from app.lifecycle.spec import StoredSpec
+from app.selections.bodies import Body, FormBody, name_columns, parsing_limits
+from app.selections.limits import bound_budget, check_model_name, find_prices, list_excesses
+from app.selections.refusals import invalid_inputs
 from app.selections.submission_schemas import SelectionSpec, SubmissionBody
 from app.services import Services
 from app.settings import Settings
 from app.store.datasets import find_label_column, load_rows, load_warnings, owns_dataset
 from app.web.validation import read_model
 from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.errors import Faults, InvalidInput
+from lens_engine.errors import Faults
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.reading.table import ColumnNames
@@ -28,11 +28,11 @@ from lens_engine.run.preparation import split_within_budget
 from lens_engine.task.combinations import NO_INSTRUCTION, read_instructions, read_templates
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.silent_words import warn_of_silent
+from lens_engine.task.template import Template
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
 _MOST_SPEC_BYTES = 64 * 1024
-_Built = TypeVar("_Built")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,7 @@ Labelled = ParsedDataset | KnownDataset
 def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str) -> KnownDataset:
     """A dataset of labelled texts that the field of a body names.
 
-    Raises:
-        UnknownDataset: the owner has no such dataset.
+    Raises UnknownDataset if the owner has no such dataset.
     """
     with services.database.session_scope() as session:
         check_dataset(session, owner_id, dataset_id, field)
@@ -64,8 +63,7 @@ def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str)
 def check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
     """Lock a dataset that the field of a body names against deletion.
 
-    Raises:
-        UnknownDataset: the owner has no such dataset.
+    Raises UnknownDataset if the owner has no such dataset.
     """
     if not owns_dataset(session, owner_id, dataset_id):
         raise UnknownDataset.at(f"/{field}", "there is no dataset of labelled texts with this id")
@@ -175,28 +173,28 @@ def _check_spec(spec: SelectionSpec, settings: Settings) -> _CheckedSpec:
     An unknown model is refused alone: the limits on options are those of the model. Any other refusal names all errors.
     """
     model = check_model_name(spec.model, settings)
-    found: list[InvalidInput] = []
-    templates = _collect(found, lambda: read_templates(spec.template)) or ()
-    verbalizer = None if (words := spec.verbalizer) is None else _collect(found, lambda: Verbalizer(words))
-    instructions = _collect(found, lambda: read_instructions(spec.instruction)) or NO_INSTRUCTION
-    task = _collect(found, lambda: TaskRequest(templates, verbalizer, spec.separator, instructions))
-    config = _collect(found, lambda: resolve_config(spec.preset, spec.options))
-    if config is not None:
-        found += list_excesses(config.budget, model, settings)
-        is_served, has_prices = model in settings.endpoints, find_prices(model, settings) is not None
-        _collect(found, partial(refuse_unpriced, config, is_served=is_served, has_prices=has_prices))
-    if found or config is None or task is None:
-        raise as_problem(found)
+    faults, verbalizer, task, config = Faults(), None, None, None
+    templates: tuple[Template, ...] = ()
+    instructions: tuple[str, ...] = NO_INSTRUCTION
+    with invalid_inputs():
+        with faults.noting():
+            templates = read_templates(spec.template)
+        with faults.noting():
+            verbalizer = None if spec.verbalizer is None else Verbalizer(spec.verbalizer)
+        with faults.noting():
+            instructions = read_instructions(spec.instruction)
+        with faults.noting():
+            task = TaskRequest(templates, verbalizer, spec.separator, instructions)
+        with faults.noting():
+            config = resolve_config(spec.preset, spec.options)
+            faults.found += list_excesses(config.budget, model, settings)
+            has_prices = find_prices(model, settings) is not None
+            refuse_unpriced(config, is_served=model in settings.endpoints, has_prices=has_prices)
+        faults.refuse()
+    assert task is not None
+    assert config is not None
     bounded, warnings = bound_budget(config, model, settings)
     return _CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
-
-
-def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built | None:
-    try:
-        return build()
-    except InvalidInput as error:
-        found.append(error)
-        return None
 
 
 def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> NewSelection:

@@ -7,12 +7,9 @@ from starlette.responses import JSONResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.ids import encode_cursor, path_of
-from app.intake.parts import COLUMN_PARTS, LABELLED_FILE, describe_bodies, describe_form
-from app.intake.receiving import KeyDep, Upload, receive
-from app.queue import JobId
-from app.selections import repository, service, submission
-from app.selections.polls import JobState, retry_after
-from app.selections.presentation import present, summarise
+from app.selections import service, submission
+from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_form, describe_upload
+from app.selections.receiving import KeyDep, Upload, receive
 from app.selections.schemas import (
     EventOut,
     EventPage,
@@ -21,7 +18,9 @@ from app.selections.schemas import (
     SelectionPage,
 )
 from app.selections.submission_schemas import EXAMPLE_SPEC, EXAMPLE_SUBMISSION, SelectionSpec, SubmissionBody
+from app.selections.views import JobState, present, retry_after, summarise
 from app.services import Services, enqueueing
+from app.store.queue import JobId
 from app.store.states import Status
 from app.store.tables import Job
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
@@ -65,18 +64,15 @@ def _unchanged(description: str) -> dict[int | str, dict[str, Any]]:
             is_conflict_brief=True,
         ),
     },
-    openapi_extra=describe_bodies(
-        "SubmissionForm",
-        SubmissionBody,
-        json_example=EXAMPLE_SUBMISSION,
-        form_example={"dataset": "reviews.csv", "spec": EXAMPLE_SPEC},
+    openapi_extra=describe_upload(
+        "SubmissionForm", {"dataset": "reviews.csv", "spec": EXAMPLE_SPEC}, SubmissionBody, EXAMPLE_SUBMISSION
     ),
 )
 def submit_selection(
-    upload: Annotated[Upload, receive("dataset", "spec", "test", *COLUMN_PARTS)], key: KeyDep
+    upload: Annotated[Upload, receive("dataset", "spec", "test", *COLUMN_PARTS)], key: KeyDep = None
 ) -> Response:
     """Submit a dataset and a task. A worker then searches for the support examples."""
-    accepted = upload.submit(submission.submit_selection, key)
+    accepted = upload.do(submission.submit_selection, key)
     headers = {
         "Location": path_of(accepted.answer["id"]),
         "Retry-After": str(upload.services.settings.retry_after_seconds),
@@ -138,7 +134,7 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
     """List the events of a selection, oldest first."""
     service.get(session, owner, selection_id)
     after = read_last_number(page.last_id, _MOST_DIGITS, "cursor", "events") or 0
-    found = repository.list_events(session, selection_id, after, page.limit)
+    found = service.list_events(session, selection_id, after, page.limit)
     items = [EventOut.model_validate(event) for event in found[: page.limit]]
     last_id = str(items[-1].id) if items else page.last_id
     follow = None if last_id is None else encode_cursor(last_id)

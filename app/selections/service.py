@@ -1,10 +1,12 @@
-"""Decisions about selections. SQL is in the repositories, HTTP in the endpoints."""
+"""Decisions about selections, and their SQL. HTTP is in the endpoints."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import Row
+from sqlalchemy import ColumnElement, Row, func, select, update
+from sqlalchemy import delete as delete_from
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from app.dependencies import Page
@@ -20,20 +22,19 @@ from app.errors import (
 )
 from app.ids import SELECTION, encode_cursor, path_of
 from app.lifecycle import waiting
+from app.lifecycle.results import end_cancelled
 from app.lifecycle.retry import resume_cancelled, retry_failed
-from app.selections import repository
-from app.selections.polls import JobState, retry_after
 from app.selections.schemas import QueueOut, SelectionSummary
+from app.selections.views import JobState, retry_after
 from app.services import Services
 from app.store.datasets import delete_unused_datasets
 from app.store.quota import hold_quota
 from app.store.states import TERMINAL, Status
-from app.store.tables import Job
+from app.store.tables import Event, Job
 from lens_engine.errors import InvalidInput
 
 _Found = TypeVar("_Found")
 _CODES_OF_INPUT = frozenset(kind.code for kind in InvalidInput.__subclasses__())
-_GONE = "there is no selection with this id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def list_page(
     owner_id: str,
     page: Page,
     status: Status | None = None,
-    *filters: Any,
+    *filters: ColumnElement[bool],
     more: Sequence[str] = (),
 ) -> SelectionList:
     """Read a page of an owner's selections.
@@ -66,27 +67,51 @@ def list_page(
     of_status = () if status is None else (Job.status == status,)
     names = [name for name in (*SelectionSummary.model_fields, *more) if name in Job.__table__.columns]
     with services.database.session_scope() as session:
-        found = repository.list_summaries(session, owner_id, names, page.limit, *filters, *older, *of_status)
+        found = list_summaries(session, owner_id, names, page.limit, *filters, *older, *of_status)
     jobs = found[: page.limit]
     return SelectionList(jobs, encode_cursor(jobs[-1].id) if len(found) > page.limit else None)
 
 
-def get(session: Session, owner_id: str, selection_id: str) -> Job:
-    """Return a selection of this owner.
+def list_summaries(
+    session: Session,
+    owner_id: str,
+    names: Iterable[str],
+    limit: int,
+    *filters: ColumnElement[bool],
+    first: ColumnElement[Any] | None = None,
+) -> Sequence[Row[Any]]:
+    """Return up to `limit` + 1 jobs, newest first. The extra one shows that there is a next page.
 
-    Raises:
-        NotFound: the owner has no selection with this id.
+    Specs, warnings and single errors are not read: of two hundred selections they may have 70 MB.
+
+    Args:
+        names: of the columns that are read.
+        first: an order above that of age.
     """
-    return _found(repository.find_job(session, owner_id, selection_id))
+    brief = {"error": Job.error.op("-", return_type=JSONB)("errors").label("error")}
+    columns = [brief.get(name, getattr(Job, name)) for name in names]
+    statement = select(*columns).where(Job.owner_id == owner_id, *filters)
+    order = (Job.id.desc(),) if first is None else (first, Job.id.desc())
+    return session.execute(statement.order_by(*order).limit(limit + 1)).all()
+
+
+def get(session: Session, owner_id: str, selection_id: str) -> Job:
+    """Return a selection of this owner. Raises NotFound if the owner has no selection with this id."""
+    return _found(session.scalar(select(Job).where(*is_own(owner_id, selection_id))))
+
+
+def find_locked(session: Session, owner_id: str, selection_id: str) -> Job | None:
+    """A selection of this owner, which nobody resumes or deletes until the transaction ends."""
+    return session.scalar(select(Job).where(*is_own(owner_id, selection_id)).with_for_update(read=True))
 
 
 def get_state(session: Session, owner_id: str, selection_id: str) -> JobState:
-    """Return what a poll needs of a selection of this owner.
+    """Return what a poll needs, without the spec, the warnings and the error, which may be large.
 
-    Raises:
-        NotFound: as `get`.
+    Raises NotFound as `get`.
     """
-    return _found(repository.find_state(session, owner_id, selection_id))
+    columns = [getattr(Job, name) for name in JobState.__slots__]
+    return JobState(*_found(session.execute(select(*columns).where(*is_own(owner_id, selection_id))).one_or_none()))
 
 
 def find_place(services: Services, session: Session, state: JobState) -> QueueOut | None:
@@ -98,52 +123,68 @@ def find_place(services: Services, session: Session, state: JobState) -> QueueOu
     return QueueOut(position=position, workers=None if counts is None else counts[queue])
 
 
+def list_events(session: Session, selection_id: str, after: int, limit: int) -> Sequence[Event]:
+    """Return up to `limit` + 1 events, oldest first. The extra one shows that there is a next page."""
+    statement = select(Event).where(Event.job_id == selection_id, Event.id > after)
+    return session.scalars(statement.order_by(Event.id).limit(limit + 1)).all()
+
+
+def list_newest_events(session: Session, selection_id: str, limit: int) -> Sequence[Event]:
+    """Return the newest events, oldest first."""
+    newest = select(Event).where(Event.job_id == selection_id).order_by(Event.id.desc()).limit(limit)
+    return session.scalars(newest).all()[::-1]
+
+
 def explain_absence(services: Services, selection: Job, what: str) -> NotFinished | NoResult:
     """The error of a selection that has no result, or none yet."""
     status = Status(selection.status)
     if status not in TERMINAL:
         headers = retry_after(services.settings, selection.status, selection.progress)
         return NotFinished(f"the selection is {status}; repeat the request when it has succeeded", headers=headers)
-    again = say_again(selection.id, status)
+    again = say_again(selection)
     if selection.error is not None and selection.error["code"] in _CODES_OF_INPUT:
         again = f"; another attempt would fail again, so submit a new one: {selection.error['detail']}"
     return NoResult(f"the selection is {status} and has no {what}{again}")
 
 
-def say_again(selection_id: str, status: Status) -> str:
-    """The request that queues a cancelled or failed selection again; nothing for another status."""
-    verb = {Status.CANCELLED: "resume", Status.FAILED: "retry"}.get(status)
-    return "" if verb is None else f"; POST {path_of(selection_id)}/{verb} queues it again"
+def say_again(selection: Job) -> str:
+    """The request that queues a cancelled or failed selection again; nothing for one of another status."""
+    verb = {Status.CANCELLED: "resume", Status.FAILED: "retry"}.get(Status(selection.status))
+    return "" if verb is None else f"; POST {path_of(selection.id)}/{verb} queues it again"
 
 
 def cancel(session: Session, owner_id: str, selection_id: str) -> tuple[Job, bool]:
-    """Cancel a selection. The flag is True if this call changed its status.
+    """Cancel a queued selection, or request the stop of a running one. The flag is True if this call did so.
 
-    Raises:
-        AlreadyFinished: the selection has succeeded or failed.
+    A selection that was queued again keeps the best so far of its checkpoint.
+    Raises AlreadyFinished if the selection has succeeded or failed.
     """
-    has_changed = repository.request_cancel(session, owner_id, selection_id)
-    job = get(session, owner_id, selection_id)
-    session.refresh(job)
+    job = _lock(session, owner_id, selection_id)
     if job.status in {Status.SUCCEEDED, Status.FAILED}:
         raise AlreadyFinished(f"the selection has {job.status}; there is nothing to cancel")
+    has_changed = job.status in {Status.QUEUED, Status.RUNNING}
+    if has_changed:
+        requested = update(Job).where(Job.id == selection_id).values(cancel_requested_at=func.now())
+        if job.status == Status.RUNNING:
+            session.execute(requested.values(status=Status.CANCELLING))
+        else:
+            session.execute(requested)
+            end_cancelled(session, selection_id)
+        session.refresh(job)
     return job, has_changed
 
 
 def retry(services: Services, session: Session, owner_id: str, selection_id: str) -> Job:
     """Queue a failed selection again. The caller enqueues it.
 
-    Raises:
-        NotFailed: the selection has not failed.
-        TooManyJobs: the owner has too many jobs under way.
+    Raises NotFailed if the selection has not failed and TooManyJobs if the owner has too many jobs under way.
     """
     hold_quota(session, owner_id, services.settings)
-    retried = _found(retry_failed(session, owner_id, selection_id))
-    if not retried.has_changed:
-        status = Status(retried.job.status)
-        again = say_again(selection_id, status)
-        raise NotFailed(f"the selection is {status.value}; only a failed one can be retried{again}")
-    return retried.job
+    job = _lock(session, owner_id, selection_id)
+    if job.status != Status.FAILED:
+        raise NotFailed(f"the selection is {job.status}; only a failed one can be retried{say_again(job)}")
+    retry_failed(session, job)
+    return job
 
 
 def resume(services: Services, session: Session, owner_id: str, selection_id: str) -> tuple[Job, bool]:
@@ -154,28 +195,39 @@ def resume(services: Services, session: Session, owner_id: str, selection_id: st
         TooManyJobs: the owner has too many jobs under way.
     """
     hold_quota(session, owner_id, services.settings)
-    retried = _found(resume_cancelled(session, owner_id, selection_id))
-    status = Status(retried.job.status)
-    if not retried.has_changed and status not in {Status.QUEUED, Status.RUNNING}:
-        again = say_again(selection_id, status)
-        raise NotCancelled(f"the selection is {status}; only a cancelled one can be resumed{again}")
-    return retried.job, retried.has_changed
+    job = _lock(session, owner_id, selection_id)
+    if job.status in {Status.QUEUED, Status.RUNNING}:
+        return job, False
+    if job.status != Status.CANCELLED:
+        raise NotCancelled(f"the selection is {job.status}; only a cancelled one can be resumed{say_again(job)}")
+    resume_cancelled(session, job)
+    return job, True
 
 
 def delete(session: Session, owner_id: str, selection_id: str) -> None:
     """Delete an ended selection and those of its datasets that no other selection uses.
 
-    Raises:
-        StillRunning: the selection has not ended.
+    Raises StillRunning if the selection has not ended.
     """
     job = get(session, owner_id, selection_id)
     datasets = [id_ for id_ in (job.dataset_id, job.test_dataset_id) if id_ is not None]
-    if not repository.delete_job(session, owner_id, selection_id):
+    has_ended = Job.status.in_([status.value for status in TERMINAL])
+    deleting = delete_from(Job).where(*is_own(owner_id, selection_id), has_ended)
+    if session.scalar(deleting.returning(Job.id)) is None:
         raise StillRunning(f"the selection is {job.status}; cancel it and wait until it has ended")
     delete_unused_datasets(session, owner_id, datasets)
 
 
+def is_own(owner_id: str, job_id: str) -> tuple[ColumnElement[bool], ...]:
+    """The selection with this id, unless it is of another owner."""
+    return Job.id == job_id, Job.owner_id == owner_id
+
+
+def _lock(session: Session, owner_id: str, selection_id: str) -> Job:
+    return _found(session.scalar(select(Job).where(*is_own(owner_id, selection_id)).with_for_update()))
+
+
 def _found(value: _Found | None) -> _Found:
     if value is None:
-        raise NotFound(_GONE)
+        raise NotFound("there is no selection with this id")
     return value

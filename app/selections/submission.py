@@ -1,37 +1,61 @@
 """Submits a selection: checks it, and stores it with its datasets and its key in one transaction."""
 
 import json
+import re
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
+from structlog.contextvars import get_contextvars
 
+from app.errors import BadRequest
 from app.ids import SELECTION, new_id
-from app.intake.bodies import Body
-from app.intake.idempotency import Accepted, RequestKey, hold_key, keep_answer
-from app.logs import context
-from app.queue import JobId
+from app.selections.bodies import Body
 from app.selections.checking import KnownDataset, NewSelection, check_dataset, check_selection
-from app.selections.presentation import present
+from app.selections.views import present
 from app.services import Services
 from app.settings import Settings
 from app.store.datasets import find_equal_dataset, store_dataset, weigh_rows
+from app.store.idempotency import RequestKey, find_answer, hold_key, keep_answer
+from app.store.queue import JobId
 from app.store.quota import check_bytes, check_quota, hold_quota
 from app.store.tables import Job
 from lens_engine.reading import ParsedDataset
 
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
-def submit_selection(services: Services, owner_id: str, body: Body, request: RequestKey | None) -> Accepted:
-    """Check a submission, and store the selection with its datasets and its key.
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The answer to a submission as JSON."""
+
+    answer: dict[str, Any]
+    job_id: JobId | None = None  #: what to enqueue when the answer was sent; None if an earlier request got the answer
+
+
+def check_key(key: str) -> str:
+    """Return a valid key unchanged. Raises BadRequest if the key is none."""
+    if not _KEY.fullmatch(key):
+        raise BadRequest("Idempotency-Key must be 1 to 255 visible ASCII characters, without spaces")
+    return key
+
+
+def submit_selection(services: Services, owner_id: str, body: Body, key: str | None) -> Accepted:
+    """Check a submission, and store the selection with its datasets and its key; once for each key.
 
     The caller enqueues it. If the caller dies before that, the sweep does.
     """
+    request = None if key is None else RequestKey(owner_id, key, body.digest())
     with services.database.session_scope() as session:
+        if request is not None and (known := find_answer(session, request)) is not None:
+            return Accepted(known)
         check_quota(session, owner_id, services.settings)
     new = check_selection(services, owner_id, body)
-    return store_selection(services, owner_id, new, request)
+    return _store(services, owner_id, new, request)
 
 
-def store_selection(services: Services, owner_id: str, new: NewSelection, request: RequestKey | None) -> Accepted:
+def _store(services: Services, owner_id: str, new: NewSelection, request: RequestKey | None) -> Accepted:
     """Store a checked selection and the answer to its key in one transaction."""
     with services.database.session_scope() as session:
         if request is not None and (known := hold_key(session, request)) is not None:
@@ -40,7 +64,7 @@ def store_selection(services: Services, owner_id: str, new: NewSelection, reques
         answer = present(job).model_dump(mode="json")
         if request is not None:
             keep_answer(session, request, answer)
-        return Accepted(answer, JobId(job.id, 1, job.spec.get("model")))
+        return Accepted(answer, JobId(job.id, 1, job.model))
 
 
 def _insert(session: Session, settings: Settings, owner_id: str, new: NewSelection) -> Job:
@@ -67,7 +91,7 @@ def _insert(session: Session, settings: Settings, owner_id: str, new: NewSelecti
         spec=new.spec,
         num_labels=new.num_labels,
         reserved_bytes=reserved,
-        request_id=context.get("request_id"),
+        request_id=get_contextvars().get("request_id"),
         warnings=[*(f"{part}: {one}" for part, rows in sources.items() for one in rows.warnings), *new.warnings],
     )
     job = session.execute(statement.returning(Job)).scalar_one()

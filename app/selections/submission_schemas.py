@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from app.intake.parts import ModelName, Name, RowsBody
+from app.selections.parts import ModelName, Name, RowsBody
 from app.web.validation import Incoming
 from lens_engine.config import PresetName
 from lens_engine.task.combinations import MAX_WORDINGS

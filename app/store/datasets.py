@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import delete, exists, func, insert, or_, select, text, update
+from sqlalchemy import ColumnElement, delete, exists, func, insert, or_, select, text, update
 from sqlalchemy.orm import Session, defer
 
 from app.ids import new_id
@@ -71,7 +71,9 @@ def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> st
         )
     )
     for some in _cut(parsed.examples):
-        _insert_examples(session, dataset_id, some)
+        columns = {"rows": [one.row for one in some], "texts": [one.text for one in some]}
+        labels = [one.label for one in some]
+        session.execute(_INSERT_EXAMPLES, {"dataset_id": dataset_id, **columns, "labels": labels})
     return dataset_id
 
 
@@ -89,8 +91,7 @@ def _cut(examples: Sequence[Example]) -> Iterator[list[Example]]:
 
 
 def _describe_input(parsed: ParsedDataset) -> dict[str, Any] | None:
-    dialect = parsed.dialect
-    if dialect is None:
+    if (dialect := parsed.dialect) is None:
         return None
     found = InputFormat(text_column=parsed.columns[0], delimiter=dialect.delimiter, encoding=dialect.encoding)
     return {**found.model_dump(mode="json"), "label_column": parsed.columns[1]}
@@ -102,15 +103,6 @@ def find_label_column(session: Session, dataset_id: str) -> ColumnNames | None:
     return tuple(found) if isinstance(found, list) else found
 
 
-def _insert_examples(session: Session, dataset_id: str, examples: Sequence[Example]) -> None:
-    columns = {
-        "rows": [example.row for example in examples],
-        "texts": [example.text for example in examples],
-        "labels": [example.label for example in examples],
-    }
-    session.execute(_INSERT_EXAMPLES, {"dataset_id": dataset_id, **columns})
-
-
 def weigh_rows(rows: ParsedDataset) -> int:
     """Size of rows that are not stored yet (bytes), as a dataset notes them."""
     return sum(map(_weigh, rows.examples)) + ROW_BYTES * len(rows.examples)
@@ -120,11 +112,18 @@ def _weigh(example: Example) -> int:
     return len(example.text.encode()) + len(example.label.encode())
 
 
-def load_rows(session: Session, dataset_id: str) -> tuple[Example, ...]:
-    """Read all rows of a labelled dataset, in upload order."""
+def load_rows(
+    session: Session, dataset_id: str, *which: ColumnElement[bool], limit: int | None = None
+) -> tuple[Example, ...]:
+    """Read all rows of a labelled dataset, or some of them, in upload order."""
     columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
-    rows = session.execute(columns.where(StoredExample.dataset_id == dataset_id).order_by(StoredExample.row))
-    return tuple(Example(*row) for row in rows)
+    own = columns.where(StoredExample.dataset_id == dataset_id, *which)
+    return tuple(Example(*row) for row in session.execute(own.order_by(StoredExample.row).limit(limit)))
+
+
+def load_rows_from(session: Session, dataset_id: str, first: int, limit: int) -> tuple[Example, ...]:
+    """Read up to `limit` rows of a labelled dataset, from the row with this number on."""
+    return load_rows(session, dataset_id, StoredExample.row >= first, limit=limit)
 
 
 def count_rows(session: Session, dataset_id: str) -> int:
@@ -134,26 +133,12 @@ def count_rows(session: Session, dataset_id: str) -> int:
 
 def load_sample(session: Session, dataset_id: str) -> tuple[Example, ...]:
     """Read a labelled dataset for advice on it: all rows, or of many a sample as `draw_sample` draws it, in order."""
-    of_dataset = StoredExample.dataset_id == dataset_id
-    sizes = select(StoredExample.row, StoredExample.label, func.char_length(StoredExample.text)).where(of_dataset)
-    found = session.execute(sizes.order_by(StoredExample.row)).all()
+    sizes = select(StoredExample.row, StoredExample.label, func.char_length(StoredExample.text))
+    found = session.execute(sizes.where(StoredExample.dataset_id == dataset_id).order_by(StoredExample.row)).all()
     chosen = draw_sample([(label, length) for _, label, length in found], SAMPLE_ROWS, SAMPLE_CHARACTERS)
     if len(chosen) == len(found):
         return load_rows(session, dataset_id)
-    numbers = [found[index].row for index in chosen]
-    columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
-    rows = session.execute(
-        columns.where(of_dataset, StoredExample.row == func.any(numbers)).order_by(StoredExample.row)
-    )
-    return tuple(Example(*row) for row in rows)
-
-
-def load_rows_from(session: Session, dataset_id: str, first: int, limit: int) -> tuple[Example, ...]:
-    """Read up to `limit` rows of a labelled dataset, from the row with this number on."""
-    columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
-    own = columns.where(StoredExample.dataset_id == dataset_id, StoredExample.row >= first)
-    found = session.execute(own.order_by(StoredExample.row).limit(limit))
-    return tuple(Example(*row) for row in found)
+    return load_rows(session, dataset_id, StoredExample.row == func.any([found[index].row for index in chosen]))
 
 
 def load_texts(session: Session, dataset_id: str, rows: Collection[int]) -> dict[int, str]:

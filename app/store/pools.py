@@ -5,13 +5,13 @@ import json
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self
 
 from sqlalchemy import delete, exists, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from app.store.tables import Report, StoredPool
+from app.store.prompt_tables import StoredPool
+from app.store.tables import Report
 from lens_engine.retrieval.pool import Pool, PoolRow
 
 
@@ -23,18 +23,14 @@ class PackedPool:
     num_rows: int
     data: bytes
 
-    @classmethod
-    def of(cls, pool: Pool) -> Self:
-        rows = [(one.row, one.text, one.label) for one in pool.rows]
-        # ASCII, because a text may hold half of a surrogate pair.
-        content = json.dumps(rows, separators=(",", ":")).encode()
-        return cls(hashlib.sha256(content).hexdigest(), len(rows), zlib.compress(content))
-
 
 @lru_cache(maxsize=1)
 def pack_pool(pool: Pool) -> PackedPool:
-    """As `PackedPool.of`. A run packs the same pool with each of its checkpoints, and with its result."""
-    return PackedPool.of(pool)
+    """The pool as it is stored. A run packs the same one with each of its checkpoints, and with its result."""
+    rows = [(one.row, one.text, one.label) for one in pool.rows]
+    # ASCII, because a text may hold half of a surrogate pair.
+    content = json.dumps(rows, separators=(",", ":")).encode()
+    return PackedPool(hashlib.sha256(content).hexdigest(), len(rows), zlib.compress(content))
 
 
 def unpack_pool(data: bytes) -> Pool:

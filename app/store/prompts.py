@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Select, delete, func, insert, select
 from sqlalchemy.dialects.postgresql import insert as insert_or_not
 from sqlalchemy.orm import Session
 
-from app.store.tables import Prompt, PromptContent, PromptEvaluation, PromptVersion
+from app.store.prompt_tables import Prompt, PromptContent, PromptEvaluation, PromptVersion
 
 Found = tuple[PromptVersion, PromptContent]
 

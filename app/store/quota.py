@@ -11,18 +11,9 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from app.errors import OwnerFull, TooManyJobs
 from app.settings import Settings
 from app.store.datasets import ROW_BYTES
+from app.store.prompt_tables import PromptContent, PromptExample, PromptPool, StoredPool
 from app.store.states import UNDER_WAY
-from app.store.tables import (
-    Dataset,
-    Job,
-    PromptContent,
-    PromptExample,
-    PromptPool,
-    Report,
-    StoredCheckpoint,
-    StoredClassifier,
-    StoredPool,
-)
+from app.store.tables import Dataset, Job, Report, StoredCheckpoint, StoredClassifier
 
 
 def count_stored(session: Session, owner_id: str) -> int:
@@ -61,8 +52,7 @@ _RETRY_AFTER_SECONDS = 30
 def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
     """Refuse one more job than the owner may have under way. Cheap, and two requests at once may both pass.
 
-    Raises:
-        TooManyJobs: the owner has as many as the settings allow.
+    Raises TooManyJobs if the owner has as many as the settings allow.
     """
     most = settings.max_selections
     if most is None:
@@ -80,8 +70,7 @@ def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
 def hold_quota(session: Session, owner_id: str, settings: Settings) -> None:
     """As `check_quota`, and keep other requests of this owner waiting until the transaction ends.
 
-    Raises:
-        TooManyJobs: the owner has as many as the settings allow.
+    Raises TooManyJobs if the owner has as many as the settings allow.
     """
     lock_owner(session, owner_id, settings)
     check_quota(session, owner_id, settings)

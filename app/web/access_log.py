@@ -1,16 +1,58 @@
-"""One log line and one count for each request: method, template of the route, status, seconds.
+"""What is known of each request: an id, one log line and one count: method, template of the route, status, seconds.
 
-Neither has the path, the query or a header, which may hold a text or a key.
+The log line and the count have no path, no query and no header, which may hold a text or a key.
 """
 
 import logging
+import re
+import secrets
 import time
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import AppError
 from app.ids import is_id
+from app.logs import begin_context
+
+HEADER = "X-Request-ID"
+_HARMLESS = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class HttpMiddleware:
+    """Base of what stands around the routes: `answer` gets the requests, and no other event of the server."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (self.answer if scope["type"] == "http" else self._app)(scope, receive, send)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raise NotImplementedError
+
+
+class RequestIdMiddleware(HttpMiddleware):
+    """Sets `request.state.request_id`, the field `request_id` of the log, and the response header `X-Request-ID`.
+
+    A harmless id of the client is kept. Every response also forbids a browser to guess its media type.
+    """
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        given = Headers(scope=scope).get(HEADER, "")
+        request_id = given if _HARMLESS.fullmatch(given) else secrets.token_hex(16)
+        scope.setdefault("state", {})["request_id"] = request_id
+        begin_context(request_id=request_id)
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers[HEADER], headers["X-Content-Type-Options"] = request_id, "nosniff"
+            await send(message)
+
+        await self._app(scope, receive, send_with_id)
+
 
 _BUCKETS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -66,17 +108,14 @@ def note_problem(scope: Scope, code: str) -> None:
         count(code)
 
 
-class AccessLogMiddleware:
+class AccessLogMiddleware(HttpMiddleware):
     """Stands inside of `RequestIdMiddleware`, and around everything else."""
 
     def __init__(self, app: ASGIApp, metrics: RequestMetrics) -> None:
-        self._app = app
+        super().__init__(app)
         self._metrics = metrics
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope.setdefault("state", {})[_COUNT] = self._metrics.note_refusal
         started = time.monotonic()
         status = 500  # Starlette answers an unexpected error outside of this middleware

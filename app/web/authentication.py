@@ -9,14 +9,14 @@ from fastapi import Depends
 from fastapi.security import HTTPBearer
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bind_contextvars
 
 from app.errors import Unauthorized, Unavailable
-from app.keys.lookup import KeyLookup
-from app.logs import context
 from app.settings import Settings
-from app.web.documentation import PUBLIC_PATHS
+from app.store.keys import KeyLookup
 from app.web.error_handlers import problem_response
-from app.web.paths import PAGE_ASSETS, served_path
+from app.web.openapi import PUBLIC_PATHS
+from app.web.parameters import PAGE_ASSETS, served_path
 
 LOCAL_OWNER = "local"
 OPEN = {"Lens-Authentication": "off"}
@@ -59,7 +59,7 @@ class AuthenticationMiddleware:
         send = _for_one_owner(send, OPEN if owner is None else {})
         owner = owner or LOCAL_OWNER
         scope.setdefault("state", {}).update(owner_id=owner, key_name=key_name)
-        context.add(owner=owner)
+        bind_contextvars(owner=owner)
         await self._app(scope, receive, send)
 
     async def _caller(self, authorization: str) -> tuple[str | None, str | None]:

@@ -1,9 +1,13 @@
-"""Turns every exception, including the framework's, into a problem+json response (RFC 9457).
+"""Turns every exception, including the framework's, into a problem+json response (RFC 9457), or a part of a page.
 
 Responses never echo what a client sent, but for thirty characters round a place where a file cannot be read.
 """
 
+import json
 import logging
+import re
+from collections.abc import Collection, Mapping
+from html import escape
 from http import HTTPStatus
 from typing import Any
 
@@ -19,14 +23,70 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, StoredUnreadable, Unavailable, make_internal_error
-from app.logs.failures import summarize
-from app.problems import problem
+from app.logs import summarize
+from app.problems import TITLES, problem
 from app.store.database import find_sqlstate
-from app.web.access_log import note_problem
-from app.web.paths import BY_HTMX, find_methods, name_paths, served_path
-from app.web.problem_page import NO_SUCH_PAGE, TARGET, WHOLE_PAGE, write_missing_page, write_problem
-from app.web.request_id import HEADER
+from app.web.access_log import HEADER, note_problem
+from app.web.parameters import BY_HTMX, root_of, served_path
 from app.web.validation import error_items, join_details
+
+_KEY_FORM = (
+    '<form id="key-form"><label for="key">API key</label> '
+    '<input id="key" type="password" autocomplete="off" required data-focus> '
+    "<button>Use this key in this tab</button></form>"
+)
+_CODE = re.compile(r"`([^`]+)`")
+TARGET = {"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"}
+"""Where a page shows every refusal."""
+
+WHOLE_PAGE = "main#main"
+"""What the header `HX-Source` says of the request for the content of a whole page."""
+
+NO_SUCH_PAGE = "there is no such page"
+
+
+def mark_code(text: str) -> str:
+    """A sentence as HTML. What stands between backticks is code."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
+
+
+def write_problem(body: dict[str, Any], *, has_key: bool, is_page: bool = False, root: str = "") -> str:
+    """What is wrong, and how to mend it; the form for a key if one is needed.
+
+    Args:
+        has_key: whether the request had a key.
+        is_page: whether a whole page is refused. Then the problem has heading and title of a page, and leads on.
+        root: the path under which a proxy serves the application.
+    """
+    if body["code"] == "unauthorized":
+        what = "The service knows no such key." if has_key else "This service asks for an API key."
+        heading = _write_heading("API key") if is_page else ""
+        return f"{heading}<p>{what} The key stays in this tab, and is forgotten with it.</p>{_KEY_FORM}"
+    heading = _write_heading(body["title"]) if is_page else f"<p><strong>{escape(body['title'])}</strong></p>"
+    errors = [one["detail"] for one in body.get("errors", ())]
+    listed = "".join(f"<li>{mark_code(one)}</li>" for one in errors if not body["detail"].endswith(one))
+    faults = f"<ul>{listed}</ul>" if listed else ""
+    report = f"<p>Request id: <code>{escape(body['request_id'])}</code></p>" if body["code"] == "internal-error" else ""
+    on = _write_links(root) if is_page and body["code"] == "not-found" else ""
+    return f"{heading}<p>{mark_code(body['detail'])}</p>{faults}{report}{on}"
+
+
+def write_missing_page(root: str) -> str:
+    """A document for a browser that was sent to an address where nothing is."""
+    body = {"code": "not-found", "title": TITLES["not-found"], "detail": NO_SUCH_PAGE}
+    content = write_problem(body, has_key=False, is_page=True, root=root)
+    return f'<!doctype html><html lang="en"><meta name="color-scheme" content="light dark">{content}</html>'
+
+
+def _write_heading(title: str) -> str:
+    return f"<title>{escape(title)} · Lens</title><h1>{escape(title)}</h1>"
+
+
+def _write_links(root: str) -> str:
+    pages = {"selections": "Selections", "new": "New selection", "prompts": "Prompts"}
+    links = (f'<a href="{escape(root)}/pages/{path}">{name}</a>' for path, name in pages.items())
+    return f"<p>{' · '.join(links)}</p>"
+
 
 _DISK_FULL = "53100"
 _DATABASE_AWAY = (
@@ -54,7 +114,7 @@ def problem_response(scope: Scope, error: AppError) -> Response:
             _encodable(body),
             has_key="Authorization" in asked,
             is_page=asked.get("HX-Source") == WHOLE_PAGE,
-            root=scope.get("root_path", "").rstrip("/"),
+            root=root_of(scope),
         )
         return HTMLResponse(content, error.status, {**headers, **TARGET})
     return JSONResponse(_encodable(body), error.status, headers, media_type="application/problem+json")
@@ -74,7 +134,7 @@ def install_error_handlers(app: FastAPI) -> None:
         is_opened = BY_HTMX not in request.headers and "text/html" in request.headers.get("Accept", "")
         if error.status_code == HTTPStatus.NOT_FOUND and is_opened:
             note_problem(request.scope, "not-found")
-            root = request.scope.get("root_path", "").rstrip("/")
+            root = root_of(request.scope)
             return HTMLResponse(write_missing_page(root), HTTPStatus.NOT_FOUND, {"Vary": "Accept"})
         return problem_response(request.scope, _of_framework(app, request.scope, error))
 
@@ -93,10 +153,10 @@ def _of_framework(app: FastAPI, scope: Scope, error: HTTPException) -> AppError:
     detail = str(error.detail)
     if error.status_code == HTTPStatus.NOT_FOUND:
         is_page = BY_HTMX in Headers(scope=scope)
-        detail = NO_SUCH_PAGE if is_page else name_paths(app.openapi()["paths"])
+        detail = NO_SUCH_PAGE if is_page else _name_paths(app.openapi()["paths"])
     elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         one = (error.headers or {}).get("Allow", "")  # the framework names the methods of one route
-        methods = find_methods(app.openapi()["paths"], served_path(scope)) or one
+        methods = _find_methods(app.openapi()["paths"], served_path(scope)) or one
         methods = methods if "HEAD" in methods else methods.replace("GET", "GET, HEAD")
         error.headers = {"Allow": methods}
         detail = f"this path does not take the method of the request; it takes {methods}"
@@ -104,6 +164,27 @@ def _of_framework(app: FastAPI, scope: Scope, error: HTTPException) -> AppError:
     refusal.status = error.status_code
     refusal.code = _FRAMEWORK_CODES.get(error.status_code, "refused")
     return refusal
+
+
+def _name_paths(paths: Collection[str]) -> str:
+    """That there is no such path, and which there are."""
+    below, others = dict[str, list[str]](), list[str]()
+    for path in sorted(paths):
+        one, found, part = path.partition("}/")
+        if found:
+            below.setdefault(f"{one}{found}", []).append(part)
+        else:
+            others.append(path)
+    parts = "; ".join(f"below {one}, {', '.join(names)}" for one, names in below.items())
+    return f"there is no such path; there are {', '.join(others)}; {parts}; /docs describes them"
+
+
+def _find_methods(paths: Mapping[str, Mapping[str, Any]], path: str) -> str | None:
+    """The methods that a path takes, by the OpenAPI document; None for a path that is not in it."""
+    for known, operations in paths.items():
+        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path):
+            return ", ".join(method.upper() for method in operations)
+    return None
 
 
 def _of_validation(error: RequestValidationError) -> AppError:
@@ -125,29 +206,23 @@ def _of_database(error: DBAPIError | PoolTimeout) -> AppError:
     if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
         _log.warning("database unavailable: %s", type(error).__name__, extra={"action": "database-unavailable"})
         return Unavailable(_DATABASE_AWAY)
-    _log.error("unexpected %s", summarize(error), exc_info=error, extra={"action": "internal-error"})
-    return make_internal_error()
+    return _of_anything(error, has_frames=True)
 
 
 def _of_system(error: OSError) -> AppError:
     if error.errno in NO_SPACE:
         return StorageFull("the disk has no space left for the upload")
-    _log.error("unexpected system error", exc_info=error, extra={"action": "internal-error"})
+    return _of_anything(error, has_frames=True)
+
+
+def _of_anything(error: Exception, *, has_frames: bool = False) -> AppError:
+    """Of other errors the server logs the frames, because Starlette raises them again after the response."""
+    shown = error if has_frames else None
+    _log.error("unexpected %s", summarize(error), exc_info=shown, extra={"action": "internal-error"})
     return make_internal_error()
 
 
-def _of_anything(error: Exception) -> AppError:
-    """The server logs the frames, because Starlette raises the error again after the response."""
-    _log.error("unexpected %s", summarize(error), extra={"action": "internal-error"})
-    return make_internal_error()
-
-
-def _encodable(value: Any) -> Any:
+def _encodable(value: dict[str, Any]) -> dict[str, Any]:
     """Replace lone surrogates, which labels may contain and UTF-8 cannot encode."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, list):
-        return [_encodable(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _encodable(item) for name, item in value.items()}
-    return value
+    replaced: dict[str, Any] = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return replaced

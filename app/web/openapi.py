@@ -1,12 +1,20 @@
-"""Parts of the OpenAPI document that types cannot express: headers, refusals, and schemas that no route declares."""
+"""The OpenAPI document: what types cannot express; and the routes that describe the service."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
+from functools import cache
+from html import escape
 from typing import Any
 
+from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from app.problems import TITLES
+from app.web.etag import answer_unchanged, is_known, make_etag
+from app.web.parameters import root_of
 
 _HEADERS: dict[str, dict[str, Any]] = {
     "Content-Disposition": {"description": "Name for the file.", "schema": {"type": "string"}},
@@ -86,23 +94,13 @@ def refusals(
 
 
 def named(model: type[BaseModel]) -> dict[str, str]:
-    """Refer to a schema of `add_schemas`."""
+    """Refer to a schema of `install_documentation`."""
     return {"$ref": REFERENCE.format(model=model.__name__)}
 
 
 def takes_json(model: type[BaseModel]) -> dict[str, Any]:
     """The part of an OpenAPI operation that says that its body is JSON of this model."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": named(model)}}}}
-
-
-def add_schemas(document: dict[str, Any], models: Sequence[type[BaseModel]], others: Mapping[str, Any]) -> None:
-    """Add the schemas that FastAPI cannot see, because no route declares their types.
-
-    Each has one name, so a generated client has one class for it.
-    """
-    declared: list[type[BaseModel]] = [Problem, *models]
-    _, made = models_json_schema([(model, "validation") for model in declared], ref_template=REFERENCE)
-    document["components"]["schemas"] |= {**made["$defs"], **others}
 
 
 _DESCRIPTIONS = {
@@ -117,3 +115,86 @@ _DESCRIPTIONS = {
     429: "You send too many requests, or have too many jobs queued or running; repeat the request after `Retry-After`.",
     503: "The service is temporarily unavailable; repeat the request after `Retry-After`.",
 }
+
+
+PUBLIC_PATHS = frozenset({"/", "/docs", "/openapi.json"})
+router = APIRouter(include_in_schema=False)
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+_STYLE = (
+    "body { margin: 2em; font-family: sans-serif } td { padding: .2em 1em .2em 0; vertical-align: top } "
+    ".problems > :not(:target) { display: none }"
+)
+_PROBLEMS = "".join(f'<p id="{code}"><code>{code}</code>: {escape(title)}</p>' for code, title in TITLES.items())
+"""What the `type` of a problem leads to: the title of one code, above the rest of the page."""
+
+
+def install_documentation(app: FastAPI, models: Sequence[type[BaseModel]], others: Mapping[str, Any]) -> None:
+    """Add `/`, `/docs` and `/openapi.json`, which need no API key.
+
+    A GPU machine often has no way to the internet, so the page has no script and refers to no other host.
+
+    Args:
+        models, others: schemas that FastAPI cannot see, because no route declares their types. Each has one name, so a
+            generated client has one class for it.
+    """
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            declared: list[type[BaseModel]] = [Problem, *models]
+            _, made = models_json_schema([(model, "validation") for model in declared], ref_template=REFERENCE)
+            generate()["components"]["schemas"] |= {**made["$defs"], **others}
+        return generate()
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+    @cache
+    def document(root: str) -> tuple[bytes, str]:
+        """The OpenAPI document as bytes, and its ETag: made once, because it takes milliseconds of the event loop."""
+        servers = {"servers": [{"url": root}]} if root else {}
+        content = json.dumps({**app.openapi(), **servers}).encode()
+        return content, make_etag(hashlib.sha256(content).hexdigest())
+
+    app.state.openapi_document = document
+    app.include_router(router)
+
+
+@router.get("/openapi.json")
+async def show_openapi(request: Request) -> Response:
+    content, etag = request.app.state.openapi_document(root_of(request.scope))
+    if is_known(request.headers.get("If-None-Match"), etag):
+        return answer_unchanged(etag, {})
+    return Response(content, media_type="application/json", headers={"ETag": etag})
+
+
+@router.get("/")
+async def describe_service(request: Request) -> Response:
+    root = root_of(request.scope)
+    links = {
+        "pages": f"{root}/pages/selections",
+        "documentation": f"{root}/docs",
+        "openapi": f"{root}/openapi.json",
+        "selections": f"{root}/selections",
+    }
+    return JSONResponse(
+        {"name": request.app.title, "version": request.app.version, **links}, headers={"Vary": "Accept"}
+    )
+
+
+@router.get("/docs")
+async def show_documentation(request: Request) -> HTMLResponse:
+    app, root = request.app, escape(root_of(request.scope))
+    rows = (
+        f"<tr><td>{method.upper()}<td><code>{escape(path)}</code><td>{escape(operation.get('summary', ''))}"
+        for path, operations in app.openapi()["paths"].items()
+        for method, operation in operations.items()
+    )
+    return HTMLResponse(
+        f'<!doctype html><html lang="en"><meta name="color-scheme" content="light dark"><style>{_STYLE}</style>'
+        f"<title>{app.title} API</title>"
+        f'<main><div class="problems">{_PROBLEMS}</div><h1>{app.title} API</h1>'
+        f'<p>The <a href="{root}/openapi.json">OpenAPI document</a> describes each operation whole, for programs that '
+        f"show it or make a client of it.</p><table>{''.join(rows)}</table></main></html>",
+        headers={"Content-Security-Policy": _POLICY, "Referrer-Policy": "same-origin"},
+    )

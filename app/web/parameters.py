@@ -1,6 +1,7 @@
-"""Parameters of a request: unknown ones are refused, and so is text that no store keeps; numbers are ASCII digits.
+"""The path and the parameters of a request.
 
-A filter with a typing error would otherwise filter nothing.
+Unknown parameters are refused, because a filter with a typing error would otherwise filter nothing, and so is text that
+no store keeps. Numbers are ASCII digits.
 """
 
 import re
@@ -8,10 +9,29 @@ import re
 from fastapi import Depends, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from starlette.types import Scope
 
 from app.errors import BadRequest, InvalidCursor
-from app.problems import ErrorItem
 from lens_engine.task.text_checks import UNSTORABLE
+
+BY_HTMX = "HX-Request"
+"""Header of the requests of a page. A browser that opens a page sends none."""
+
+PAGE_ASSETS = "/pages/assets/"
+"""Where the scripts and styles of the pages are. They need no key."""
+
+
+def root_of(scope: Scope) -> str:
+    """The path under which a proxy serves the application (`root_path` of ASGI), without a slash at its end."""
+    root: str = scope.get("root_path", "")
+    return root.rstrip("/")
+
+
+def served_path(scope: Scope) -> str:
+    """The path below `root_of`."""
+    path: str = scope["path"]
+    root = root_of(scope)
+    return path.removeprefix(root) if root and path.startswith(f"{root}/") else path
 
 
 def read_number(written: str, most_digits: int) -> int | None:
@@ -55,8 +75,7 @@ async def refuse_bad_parameters(request: Request) -> None:
         return
     advice = f"the parameters are {', '.join(sorted(known))}" if known else "this address takes none"
     detail = f"the query has an unknown parameter; {advice}"
-    errors: list[ErrorItem] = [{"detail": detail, "pointer": "/query"}]
-    raise BadRequest(detail, errors=errors)
+    raise BadRequest.at("/query", detail)
 
 
 def _names(dependant: Dependant) -> set[str]:

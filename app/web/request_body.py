@@ -1,18 +1,127 @@
-"""Reads the body of a request: first the media type, then the JSON, then the fields."""
+"""Reads the body of a request: first the media type, then strict JSON, then the fields."""
 
 import itertools
+import json
+import re
 import threading
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
-from app.errors import Unprocessable, UnsupportedMediaType
+from app.errors import BadRequest, Unprocessable, UnsupportedMediaType
 from app.problems import point
-from app.web.strict_json import count_structure, find_place, parse_json
 from app.web.validation import Incoming, read_model
+from lens_engine.reading.strict_json import MAX_DEPTH, LooseJson, is_loose_number, load_strict_json
+from lens_engine.task.text_checks import UNSTORABLE
+
+_STRING_BYTES = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+"""A string of JSON, also one that is never closed, so that the search takes linear time."""
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
+_SHOWN_STEPS, _SHOWN_CHARACTERS = 6, 100
+
+
+def count_structure(raw: bytes) -> tuple[int, int]:
+    """Count the objects and lists, and the commas between fields and items, of JSON in UTF-8, without building them."""
+    structure = _STRING_BYTES.sub(b"", raw)
+    return structure.count(b"{") + structure.count(b"["), structure.count(b",")
+
+
+def parse_json(raw: bytes | str, *within: str, is_stored: bool = True) -> Any:
+    """Read one JSON document; `within` is where it stands in the request, for pointers.
+
+    Args:
+        is_stored: whether the document, or a part of it, will be stored.
+
+    Raises:
+        BadRequest: it is not JSON (RFC 8259) in UTF-8, it is nested too deeply, or a number is beyond every store. The
+            place is given where it is known.
+        Unprocessable: a string holds NUL or half a surrogate pair, which no store keeps, and will be stored.
+    """
+    try:
+        text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
+        value = load_strict_json(text)
+    except UnicodeDecodeError as error:
+        raise _unreadable(f"the JSON is not UTF-8 (byte {error.start})", within) from error
+    except json.JSONDecodeError as error:
+        raise _unreadable(f"the JSON ends or breaks at line {error.lineno}, column {error.colno}", within) from error
+    except RecursionError as error:
+        detail = f"the JSON is nested too deeply: more than {MAX_DEPTH} objects and lists are within each other"
+        raise _unreadable(detail, within, find_place(text, lambda _, depth: depth >= MAX_DEPTH)) from error
+    except LooseJson as error:
+        raise _unreadable(f"the JSON {error}", within, find_place(text, lambda one, _: is_loose_number(one))) from error
+    unstorable = _find_unstorable(value) if is_stored else None
+    if unstorable is not None:
+        place = point(*within, *reversed(unstorable))
+        raise Unprocessable.at(place, f"{_name(place)}a string holds NUL or half a surrogate pair; take it out")
+    return value
+
+
+def find_place(text: str, is_wanted: Callable[[str, int], bool]) -> list[str | int] | None:
+    """The path to the first bracket, number or word of a JSON document that is wanted; None if there is none.
+
+    Works on a document that cannot be read too, in linear time, and tells of a deep place its first steps only.
+
+    Args:
+        is_wanted: (the bracket, number or word, how many objects and lists are round it) -> whether it is.
+    """
+    path, string = list[str | int](), ""
+    for found in _TOKEN.finditer(text):
+        token = found[0]
+        if token.startswith('"'):
+            string = token
+        elif token == ":" and path:
+            path[-1] = _read_key(string)
+        elif token == "," and path and isinstance(path[-1], int):
+            path[-1] += 1
+        elif token in ("]", "}") and path:
+            path.pop()
+        elif token not in (":", ",", "]", "}"):
+            if is_wanted(token, len(path)):
+                return path if len(path) < MAX_DEPTH else path[:_SHOWN_STEPS]
+            if token in ("[", "{"):
+                path.append(0 if token == "[" else "")
+    return None
+
+
+def _read_key(string: str) -> str:
+    try:
+        return str(json.loads(string))
+    except ValueError:
+        return ""
+
+
+def _unreadable(detail: str, within: Sequence[str], path: Sequence[str | int] | None = None) -> BadRequest:
+    place = point(*within, *(path or ()))
+    detail = f"{_name(place)}{detail}" if path else detail
+    return BadRequest(detail, errors=[{"detail": detail, "pointer": place}] if place else [])
+
+
+def _name(place: str) -> str:
+    """The place before a message, unless it is the whole document."""
+    shown = "".join(one if one.isprintable() else "?" for one in place)
+    return f"{shown[:_SHOWN_CHARACTERS]}: " if place else ""
+
+
+def _find_unstorable(value: Any) -> list[str | int] | None:
+    """The path to the first string that cannot be stored, from its last part to its first; None if there is none.
+
+    The path is made on the way back, so that it costs nothing for the strings that can be stored.
+    """
+    if isinstance(value, str):
+        return [] if UNSTORABLE.search(value) else None
+    if not isinstance(value, list | dict):
+        return None
+    for place, item in enumerate(value) if isinstance(value, list) else value.items():
+        if isinstance(place, str) and UNSTORABLE.search(place):
+            return []
+        path = _find_unstorable(item)
+        if path is not None:
+            return [*path, place]
+    return None
+
 
 JSON = "application/json"
 MOST_CONTAINERS, _MOST_SEPARATORS = 20, 1000

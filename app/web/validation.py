@@ -46,7 +46,8 @@ class Incoming(BaseModel):
         if self.one_of is not None:
             first, second = (getattr(self, name) is not None for name in self.one_of)
             if first == second:
-                raise ValueError(_give_one(self.one_of) if first else _miss_one(self.one_of))
+                both = "give either `{}` or `{}`, not both".format(*self.one_of)
+                raise ValueError(both if first else _miss_one(self.one_of))
         return self
 
 
@@ -56,8 +57,7 @@ _Body = TypeVar("_Body", bound=Incoming)
 def read_model(kind: type[_Body], value: Any, *prefix: str) -> _Body:
     """Validate a JSON value; `prefix` is where it stands in the request, for pointers.
 
-    Raises:
-        Unprocessable: names every fault in words.
+    Raises Unprocessable, which names every fault in words.
     """
     try:
         return kind.model_validate(_leave_out_unknown(kind, value))
@@ -78,23 +78,8 @@ def error_items(found: Sequence[Any]) -> list[ErrorItem]:
     """Describe errors of parameters and headers, without the invalid input."""
     return [
         {"detail": _describe(item, item["loc"][1:], "the parameter"), "pointer": point(*item["loc"])}
-        for item in _join_choices(found)[:_MAX_ITEMS]
+        for item in found[:_MAX_ITEMS]
     ]
-
-
-def _join_choices(found: Sequence[Any]) -> list[Any]:
-    """The errors, with those of the choices of one parameter in one, at the place of the parameter."""
-    joined = dict[Place, Any]()
-    for item in found:
-        place = item["loc"][:2]
-        if item["type"] != "literal_error":
-            joined[item["loc"]] = item
-        elif place in joined:
-            expected = joined[place]["ctx"]["expected"].replace(" or ", ", ")
-            joined[place]["ctx"] = {"expected": f"{expected} or {item['ctx']['expected']}"}
-        else:
-            joined[place] = item | {"loc": place}
-    return list(joined.values())
 
 
 def join_details(items: Sequence[ErrorItem]) -> str:
@@ -188,10 +173,6 @@ def _hint(model: type[Incoming], name: str) -> str:
 
 def _miss_one(names: tuple[str, str]) -> str:
     return f"`{names[0]}` (or `{names[1]}`) is missing"
-
-
-def _give_one(names: tuple[str, str]) -> str:
-    return f"give either `{names[0]}` or `{names[1]}`, not both"
 
 
 def _show(place: Place) -> str:

@@ -42,7 +42,7 @@ def serve(
     """Serve the HTTP API. LENS_DATABASE_URL and LENS_REDIS_URL name Postgres and Redis."""
     import uvicorn
 
-    from app.logs.setup import configure_logging
+    from app.logs import configure_logging
     from app.web.draining import DrainingServer
 
     settings = read_settings()
@@ -73,8 +73,8 @@ def check_host(settings: "Settings", host: str) -> None:
     Raises:
         Refusal: the service would ask for no key and listen on another address than this machine's own.
     """
-    from app.setting_types import is_loopback
-    from app.web.loopback import ADVICE
+    from app.model_settings import is_loopback
+    from app.web.middleware import ADVICE
 
     if not settings.require_keys and not is_loopback(host):
         message = f"without API keys the service listens on this machine only (127.0.0.1), not on {host}"
@@ -126,8 +126,8 @@ def migrate(
     """Update the database schema. Repeated and simultaneous runs are safe."""
     from sqlalchemy.exc import OperationalError
 
-    from app.logs.setup import configure_logging
-    from app.schema import find_losses, is_older, move_schema, upgrade_schema
+    from app.logs import configure_logging
+    from app.store.schema import find_losses, is_older, move_schema, upgrade_schema
 
     settings = read_settings()
     configure_logging(settings.log_level, settings.log_format)

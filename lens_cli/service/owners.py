@@ -44,7 +44,7 @@ def create(
     ] = None,
 ) -> None:
     """Make a key, and print it. It is shown this once, and cannot be read again."""
-    from app.keys import service
+    from app.store import keys as service
     from app.web.authentication import LOCAL_OWNER
 
     with _open_database() as database:
@@ -59,7 +59,7 @@ def create(
 
 def list_() -> None:
     """List all keys by their beginnings. The keys themselves are stored nowhere."""
-    from app.keys import service
+    from app.store import keys as service
 
     with _open_database() as database:
         rows = service.list_keys(database)
@@ -75,7 +75,7 @@ def list_() -> None:
 
 def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the key, from `lens keys list`.")]) -> None:
     """Revoke a key. Requests with it are refused within seconds."""
-    from app.keys import service
+    from app.store import keys as service
 
     with _open_database() as database:
         row = service.revoke_key(database, key_id)
@@ -91,8 +91,8 @@ def _open_database() -> Iterator["Database"]:
     """
     from sqlalchemy.exc import OperationalError, ProgrammingError
 
-    from app.keys.service import KeyRefused
     from app.store.database import create_database
+    from app.store.keys import KeyRefused
 
     database = create_database(read_settings(), pool_size=1)
     try:

@@ -73,8 +73,8 @@ def running_stack(spec: StackSpec, say: Callable[[str], None]) -> Iterator[Stack
         Refusal: the port or the data directory is taken, the directory is that of a newer release, or a process does
             not come up.
     """
-    from app.schema import upgrade_schema
     from app.settings import Settings
+    from app.store.schema import upgrade_schema
 
     _check_port(spec)
     with ExitStack() as exits:

@@ -12,9 +12,9 @@ import psutil
 from rq import Worker as RqWorker
 from sqlalchemy import make_url
 
-from app.schema import upgrade_schema
 from app.settings import Settings
 from app.store.database import create_database
+from app.store.schema import upgrade_schema
 from tests.api_keys import make_keys
 from tests.chaos.config import MARK, OWNERS, settings_of
 from tests.chaos.proxy import Proxy, running_network

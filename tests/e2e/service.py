@@ -9,9 +9,9 @@ from redis import Redis
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from app.schema import upgrade_schema
 from app.settings import Settings
 from app.store.database import Database, create_database
+from app.store.schema import upgrade_schema
 from lens_cli.service.embedded import EmbeddedServers
 from tests.e2e.scorers import HELD, HOLD_VARIABLE, asked_path
 from tests.e2e.stack import Stack, environment_of

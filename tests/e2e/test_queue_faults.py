@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rq import Queue
 
-from app.queue import SERIALIZER
+from app.store.queue import SERIALIZER
 from app.store.states import Status
 from lens_cli.service.embedded import EmbeddedServers
 from tests.e2e.stack import Stack

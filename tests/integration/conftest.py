@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.main import close_app, create_app
-from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database, create_database
+from app.store.queue import JobQueue
 from lens_engine.result import SelectionResult
 from tests.api_keys import make_keys
 from tests.integration.samples import make_bag_of_words, make_result, make_submission

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from app.intake.admission import Admission
 from app.main import close_app, create_app
+from app.selections.admission import Admission
 from app.settings import Settings
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
@@ -106,7 +106,7 @@ def test_client_that_sends_slowly_holds_no_place(settings: Settings) -> None:
 
 
 def test_body_that_does_not_arrive_in_time_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.intake.form._BODY_SECONDS", 0.3)
+    monkeypatch.setattr("app.selections.form._BODY_SECONDS", 0.3)
 
     async def submit() -> None:
         small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 0})
@@ -132,20 +132,6 @@ def test_submission_that_a_stop_cuts_off_is_to_be_repeated(settings: Settings) -
     asyncio.run(submit())
 
 
-def test_submission_that_a_stop_cuts_off_while_it_waits_is_to_be_repeated(settings: Settings) -> None:
-    async def submit() -> None:
-        service = Service(settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 1}))
-        async with service as client, service.admission.take_place(is_large=False):
-            (body,) = await begin_slow_bodies(client, 1)
-            ended = asyncio.create_task(body.end())
-            await asyncio.sleep(0.2)
-            assert not ended.done()
-            problem_of(await body.cancel(), 503, "unavailable")
-            await ended
-
-    asyncio.run(submit())
-
-
 async def store(client: httpx.AsyncClient, num_rows: int) -> str:
     rows = [{"text": f"message {row} {'about nothing ' * 10}", "label": "ab"[row % 2]} for row in range(num_rows)]
     stored = await client.post("/datasets", json={"examples": rows})
@@ -159,12 +145,12 @@ def test_small_stored_dataset_waits_for_no_large_work(settings: Settings) -> Non
     async def submit() -> None:
         async with service as client:
             small, large = await store(client, 60), await store(client, 1000)
-            async with service.admission.large_place.take():
+            async with service.admission.take_place(is_large=True):
                 assert (await submit_of(client, small)).status_code == 202
                 shown = await client.post("/pages/submit", data={"dataset_id": small})
                 assert shown.status_code == 200, shown.text
                 waiting = asyncio.create_task(submit_of(client, large))
-                while service.admission.large_place.num_waiting == 0:
+                while service.admission.num_waiting == 0:
                     await asyncio.sleep(0.01)
             assert (await waiting).status_code == 202
 

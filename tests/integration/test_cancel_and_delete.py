@@ -12,7 +12,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
-from tests.integration.samples import make_result, make_spec, problem_of
+from tests.integration.samples import make_result, problem_of
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,6 @@ def test_cancel_is_taken_in_every_state_it_can_change(
 def test_cancel_after_the_end_is_a_conflict(client: TestClient, selections: Selections, status: str) -> None:
     response = client.post(f"/selections/{selections.in_state(status)}/cancel")
     problem_of(response, 409, "already-finished")
-
-
-def test_cancelled_selection_cannot_be_claimed(selections: Selections, database: Database) -> None:
-    selection_id = selections.cancelled()
-    with database.session_scope() as session:
-        assert claims.claim_job(session, selection_id, 60) is None
 
 
 def test_cancelled_in_the_queue_keeps_the_best_of_an_earlier_attempt(
@@ -110,18 +104,3 @@ def test_selection_that_has_not_ended_stays(client: TestClient, selections: Sele
     selection_id = selections.in_state(status)
     problem_of(client.delete(f"/selections/{selection_id}"), 409, "still-running")
     assert selections.status_of(selection_id) == status
-
-
-def test_dataset_that_another_selection_uses_stays(client: TestClient, selections: Selections) -> None:
-    selection_id = selections.cancelled()
-    dataset_id = client.get(f"/selections/{selection_id}").json()["dataset_id"]
-    other = client.post("/selections", json={"spec": make_spec(), "dataset_id": dataset_id}).json()["id"]
-    assert client.delete(f"/selections/{selection_id}").status_code == 204
-    assert client.get(f"/selections/{other}").json()["dataset_id"] == dataset_id
-    third = client.post("/selections", json={"spec": make_spec(), "dataset_id": dataset_id})
-    assert third.status_code == 202
-
-
-@pytest.mark.parametrize(("method", "path"), [("POST", "/cancel"), ("DELETE", "")])
-def test_unknown_selection_is_not_found(client: TestClient, method: str, path: str) -> None:
-    problem_of(client.request(method, f"/selections/sel_nowhere{path}"), 404, "not-found")

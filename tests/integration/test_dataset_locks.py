@@ -66,13 +66,6 @@ def test_dataset_that_a_submission_is_about_to_use_is_kept(
     assert run_sql(database, f"SELECT count(*) FROM datasets WHERE id = '{dataset_id}'") == 1
 
 
-def test_dataset_that_nobody_uses_is_deleted(database: Database, dataset_id: str) -> None:
-    with deletion(database, dataset_id) as errors:
-        pass
-    assert errors == []
-    assert run_sql(database, f"SELECT count(*) FROM datasets WHERE id = '{dataset_id}'") == 0
-
-
 def test_submission_locks_its_datasets_in_the_order_of_a_deletion(
     selections: Selections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +75,7 @@ def test_submission_locks_its_datasets_in_the_order_of_a_deletion(
         selections.client.post("/selections", json={**make_submission(), "examples": part}).json()["dataset_id"]
         for part in (rows[:30], rows[30:])
     ]
-    monkeypatch.setattr("app.intake.receiving.SMALL_BYTES", 2**30)  # stored in this process
+    monkeypatch.setattr("app.selections.receiving.SMALL_BYTES", 2**30)  # stored in this process
     locked = list[str]()
     monkeypatch.setattr(
         "app.selections.submission.check_dataset", lambda _session, _owner, id_, _field: locked.append(id_)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.datasets.service import describe
 from app.lifecycle.retention import forget_old
 from app.pages.preview import suggest
+from app.selections.datasets import describe
 from app.services import Services
 from app.settings import Settings
 from app.store import datasets as repository
@@ -133,12 +133,6 @@ def test_pages_join_to_all_datasets(client: TestClient) -> None:
         400,
         "invalid-cursor",
     )
-
-
-def test_bytes_of_stored_datasets_count(make_client: Callable[..., TestClient]) -> None:
-    client = make_client(max_owner_bytes=1000)
-    problem_of(client.post("/datasets", json={"examples": make_rows()}), 413, "owner-full")
-    assert client.get("/datasets").json()["items"] == []
 
 
 def test_dataset_is_stored_also_while_jobs_run(make_client: Callable[..., TestClient]) -> None:

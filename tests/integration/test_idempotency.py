@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
-from app.intake.bodies import JsonBody
-from app.intake.idempotency import RequestKey, hold_key
+from app.selections.bodies import JsonBody
 from app.store.database import Database
+from app.store.idempotency import RequestKey, hold_key
 from app.store.tables import Job
 from tests.integration.conftest import Selections, refusing_rows
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of

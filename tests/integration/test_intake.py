@@ -16,8 +16,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.errors import Unprocessable
-from app.intake import reader, receiving
-from app.intake.bodies import JsonBody
+from app.selections import reader, receiving
+from app.selections.bodies import JsonBody
 from app.store.database import Database
 from tests.e2e.processes import is_gone
 from tests.e2e.waiting import until

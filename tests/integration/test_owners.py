@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.keys.secret import hash_key
 from app.lifecycle import claims, endings
 from app.main import create_app
 from app.settings import Settings
 from app.store.database import Database
+from app.store.keys import hash_key
 from lens_engine.retrieval.pool import Pool
 from tests.api_keys import headers_of as as_
 from tests.api_keys import key_of

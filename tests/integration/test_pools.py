@@ -14,7 +14,7 @@ from app.answers.schemas import MAX_INPUTS
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.store.database import Database
-from app.store.pools import PackedPool, unpack_pool
+from app.store.pools import pack_pool, unpack_pool
 from lens_engine.config import USES, Use
 from lens_engine.result import SelectionResult
 from lens_engine.retrieval.pool import Pool
@@ -98,9 +98,9 @@ def test_service_and_library_render_the_same_bytes(
 @settings(max_examples=50, deadline=None)
 def test_pool_is_read_back_as_it_was_stored(rows: list[str]) -> None:
     pool = Pool.of([Example(3 * row, text, text[:5]) for row, text in enumerate(rows)])
-    packed = PackedPool.of(pool)
+    packed = pack_pool(pool)
     assert (unpack_pool(packed.data), packed.num_rows) == (pool, len(rows))
-    assert PackedPool.of(Pool(rows=pool.rows)).digest == packed.digest
+    assert pack_pool(Pool(rows=pool.rows)).digest == packed.digest
 
 
 def test_support_examples_of_an_input(

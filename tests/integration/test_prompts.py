@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from app.keys.service import create_key
 from app.lifecycle import endings
 from app.prompts import service
 from app.settings import Settings
 from app.store.database import Database
+from app.store.keys import create_key
+from app.store.prompt_tables import PromptContent
 from app.store.quota import lock_owner
-from app.store.tables import PromptContent
 from app.web.authentication import LOCAL_OWNER
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason

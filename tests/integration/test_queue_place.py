@@ -61,10 +61,6 @@ def test_living_workers_are_counted(client: TestClient, selections: Selections) 
     assert client.get("/readyz").json()["checks"]["workers"] == "ok"
 
 
-def test_no_worker_is_told(client: TestClient, selections: Selections) -> None:
-    assert place_of(client, selections.queued()) == {"position": 1, "workers": 0}
-
-
 @pytest.mark.usefixtures("worker_is_registered")
 def test_jobs_of_servers_have_workers_and_places_of_their_own(
     make_client: Callable[..., TestClient], database: Database, settings: Settings

@@ -58,14 +58,6 @@ def test_owners_are_counted_apart(make_guarded: Callable[..., TestClient]) -> No
     assert answers == [202, 202, 429]
 
 
-def test_repeated_request_gets_its_answer_and_counts_once(make_client: Callable[..., TestClient]) -> None:
-    client = make_client(max_selections=1)
-    headers = {"Idempotency-Key": "one"}
-    answers = [client.post("/selections", json=make_submission(), headers=headers) for _ in range(2)]
-    assert [answer.status_code for answer in answers] == [202, 202]
-    assert answers[1].headers["Idempotent-Replayed"] == "true"
-
-
 def test_submission_waits_for_another_one_of_its_owner(
     make_client: Callable[..., TestClient], database: Database, settings: Settings
 ) -> None:

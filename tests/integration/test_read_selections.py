@@ -278,19 +278,6 @@ def test_selection_without_result_is_a_conflict(
     problem_of(client.post(f"/selections/{selection_id}/render", json={"input": "x"}), 409, code)
 
 
-def test_cancelled_run_keeps_its_best_permutation(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
-    claim = selections.cancelling()
-    with database.session_scope() as session:
-        assert endings.finish(session, claim, make_result(StopReason.CANCELLED))
-    body = client.get(f"/selections/{claim.job_id}").json()
-    assert (body["status"], body["partial"], body["stop_reason"]) == ("cancelled", True, "cancelled")
-    result = client.get(f"/selections/{claim.job_id}/support-examples").json()
-    assert result["partial"] is True
-    assert [example["row"] for example in result["examples"]] == [3, 0]
-
-
 def test_input_that_would_fail_again_is_not_to_be_retried(
     client: TestClient, selections: Selections, database: Database
 ) -> None:

@@ -8,9 +8,9 @@ from sqlalchemy import text
 from app.ids import first_id
 from app.lifecycle import retention
 from app.lifecycle.sweep import Settling, sweep
-from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database
+from app.store.queue import JobQueue
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.test_retry import put_checkpoint
 
@@ -88,16 +88,6 @@ def test_other_selection_is_kept(
     kept = make_old(database, selections.in_state(status), created=4000, ended=ended)
     sweep(database, queue, settings.model_copy(update={"keep_days": keep_days}), Settling(0))
     assert ids_in(database, "jobs") == {kept}
-
-
-def test_dataset_that_another_selection_uses_is_kept(
-    selections: Selections, database: Database, queue: JobQueue, keeping: Settings
-) -> None:
-    make_old(database, selections.failed(), created=40, ended=31)
-    young = selections.queued()
-    sweep(database, queue, keeping, Settling(0))
-    assert ids_in(database, "jobs") == {young}
-    assert len(ids_in(database, "datasets")) == 1
 
 
 def test_each_sweep_deletes_a_page(

@@ -10,10 +10,10 @@ from redis import Redis
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.logs.setup import make_formatter
+from app.logs import make_formatter
 from app.settings import Settings
 from app.store.database import Database
-from app.store.tables.base import Base
+from app.store.prompt_tables import Base
 from tests.api_keys import headers_of, key_of
 from tests.integration.conftest import Selections, refusing_rows
 from tests.integration.samples import make_rows, make_spec, make_submission

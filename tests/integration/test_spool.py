@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.intake.spool import open_upload, sweep_uploads
 from app.main import close_app, create_app
+from app.selections.form import open_upload, sweep_uploads
 from app.settings import Settings
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission
 

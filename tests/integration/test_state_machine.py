@@ -18,9 +18,9 @@ from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash
 from app.lifecycle.sweep import Settling, sweep
-from app.queue import JobQueue
 from app.settings import Settings
 from app.store.database import Database
+from app.store.queue import JobQueue
 from app.store.states import TERMINAL, Status
 from app.store.tables import Event, Report
 from tests.integration.conftest import Selections, run_sql

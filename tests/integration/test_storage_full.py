@@ -58,14 +58,6 @@ def test_refusal_is_forgotten_after_a_minute() -> None:
     assert not disk.is_recent
 
 
-def test_submission_is_taken_once_there_is_space_again(client: TestClient, full_postgres: Database) -> None:
-    key = {"Idempotency-Key": "k"}
-    assert client.post("/selections", json=make_submission(), headers=key).status_code == 503
-    run_sql(full_postgres, "ALTER TABLE examples DISABLE TRIGGER is_full")
-
-    assert client.post("/selections", json=make_submission(), headers=key).status_code == 202
-
-
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_full_disk_refuses_an_upload_and_stores_nothing(
     make_client: Callable[..., TestClient], database: Database, monkeypatch: pytest.MonkeyPatch, number: int
@@ -73,7 +65,7 @@ def test_full_disk_refuses_an_upload_and_stores_nothing(
     def fail(_folder: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("app.intake.form.open_upload", fail)
+    monkeypatch.setattr("app.selections.form.open_upload", fail)
     files = {"dataset": ("data.csv", make_csv())}
 
     response = make_client().post("/selections", files=files, data={"spec": json.dumps(make_spec())})

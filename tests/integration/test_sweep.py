@@ -16,14 +16,14 @@ from app.lifecycle.claims import PackedCheckpoint
 from app.lifecycle.endings import Crash
 from app.lifecycle.sweep import Settling, SweepReport
 from app.lifecycle.sweep import sweep as sweep_once
-from app.queue import JobId, JobQueue
 from app.settings import Settings
 from app.store.database import Database
+from app.store.queue import JobId, JobQueue
 from app.store.tables import IdempotencyKey, Job
 from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.types import Phase, StopReason
+from lens_engine.types import Phase
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import make_result, make_submission
+from tests.integration.samples import make_submission
 from tests.outages import absent, read_only
 
 QUEUE = "rq:queue:lens"
@@ -139,29 +139,6 @@ def test_selection_fails_after_its_last_attempt_and_says_why(
         assert claims.load_checkpoint(session, claim) is None
 
 
-def test_rescue_keeps_the_checkpoint(selections: Selections, sweep: Sweep, database: Database) -> None:
-    claim = selections.running()
-    with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, PackedCheckpoint.of(Checkpoint("f", Phase.FILTER, 1, "float32")))
-    age(database, "lease_until", 61)
-    assert sweep().rescued == 1
-    with database.session_scope() as session:
-        assert claims.load_checkpoint(session, claim) is not None
-
-
-def test_cancelled_selection_of_a_dead_worker_keeps_its_best(
-    selections: Selections, sweep: Sweep, database: Database
-) -> None:
-    claim, best = selections.cancelling(), make_result(StopReason.CANCELLED)
-    with database.session_scope() as session:
-        checkpoint = Checkpoint("f", Phase.SEARCH, 1, "float32")
-        claims.save_checkpoint(session, claim, PackedCheckpoint.of(checkpoint, best))
-    age(database, "lease_until", 61)
-    assert sweep() == SweepReport(cancelled=1)
-    stored = read(database, claim.job_id)
-    assert (stored.status, stored.partial, stored.digest, stored.crashes) == ("cancelled", True, best.digest, 1)
-
-
 def test_broken_row_keeps_no_other_from_its_rescue(
     selections: Selections, sweep: Sweep, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -242,17 +219,6 @@ def test_queue_is_filled_up_whichever_jobs_it_holds(selections: Selections, swee
     assert sweep() == SweepReport()
     redis.lpop(QUEUE)
     assert sweep() == SweepReport(enqueued=1)
-
-
-def test_released_selection_is_enqueued_at_once(
-    selections: Selections, sweep: Sweep, database: Database, redis: Redis
-) -> None:
-    claim = selections.running()
-    redis.delete(QUEUE)
-    with database.session_scope() as session:
-        endings.requeue(session, claim)
-    assert sweep() == SweepReport(enqueued=1)
-    assert redis.llen(QUEUE) == 1
 
 
 def test_queue_of_servers_is_filled_up_by_itself(

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from app.answering.answering import Answering
 from app.answering.client import AnsweringMetrics
 from app.answering.models import Models
-from app.logs.setup import configure_logging
-from app.setting_types import is_loopback
+from app.logs import configure_logging
+from app.model_settings import is_loopback
 from app.settings import Settings
 from app.web.draining import DrainingServer
 from worker.answering.server import AnsweringServer

@@ -21,9 +21,9 @@ from app.answering.remote import PREDICTIONS
 from app.answering.subjects import Subject, weigh_subject
 from app.errors import AppError, ContentTooLarge, NotFound, NotLocal, Unauthorized, Unprocessable, make_internal_error
 from app.held_values import HeldValues
-from app.logs.failures import summarize
+from app.logs import summarize
+from app.model_settings import is_loopback
 from app.problems import problem
-from app.setting_types import is_loopback
 from app.web.draining import DRAINING
 from lens_engine.evaluation.rows import BATCH_ROWS
 

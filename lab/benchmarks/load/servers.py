@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx
 import psutil
 
-from app.schema import upgrade_schema
 from app.settings import Settings
 from app.store.database import Database, create_database
+from app.store.schema import upgrade_schema
 from lens_cli.service.embedded import Child, ChildSpec, embedded_servers
 from lens_cli.service.stack import find_free_port
 

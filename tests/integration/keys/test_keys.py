@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.keys import service
-from app.keys.secret import hash_key
 from app.settings import Settings
+from app.store import keys as service
 from app.store.database import Database
+from app.store.keys import hash_key
 from tests.e2e.waiting import until
 from tests.integration.samples import make_submission, problem_of
 from tests.outages import absent
@@ -37,14 +37,6 @@ def test_key_has_a_form_that_scanners_find_and_only_its_hash_is_stored(database:
     assert made.secret[13:] not in stored
     assert hash_key(made.secret) in stored
     assert made.secret not in repr(made)
-
-
-def test_owner_of_a_key_sees_its_own(guarded: TestClient, database: Database) -> None:
-    key, other = (service.create_key(database, owner, "laptop").secret for owner in ("alice", "bob"))
-    made = guarded.post("/selections", json=make_submission(), headers=bearer(key))
-    assert made.status_code == 202
-    assert len(guarded.get("/selections", headers=bearer(key)).json()["items"]) == 1
-    assert guarded.get("/selections", headers=bearer(other)).json()["items"] == []
 
 
 def test_refusals_of_unknown_revoked_and_expired_keys_do_not_differ(guarded: TestClient, database: Database) -> None:

@@ -10,9 +10,9 @@ from rq.job import Job
 
 from app.lifecycle import claims
 from app.lifecycle.claims import Claim, PackedCheckpoint
-from app.queue import RUN_JOB, JobId
 from app.settings import Settings
 from app.store.database import Database
+from app.store.queue import RUN_JOB, JobId
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql

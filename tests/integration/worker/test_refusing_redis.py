@@ -10,8 +10,8 @@ from rq import Queue
 from rq.executions import Execution
 from rq.worker_registration import get_keys
 
-from app.queue import RUN_JOB, SERIALIZER
 from app.settings import Settings
+from app.store.queue import RUN_JOB, SERIALIZER
 from worker.hardened_rq import GuardedJob
 from worker.process import JobWorker, create_worker
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from app.schema import own_revisions, upgrade_schema
 from app.settings import Settings
 from app.store.database import create_database
+from app.store.schema import own_revisions, upgrade_schema
 from tests.integration.conftest import run_sql
 from worker.__main__ import check_schema
 
 
 def test_worker_without_schema_names_the_command(empty_database: Settings) -> None:
     with pytest.raises(
-        SystemExit, match=f"is at revision none, and this release needs {own_revisions().head}; run `lens migrate`"
+        SystemExit, match=f"is at revision none, and this release needs {own_revisions()[-1]}; run `lens migrate`"
     ):
         check_schema(empty_database)
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from sqlalchemy import text
 
-from app.intake.receiving import SMALL_BYTES
+from app.selections.receiving import SMALL_BYTES
 from app.store.states import Status
 from tests.e2e.processes import Process, is_gone
 from tests.e2e.stack import Stack, make_submission

@@ -13,8 +13,8 @@ from redis import Redis
 from sqlalchemy import text
 from starlette.responses import JSONResponse, Response
 
+from app.store.prompt_tables import Base
 from app.store.states import Status
-from app.store.tables.base import Base
 from tests.e2e.processes import ROOT, Worker
 from tests.e2e.stack import OPTIONS, Stack, make_submission
 from tests.e2e.waiting import until

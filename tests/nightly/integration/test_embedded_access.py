@@ -16,9 +16,9 @@ from redis.exceptions import NoPermissionError, RedisError
 from sqlalchemy import create_engine, make_url, pool, text
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from app.queue import JobQueue
-from app.schema import upgrade_schema
 from app.settings import Settings
+from app.store.queue import JobQueue
+from app.store.schema import upgrade_schema
 from lens_cli.refusals import Refusal
 from lens_cli.service.embedded import Child, ChildSpec, EmbeddedServers, embedded_servers, postgres
 from lens_cli.service.embedded.account import POSTGRES_ACCOUNT, REDIS_ACCOUNT, give_tree, reachable, write_private

@@ -12,7 +12,7 @@ from app.errors import AppError
 from app.main import create_app
 from app.problems import TITLES, problem
 from app.settings import Settings
-from app.web.documentation import PUBLIC_PATHS
+from app.web.openapi import PUBLIC_PATHS
 from lens_engine.errors import LensError
 
 

@@ -8,11 +8,11 @@ from importlib.util import find_spec
 
 import pytest
 
-from app.intake.reader import Reader
+from app.selections.reader import Reader
 from app.settings import Settings
 
 _FILL_AND_GIVE_BACK = """
-from app.intake.reader import give_back_memory
+from app.selections.reader import give_back_memory
 
 def resident():
     return next(int(line.split()[1]) // 1024 for line in open("/proc/self/status") if line.startswith("VmRSS"))

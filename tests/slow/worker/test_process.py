@@ -18,7 +18,7 @@ from rq.serializers import JSONSerializer
 from rq.worker import HerokuWorker
 
 from app.lifecycle.claims import Claim
-from app.queue import RUN_JOB
+from app.store.queue import RUN_JOB
 from worker.hardened_rq import ForbiddenJobError, GuardedJob
 from worker.horse import REPORT
 from worker.monitoring import JobResult, WorkerMetrics

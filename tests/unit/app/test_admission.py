@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.errors import Busy
-from app.intake.admission import Admission
+from app.selections.admission import Admission
 
 
 def test_as_many_as_there_are_places_work_at_once() -> None:
@@ -34,27 +34,6 @@ def test_one_more_than_may_wait_is_refused() -> None:
             pass
         with admission.admit("alice"):
             pass
-
-
-def test_submission_given_up_while_it_waits_leaves_its_place_to_the_next() -> None:
-    admission = Admission(1, 2, "alice")
-
-    async def submit(end: asyncio.Event) -> None:
-        with admission.admit("alice"):
-            async with admission.take_place(is_large=False):
-                await end.wait()
-
-    async def give_one_up() -> None:
-        end = asyncio.Event()
-        first, second, third = (asyncio.create_task(submit(end)) for _ in range(3))
-        await asyncio.sleep(0.001)
-        second.cancel()
-        end.set()
-        await asyncio.wait_for(asyncio.gather(first, third), 5)
-        with admission.admit("alice"), admission.admit("alice"), admission.admit("alice"):
-            pass
-
-    asyncio.run(give_one_up())
 
 
 def test_large_ones_have_one_place_and_small_ones_others() -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from cachetools import TTLCache
 
-from app.keys.lookup import KeyLookup
+from app.store.keys import KeyLookup
 
 
 @pytest.fixture

@@ -13,9 +13,7 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy.exc import IntegrityError
 
 from app.ids import decode_cursor
-from app.logs import context
-from app.logs.failures import describe, summarize
-from app.logs.setup import LogFormat, make_formatter
+from app.logs import LogFormat, begin_context, describe, make_formatter, summarize
 from lens_engine.errors import InvalidDataset
 
 ROOT = Path(__file__).parents[3]
@@ -51,12 +49,11 @@ def line_of(message: str, *values: object, log_format: LogFormat = "json", **rec
 
 @pytest.fixture(autouse=True)
 def no_fields() -> None:
-    context.begin()
+    begin_context()
 
 
 def test_line_is_json_with_the_fields_of_event_and_context() -> None:
-    context.begin(request_id="r1")
-    context.add(owner="alice")
+    begin_context(request_id="r1", owner="alice")
     line = json.loads(line_of("%s waits", "sel_1", extra={"action": "wait", "selection_id": "sel_1"}))
     assert line.pop("timestamp").endswith("Z")
     assert line == {
@@ -71,8 +68,8 @@ def test_line_is_json_with_the_fields_of_event_and_context() -> None:
 
 
 def test_next_request_has_no_field_of_the_one_before() -> None:
-    context.begin(request_id="r1", owner="alice")
-    context.begin(request_id="r2")
+    begin_context(request_id="r1", owner="alice")
+    begin_context(request_id="r2")
     line = json.loads(line_of("x"))
     assert (line["request_id"], "owner" in line) == ("r2", False)
 
@@ -109,7 +106,7 @@ def test_traceback_inside_a_message_is_cut() -> None:
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
-    head = "import logging\nfrom app.logs.setup import configure_logging\nconfigure_logging('DEBUG', 'json')\n"
+    head = "import logging\nfrom app.logs import configure_logging\nconfigure_logging('DEBUG', 'json')\n"
     return subprocess.run(
         [sys.executable, "-c", head + code], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
     )
@@ -133,5 +130,5 @@ def test_loggers_of_libraries_write_the_same_lines_and_no_details() -> None:
     )
     assert [json.loads(line)["logger"] for line in done.stderr.splitlines()] == names
     assert SECRET not in done.stderr
-    own = run("logging.getLogger('app.queue').debug('x')")
+    own = run("logging.getLogger('app.store.queue').debug('x')")
     assert json.loads(own.stderr)["level"] == "debug"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.web.problem_page import write_problem
+from app.web.error_handlers import write_problem
 
 HTML = "<img src=x onerror=alert(1)>\"'&"
 ESCAPED = "&lt;img src=x onerror=alert(1)&gt;&quot;&#x27;&amp;"

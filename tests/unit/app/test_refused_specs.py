@@ -1,14 +1,15 @@
 """Specs that cannot be used are refused with code, place and advice, of a form and of JSON alike."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.errors import AppError
-from app.intake.bodies import FormBody, JsonBody
-from app.selections.checking import check_selection
+from app.selections.bodies import FormBody, JsonBody
+from app.selections.checking import NewSelection, check_selection
 from app.services import Services
 from app.settings import Settings
 from tests.integration.samples import SMALL_OPTIONS, make_csv, make_rows, make_spec
@@ -111,3 +112,50 @@ def test_bad_spec_is_refused_with_its_place(
         assert refused.value.code == code
         assert [one["pointer"] for one in refused.value.errors] == [one.replace("#", rows) for one in pointers]
         assert said in refused.value.detail
+
+
+SERVED = {"kind": "openai-chat", "url": "http://127.0.0.1:9/v1", "model": "m"}
+LIMITED = Settings(
+    _env_file=None,
+    endpoints={"free": SERVED, "paid": SERVED | {"prices": {"input": 1.0, "output": 1.0}}},
+    max_seconds=3600,
+    max_pairs=50_000,
+    max_cost_usd=2.5,
+)
+
+
+def check_budget(model: str | None, **budget: float) -> NewSelection:
+    spec = make_spec(model=model, options={**SMALL_OPTIONS, "budget": budget})
+    services = Services(LIMITED, None, None)  # type: ignore[arg-type]
+    return check_selection(services, "alice", JsonBody({"spec": spec, "examples": make_rows()}))
+
+
+@pytest.mark.parametrize(
+    ("model", "budget", "said"),
+    [
+        (None, {"max_seconds": 3600.5}, "at most 3,600"),
+        (None, {"max_pairs": 50_001}, "at most 50,000"),
+        ("paid", {"max_cost": 3.0}, "at most 2.5 USD"),
+        ("free", {"max_cost": 1.0}, "the endpoint has no prices"),
+        (None, {"max_cost": 1.0}, "nothing is paid; leave it out"),
+    ],
+)
+def test_budget_that_the_service_does_not_allow_is_refused(model: str, budget: dict[str, float], said: str) -> None:
+    with pytest.raises(AppError, match=re.escape(said)) as refused:
+        check_budget(model, **budget)
+    assert refused.value.code == "invalid-options"
+    assert [one["pointer"] for one in refused.value.errors] == [f"/spec/options/budget/{name}" for name in budget]
+
+
+def test_budget_without_limits_gets_those_of_the_service() -> None:
+    for model, cost in (("paid", 2.5), ("free", None)):
+        found = check_budget(model, max_pairs=1000)
+        assert found.spec["config"]["budget"] == {"max_pairs": 1000, "max_seconds": 3600.0, "max_cost": cost}
+        said = [one for one in found.warnings if "budget" in one]
+        assert said[0].startswith("spec: the budget max_seconds was set to 3,600 seconds")
+        assert len(said) == (1 if cost is None else 2)
+
+
+def test_budget_at_the_limits_is_taken_without_a_word() -> None:
+    found = check_budget("paid", max_seconds=3600, max_pairs=50_000, max_cost=2.5)
+    assert [one for one in found.warnings if "budget" in one] == []

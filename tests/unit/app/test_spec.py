@@ -16,7 +16,8 @@ def test_stored_spec_gives_the_task_again() -> None:
     spec = StoredSpec.of("m", Wordings(task), "quick", SelectionConfig())
     stored = json.loads(spec.model_dump_json())
     assert (stored["template"], stored["instruction"]) == ("{text}: {label}", "Which?")
-    assert StoredSpec.read(stored).wordings == (task, ())
+    assert StoredSpec.read(stored) == spec
+    assert spec.wordings == (task, ())
 
 
 @pytest.mark.parametrize("instructions", [("Which?", ""), ("",), ("Which?",)])

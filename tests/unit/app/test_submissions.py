@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from app.intake.bodies import FormBody, JsonFile
+from app.selections.bodies import FormBody, JsonFile
 from app.selections.checking import check_selection
 from app.services import Services
 from app.settings import Settings

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from app.datasets.service import find_counter
+from app.selections.datasets import find_counter
 from app.settings import Settings
 from tests.unit.lens_engine.local.test_token_counter import write_tokenizer
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from redis.exceptions import ConnectionError as RedisAway
 
-from app.queue import Pause, WorkerCount
+from app.store.queue import Pause, WorkerCount
 
 
 class Clock:

@@ -12,7 +12,7 @@ import pytest
 from written_shapes import ROWS, xlsx
 
 from app.errors import AppError
-from app.web.strict_json import parse_json
+from app.web.request_body import parse_json
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import ParsingLimits, parse_dataset
 

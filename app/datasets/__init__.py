@@ -1,1 +1,0 @@
-"""Datasets: stored rows of uploaded examples."""

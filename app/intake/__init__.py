@@ -1,1 +1,0 @@
-"""What comes in: submissions, read, checked and stored."""

@@ -1,1 +1,0 @@
-"""API keys in Postgres: made, listed and revoked by an operator, looked up by the API."""

@@ -1,0 +1,101 @@
+"""Routes of /datasets. Decisions are in `datasets.py`."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response, status
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
+
+from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
+from app.errors import InvalidCursor
+from app.ids import encode_cursor
+from app.selections import datasets as service
+from app.selections.datasets import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut
+from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_form, describe_upload
+from app.selections.receiving import Upload, do_large, receive
+from app.services import Services
+from app.store import datasets as repository
+from app.web.openapi import refusals, sends
+
+DatasetIdDep = Annotated[str, make_id_reader("dataset", "ds")]
+
+MODELS = (DatasetBody,)
+SCHEMAS = describe_form(
+    "DatasetForm",
+    "The form of POST /datasets: labelled texts as a file.",
+    {"dataset": LABELLED_FILE},
+    required=("dataset",),
+)
+_EXAMPLE = {"examples": [{"text": "A fine film", "label": "good"}, {"text": "A dull film", "label": "bad"}]}
+
+router = APIRouter(prefix="/datasets", tags=["datasets"], dependencies=OWNER_ROUTE)
+
+
+@router.post(
+    "",
+    status_code=status.HTTP_201_CREATED,
+    response_model=DatasetOut,
+    response_description="The stored dataset. `Location` is its address.",
+    responses={
+        200: {"model": DatasetOut, "description": "Equal rows were stored already; this is their dataset."},
+        201: sends("Location"),
+        **refusals(400, 401, 413, 415, 422, 503),
+    },
+    openapi_extra=describe_upload("DatasetForm", {"dataset": "reviews.csv"}, DatasetBody, _EXAMPLE),
+)
+def store_dataset(upload: Annotated[Upload, receive("dataset", *COLUMN_PARTS)]) -> Response:
+    """Store labelled texts, for submissions that name them by `dataset_id`. Equal rows are stored once."""
+    stored = upload.do(service.store)
+    code = status.HTTP_201_CREATED if stored.is_new else status.HTTP_200_OK
+    return JSONResponse(stored.answer, code, {"Location": f"/datasets/{stored.answer['id']}"})
+
+
+@router.get("", response_description="One page of datasets.", responses=refusals(400, 401, 503))
+def list_datasets(session: SessionDep, owner: OwnerDep, page: PageDep) -> DatasetPage:
+    """List your datasets, newest first, also those that came with a submission."""
+    if page.last_id is not None and not page.last_id.startswith("ds_"):
+        raise InvalidCursor("the cursor does not belong to a list of datasets")
+    found = repository.list_datasets(session, owner, page.last_id, page.limit)
+    items = [service.present(one) for one in found[: page.limit]]
+    return DatasetPage(items=items, next=encode_cursor(items[-1].id) if len(found) > page.limit else None)
+
+
+@router.get("/{dataset_id}", response_description="The dataset.", responses=refusals(400, 401, 404, 503))
+def get_dataset(dataset_id: DatasetIdDep, session: SessionDep, owner: OwnerDep) -> DatasetOut:
+    """Return what is known of a dataset."""
+    return service.present(service.get(session, owner, dataset_id))
+
+
+@router.get("/{dataset_id}/report", response_description="The report.", responses=refusals(400, 401, 404, 422, 503))
+async def get_dataset_report(
+    request: Request, dataset_id: DatasetIdDep, owner: OwnerDep, services: ServicesDep
+) -> DatasetReportOut:
+    """Return what is in a dataset: labels, duplicates, conflicting labels, lengths.
+
+    Of more than 20,000 rows or 4 million characters, all but the labels is of a sample; `sample_rows` says how large it
+    is. The first request makes the report, which takes up to some 20 seconds.
+    """
+    return DatasetReportOut(**await read_report(request, services, owner, dataset_id), dataset_id=dataset_id)
+
+
+async def read_report(request: Request, services: Services, owner: str, dataset_id: str) -> dict[str, Any]:
+    """The report on a dataset, which the first request makes."""
+
+    def find() -> dict[str, Any] | None:
+        with services.database.session_scope() as session:
+            return service.find_report(session, owner, dataset_id, services.settings)
+
+    report = await run_in_threadpool(find)
+    return await do_large(request, service.describe, dataset_id) if report is None else report
+
+
+@router.delete(
+    "/{dataset_id}",
+    status_code=status.HTTP_204_NO_CONTENT,
+    response_class=Response,
+    response_description="The dataset was deleted.",
+    responses=refusals(400, 401, 404, 503, conflict="A job uses the dataset."),
+)
+def delete_dataset(dataset_id: DatasetIdDep, session: SessionDep, owner: OwnerDep) -> None:
+    """Delete a dataset that no job uses."""
+    service.delete(session, owner, dataset_id)

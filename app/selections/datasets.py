@@ -1,0 +1,183 @@
+"""Decisions about datasets, and their wire types. SQL is in the repository, HTTP in the endpoints."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from cachetools import LRUCache
+from pydantic import Field
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from app.errors import DatasetInUse, NotFound, Unprocessable
+from app.ids import is_id, path_of
+from app.selections.bodies import Body, JsonBody, name_columns, parsing_limits
+from app.selections.parts import Name, RowsBody
+from app.selections.refusals import invalid_inputs
+from app.services import Services
+from app.settings import Settings
+from app.store import datasets as repository
+from app.store.quota import check_bytes, lock_owner
+from app.store.tables import Dataset
+from app.web.validation import Outgoing, read_model
+from lens_engine.local.token_counter import CountTokens, find_token_counter
+from lens_engine.reading import ParsedDataset, parse_inline
+from lens_engine.rows.report import DatasetReport, LabelRows, describe_dataset
+
+
+class DatasetBody(RowsBody):
+    """The JSON body of POST /datasets. A file is sent in a form."""
+
+    examples: list[Any] = Field(description='Rows: objects with "text" and "label" or other usual names.')
+    name: Name | None = Field(default=None, description="Display name.")
+
+
+class DatasetOut(Outgoing):
+    """A stored dataset."""
+
+    id: str = Field(description="Id; a submission can name it as `dataset_id` instead of sending rows.")
+    name: str | None = Field(description="Display name; that of the file if it came in one.")
+    format: str = Field(description="Shape of the upload: csv, jsonl, json, text, workbook or inline.")
+    rows: int = Field(description="Number of rows.")
+    bytes: int = Field(description="Size of the texts and labels (bytes).")
+    labels: list[LabelRows] = Field(description="Labels, the most frequent first.")
+    is_kept: bool = Field(
+        description="Whether it was stored by POST /datasets, so that it stays when no job uses it any more."
+    )
+    warnings: list[str] = Field(description="Warnings about accepted but unusual content.")
+    created_at: datetime = Field(description="Time of the upload.")
+
+
+class DatasetPage(Outgoing):
+    """One page of datasets, newest first."""
+
+    items: list[DatasetOut] = Field(description="Datasets, newest first.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")
+
+
+class DatasetReportOut(DatasetReport):
+    """What is in a dataset, and its id."""
+
+    dataset_id: str = Field(description="Id of the dataset.")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDataset:
+    """A dataset as JSON. `is_new`: this request stored it."""
+
+    answer: dict[str, Any]
+    is_new: bool
+
+
+def store(services: Services, owner_id: str, body: Body) -> StoredDataset:
+    """Read the rows of a body and store them, unless equal ones are there already.
+
+    Raises:
+        BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
+        OwnerFull: the owner has too many bytes stored.
+    """
+    parsed, name = _read(body, services.settings)
+    with services.database.session_scope() as session:
+        return keep_rows(session, owner_id, services.settings, parsed, name)
+
+
+def keep_rows(
+    session: Session, owner_id: str, settings: Settings, parsed: ParsedDataset, name: str | None = None
+) -> StoredDataset:
+    """Store rows, unless equal ones are there already. Raises OwnerFull if the owner has too many bytes stored."""
+    found = repository.find_equal_dataset(session, owner_id, parsed)
+    if found is None:
+        check_bytes(session, owner_id, settings, repository.weigh_rows(parsed))
+    dataset_id = found or repository.insert_dataset(session, owner_id, parsed)
+    lock_owner(session, owner_id, settings)
+    check_bytes(session, owner_id, settings)
+    answer = present(repository.keep_dataset(session, dataset_id, name)).model_dump(mode="json")
+    return StoredDataset(answer, is_new=found is None)
+
+
+def describe(services: Services, owner_id: str, dataset_id: str) -> dict[str, Any]:
+    """Make the report on a dataset, and keep it: a dataset never changes. Raises NotFound as `find_report`."""
+    with services.database.session_scope() as session:
+        if (made := find_report(session, owner_id, dataset_id, services.settings)) is not None:
+            return made  # while this one waited
+        dataset = get(session, owner_id, dataset_id)
+        rows, counts = repository.load_sample(session, dataset_id), dataset.label_counts
+    settings = services.settings
+    count_tokens = find_counter(settings, settings.default_model)
+    found = describe_dataset(rows, count_tokens, counts=counts, warnings=dataset.warnings)
+    report = found.model_dump(mode="json")
+    with services.database.session_scope() as session:
+        kept = {"default_model": settings.default_model, **report}
+        session.execute(update(Dataset).where(Dataset.id == dataset_id).values(report=kept))
+    return report
+
+
+def _read(body: Body, settings: Settings) -> tuple[ParsedDataset, str | None]:
+    limits = parsing_limits(settings, skips_unlabelled=True)  # what is stored is not yet selected from
+    if isinstance(body, JsonBody):
+        given = read_model(DatasetBody, body.value)
+        with invalid_inputs():
+            return parse_inline(given.examples, limits, columns=name_columns(given.columns)), given.name
+    with invalid_inputs():
+        parsed = body.parse("dataset", limits, body.columns)
+    if parsed is None:
+        raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")
+    return parsed, body.names.get("dataset")
+
+
+def get(session: Session, owner_id: str, dataset_id: str) -> Dataset:
+    """Return a dataset of this owner. Raises NotFound if the owner has no dataset with this id."""
+    found = repository.find_dataset(session, owner_id, dataset_id) if is_id(dataset_id) else None
+    if found is None:
+        raise NotFound("there is no dataset with this id")
+    return found
+
+
+def find_report(session: Session, owner_id: str, dataset_id: str, settings: Settings) -> dict[str, Any] | None:
+    """Return the report on a dataset, if it was made already with the tokens of the default model.
+
+    Raises NotFound if the owner has no dataset with this id.
+    """
+    dataset = get(session, owner_id, dataset_id)
+    kept = dict(dataset.report or {})
+    return kept if kept.pop("default_model", None) == settings.default_model else None
+
+
+_counters = LRUCache[str, CountTokens](maxsize=2)
+"""Of the models that were asked for last. A tokenizer takes 80 MiB while it is read, and seconds."""
+
+
+def find_counter(settings: Settings, model: str) -> CountTokens | None:
+    """What counts the tokens of an offered model; None without its tokenizer. Call it in the reader alone."""
+    served = settings.endpoints.get(model)
+    reference = served.tokenizer if served else settings.allowed_models[model]
+    if reference is None:
+        return None
+    if reference not in _counters and (found := find_token_counter(reference, settings.cache_dir)) is not None:
+        _counters[reference] = found
+    return _counters.get(reference)
+
+
+def delete(session: Session, owner_id: str, dataset_id: str) -> None:
+    """Delete a dataset. Raises NotFound if the owner has no dataset with this id and DatasetInUse if a job uses it."""
+    get(session, owner_id, dataset_id)
+    if not repository.delete_dataset(session, owner_id, dataset_id):
+        job = repository.find_user(session, dataset_id)
+        what = "a job uses the dataset" if job is None else f"{path_of(job.id)} uses the dataset"
+        raise DatasetInUse(f"{what}; delete what uses it first")
+
+
+def present(dataset: Dataset) -> DatasetOut:
+    """Build the API's view of a dataset."""
+    counts = sorted(dataset.label_counts.items(), key=lambda one: (-one[1], one[0]))
+    return DatasetOut(
+        id=dataset.id,
+        name=dataset.name,
+        format=dataset.format,
+        rows=dataset.num_rows,
+        bytes=dataset.num_bytes,
+        labels=[{"label": label, "rows": rows} for label, rows in counts],
+        is_kept=dataset.is_kept,
+        warnings=dataset.warnings,
+        created_at=dataset.created_at,
+    )

@@ -1,0 +1,222 @@
+"""The queue: jobs in Redis that wake the workers, one for each job that waits.
+
+The row in Postgres is the source of truth, and `app.lifecycle.waiting` chooses it when a worker is free. A lost job of
+RQ therefore costs nobody a place and loses no data: the sweep enqueues another one. A job too many finds nothing to
+claim. Requests do not fail while Redis is down. Only this module of `app` imports rq.
+"""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from pydantic import ValidationError
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+from rq import Queue
+from rq.exceptions import DuplicateJobError
+from rq.worker_registration import get_keys
+
+from app.settings import Settings
+from app.worker_device import REDIS_FIELD, WorkerDevice
+
+PAUSE_SECONDS = 5.0
+
+
+class Pause:
+    """Whether a store failed in the last seconds. Threads may share it."""
+
+    def __init__(self, seconds: float = PAUSE_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._until = -math.inf
+
+    def begin(self) -> None:
+        self._until = self._clock() + self._seconds
+
+    def end(self) -> None:
+        self._until = -math.inf
+
+    @property
+    def is_on(self) -> bool:
+        return self._clock() < self._until
+
+
+_FRESH_SECONDS = 5.0
+
+
+class WorkerCount:
+    """Asks Redis every few seconds at most, in one thread at a time. Other threads get the number of before."""
+
+    def __init__(self, ask: Callable[[], Mapping[str, int]], clock: Callable[[], float] = time.monotonic) -> None:
+        """`ask`: asks Redis; raises RedisError."""
+        self._ask = ask
+        self._clock = clock
+        self._asking = threading.Lock()
+        self._asked_at = -math.inf
+        self._found: Mapping[str, int] | None = None
+
+    def get(self) -> Mapping[str, int] | None:
+        """Return the number of workers by queue; None if Redis did not answer, or was not asked yet."""
+        if self._clock() - self._asked_at >= _FRESH_SECONDS and self._asking.acquire(blocking=False):
+            try:
+                self._found = self._ask()
+            except RedisError:
+                self._found = None
+            finally:
+                self._asked_at = self._clock()
+                self._asking.release()
+        return self._found
+
+
+RUN_JOB = "worker.jobs.run_job"
+"""Name of the job function. The API process never imports the worker."""
+
+SERIALIZER = "json"
+_FAILURE_TTL_SECONDS = 7 * 86_400
+_GLANCE_SECONDS = 0.2
+_JOBS_AT_A_TIME = 500
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class JobId:
+    """What RQ is given: a queued job, and the number of its next attempt. As text, `sel_…-1`."""
+
+    job_id: str
+    attempt: int
+    model: str | None = None  #: that the job asks; decides the queue
+
+    def __str__(self) -> str:
+        return f"{self.job_id}-{self.attempt}"
+
+
+class JobQueue:
+    """The queue of jobs. Its timeouts are short, because a request must not wait for Redis."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._redis = Redis.from_url(
+            settings.redis_url, socket_connect_timeout=1, socket_timeout=1, retry=Retry(NoBackoff(), 1)
+        )
+        self._queues = self._make_queues(self._redis)
+        self._glancing_redis = Redis.from_url(
+            settings.redis_url,
+            socket_connect_timeout=_GLANCE_SECONDS,
+            socket_timeout=_GLANCE_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+        )
+        self._workers = WorkerCount(lambda: self._find_workers(self._glancing_redis))
+        self._pause = Pause()
+        self._moving = dict[str, set[bytes | str]]()  #: ids that were between the lists at the last sweep, by queue
+
+    def _make_queues(self, connection: Redis) -> dict[str, Queue]:
+        names = self._settings.queues
+        return {name: Queue(name, connection=connection, serializer=SERIALIZER) for name in names}
+
+    def enqueue(self, job_id: JobId) -> None:
+        """Enqueue a job for a request, unless it is enqueued already. If Redis does not answer, the sweep does it.
+
+        For some seconds after Redis did not answer, it is not asked, so that requests do not wait one after another.
+        """
+        if self._pause.is_on:
+            return
+        queue = self._queues[self._settings.queue_of(job_id.model)]
+        try:
+            queue.enqueue_call(RUN_JOB, args=(job_id.job_id,), job_id=str(job_id), unique=True, **self._job_options())
+        except DuplicateJobError:
+            return
+        except RedisError as error:
+            self._pause.begin()
+            _log.warning(
+                "Redis does not answer; the sweep will enqueue %s (%s)",
+                job_id.job_id,
+                type(error).__name__,
+                extra={"action": "enqueue-postponed", "job_id": job_id.job_id},
+            )
+
+    def wake(self, num_waiting: Mapping[str, int]) -> int:
+        """Enqueue as many jobs as a queue lacks, so that there is one for each that waits. Returns their number.
+
+        A worker takes the next job, whichever woke it, so those that the sweep enqueues have ids of their own.
+
+        Args:
+            num_waiting: jobs that may start, by queue.
+
+        Raises:
+            RedisError: Redis does not answer.
+        """
+        return sum(self._fill(self._queues[name], number) for name, number in num_waiting.items())
+
+    def _fill(self, queue: Queue, num_waiting: int) -> int:
+        """A job stands in the other list for a moment, while a worker takes it; one that a worker left there at its
+        end stands there at the next sweep too, and wakes nobody."""
+        length = self._redis.llen(queue.key)  # first, as jobs move from here to the other list
+        moving = set(self._redis.lrange(queue.intermediate_queue_key, 0, -1))
+        num_taken = len(moving - self._moving.get(queue.name, set()))
+        self._moving[queue.name] = moving
+        lacking = max(0, num_waiting - length - num_taken)
+        for size in (min(_JOBS_AT_A_TIME, lacking - start) for start in range(0, lacking, _JOBS_AT_A_TIME)):
+            queue.enqueue_many(
+                Queue.prepare_data(RUN_JOB, ("sweep",), job_id=f"sweep-{uuid4().hex}", **self._job_options())
+                for _ in range(size)
+            )
+        return lacking
+
+    def _job_options(self) -> dict[str, Any]:
+        return {
+            "timeout": self._settings.job_timeout_seconds,
+            "result_ttl": 0,
+            "failure_ttl": _FAILURE_TTL_SECONDS,
+            "description": "the next job that waits",
+        }
+
+    def ping(self) -> None:
+        """Check that Redis answers. Raises RedisError if Redis does not answer within one second."""
+        self._redis.ping()
+
+    def list_devices(self) -> list[WorkerDevice]:
+        """The device of each worker that is registered, by name. A worker that died may be listed for some minutes.
+
+        Raises RedisError if Redis does not answer.
+        """
+        with self._redis.pipeline(transaction=False) as pipeline:
+            for key in {key for queue in self._queues.values() for key in get_keys(queue=queue)}:
+                pipeline.hget(key, REDIS_FIELD)
+            found = pipeline.execute()
+        devices = [device for text in found if (device := _parse_device(text)) is not None]
+        return sorted(devices, key=lambda device: (device.name, device.device))
+
+    def count_workers(self) -> Mapping[str, int] | None:
+        """The number of living workers of each queue, of some seconds ago; None if Redis does not answer.
+
+        A worker that was killed counts for up to two minutes. The call takes a fraction of a second at most.
+        """
+        return self._workers.get()
+
+    def find_workers(self) -> dict[str, int]:
+        """As `count_workers`, of now. Raises RedisError if Redis does not answer."""
+        return self._find_workers(self._redis)
+
+    def _find_workers(self, redis: Redis) -> dict[str, int]:
+        found = {name: get_keys(queue=queue) for name, queue in self._make_queues(redis).items()}
+        return {name: int(redis.exists(*keys)) if keys else 0 for name, keys in found.items()}
+
+    def close(self) -> None:
+        self._redis.close()
+        self._glancing_redis.close()
+
+
+def _parse_device(text: bytes | None) -> WorkerDevice | None:
+    """None for a worker that has expired, or whose entry cannot be read: it costs nobody the readiness."""
+    try:
+        return None if text is None else WorkerDevice.model_validate_json(text)
+    except ValidationError:
+        return None

@@ -1,0 +1,249 @@
+"""Tables, but for those of names (`app/store/prompt_tables.py`). All times come from the database's clock."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    Computed,
+    DateTime,
+    Double,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    false,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+Stamp = Annotated[datetime, mapped_column(DateTime(timezone=True))]
+CreatedAt = Annotated[datetime, mapped_column(DateTime(timezone=True), server_default=func.now())]
+
+IdText = String(40, collation="C")
+"""Prefixed ULIDs. The collation is byte order, so an index lists ids in order of creation."""
+
+OwnerText = String(100)
+
+
+class Base(DeclarativeBase):
+    """Base of all tables, with one naming convention for constraints and indexes."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+class Dataset(Base):
+    """One uploaded set of texts. Its rows are in the table `examples`."""
+
+    __tablename__ = "datasets"
+    __table_args__ = (
+        CheckConstraint("num_rows > 0", name="not_empty"),
+        CheckConstraint("format IN ('csv', 'jsonl', 'json', 'text', 'workbook', 'inline')", name="format_known"),
+        Index(None, "owner_id", "id"),
+        Index(None, "owner_id", "sha256"),
+    )
+
+    id: Mapped[str] = mapped_column(IdText, primary_key=True)
+    owner_id: Mapped[str] = mapped_column(OwnerText)
+    name: Mapped[str | None] = mapped_column(String(200))
+    sha256: Mapped[str] = mapped_column(String(64))
+    format: Mapped[str] = mapped_column(String(20))
+    num_rows: Mapped[int] = mapped_column(Integer)
+    num_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  #: of its rows, in UTF-8
+    label_counts: Mapped[dict[str, int]] = mapped_column(JSONB)
+    warnings: Mapped[list[Any]] = mapped_column(JSONB, default=list)
+    input: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """Columns and dialect of the file; null for rows that were in no file."""
+    is_kept: Mapped[bool] = mapped_column(server_default=false())
+    """Whether the owner stored it by itself, so that it stays when no job uses it."""
+    report: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))  #: made when first asked for
+    created_at: Mapped[CreatedAt]
+
+
+class Example(Base):
+    """One row of a dataset. `row` is the number of the data row in the upload, counted from 0."""
+
+    __tablename__ = "examples"
+    __table_args__ = (CheckConstraint("row >= 0", name="row_not_negative"),)
+
+    dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
+    row: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    text: Mapped[str] = mapped_column(Text)
+    label: Mapped[str] = mapped_column(Text)
+
+
+_STATUSES = "'queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed'"
+_PHASES = "'fine_tune', 'wording', 'filter', 'initialise', 'search', 'evaluate'"
+
+
+class Job(Base):
+    """A selection, and its outcome.
+
+    `attempt` counts claims; with `holder`, drawn by each claim, it is the fencing token.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        CheckConstraint(f"status IN ({_STATUSES})", name="status_known"),
+        CheckConstraint(f"phase IN ({_PHASES})", name="phase_known"),
+        CheckConstraint("stop_reason IN ('completed', 'budget', 'cancelled')", name="stop_reason_known"),
+        CheckConstraint(
+            "(status IN ('running', 'cancelling')) = (lease_until IS NOT NULL)", name="leased_while_running"
+        ),
+        CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
+        Index(None, "owner_id", "id"),
+        Index(None, "owner_id", "status", "id"),
+        Index("ix_jobs_in_queue", "created_at", "id", postgresql_where=text("status = 'queued'")),
+        # Not by `lease_until`: a renewal that changes no indexed column writes to no index.
+        Index("ix_jobs_held", "id", postgresql_where=text("status IN ('running', 'cancelling')")),
+        Index(None, "dataset_id"),
+        Index(None, "test_dataset_id"),
+    )
+
+    id: Mapped[str] = mapped_column(IdText, primary_key=True)
+    owner_id: Mapped[str] = mapped_column(OwnerText)
+    name: Mapped[str | None] = mapped_column(String(200))
+    dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id"))
+    test_dataset_id: Mapped[str | None] = mapped_column(IdText, ForeignKey("datasets.id"))
+    spec: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    model: Mapped[str | None] = mapped_column(Text, Computed("spec ->> 'model'::text", persisted=True))
+    """Of the spec. Claims, sweeps and polls read it of each job that waits, and a spec may have megabytes."""
+    num_labels: Mapped[int | None] = mapped_column(Integer)  #: of a selection, without those that it leaves out
+    reserved_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """Size of the spec (bytes)."""
+    request_id: Mapped[str | None] = mapped_column(String(64))  #: of the submission, for the worker's log
+    warnings: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
+
+    status: Mapped[str] = mapped_column(String(20), server_default="queued")
+    phase: Mapped[str | None] = mapped_column(String(20))
+    progress: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    partial: Mapped[bool | None]
+    stop_reason: Mapped[str | None] = mapped_column(String(20))
+    error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    figures: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """Of a selection with a result: its headlines. A list reads them of each, and a result may have megabytes."""
+    provenance: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    dtype: Mapped[str | None] = mapped_column(String(20))
+    digest: Mapped[str | None] = mapped_column(String(64))
+
+    attempt: Mapped[int] = mapped_column(Integer, server_default="0")
+    holder: Mapped[str | None] = mapped_column(String(32))
+    crashes: Mapped[int] = mapped_column(Integer, server_default="0")
+    lease_until: Mapped[Stamp | None]
+    not_before: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=func.now())
+
+    created_at: Mapped[CreatedAt]
+    queued_at: Mapped[CreatedAt]
+    started_at: Mapped[Stamp | None]
+    cancel_requested_at: Mapped[Stamp | None]
+    cancelled_at: Mapped[Stamp | None]
+    succeeded_at: Mapped[Stamp | None]
+    failed_at: Mapped[Stamp | None]
+
+
+class Event(Base):
+    """One event. Ids increase in order of insertion."""
+
+    __tablename__ = "events"
+    __table_args__ = (Index(None, "job_id", "id"),)
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"))
+    at: Mapped[CreatedAt]
+    type: Mapped[str] = mapped_column(String(30))
+    data: Mapped[dict[str, Any]] = mapped_column(JSONB)
+
+
+class StoredCheckpoint(Base):
+    """`data` holds the bytes of `Checkpoint.to_bytes`. There is one row per selection.
+
+    `best` is the result of a selection that is cancelled here, as in a report. It is null before any examples were
+    chosen.
+    """
+
+    __tablename__ = "checkpoints"
+
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    attempt: Mapped[int] = mapped_column(Integer)
+    phase: Mapped[str] = mapped_column(String(20))
+    step: Mapped[int] = mapped_column(Integer)
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+    best: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    created_at: Mapped[CreatedAt]
+
+
+class Report(Base):
+    """One result per selection."""
+
+    __tablename__ = "reports"
+
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    result: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    created_at: Mapped[CreatedAt]
+
+
+class StoredClassifier(Base):
+    """At most one classifier per selection. JSONB loses the order of keys, and no classifier depends on it."""
+
+    __tablename__ = "classifiers"
+
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    classifier: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    created_at: Mapped[CreatedAt]
+
+
+class ApiKey(Base):
+    """A key of an owner. A revoked key stays, so that it can be told from one that never was."""
+
+    __tablename__ = "api_keys"
+
+    id: Mapped[str] = mapped_column(IdText, primary_key=True)
+    owner_id: Mapped[str] = mapped_column(OwnerText)
+    name: Mapped[str] = mapped_column(String(100))
+    prefix: Mapped[str] = mapped_column(String(20))
+    sha256: Mapped[str] = mapped_column(String(64), unique=True)
+    created_at: Mapped[CreatedAt]
+    expires_at: Mapped[Stamp | None]
+    revoked_at: Mapped[Stamp | None]
+    last_used_at: Mapped[Stamp | None]
+
+
+class IdempotencyKey(Base):
+    """An answer by owner and key. It outlives its job, so there is no foreign key."""
+
+    __tablename__ = "idempotency_keys"
+    __table_args__ = (Index(None, "created_at"),)
+
+    owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
+    key: Mapped[str] = mapped_column(String(255), primary_key=True)
+    body_sha256: Mapped[str] = mapped_column(String(64))
+    job_id: Mapped[str] = mapped_column(IdText)
+    # JSON instead of JSONB, because JSONB loses the order of keys and a replayed answer must be identical.
+    answer: Mapped[dict[str, Any]] = mapped_column(JSON)
+    created_at: Mapped[CreatedAt]
+
+
+class StoredCounter(Base):
+    """A number that only grows. `label` tells apart what the name counts: an outcome, a phase."""
+
+    __tablename__ = "counters"
+
+    name: Mapped[str] = mapped_column(String(40), primary_key=True)
+    label: Mapped[str] = mapped_column(String(40), primary_key=True)
+    value: Mapped[float] = mapped_column(Double)
