@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
@@ -36,6 +37,7 @@ from app.pages.shell import Assets, ShellMiddleware
 from app.prompts.answer_endpoints import router as prompt_answers_router
 from app.prompts.endpoints import router as prompts_router
 from app.prompts.example_endpoints import router as examples_router
+from app.prompts.parameters import MOST_POOLS
 from app.prompts.schemas import ExamplesBody, PromptBody
 from app.queue import JobQueue
 from app.selections import endpoints as selections
@@ -126,6 +128,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.admission = Admission(
         settings.max_submissions, settings.max_waiting_submissions, None if settings.require_keys else LOCAL_OWNER
     )
+    app.state.pool_turns, app.state.pool_places = defaultdict(asyncio.Lock), asyncio.Semaphore(MOST_POOLS)
     for router in _ROUTERS:
         app.include_router(router)
     request_metrics = _install_metrics(app)

@@ -7,7 +7,7 @@ work-horses are forks.
 import logging
 import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
@@ -16,21 +16,19 @@ from typing import TypeVar
 from app.settings import Settings
 from lens_engine.cluster.placement import find_place
 from lens_engine.errors import InvalidConfig, LensError
-from lens_engine.local.file_check import check_files, count_weights
-from lens_engine.local.model_files import ModelSource, resolve_model
+from lens_engine.local.file_check import check_files
+from lens_engine.local.model_files import resolve_model
 from lens_engine.local.token_counter import find_tokenizer
 from lens_engine.scoring.base import SERVER
 from worker.device import Device, ReadGpu, UnfitWorker, check_room, find_device, first_line, read_gpu
 from worker.horse import die_with_parent
-from worker.model_loading import TESTING_PREFIX
+from worker.model_loading import TESTING_PREFIX, least_bytes
 
 LOOK_SECONDS = 300.0
 """Time limit of the look at a device. Importing torch takes seconds, and a driver that hangs takes for ever."""
 
 THIS_MACHINE = "local"
 """The address for which Ray is started on the worker's machine, anew for each job."""
-
-_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "auto": 2}
 
 _log = logging.getLogger(__name__)
 
@@ -69,12 +67,8 @@ def check_endpoints(settings: Settings) -> Device:
     """
     if not settings.endpoints:
         raise UnfitWorker("LENS_WORKER_MODELS is endpoints, and LENS_ENDPOINTS names no model")
-    needed = ["httpx", "tokenizers", *(["torch"] if any(one.weights for one in settings.endpoints.values()) else [])]
-    missing = [package for package in needed if find_spec(package) is None]
-    if missing:
-        extras = "service,endpoint,model" if missing == ["torch"] else "service,endpoint"
-        install = f"pip install -c constraints.txt '.[{extras}]'"
-        raise UnfitWorker(f"{missing[0]} is not installed; in the folder of Lens, run: {install}")
+    _check_packages(("httpx", "tokenizers"), "service,endpoint")
+    _check_packages(("torch",) * any(one.weights for one in settings.endpoints.values()), "service,endpoint,model")
     for name, one in settings.endpoints.items():
         try:
             one.read_key()
@@ -94,16 +88,17 @@ def weigh_models(settings: Settings) -> dict[str, int]:
     Raises:
         UnfitWorker: a model cannot be found, is unsafe, or has damaged files.
     """
-    models = {
-        name: reference
-        for name, reference in settings.allowed_models.items()
-        if not reference.startswith(TESTING_PREFIX)
-    }
-    missing = [package for package in ("torch", "transformers") if models and find_spec(package) is None]
-    if missing:
-        install = "pip install -c constraints.txt '.[service,model]'"
-        raise UnfitWorker(f"{missing[0]} is not installed; in the folder of Lens, run: {install}")
+    allowed = settings.allowed_models.items()
+    models = {name: reference for name, reference in allowed if not reference.startswith(TESTING_PREFIX)}
+    _check_packages(("torch", "transformers") if models else (), "service,model")
     return {name: _weigh(name, reference, settings) for name, reference in models.items()}
+
+
+def _check_packages(needed: Sequence[str], extras: str) -> None:
+    for package in needed:
+        if find_spec(package) is None:
+            install = f"pip install -c constraints.txt '.[{extras}]'"
+            raise UnfitWorker(f"{package} is not installed; in the folder of Lens, run: {install}")
 
 
 def find_cluster(settings: Settings) -> Device:
@@ -120,14 +115,11 @@ def find_cluster(settings: Settings) -> Device:
 
 
 def in_child(look: Callable[[], T], what: str, *, seconds: float | None) -> T:
-    """The value of `look`, computed in a short-lived child process.
+    """The value of `look`, computed in a short-lived child process. UnfitWorker of the look is raised here.
 
     Args:
         what: name of the look, for the error.
         seconds: time limit; None for none.
-
-    Raises:
-        UnfitWorker: `look` raised it, or the child died or did not answer in time.
     """
     context = multiprocessing.get_context("fork")  # as a work-horse, and without a second start of Python
     receiver, sender = context.Pipe(duplex=False)
@@ -168,10 +160,3 @@ def _weigh(name: str, reference: str, settings: Settings) -> int:
         return least_bytes(source, settings.dtype)
     except (LensError, OSError) as error:
         raise UnfitWorker(f"model {name!r} of LENS_ALLOWED_MODELS cannot be used here: {first_line(error)}") from error
-
-
-def least_bytes(source: ModelSource, dtype: str) -> int:
-    """The size of the weights in the number format. A GGUF file is smaller than its weights, which are dequantised."""
-    if source.is_gguf:
-        return source.path.stat().st_size
-    return _BYTES[dtype] * count_weights(source.path)

@@ -13,7 +13,7 @@ from app.ids import encode_cursor
 from app.intake.receiving import do_large
 from app.prompts.examples import PoolChange, copy_examples
 from app.prompts.finding import CurrentVersion, PromptFinder
-from app.prompts.parameters import READ, ChangeDep, NameDep
+from app.prompts.parameters import READ, ChangeDep, NameDep, TurnDep
 from app.prompts.schemas import MOST_ADDED, ExamplesBody, Note, PromptExampleOut, PromptExamplePage, PromptVersionOut
 from app.prompts.service import present
 from app.store.tables import PromptVersion
@@ -44,6 +44,7 @@ def list_prompt_examples(
     services: ServicesDep,
     indexes: IndexesDep,
     page: PageDep,
+    _: TurnDep,
     if_none_match: KnownEtag = None,
 ) -> Response:
     """List the pool of a name: the labelled rows in which its prompts find the demonstrations of an input."""
@@ -92,7 +93,7 @@ def _show_page(
     },
     openapi_extra=_BODY,
 )
-def add_prompt_examples(change: ChangeDep, indexes: IndexesDep, body: BodyDep) -> Response:
+def add_prompt_examples(change: ChangeDep, indexes: IndexesDep, body: BodyDep, _: TurnDep) -> Response:
     """Add labelled rows to the pool of a name. The next prompt may show them.
 
     The change is a version of the name, and `If-Match` says which version it changes. A version before it has the pool
@@ -114,6 +115,7 @@ def take_prompt_example_out(
     change: ChangeDep,
     indexes: IndexesDep,
     row: RowDep,
+    _: TurnDep,
     note: Annotated[Note | None, Query(description="Why it is taken out, for the history of the name.")] = None,
 ) -> Response:
     """Take a row out of the pool of a name. No later prompt shows it. The change is a version of the name."""
