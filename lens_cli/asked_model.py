@@ -1,7 +1,7 @@
 """The model that a command asks: on this machine, or behind a server. Its options, and how it is opened."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +16,7 @@ from lens_engine.servers.address import Endpoint, parse_endpoint
 if TYPE_CHECKING:  # the commands import this module for their help, and these are slow to import
     from lens_engine.classifier.prompt import ModelRecord
     from lens_engine.opening import LanguageModel
+    from lens_engine.scoring.base import LabelScorer
 
 _USUAL = {"dtype": "auto", "device": "auto", "actors": 1}
 """Values of options of a model on this machine that nobody gave."""
@@ -61,6 +62,25 @@ class SameModelOptions:
         ),
     ] = None
     device: Device = "auto"
+
+    @contextmanager
+    def opening(
+        self, served: "ServerOptions", known: "ModelRecord | None"
+    ) -> "Iterator[tuple[ChosenModel | None, Callable[[str], LabelScorer]]]":
+        """The model that is asked, and what opens it in a number format; it is closed when the block ends.
+
+        Args:
+            known: the model that the selection was made with.
+        """
+        chosen = served.choose_again(self.model, known, dtype=self.dtype, device=self.device)
+        with ExitStack() as exits:
+
+            def open_scorer(dtype: str) -> "LabelScorer":
+                assert chosen is not None
+                # No pair cache: the texts of production would displace the scores of selections.
+                return exits.enter_context(chosen.opened(dtype=dtype, device=self.device, remembers=False)).scorer
+
+            yield chosen, open_scorer
 
 
 @dataclass(frozen=True, slots=True)

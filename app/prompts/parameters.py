@@ -36,6 +36,7 @@ async def get_name(
 
 
 NameDep = Annotated[str, Depends(get_name)]
+RowDep = Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of a row of the pool.")]
 
 
 async def find_prompt(name: NameDep, owner: OwnerDep, services: ServicesDep) -> PromptFinder:

@@ -8,10 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from lens_cli.asked_model import ChosenModel
+from lens_cli.refusals import show_note
 from lens_cli.select.advice import note_silent_words
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import quote_template, write_command
-from lens_cli.views.notes import show_note
 from lens_cli.views.table import draw_table
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.reading.table import list_columns
