@@ -129,21 +129,17 @@ class PostgresCheckpointStore:
     heartbeat replaces the old checkpoint in one transaction, and only while this attempt holds the lease.
     """
 
-    def __init__(
-        self, monitor: RunMonitor, found: Checkpoint | None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._monitor = monitor
-        self._found = found
-        self._clock = clock
+    def __init__(self, monitor: RunMonitor, found: Checkpoint | None) -> None:
+        self._monitor, self._found = monitor, found
         self._best: SelectionResult | None = None
-        self._next_at = clock()
+        self._next_at = time.monotonic()
 
     def load(self) -> Checkpoint | None:
         return self._found
 
     def save(self, checkpoint: Checkpoint) -> None:
-        started = self._clock()
+        started = time.monotonic()
         if checkpoint.result_if_cancelled is not None and (self._best is None or started >= self._next_at):
             self._best = checkpoint.result_if_cancelled()
-            self._next_at = started + _SHARE * (self._clock() - started)
+            self._next_at = started + _SHARE * (time.monotonic() - started)
         self._monitor.on_checkpoint(checkpoint, self._best)

@@ -11,8 +11,6 @@ import yaml
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
-from worker.monitoring import WorkerMetrics
-from worker.tally import count
 
 from app.metrics.counters import ATTEMPTS, DEVICE_SECONDS, CounterKey, add_to_counters, count_wait
 from app.metrics.service_state import ServiceState
@@ -21,7 +19,8 @@ from app.store.database import Database
 from tests.api_keys import headers_of, make_keys
 from tests.integration.conftest import Selections, run_sql
 from worker.device import Device
-from worker.process import create_worker
+from worker.process import WorkerMetrics, create_worker
+from worker.progress import count
 
 ROOT = Path(__file__).parents[2]
 KEY = "a key of the metrics"

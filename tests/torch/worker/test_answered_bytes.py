@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
-from worker.answering.weights import Weights
 
 from app.answering.answering import Answering
 from app.answering.models import Models
@@ -19,7 +18,7 @@ from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import Example
 from tests.subjects import ask, make_classifier
-from worker.model_loading import load_model
+from worker.model_loading import Weights, load_model
 
 TEXTS = [f"text {number} {'long ' * (number % 7)}of films" for number in range(BATCH_ROWS + 40)]
 
