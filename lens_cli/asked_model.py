@@ -56,8 +56,7 @@ class SameModelOptions:
     dtype: Annotated[
         str | None,
         model_option(
-            help="Precision: float32, bfloat16, float16 or auto; default: that of the selection, and auto for another "
-            "model.",
+            help="Precision: float32, bfloat16, float16 or auto; default: as the selection, auto for another model.",
             show_default=False,
         ),
     ] = None
@@ -67,11 +66,7 @@ class SameModelOptions:
     def opening(
         self, served: "ServerOptions", known: "ModelRecord | None"
     ) -> "Iterator[tuple[ChosenModel | None, Callable[[str], LabelScorer]]]":
-        """The model that is asked, and what opens it in a number format; it is closed when the block ends.
-
-        Args:
-            known: the model that the selection was made with.
-        """
+        """The model that is asked, the one of the selection if none is named, and what opens it in a number format."""
         chosen = served.choose_again(self.model, known, dtype=self.dtype, device=self.device)
         with ExitStack() as exits:
 
@@ -151,13 +146,11 @@ class ServerOptions:
         """The model that a classifier or a prompt is asked with; None for a classifier that asks none.
 
         Args:
-            model: as the user named it; None for the known one.
-            known: the model that it was made with.
-            local: as in `choose`.
+            model: as the user named it; None for the known one, with which it was made.
 
         Raises:
-            RefusedInput, InvalidConfig: as `choose`; or the model was behind a server, and is not the only one of the
-                file that has this name there.
+            RefusedInput, InvalidConfig: as `choose`; or the known model was behind a server, and is not the only one of
+                the file that has this name there.
         """
         if known is None:
             return None
