@@ -53,9 +53,9 @@ def select(
           --verbalizer positive=great --verbalizer negative=terrible \\
           --preset quick --output result.json --classifier classifier.json
     """
-    from lens_cli.select.advice import advise
     from lens_cli.select.run import SelectionRun
     from lens_cli.select.sources import Sources
+    from lens_cli.select.words import advise
 
     with refusing(lambda error: advise(error, train)):
         files.check()
@@ -91,9 +91,9 @@ def _carry_out(
     is_estimate: bool,
 ) -> None:
     """Say what is surprising, open the model, and select; or price that."""
-    from lens_cli.select.advice import note_language
     from lens_cli.select.files import show_files, write_files
     from lens_cli.select.run import opened_model
+    from lens_cli.select.words import note_language
     from lens_cli.signals import interruptible
     from lens_cli.views.progress import selection_bar
     from lens_cli.views.result import show_estimate, show_result, show_suspicious_labels

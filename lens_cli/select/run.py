@@ -9,9 +9,9 @@ from rich.console import Console
 
 from lens_cli.asked_model import ChosenModel, describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
-from lens_cli.select.advice import note_silent_words
 from lens_cli.select.options import SelectionModelOptions
 from lens_cli.select.sources import Sources
+from lens_cli.select.words import note_silent_words
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import selection_bar
 from lens_engine.classifier.input_format import InputFormat
