@@ -97,11 +97,7 @@ def _gib(num_bytes: int) -> str:
 
 
 def find_device(settings: Settings, read: ReadGpu = read_gpu) -> Device:
-    """The device that `settings.device` names.
-
-    Raises:
-        UnfitWorker: it is not there, or does not compute.
-    """
+    """The device that `settings.device` names; UnfitWorker if it is not there, or does not compute."""
     kind, _, number = settings.device.partition(":")
     if kind == "cpu":
         return _processor("cpu", settings)
@@ -129,14 +125,7 @@ def find_device(settings: Settings, read: ReadGpu = read_gpu) -> Device:
 
 
 def check_room(device: Device, weights: Mapping[str, int]) -> None:
-    """Compare the weights of the models with the memory of the GPU.
-
-    Args:
-        weights: the least memory of each model (bytes).
-
-    Raises:
-        UnfitWorker: the weights of a model alone do not fit, or another process holds the memory.
-    """
+    """Raise UnfitWorker where the weights of a model (bytes) do not fit, or another process holds the memory."""
     if device.total_bytes is None or device.free_bytes is None:
         return
     for name, least in weights.items():

@@ -30,7 +30,7 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 from sqlalchemy.orm import Session
 
-from app.lifecycle import endings, waiting
+from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash, backoff_seconds
 from app.lifecycle.spec import SpecUnreadable, list_inline_parts
@@ -42,7 +42,7 @@ from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database
 from lens_engine.errors import EndpointAway, InvalidInput, ModelError, NothingSelected
 from worker.faults import ModelMoved, WorkerFault, describe_failure, describe_timeout, tell_owner
-from worker.heartbeat import Heartbeat, Rhythm
+from worker.heartbeat import Heartbeat
 from worker.horse import REPORT
 from worker.patience import commit_with_patience, longest_pause, opened_database
 from worker.progress import RunMonitor, count
@@ -60,15 +60,6 @@ _RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
 """Of the time limit of a job, in which the run judges its last rows and writes its result."""
 
 _log = logging.getLogger(__name__)
-
-
-def execute_next(settings: Settings) -> bool:
-    """Claim the next job, and run it. Returns False if none waits for this worker.
-
-    Raises:
-        WorkerFault: see `Attempt.run`.
-    """
-    return execute_claimed(settings, lambda session: waiting.claim_next(session, settings))
 
 
 def execute_claimed(settings: Settings, claim_job: Callable[[Session], Claim | None]) -> bool:
@@ -93,18 +84,12 @@ class Attempt:
 
     def __init__(self, database: Database, claim: Claim, settings: Settings, started: float | None = None) -> None:
         """`started`: value of `time.monotonic()` at which the job began; None for now."""
-        self._database = database
-        self._claim = claim
-        self._settings = settings
+        self._database, self._claim, self._settings = database, claim, settings
         self._reserve = min(_RESERVE_SECONDS, _RESERVE_SHARE * settings.job_timeout_seconds)
         end = (time.monotonic() if started is None else started) + settings.job_timeout_seconds
         self._deadline = end - self._reserve
         self._monitor = RunMonitor()
-
-        def give_up(session: Session, claim: Claim, seconds: float) -> bool:
-            return endings.requeue(session, claim, crash=Crash.stalled(settings, seconds))
-
-        self._heartbeat = Heartbeat(database, claim, self._monitor, Rhythm.of(settings), give_up)
+        self._heartbeat = Heartbeat(database, claim, self._monitor, settings)
 
     def run(self) -> None:
         """Compute and persist. On any error, give the job back at once, so that another worker can take over.

@@ -4,14 +4,12 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.orm import Session
 
-from app.lifecycle import claims
+from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
+from app.lifecycle.endings import Crash
 from app.logs import context
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
@@ -25,39 +23,8 @@ _log = logging.getLogger(__name__)
 
 _JOIN_SECONDS = 5.0
 _LONGEST_SAVE_PAUSES = 12
-
-GiveUp = Callable[[Session, Claim, float], bool]
-"""Gives a run up that made no progress for a number of seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rhythm:
-    """Intervals and time limits of a heartbeat (seconds), and the largest checkpoint (bytes)."""
-
-    lease: float
-    renew: float
-    stall: float
-    load: float = 3600.0  #: takes the place of `stall` while the model is loaded
-    look: float = 1.0  #: between two looks for a cancel request
-    progress: float = 3.0  #: between two writes of progress
-    checkpoint: float = 5.0  #: between two writes of checkpoints
-    longest_pause: float = 5.0
-    max_checkpoint_bytes: int = 256 * 2**20
-
-    @classmethod
-    def of(cls, settings: Settings) -> "Rhythm":
-        renew = settings.lease_renew_seconds
-        return cls(
-            lease=settings.lease_seconds,
-            renew=renew,
-            stall=settings.stall_seconds,
-            load=settings.load_seconds,
-            look=min(1.0, renew),
-            progress=min(3.0, renew),
-            checkpoint=min(5.0, renew),
-            longest_pause=longest_pause(settings),
-            max_checkpoint_bytes=settings.max_checkpoint_mib * 2**20,
-        )
+_LOOK_SECONDS, _PROGRESS_SECONDS, _CHECKPOINT_SECONDS = 1.0, 3.0, 5.0
+"""Between two looks for a cancel request, writes of progress, and writes of checkpoints; less where leases are short."""
 
 
 class Heartbeat:
@@ -71,25 +38,18 @@ class Heartbeat:
     Start the heartbeat after the fork.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        claim: Claim,
-        monitor: RunMonitor,
-        rhythm: Rhythm,
-        give_up: GiveUp = lambda *_: False,
-    ) -> None:
-        """`give_up`: the last write for a run that stalls; by default the run is left to the sweep."""
-        self._database, self._claim, self._monitor = database, claim, monitor
-        self._rhythm, self._give_up = rhythm, give_up
+    def __init__(self, database: Database, claim: Claim, monitor: RunMonitor, settings: Settings) -> None:
+        self._database, self._claim, self._monitor, self._settings = database, claim, monitor, settings
+        renew = settings.lease_renew_seconds
+        self._look, self._progress = min(_LOOK_SECONDS, renew), min(_PROGRESS_SECONDS, renew)
+        self._pause, self._save_pause = self._look, min(_CHECKPOINT_SECONDS, renew)
+        self._longest_save_pause = _LONGEST_SAVE_PAUSES * self._save_pause
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._renewed_at = time.monotonic()
         self._looked_at = -math.inf
         self._save_at = -math.inf  # a checkpoint is due from then on
-        self._save_pause = rhythm.checkpoint
         self._has_reported = False
-        self._pause = rhythm.look
 
     def start(self) -> None:
         self._thread.start()
@@ -121,12 +81,12 @@ class Heartbeat:
 
     def _check_stall(self) -> None:
         """Give up a run that makes no progress."""
-        limit = self._rhythm.load if self._monitor.is_loading else self._rhythm.stall
+        limit = self._settings.load_seconds if self._monitor.is_loading else self._settings.stall_seconds
         if self._monitor.idle_seconds > limit:
             _log.critical("%s, attempt %d: no progress in %.0f s", self._claim.job_id, self._claim.attempt, limit)
             try:
                 with self._database.session_scope() as session:
-                    self._give_up(session, self._claim, limit)
+                    endings.requeue(session, self._claim, crash=Crash.stalled(self._settings, limit))
             except SQLAlchemyError as error:
                 _log.warning("the stall of %s was not written (%s)", self._claim.job_id, type(error).__name__)
             self._monitor.tally.outcome = "stalled"
@@ -141,25 +101,25 @@ class Heartbeat:
             if not self._monitor.is_lost:
                 self._keep(pending, is_last=is_last)
         except POSTGRES_AWAY as error:
-            self._pause = min(self._pause * 2, self._rhythm.longest_pause)
+            self._pause = min(self._pause * 2, longest_pause(self._settings))
             log_postponed(error, f"{self._claim.job_id} continues and its writes wait")
         else:
-            self._pause = self._rhythm.look
+            self._pause = self._look
 
     def _renew(self, pending: Pending, *, is_last: bool) -> Lease:
         """Renew the lease and write the progress, if either is due; otherwise only read whether the run may go on."""
         now = time.monotonic()
         since = now - self._renewed_at
-        is_progress_due = pending.progress is not None and (is_last or since >= self._rhythm.progress)
-        if not is_progress_due and since < self._rhythm.renew:
+        is_progress_due = pending.progress is not None and (is_last or since >= self._progress)
+        if not is_progress_due and since < self._settings.lease_renew_seconds:
             # Checkpoints wake this thread more often than it needs to know whether the run may go on.
-            if now - self._looked_at < self._rhythm.look:
+            if now - self._looked_at < self._look:
                 return Lease.HELD
             self._looked_at = now
             with self._database.session_scope() as session:
                 return claims.read_lease(session, self._claim)
         with self._database.session_scope() as session:
-            lease = claims.renew_lease(session, self._claim, self._rhythm.lease, pending.progress)
+            lease = claims.renew_lease(session, self._claim, self._settings.lease_seconds, pending.progress)
         self._renewed_at = self._looked_at = now
         self._monitor.forget_progress(pending.progress)
         return lease
@@ -169,15 +129,15 @@ class Heartbeat:
         if pending.checkpoint is None or (time.monotonic() < self._save_at and not is_last):
             return
         packed = PackedCheckpoint.of(pending.checkpoint, pending.best)
-        size, most = len(packed.data), self._rhythm.max_checkpoint_bytes
+        size, most = len(packed.data), self._settings.max_checkpoint_mib << 20
         if size > most:
             refusal: str | None = f"it has {math.ceil(size / 2**20)} MiB, and {math.ceil(most / 2**20)} MiB are allowed"
         else:
             refusal = self._save(packed)
         if refusal is None or size > most:
             self._monitor.forget_checkpoint(pending.checkpoint)
-        longer = min(self._save_pause * 2, _LONGEST_SAVE_PAUSES * self._rhythm.checkpoint)
-        self._save_pause = self._rhythm.checkpoint if refusal is None else longer
+        usual = self._longest_save_pause / _LONGEST_SAVE_PAUSES
+        self._save_pause = usual if refusal is None else min(self._save_pause * 2, self._longest_save_pause)
         self._save_at = time.monotonic() + self._save_pause
         if refusal is not None:
             self._report(refusal)

@@ -1,7 +1,7 @@
 """What a worker looks at before it takes work: its models and its device, or the cluster that has both.
 
 The look happens in short-lived child processes, because the parent must import neither torch nor start CUDA: its
-work-horses are forks.
+work-horses are forks. A look that finds a fault raises UnfitWorker.
 """
 
 import logging
@@ -39,10 +39,6 @@ def inspect(settings: Settings, read: ReadGpu = read_gpu) -> Device:
     """Check the allowed models and the device of a worker. Returns the device.
 
     With LENS_RAY_ADDRESS, the devices are those of the cluster, and the models lie on its machines.
-
-    Raises:
-        UnfitWorker: a model cannot be found or read, the device is not there or does not compute, or the GPU is too
-            small for a model.
     """
     if settings.worker_models == "endpoints":
         return in_child(partial(check_endpoints, settings), "the look at the endpoints", seconds=LOOK_SECONDS)
@@ -60,11 +56,7 @@ def inspect(settings: Settings, read: ReadGpu = read_gpu) -> Device:
 
 
 def check_endpoints(settings: Settings) -> Device:
-    """Check what a worker needs that asks servers. No server is asked yet: a job says what it finds.
-
-    Raises:
-        UnfitWorker: there is no such model, or a package, the variable of a key or a tokenizer is missing.
-    """
+    """Check what a worker needs that asks servers. No server is asked yet: a job says what it finds."""
     if not settings.endpoints:
         raise UnfitWorker("LENS_WORKER_MODELS is endpoints, and LENS_ENDPOINTS names no model")
     _check_packages(("httpx", "tokenizers"), "service,endpoint")
@@ -83,11 +75,7 @@ def check_endpoints(settings: Settings) -> Device:
 
 
 def weigh_models(settings: Settings) -> dict[str, int]:
-    """The least memory that the weights of each allowed model take (bytes), after a check of its files.
-
-    Raises:
-        UnfitWorker: a model cannot be found, is unsafe, or has damaged files.
-    """
+    """The least memory that the weights of each allowed model take (bytes), after a check of its files."""
     allowed = settings.allowed_models.items()
     models = {name: reference for name, reference in allowed if not reference.startswith(TESTING_PREFIX)}
     _check_packages(("torch", "transformers") if models else (), "service,model")
@@ -102,11 +90,7 @@ def _check_packages(needed: Sequence[str], extras: str) -> None:
 
 
 def find_cluster(settings: Settings) -> Device:
-    """The devices of the cluster, as one. Neither the model's files nor torch are needed here.
-
-    Raises:
-        UnfitWorker: Ray is not installed, or the cluster does not answer or has too few devices.
-    """
+    """The devices of the cluster, as one. Neither the model's files nor torch are needed here."""
     try:
         with find_place(settings.ray_address, settings.ray_actors, settings.device) as place:
             return Device(torch_name=place.device, name=f"Ray ({place.actors} actors)")

@@ -111,12 +111,9 @@ class JobWorker(TolerantWorker):
         return {**super().serialize(), **device}
 
     def execute_job(self, job: Job, queue: Queue) -> None:
-        """
-        Raises:
-            StopRequested: different jobs in a row met a fault of this worker. Another worker may be sound, and a worker
-                that fails within seconds would take every job before a sound one can. A job that meets a fault at
-                each attempt counts once: the fault may lie in what only this job has.
-        """
+        """Stop after different jobs in a row met a fault of this worker: another one may be sound, and a worker that
+        fails within seconds would take every job before a sound one can. A job that meets a fault at each attempt
+        counts once, as the fault may lie in what only this job has."""
         REPORT.clear()
         self.metrics.begin_job()
         with tolerating_refusals():
