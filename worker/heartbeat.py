@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 _JOIN_SECONDS = 5.0
 _LONGEST_SAVE_PAUSES = 12
 _LOOK_SECONDS, _PROGRESS_SECONDS, _CHECKPOINT_SECONDS = 1.0, 3.0, 5.0
-"""Between two looks for a cancel request, writes of progress, and writes of checkpoints; less where leases are short."""
+"""Between two looks for a cancel request, writes of progress, and writes of checkpoints, or less."""
 
 
 class Heartbeat:
