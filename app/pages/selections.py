@@ -42,9 +42,9 @@ Action = Literal["cancel", "resume", "retry", "delete"]
 class Asked:
     """Which selections a list shows, and in which order."""
 
-    name: str = ""
-    status: str = ""
-    sort: str = ""
+    name: Annotated[str, Query(max_length=200)] = ""
+    status: Annotated[Literal["", *(one.value for one in Status)], Query()] = ""  # type: ignore[valid-type]
+    sort: Annotated[Literal["", "right"], Query()] = ""
 
     @property
     def is_narrowed(self) -> bool:
@@ -66,16 +66,8 @@ class Asked:
         return found
 
 
-def read_asked(
-    name: Annotated[str, Query(max_length=200)] = "",
-    status: Annotated[Literal["", *(one.value for one in Status)], Query()] = "",  # type: ignore[valid-type]
-    sort: Annotated[Literal["", "right"], Query()] = "",
-) -> Asked:
-    return Asked(name, status, sort)
-
-
 @router.get("")
-def show_list(visit: VisitDep, page: PageDep, asked: Annotated[Asked, Depends(read_asked)]) -> HTMLResponse:
+def show_list(visit: VisitDep, page: PageDep, asked: Annotated[Asked, Depends()]) -> HTMLResponse:
     """The selections of an owner, newest first, or those whose answers are most often right."""
     found = _list(visit.services, visit.owner, page, asked)
     with visit.services.database.session_scope() as session:
