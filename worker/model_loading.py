@@ -60,8 +60,9 @@ def load_model(settings: Settings, name: str, dtype: str | None, *, remembers: b
         return LanguageModel(pkgutil.resolve_name(reference.removeprefix(TESTING_PREFIX))())
     kept_bytes = kept_bytes if remembers else None
     if not settings.ray_address:
-        found = {"dtype": dtype, "device": device, "name": name}
-        return open_model(reference, **found, cache_dir=cache_dir, pair_cache_bytes=kept_bytes)
+        return open_model(
+            reference, dtype=dtype, device=device, name=name, cache_dir=cache_dir, pair_cache_bytes=kept_bytes
+        )
     actors, address = settings.ray_actors, settings.ray_address
     scorer = RayScorer.start(reference, actors=actors, address=address, dtype=dtype, device=device, name=name)
     return LanguageModel(scorer if kept_bytes is None else remember_pairs(scorer, kept_bytes, cache_dir))

@@ -61,9 +61,9 @@ def show_name(visit: VisitDep, name: NameDep) -> HTMLResponse:
         file = _find_file(session, owner, current.selection_id)
         labels = PromptFinder(services, owner, name).read_current(session).labels if current.pool_rows else ()
     bars = [
-        Bar(f"{one['at']:%Y-%m-%d}, version {one['version']}", found["accuracy"], *found["ci95"], found["n"])
+        Bar(f"{one['at']:%Y-%m-%d}, version {one['version']}", found["accuracy"], low, high, found["n"])
         for one in evaluations
-        for found in [one["quality"]]
+        for found, (low, high) in [(one["quality"], one["quality"]["ci95"])]
     ]
     chart = draw_accuracies(bars, name="evaluations", order=False) if bars else None
     shown: dict[str, Any] = {"current": current, "versions": versions, "evaluations": evaluations, "chart": chart}

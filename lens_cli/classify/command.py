@@ -127,9 +127,9 @@ def _classify(
 ) -> None:
     from lens_cli.classify.run import ClassificationRun, Paths
 
-    paths, asked = Paths(texts, file.path, written.output), {"dtype": model.dtype, "answer_above": written.answer_above}
+    paths, answer_above = Paths(texts, file.path, written.output), written.answer_above
     paths.check(overwrite=written.overwrite)
-    run = ClassificationRun.prepare(paths, file, text_column=rows.columns, dialect=rows.dialect, **asked)
+    run = ClassificationRun.prepare(paths, file, rows.columns, rows.dialect, model.dtype, answer_above)
     with model.opening(served, run.classifier.model) as (chosen, open_scorer):
         named = None if chosen is None else chosen.reference
         load = lambda: open_scorer(run.origin.dtype)  # noqa: E731 - of one line

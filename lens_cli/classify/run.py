@@ -78,7 +78,6 @@ class ClassificationRun:
         cls,
         paths: Paths,
         asked: SubjectFile | None = None,
-        *,
         text_column: ColumnNames | None = None,
         dialect: Dialect = ANY_DIALECT,
         dtype: str | None = None,

@@ -40,8 +40,14 @@ def suggest(
     with selection_bar(Console(stderr=True)) as bar:
         chosen = served.choose(model.model, dtype=model.dtype, device=model.device)
         bar.wait("Reading the file")
-        named = {"text_column": rows.columns, "label_column": rows.label_column}
-        suggestion = look_at(file, test=test, **named, delimiter=rows.delimiter, encoding=rows.encoding)
+        suggestion = look_at(
+            file,
+            test=test,
+            text_column=rows.columns,
+            label_column=rows.label_column,
+            delimiter=rows.delimiter,
+            encoding=rows.encoding,
+        )
         if not no_model:
             bar.wait(describe_opening(chosen.reference))
             with chosen.opened(dtype=model.dtype, device=model.device, remembers=False) as opened:
