@@ -5,7 +5,6 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -164,10 +163,14 @@ def test_version_that_has_its_number_after_a_restore_has_a_pool_of_its_own(
 
 @pytest.mark.usefixtures("triage")
 def test_one_of_several_changes_at_once_is_made(client: TestClient) -> None:
-    with ThreadPoolExecutor(6) as threads:
-        adding = [threads.submit(add, client, 1, {**ADDED, "text": f"late {number}"}) for number in range(3)]
-        taking = [threads.submit(take_out, client, 1, number) for number in range(10, 13)]
-        codes = sorted(one.result().status_code for one in (*adding, *taking))
+    async def ask() -> list[httpx.Response]:
+        transport, known = httpx.ASGITransport(client.app), {"If-Match": '"1"'}
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=known) as asked:
+            added = [{"examples": [{**ADDED, "text": f"late {number}"}]} for number in range(3)]
+            changes = [asked.post(PATH, json=one) for one in added]
+            return await asyncio.gather(*changes, *(asked.delete(f"{PATH}/{number}") for number in range(10, 13)))
+
+    codes = sorted(one.status_code for one in asyncio.run(ask()))
     assert codes == [200, *[412] * 5]
     assert client.get("/prompts/triage").json()["version"] == 2
 
