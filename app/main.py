@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -25,12 +26,12 @@ from app.logs import summarize
 from app.metrics.endpoint import router as metrics_router
 from app.metrics.process_state import ProcessMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
-from app.pages import creation, prompts, results, trying, words
+from app.pages import creation, prompts, results, trying
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
 from app.prompts.answer_endpoints import router as prompt_answers_router
 from app.prompts.endpoints import router as prompts_router
-from app.prompts.example_endpoints import router as examples_router
+from app.prompts.parameters import MOST_POOLS
 from app.prompts.schemas import ExamplesBody, PromptBody
 from app.selections import dataset_endpoints as datasets
 from app.selections import endpoints as selections
@@ -55,7 +56,7 @@ _DESCRIPTION = """
 Lens finds the support examples of a text-classification task: labelled examples that, put into a prompt in the right
 order, make a language model classify best. Submit a labelled dataset, a template and a label word for each label with
 `POST /selections`; a worker then searches. Read the support examples and their accuracies with
-`GET /selections/{selection_id}/support-examples`. Read the classifier, which asks one prompt or several, with
+`GET /selections/{selection_id}/support-examples`. Read the classifier, which asks a prompt or counts words, with
 `GET /selections/{selection_id}/classifier`. Build the prompts for new texts with
 `POST /selections/{selection_id}/render`.
 
@@ -91,7 +92,6 @@ _ROUTERS = (
     answers_router,
     prompts_router,
     prompt_answers_router,
-    examples_router,
     health_router,
     metrics_router,
     creation.router,
@@ -99,7 +99,6 @@ _ROUTERS = (
     trying.router,
     pages_of_selections.router,
     prompts.router,
-    words.router,
 )
 _BODIES = (datasets, selections, answered_files)
 _log = logging.getLogger(__name__)
@@ -119,6 +118,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.admission = Admission(
         settings.max_submissions, settings.max_waiting_submissions, None if settings.require_keys else LOCAL_OWNER
     )
+    app.state.pool_turns, app.state.pool_places = defaultdict(asyncio.Lock), asyncio.Semaphore(MOST_POOLS)
     for router in _ROUTERS:
         app.include_router(router)
     request_metrics = _install_metrics(app)

@@ -8,16 +8,14 @@ import typer
 from rich.console import Console
 
 from lens_cli.classify.command import classify
+from lens_cli.documents import export, report
 from lens_cli.evaluate.command import evaluate
-from lens_cli.export import export
 from lens_cli.refusals import Refusal, show_refusal
-from lens_cli.report import report
 from lens_cli.select.command import select
 from lens_cli.service.commands import answer, migrate, serve, work
 from lens_cli.service.owners import create_keys
 from lens_cli.service.up import up
 from lens_cli.suggest.command import suggest
-from lens_cli.views.steps import steps_on_stderr
 from lens_engine import __version__
 from lens_engine.local.processors import let_threads_sleep
 
@@ -98,4 +96,6 @@ def _root(
 ) -> None:
     del version  # the callback has handled it
     if context.invoked_subcommand not in _WITH_LOGS:
+        from lens_cli.views.progress import steps_on_stderr
+
         context.with_resource(steps_on_stderr())

@@ -1,7 +1,7 @@
 """The model that a command asks: on this machine, or behind a server. Its options, and how it is opened."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +16,7 @@ from lens_engine.servers.address import Endpoint, parse_endpoint
 if TYPE_CHECKING:  # the commands import this module for their help, and these are slow to import
     from lens_engine.classifier.prompt import ModelRecord
     from lens_engine.opening import LanguageModel
+    from lens_engine.scoring.base import LabelScorer
 
 _USUAL = {"dtype": "auto", "device": "auto", "actors": 1}
 """Values of options of a model on this machine that nobody gave."""
@@ -55,12 +56,26 @@ class SameModelOptions:
     dtype: Annotated[
         str | None,
         model_option(
-            help="Precision: float32, bfloat16, float16 or auto; default: that of the selection, and auto for another "
-            "model.",
+            help="Precision: float32, bfloat16, float16 or auto; default: as the selection, auto for another model.",
             show_default=False,
         ),
     ] = None
     device: Device = "auto"
+
+    @contextmanager
+    def opening(
+        self, served: "ServerOptions", known: "ModelRecord | None"
+    ) -> "Iterator[tuple[ChosenModel | None, Callable[[str], LabelScorer]]]":
+        """The model that is asked, the one of the selection if none is named, and what opens it in a number format."""
+        chosen = served.choose_again(self.model, known, dtype=self.dtype, device=self.device)
+        with ExitStack() as exits:
+
+            def open_scorer(dtype: str) -> "LabelScorer":
+                assert chosen is not None
+                # No pair cache: the texts of production would displace the scores of selections.
+                return exits.enter_context(chosen.opened(dtype=dtype, device=self.device, remembers=False)).scorer
+
+            yield chosen, open_scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +146,11 @@ class ServerOptions:
         """The model that a classifier or a prompt is asked with; None for a classifier that asks none.
 
         Args:
-            model: as the user named it; None for the known one.
-            known: the model that it was made with.
-            local: as in `choose`.
+            model: as the user named it; None for the known one, with which it was made.
 
         Raises:
-            RefusedInput, InvalidConfig: as `choose`; or the model was behind a server, and is not the only one of the
-                file that has this name there.
+            RefusedInput, InvalidConfig: as `choose`; or the known model was behind a server, and is not the only one of
+                the file that has this name there.
         """
         if known is None:
             return None

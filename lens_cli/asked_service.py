@@ -18,7 +18,6 @@ from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput
 if TYPE_CHECKING:  # commands import this module for their help
     from lens_cli.file_options import TextFileOptions
     from lens_cli.subject_file import SubjectOptions
-    from lens_client import LensClient
     from lens_client.models import LabelledFile
 
 _ADDRESS = re.compile(r"(https?://.+)/(prompts|selections)/([^/]+)/?")
@@ -65,7 +64,7 @@ class ServiceOptions:
         url, kind, name = found.groups()
         with LensClient(url, api_key=os.environ.get(self.key_variable)) as client:
             try:
-                yield Asked(_resource(client, kind), name)
+                yield Asked(getattr(client, kind), name)
             except LensError as error:
                 raise Refusal(str(error), details=("where: --service",)) from error
             except ValueError as error:
@@ -86,15 +85,8 @@ class ServiceOptions:
             Refusal: as `asking`; or the run was stopped.
         """
         with self.asking() as asked, _bar(console, "to go on, repeat the command") as on_batch:
-            found: LabelledFile = asked.resource.classify(
-                asked.name,
-                texts,
-                output,
-                **_wish(wish),
-                answer_above=answer_above,
-                on_batch=on_batch,
-                **_parts(rows),
-            )
+            told = {**wish.wish, "answer_above": answer_above, "on_batch": on_batch, **rows.parts}
+            found: LabelledFile = asked.resource.classify(asked.name, texts, output, **told)
         return found
 
     def evaluate(
@@ -104,23 +96,8 @@ class ServiceOptions:
         with self.asking() as asked, _bar(console, "nothing is kept") as on_batch:
             if not hasattr(asked.resource, "evaluate"):
                 raise RefusedInput("figures are of a name; write http://HOST:PORT/prompts/NAME", "where: --service")
-            return asked.resource.evaluate(
-                asked.name, dataset, keep=keep, **_wish(wish), on_batch=on_batch, **_parts(rows)
-            )
-
-
-def _resource(client: "LensClient", kind: str) -> Any:
-    return client.prompts if kind == "prompts" else client.selections
-
-
-def _wish(wish: "SubjectOptions") -> dict[str, Any]:
-    return {"prompts": wish.prompts, "use": wish.use, "fixed": wish.fixed}
-
-
-def _parts(rows: "TextFileOptions") -> dict[str, Any]:
-    label = getattr(rows, "label_column", None)
-    named = {"text_column": rows.text_column, "label_column": label, "delimiter": rows.delimiter}
-    return {name: value for name, value in {**named, "encoding": rows.encoding}.items() if value}
+            told = {**wish.wish, "keep": keep, "on_batch": on_batch, **rows.parts}
+            return asked.resource.evaluate(asked.name, dataset, **told)
 
 
 @contextmanager

@@ -109,7 +109,7 @@ def _follow(selection: Selection, bar: SelectionBar, stack: Stack) -> None:
     """Show the progress, and look after the service: a worker is started again, the end of the API is an error."""
     stack.look_after()
     if selection.progress is not None:
-        bar.show(_PROGRESS.validate_python(selection.progress))
+        bar.on_progress(_PROGRESS.validate_python(selection.progress))
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """Options of the commands that read a file of rows."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -55,6 +55,11 @@ class TextFileOptions:
         from lens_engine.reading import Dialect
 
         return Dialect(self.encoding, self.delimiter)
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What a service is told of a file, by its parameters."""
+        return {name: value for name, value in asdict(self).items() if value}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,17 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
 
+import typer
+from rich.console import Console
+
+from lens_cli.refusals import EXIT_INTERRUPTED, refusing
+
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     """The command as Typer registers it, which reads signatures: each group is replaced by its fields.
 
     A field is written as a parameter of a command is: its name is the flag (`text_column` is --text-column), and a
-    field without a default is required.
+    field without a default is required. Errors that a user can understand become refusals, a stop signal an exit code.
     """
     own = inspect.signature(command, eval_str=True)
     annotations: dict[str, Any] = {name: one.annotation for name, one in own.parameters.items()}
@@ -20,7 +25,12 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**given: Any) -> None:
         made = {name: kind(**{one.name: given.pop(one.name) for one in fields(kind)}) for name, kind in groups.items()}
-        command(**given, **made)
+        try:
+            with refusing():
+                command(**given, **made)
+        except KeyboardInterrupt:
+            Console(stderr=True).print("Stopped.")
+            raise typer.Exit(EXIT_INTERRUPTED) from None
 
     options = list[inspect.Parameter]()
     for name, one in own.parameters.items():

@@ -167,6 +167,11 @@ def show_refusal(refusal: Refusal, console: Console) -> None:
         console.print(Text(f"  {detail}"), soft_wrap=True)
 
 
+def show_note(note: str, console: Console) -> None:
+    """Print on one line, however long, what was read or done although it may surprise."""
+    console.print(Text.assemble(("note: ", "yellow"), name_flags(note)), soft_wrap=True)
+
+
 def _describe_variable(location: tuple[int | str, ...], message: str) -> str:
     name = "_".join(("LENS", *(str(part) for part in location))).upper()
     return f"{name}: {message}" if location else message

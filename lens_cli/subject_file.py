@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -47,6 +47,15 @@ class SubjectOptions:
         bool,
         _option("--fixed", metavar="", help="Ask the prompt of fixed demonstrations, also where another form is best."),
     ] = False
+
+    def of(self, path: Path, **about: Any) -> "SubjectFile":
+        """What is asked of a file. `about`: `usual` and `where` of a `SubjectFile`."""
+        return SubjectFile(path, self.prompts, self.use, is_fixed=self.fixed, **about)
+
+    @property
+    def wish(self) -> dict[str, Any]:
+        """What is asked of a service, by its parameters."""
+        return {"prompts": self.prompts, "use": self.use, "fixed": self.fixed}
 
 
 class FoundSubject(NamedTuple):

@@ -1,15 +1,27 @@
-"""Classifies texts and files in batches. A batch is asked again while the service loads a model or is away."""
+"""What production reads of a selection or of a name, and texts and files that it classifies in batches.
+
+A batch is asked again while the service loads a model or is away.
+"""
 
 import asyncio
+from builtins import list as List  # noqa: N812 - subclasses have a method called `list`
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar
 
 from lens_client.async_connection import AsyncConnection
-from lens_client.calls import BATCH_TEXTS, Kept, leave_none_out, make_form
+from lens_client.calls import BATCH_TEXTS, Kept, leave_none_out, make_form, make_inputs, path_of
 from lens_client.errors import Problem, Unreachable
-from lens_client.models import Classified, Evaluation, LabelledFile
+from lens_client.models import (
+    Classified,
+    Evaluation,
+    LabelledFile,
+    PromptKind,
+    Rendered,
+    SupportExamples,
+    Use,
+)
 
 PATIENCE_SECONDS = 600.0
 """How long a batch is asked again without an answer."""
@@ -32,23 +44,6 @@ class AsyncClassifying:
         self._connection = connection
         self._path = path
         self._wish = leave_none_out(wish)
-
-    async def answer(
-        self,
-        inputs: str | list[str] | Path,
-        output: str | Path | None,
-        labels: list[str | None] | None,
-        parts: dict[str, Any],
-        format: str | None,
-        on_batch: Heard,
-    ) -> Classified | LabelledFile:
-        """The answers to a text or several; with `output`, a file with those to a file."""
-        if output is not None:
-            assert not isinstance(inputs, list)
-            return await self.label_file(Path(inputs), Path(output), parts, format, on_batch)
-        texts = [inputs] if isinstance(inputs, str) else inputs
-        assert isinstance(texts, list)
-        return await self.classify(texts, labels)
 
     async def classify(self, inputs: Sequence[str], labels: Sequence[str | None] | None = None) -> Classified:
         """The answers to any number of texts; with labels, figures of each batch of 256 alone."""
@@ -125,3 +120,73 @@ class AsyncClassifying:
                 if not is_away or monotonic() > deadline:
                     raise
             await asyncio.sleep(_PAUSE_SECONDS)
+
+
+class AsyncFindings:
+    """What production reads of a selection, by its id, or of a name."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    def _path(self, name: str, *parts: str) -> str:
+        return path_of(self.kind, name, *parts)
+
+    async def support_examples(self, name: str, *, use: Use | None = None, input: str | None = None) -> SupportExamples:
+        """The support examples, in order; with the demonstrations of `input`, a text, if it is given."""
+        path = self._path(name, "support-examples")
+        return await self._connection.read_as(SupportExamples, path, use=use, input=input)
+
+    async def classifier(self, name: str) -> dict[str, Any]:
+        """The classifier, as a file that `lens classify` reads."""
+        return await self._connection.read_json(self._path(name, "classifier"))
+
+    async def render(
+        self, name: str, inputs: str | List[str], *, prompts: PromptKind = "support_examples", use: Use | None = None
+    ) -> Rendered:
+        """The prompts for new inputs; `str` of the answer is the first."""
+        body = {**make_inputs(inputs), "prompts": prompts, **leave_none_out({"use": use})}
+        return await self._connection.ask_as(Rendered, "POST", self._path(name, "render"), json=body)
+
+    async def export(self, name: str, format: str = "json", *, use: Use | None = None) -> bytes:
+        """The support examples as a file that another tool loads."""
+        return await self._connection.read_bytes(self._path(name, "export"), format=format, use=use)
+
+    async def classify(
+        self,
+        name: str,
+        inputs: str | List[str] | Path,
+        output: str | Path | None = None,
+        *,
+        labels: List[str | None] | None = None,
+        prompts: PromptKind | None = None,
+        use: Use | None = None,
+        fixed: bool = False,
+        answer_above: float | None = None,
+        format: str | None = None,
+        on_batch: Heard = lambda _done, _total: None,
+        **parts: Any,
+    ) -> Classified | LabelledFile:
+        """Classify texts, or label a file.
+
+        Args:
+            inputs: a text or several; with `output`, the path of a file. Each 256 texts are one request.
+            output: path of the file with its answers. What an interrupted call had is kept beside it, and taken up.
+            labels: the right label of each text, for figures in the answer.
+            prompts, use, fixed, answer_above: what is asked; see docs/api.md.
+            format: csv, jsonl or parquet; by default as `output` is called, else the form of the file.
+            on_batch: gets the number of rows that are answered, and of all.
+            parts: `text_column`, `delimiter` and `encoding` of a file.
+
+        Returns:
+            The answers, or what was written of a file.
+        """
+        wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
+        asking = AsyncClassifying(self._connection, self._path(name), wish)
+        if output is not None:
+            assert not isinstance(inputs, list)
+            return await asking.label_file(Path(inputs), Path(output), parts, format, on_batch)
+        texts = [inputs] if isinstance(inputs, str) else inputs
+        assert isinstance(texts, list)
+        return await asking.classify(texts, labels)

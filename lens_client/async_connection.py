@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import httpx
 
-from lens_client.calls import File, leave_none_out, make_inputs, make_submission
+from lens_client.calls import File, leave_none_out, make_submission
 from lens_client.errors import Problem, Unreachable
-from lens_client.models import Answer, Rendered, SupportExamples, Use
+from lens_client.models import Answer
 
 A = TypeVar("A", bound=Answer)
 
@@ -113,10 +113,3 @@ class AsyncConnection:
         """Submit files, or the JSON of `parts`, under a key, so that a repeat makes no second job."""
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return await self.ask_as(kind, "POST", path, headers=headers, **make_submission(files, parts))
-
-    async def support_examples(self, path: str, use: Use | None, input: str | None) -> SupportExamples:
-        return await self.read_as(SupportExamples, f"{path}/support-examples", use=use, input=input)
-
-    async def render(self, path: str, inputs: str | list[str], prompts: str, use: Use | None) -> Rendered:
-        body = {**make_inputs(inputs), "prompts": prompts, **leave_none_out({"use": use})}
-        return await self.ask_as(Rendered, "POST", f"{path}/render", json=body)

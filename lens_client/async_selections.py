@@ -3,40 +3,26 @@
 import asyncio
 from builtins import list as List  # noqa: N812 - a method is called `list`
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from lens_client.async_classifying import AsyncClassifying, Heard
-from lens_client.async_connection import AsyncConnection
-from lens_client.calls import File, path_of, read_retry_after
+from lens_client.async_classifying import AsyncFindings
+from lens_client.calls import File, read_retry_after
 from lens_client.errors import NotSucceeded, TimedOut
-from lens_client.models import (
-    Classified,
-    Event,
-    LabelledFile,
-    PromptKind,
-    Rendered,
-    Selection,
-    Status,
-    SupportExamples,
-    SuspiciousLabel,
-    Use,
-)
+from lens_client.models import Event, Selection, Status, SuspiciousLabel
 
 _POLL_SECONDS = 2.0
 """Between two looks at a selection, where the service names no time."""
 
 
-class AsyncSelections:
+class AsyncSelections(AsyncFindings):
     """Selections of the owner of the key."""
 
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
+    kind = "selections"
 
     async def get(self, selection_id: str) -> Selection:
         """Read a selection."""
-        return await self._connection.read_as(Selection, path_of("selections", selection_id))
+        return await self._connection.read_as(Selection, self._path(selection_id))
 
     async def wait(
         self, selection_id: str, *, on_change: Callable[[Selection], None] | None = None, timeout: float | None = None
@@ -53,7 +39,7 @@ class AsyncSelections:
         """
         deadline = None if timeout is None else monotonic() + timeout
         while True:
-            answer = await self._connection.read(path_of("selections", selection_id))
+            answer = await self._connection.read(self._path(selection_id))
             job = Selection.model_validate_json(answer.content)
             if on_change is not None:
                 on_change(job)
@@ -72,24 +58,24 @@ class AsyncSelections:
 
     async def events(self, selection_id: str) -> List[Event]:
         """The history of a selection, oldest first."""
-        return await self._connection.read_pages(Event, path_of("selections", selection_id, "events"))
+        return await self._connection.read_pages(Event, self._path(selection_id, "events"))
 
     async def cancel(self, selection_id: str) -> Selection:
         """Cancel a selection; what it has so far is kept."""
-        return await self._connection.ask_as(Selection, "POST", path_of("selections", selection_id, "cancel"))
+        return await self._connection.ask_as(Selection, "POST", self._path(selection_id, "cancel"))
 
     async def resume(self, selection_id: str) -> Selection:
         """Queue a cancelled selection again."""
-        return await self._connection.ask_as(Selection, "POST", path_of("selections", selection_id, "resume"))
+        return await self._connection.ask_as(Selection, "POST", self._path(selection_id, "resume"))
 
     async def retry(self, selection_id: str) -> Selection:
         """Queue a failed selection again."""
-        path = path_of("selections", selection_id, "retry")
+        path = self._path(selection_id, "retry")
         return await self._connection.ask_as(Selection, "POST", path, is_repeatable=False)
 
     async def delete(self, selection_id: str) -> None:
         """Delete an ended selection."""
-        await self._connection.ask("DELETE", path_of("selections", selection_id))
+        await self._connection.ask("DELETE", self._path(selection_id))
 
     async def submit(
         self,
@@ -118,74 +104,16 @@ class AsyncSelections:
         """Your selections, newest first, without their specs."""
         return await self._connection.read_pages(Selection, "/selections", most, status=status)
 
-    async def support_examples(
-        self, selection_id: str, *, use: Use | None = None, input: str | None = None
-    ) -> SupportExamples:
-        """The support examples, in order; with the demonstrations of `input`, a text."""
-        return await self._connection.support_examples(path_of("selections", selection_id), use, input)
-
     async def result(self, selection_id: str, *, pool: bool = False) -> dict[str, Any]:
         """Everything that the run found. `pool`: with the rows in which prompts find demonstrations, up to 20,000."""
-        path = path_of("selections", selection_id, "result")
+        path = self._path(selection_id, "result")
         return await self._connection.read_json(path, pool=True if pool else None)
-
-    async def classifier(self, selection_id: str) -> dict[str, Any]:
-        """The classifier, as a file that `lens classify` reads."""
-        return await self._connection.read_json(path_of("selections", selection_id, "classifier"))
-
-    async def render(
-        self,
-        selection_id: str,
-        inputs: str | List[str],
-        *,
-        prompts: PromptKind = "support_examples",
-        use: Use | None = None,
-    ) -> Rendered:
-        """The prompts for new inputs; `str` of the answer is the first."""
-        return await self._connection.render(path_of("selections", selection_id), inputs, prompts, use)
-
-    async def classify(
-        self,
-        selection_id: str,
-        inputs: str | List[str] | Path,
-        output: str | Path | None = None,
-        *,
-        labels: List[str | None] | None = None,
-        prompts: PromptKind | None = None,
-        use: Use | None = None,
-        fixed: bool = False,
-        answer_above: float | None = None,
-        format: str | None = None,
-        on_batch: Heard = lambda _done, _total: None,
-        **parts: Any,
-    ) -> Classified | LabelledFile:
-        """Classify texts, or label a file.
-
-        Args:
-            inputs: a text or several; with `output`, the path of a file. Each 256 texts are one request.
-            output: path of the file with its answers. What an interrupted call had is kept beside it, and taken up.
-            labels: the right label of each text, for figures in the answer.
-            prompts, use, fixed, answer_above: what is asked; see docs/api.md.
-            format: csv, jsonl or parquet; by default as `output` is called, else the form of the file.
-            on_batch: gets the number of rows that are answered, and of all.
-            parts: `text_column`, `delimiter` and `encoding` of a file.
-
-        Returns:
-            The answers, or what was written of a file.
-        """
-        wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
-        asking = AsyncClassifying(self._connection, path_of("selections", selection_id), wish)
-        return await asking.answer(inputs, output, labels, parts, format, on_batch)
-
-    async def export(self, selection_id: str, format: str = "json", *, use: Use | None = None) -> bytes:
-        """The support examples as a file that another tool loads."""
-        return await self._connection.read_bytes(path_of("selections", selection_id, "export"), format=format, use=use)
 
     async def report(self, selection_id: str) -> bytes:
         """A report for people, as HTML."""
-        return await self._connection.read_bytes(path_of("selections", selection_id, "report"))
+        return await self._connection.read_bytes(self._path(selection_id, "report"))
 
     async def suspicious_labels(self, selection_id: str) -> List[SuspiciousLabel]:
         """Rows whose label is probably wrong, the most suspicious first."""
-        shown = await self._connection.read_json(path_of("selections", selection_id, "suspicious-labels"))
+        shown = await self._connection.read_json(self._path(selection_id, "suspicious-labels"))
         return [SuspiciousLabel.model_validate(item) for item in shown["items"]]

@@ -7,32 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from lens_client.calls import File, leave_none_out, make_examples, path_of
-from lens_client.classifying import Classifying, Heard
+from lens_client.classifying import Classifying, Findings, Heard
 from lens_client.connection import Connection
 from lens_client.errors import Problem
-from lens_client.models import (
-    Classified,
-    Dataset,
-    Evaluation,
-    LabelledFile,
-    PromptExample,
-    PromptKind,
-    PromptVersion,
-    Rendered,
-    SupportExamples,
-    Use,
-)
+from lens_client.models import Dataset, Evaluation, PromptExample, PromptKind, PromptVersion, Use
 
 
-class Prompts:
+class Prompts(Findings):
     """Names that production reads.
 
     A change names the version that it changes, so that no change of somebody else is overwritten unseen. Such a change
     is refused with code `precondition-failed`, and is not repeated where its answer was lost.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    kind = "prompts"
 
     def put(
         self,
@@ -58,11 +46,11 @@ class Prompts:
                 raise
             headers = {"If-None-Match": "*"}
         given = leave_none_out({"selection_id": selection_id, "version": version, "note": note})
-        return self._change("PUT", path_of("prompts", name), headers, json=given)
+        return self._change("PUT", self._path(name), headers, json=given)
 
     def get(self, name: str) -> PromptVersion:
         """Which version a name has."""
-        return self._connection.read_as(PromptVersion, path_of("prompts", name))
+        return self._connection.read_as(PromptVersion, self._path(name))
 
     def list(self, *, most: int | None = None) -> List[PromptVersion]:
         """Your names with their versions."""
@@ -70,20 +58,16 @@ class Prompts:
 
     def versions(self, name: str, *, most: int | None = None) -> List[PromptVersion]:
         """The versions of a name, newest first."""
-        return self._connection.read_pages(PromptVersion, path_of("prompts", name, "versions"), most)
+        return self._connection.read_pages(PromptVersion, self._path(name, "versions"), most)
 
     def delete(self, name: str, *, if_version: int) -> None:
         """Delete a name that has this version."""
         headers = {"If-Match": f'"{if_version}"'}
-        self._connection.ask("DELETE", path_of("prompts", name), is_repeatable=False, headers=headers)
-
-    def support_examples(self, name: str, *, use: Use | None = None, input: str | None = None) -> SupportExamples:
-        """The support examples that a name says; with the demonstrations of `input`, a text, if it is given."""
-        return self._connection.support_examples(path_of("prompts", name), use, input)
+        self._connection.ask("DELETE", self._path(name), is_repeatable=False, headers=headers)
 
     def examples(self, name: str, *, most: int | None = None) -> List[PromptExample]:
         """The pool of a name: the labelled rows in which its prompts find the demonstrations of an input."""
-        return self._connection.read_pages(PromptExample, path_of("prompts", name, "examples"), most)
+        return self._connection.read_pages(PromptExample, self._path(name, "examples"), most)
 
     def add_examples(
         self,
@@ -106,66 +90,19 @@ class Prompts:
         """
         headers = self._name_version(name, if_version)
         body = {"examples": make_examples(examples), **leave_none_out({"note": note})}
-        return self._change("POST", path_of("prompts", name, "examples"), headers, json=body)
+        return self._change("POST", self._path(name, "examples"), headers, json=body)
 
     def take_example_out(
         self, name: str, row: int, *, note: str | None = None, if_version: int | None = None
     ) -> PromptVersion:
         """Take a row out of the pool of a name; see `add_examples`."""
         headers = self._name_version(name, if_version)
-        path = path_of("prompts", name, "examples", str(int(row)))
+        path = self._path(name, "examples", str(int(row)))
         return self._change("DELETE", path, headers, params=leave_none_out({"note": note}))
 
     def make_dataset(self, name: str) -> Dataset:
         """Store the pool of a name and its support examples as a dataset, from which a new selection can start."""
-        return self._connection.ask_as(Dataset, "POST", path_of("prompts", name, "dataset"))
-
-    def classifier(self, name: str) -> dict[str, Any]:
-        """The classifier that a name says."""
-        return self._connection.read_json(path_of("prompts", name, "classifier"))
-
-    def render(
-        self, name: str, inputs: str | List[str], *, prompts: PromptKind = "support_examples", use: Use | None = None
-    ) -> Rendered:
-        """The prompts of a name for new inputs; `str` of the answer is the first."""
-        return self._connection.render(path_of("prompts", name), inputs, prompts, use)
-
-    def export(self, name: str, format: str = "json", *, use: Use | None = None) -> bytes:
-        """The support examples of a name as a file that another tool loads."""
-        return self._connection.read_bytes(path_of("prompts", name, "export"), format=format, use=use)
-
-    def classify(
-        self,
-        name: str,
-        inputs: str | List[str] | Path,
-        output: str | Path | None = None,
-        *,
-        labels: List[str | None] | None = None,
-        prompts: PromptKind | None = None,
-        use: Use | None = None,
-        fixed: bool = False,
-        answer_above: float | None = None,
-        format: str | None = None,
-        on_batch: Heard = lambda _done, _total: None,
-        **parts: Any,
-    ) -> Classified | LabelledFile:
-        """Classify texts, or label a file.
-
-        Args:
-            inputs: a text or several; with `output`, the path of a file. Each 256 texts are one request.
-            output: path of the file with its answers. What an interrupted call had is kept beside it, and taken up.
-            labels: the right label of each text, for figures in the answer.
-            prompts, use, fixed, answer_above: what is asked; see docs/api.md.
-            format: csv, jsonl or parquet; by default as `output` is called, else the form of the file.
-            on_batch: gets the number of rows that are answered, and of all.
-            parts: `text_column`, `delimiter` and `encoding` of a file.
-
-        Returns:
-            The answers, or what was written of a file.
-        """
-        wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
-        asking = Classifying(self._connection, path_of("prompts", name), wish)
-        return asking.answer(inputs, output, labels, parts, format, on_batch)
+        return self._connection.ask_as(Dataset, "POST", self._path(name, "dataset"))
 
     def evaluate(
         self,
@@ -188,12 +125,12 @@ class Prompts:
             parts: `text_column`, `label_column`, `delimiter` and `encoding` of the file.
         """
         wish = {"prompts": prompts, "use": use, "fixed": fixed or None}
-        asking = Classifying(self._connection, path_of("prompts", name), wish)
+        asking = Classifying(self._connection, self._path(name), wish)
         return asking.evaluate_file(Path(path), parts, keep, title, on_batch)
 
     def evaluations(self, name: str, *, most: int | None = None) -> List[Evaluation]:
         """The figures that were kept of a name, newest first."""
-        return self._connection.read_pages(Evaluation, path_of("prompts", name, "evaluations"), most)
+        return self._connection.read_pages(Evaluation, self._path(name, "evaluations"), most)
 
     def _name_version(self, name: str, if_version: int | None) -> dict[str, str]:
         """The header that names the version which a change expects; by default the one that the name has now."""

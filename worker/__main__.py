@@ -4,16 +4,18 @@ import logging
 import os
 from collections.abc import Callable
 
+from prometheus_client import start_http_server
+
 from app.logs import configure_logging
 from app.settings import Settings
-from app.store.database import POSTGRES_AWAY, create_database
+from app.store.database import POSTGRES_AWAY
 from app.store.schema import current_revision, is_behind, own_revisions
 from lens_engine.local.processors import let_threads_sleep
 from worker.device import Device, UnfitWorker
 from worker.inspection import inspect
-from worker.monitoring import HealthFile, serve_metrics
 from worker.parent import leave_in_time
-from worker.process import create_worker
+from worker.patience import opened_database
+from worker.process import HealthFile, create_worker
 
 EXIT_FAILED = 1
 EXIT_UNFIT = 2
@@ -45,23 +47,20 @@ def _work(settings: Settings, device: Device) -> int:
         os.environ["LENS_DEVICE"] = device.torch_name
     check_schema(settings)
     worker = create_worker(settings, device)
-    serve_metrics(worker.metrics, settings)
+    if settings.worker_metrics_port is not None:
+        start_http_server(settings.worker_metrics_port, settings.worker_metrics_host, worker.metrics.registry)
     leave_in_time(settings, lambda: worker.horse_pid, worker.kill_horse)
     worker.work(with_scheduler=False)
     return 0 if worker.was_asked_to_stop else EXIT_FAILED
 
 
 def check_schema(settings: Settings) -> None:
-    """Check that Postgres has the schema of this release, and close every connection before the first fork.
+    """End a worker whose Postgres has an older schema than this release. No connection is open at the first fork.
 
     A newer schema is fine: it is migrated before the workers of the release before have ended.
-
-    Raises:
-        SystemExit: the schema is older than this release.
     """
-    database = create_database(settings, pool_size=1)
     try:
-        with database.session_scope() as session:
+        with opened_database(settings) as database, database.session_scope() as session:
             if is_behind(session.connection()):
                 found = current_revision(session.connection()) or "none"
                 raise SystemExit(
@@ -70,8 +69,6 @@ def check_schema(settings: Settings) -> None:
                 )
     except POSTGRES_AWAY as error:
         _log.warning("Postgres does not answer; the worker waits for it (%s)", type(error).__name__)
-    finally:
-        database.dispose()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ Only a short-lived process may look at a GPU, through torch: CUDA does not survi
 
 import logging
 import platform
-import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from app.worker_device import WorkerDevice
 from lens_engine.local.choices import DTYPES
 
 _GIB = 1 << 30
-_DRIVER = Path("/proc/driver/nvidia/version")
 _CPU_INFO = Path("/proc/cpuinfo")
 _TRIAL_ROWS = 256
 _FIRST_BFLOAT16 = (8, 0)  # compute capability (Ampere)
@@ -40,35 +38,24 @@ class Device:
     torch_name: str  #: "cpu", "mps", "cuda:0"
     name: str  #: "NVIDIA H200", or the name of the processor
     capability: tuple[int, int] | None = None  #: CUDA compute capability
-    driver: str | None = None  #: version of NVIDIA's kernel module; None where it cannot be read
     total_bytes: int | None = None
     free_bytes: int | None = None
     number_format: str | None = None  #: tried first; None if it depends on the model
 
     def register(self) -> WorkerDevice:
         """What other processes may know of the device."""
-        return WorkerDevice(
-            device=self.torch_name,
-            name=self.name,
-            memory_bytes=self.total_bytes,
-            number_format=self.number_format,
-        )
+        device, memory = self.torch_name, self.total_bytes
+        return WorkerDevice(device=device, name=self.name, memory_bytes=memory, number_format=self.number_format)
 
     def __str__(self) -> str:
         facts = [self.torch_name]
         if self.capability is not None:
             facts.append("compute capability {}.{}".format(*self.capability))
-        if self.driver is not None:
-            facts.append(f"driver {self.driver}")
         if self.total_bytes is not None and self.free_bytes is not None:
-            facts.append(f"{in_gib(self.free_bytes)} of {in_gib(self.total_bytes)} free")
+            facts.append(f"{_gib(self.free_bytes)} of {_gib(self.total_bytes)} free")
         if self.number_format is not None:
             facts.append(self.number_format)
         return f"{self.name} ({', '.join(facts)})"
-
-
-def in_gib(num_bytes: int) -> str:
-    return f"{num_bytes / _GIB:.1f} GiB"
 
 
 def read_gpu(index: int, dtype: str) -> Device:
@@ -86,50 +73,40 @@ def read_gpu(index: int, dtype: str) -> Device:
     with warnings.catch_warnings(record=True) as caught:  # torch warns of a driver that is too old, and says False
         warnings.simplefilter("always")
         is_there = torch.cuda.is_available()
+    if not is_there and torch.version.cuda is None:
+        raise GpuAbsent("this torch is a build without CUDA")
     if not is_there:
-        raise GpuAbsent(_explain_absence([str(warning.message) for warning in caught]))
+        reason = f": {str(caught[-1].message).strip().splitlines()[0]}" if caught else ""
+        raise GpuAbsent(f"torch sees no CUDA GPU here{reason}")
     count = torch.cuda.device_count()
     if index >= count:
         raise GpuAbsent(f"torch sees GPUs up to cuda:{count - 1} here")
     device = torch.device("cuda", index)
-    properties: Any = torch.cuda.get_device_properties(device)
+    found: Any = torch.cuda.get_device_properties(device)
     free_bytes, total_bytes = torch.cuda.mem_get_info(device)
     number_format = _try_format(device, dtype)
-    return Device(
-        torch_name=str(device),
-        name=properties.name,
-        capability=(properties.major, properties.minor),
-        driver=read_driver_version(),
-        total_bytes=total_bytes,
-        free_bytes=free_bytes,
-        number_format=number_format,
-    )
-
-
-def read_driver_version(file: Path = _DRIVER) -> str | None:
-    """Version of NVIDIA's kernel module, for example "570.124.06"; None where it cannot be read."""
-    try:
-        found = re.search(r"\b\d{3,}\.\d+(\.\d+)?\b", file.read_text("utf-8", "replace"))
-    except OSError:
-        return None
-    return None if found is None else found[0]
+    return Device(str(device), found.name, (found.major, found.minor), total_bytes, free_bytes, number_format)
 
 
 ReadGpu = Callable[[int, str], Device]
 """As `read_gpu`: index and number format to a GPU."""
 
 
-def find_device(settings: Settings, read: ReadGpu = read_gpu) -> Device:
-    """The device that `settings.device` names.
+def _gib(num_bytes: int) -> str:
+    return f"{num_bytes / _GIB:.1f} GiB"
 
-    Raises:
-        UnfitWorker: it is not there, or does not compute.
-    """
+
+def find_device(settings: Settings, read: ReadGpu = read_gpu) -> Device:
+    """The device that `settings.device` names; UnfitWorker if it is not there, or does not compute."""
     kind, _, number = settings.device.partition(":")
     if kind == "cpu":
         return _processor("cpu", settings)
     if kind == "mps":
-        return _metal(settings)
+        import torch
+
+        if not torch.backends.mps.is_available():
+            raise UnfitWorker("LENS_DEVICE is mps, and torch sees no Metal device here; set LENS_DEVICE to auto or cpu")
+        return _processor("mps", settings)
     try:
         device = read(int(number or 0), settings.dtype)
     except GpuAbsent as absence:
@@ -148,36 +125,20 @@ def find_device(settings: Settings, read: ReadGpu = read_gpu) -> Device:
 
 
 def check_room(device: Device, weights: Mapping[str, int]) -> None:
-    """Compare the weights of the models with the memory of the GPU.
-
-    Args:
-        weights: the least memory of each model (bytes).
-
-    Raises:
-        UnfitWorker: the weights of a model alone do not fit, or another process holds the memory.
-    """
+    """Raise UnfitWorker where the weights of a model (bytes) do not fit, or another process holds the memory."""
     if device.total_bytes is None or device.free_bytes is None:
         return
     for name, least in weights.items():
         if least > device.total_bytes:
             raise UnfitWorker(
-                f"the weights of model {name!r} take at least {in_gib(least)}, and {device.name} has "
-                f"{in_gib(device.total_bytes)}; take the model out of LENS_ALLOWED_MODELS, or use a larger GPU"
+                f"the weights of model {name!r} take at least {_gib(least)}, and {device.name} has "
+                f"{_gib(device.total_bytes)}; take the model out of LENS_ALLOWED_MODELS, or use a larger GPU"
             )
         if least > device.free_bytes:
             raise UnfitWorker(
-                f"the weights of model {name!r} take at least {in_gib(least)}, and {in_gib(device.free_bytes)} of "
+                f"the weights of model {name!r} take at least {_gib(least)}, and {_gib(device.free_bytes)} of "
                 f"{device.name} are free; end the other process on the GPU (nvidia-smi shows it)"
             )
-
-
-def _explain_absence(warned: list[str]) -> str:
-    import torch
-
-    if torch.version.cuda is None:
-        return "this torch is a build without CUDA"
-    reason = f": {warned[-1].strip().splitlines()[0]}" if warned else ""
-    return f"torch sees no CUDA GPU here{reason}"
 
 
 def _try_format(device: Any, dtype: str) -> str:
@@ -195,25 +156,10 @@ def _try_format(device: Any, dtype: str) -> str:
 
 
 def _processor(torch_name: str, settings: Settings) -> Device:
-    number_format = settings.dtype if settings.dtype in DTYPES else None
-    return Device(torch_name=torch_name, name=_processor_name(), number_format=number_format)
-
-
-def _metal(settings: Settings) -> Device:
-    import torch
-
-    if not torch.backends.mps.is_available():
-        raise UnfitWorker("LENS_DEVICE is mps, and torch sees no Metal device here; set LENS_DEVICE to auto or cpu")
-    return _processor("mps", settings)
-
-
-def _processor_name() -> str:
-    try:
-        lines = _CPU_INFO.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        lines = []
+    lines = _CPU_INFO.read_text("utf-8", "replace").splitlines() if _CPU_INFO.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
+    name = next(names, platform.processor() or platform.machine())
+    return Device(torch_name, name, number_format=settings.dtype if settings.dtype in DTYPES else None)
 
 
 def first_line(error: BaseException) -> str:

@@ -30,29 +30,22 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 from sqlalchemy.orm import Session
 
-from app.lifecycle import endings, waiting
+from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash, backoff_seconds
 from app.lifecycle.spec import SpecUnreadable, list_inline_parts
 from app.logs import begin_context, summarize
 from app.metrics.counters import count_wait
+from app.problems import problem
 from app.settings import Settings
-from app.store.database import POSTGRES_AWAY, Database, create_database
-from lens_engine.errors import EndpointAway, InvalidInput, ModelError
-from worker.faults import (
-    ModelMoved,
-    WorkerFault,
-    describe_failure,
-    describe_timeout,
-    describe_unreadable_spec,
-    tell_owner,
-)
-from worker.heartbeat import Heartbeat, Rhythm
+from app.store.database import POSTGRES_AWAY, Database
+from lens_engine.errors import EndpointAway, InvalidInput, ModelError, NothingSelected
+from worker.faults import ModelMoved, WorkerFault, describe_failure, describe_timeout, tell_owner
+from worker.heartbeat import Heartbeat
 from worker.horse import REPORT
-from worker.job_context import JobContext, commit_with_patience, longest_pause, reserve_seconds
-from worker.progress import RunMonitor
-from worker.selecting import run_selection
-from worker.tally import count
+from worker.patience import commit_with_patience, longest_pause, opened_database
+from worker.progress import RunMonitor, count
+from worker.selecting import Selecting
 
 Ending = Callable[[Session, Claim], bool]
 """The last write of a run. It returns False if the claim was lost."""
@@ -62,41 +55,27 @@ T = TypeVar("T")
 _PATIENCE_SECONDS = 600.0
 _HURRIED_PATIENCE_SECONDS = 3.0
 _LONGEST_WAIT_SECONDS = 600.0  # for another worker, or for a server
+_RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
+"""Of the time limit of a job, in which the run judges its last rows and writes its result."""
 
 _log = logging.getLogger(__name__)
-
-
-def execute_next(settings: Settings) -> bool:
-    """Claim the next job, and run it. Returns False if none waits for this worker.
-
-    Raises:
-        WorkerFault: see `Attempt.run`.
-    """
-    return execute_claimed(settings, lambda session: waiting.claim_next(session, settings))
 
 
 def execute_claimed(settings: Settings, claim_job: Callable[[Session], Claim | None]) -> bool:
     """Run the job that `claim_job` claims. Returns False if it claims none."""
     started = time.monotonic()  # RQ counts the time limit from about here
-    database = create_database(settings, pool_size=2)  # the run and its heartbeat
     try:
-        claim = commit_with_patience(database, claim_job, _PATIENCE_SECONDS)
-        if claim is None:
-            _log.info("no job was claimed: none waits for this worker")
-            return False
-        REPORT.claim = claim
-        Attempt(database, claim, settings, started).run()
-        return True
+        with opened_database(settings, pool_size=2) as database:  # for the run and its heartbeat
+            claim = commit_with_patience(database, claim_job, _PATIENCE_SECONDS)
+            if claim is None:
+                _log.info("no job was claimed: none waits for this worker")
+                return False
+            REPORT.claim = claim
+            Attempt(database, claim, settings, started).run()
+            return True
     except ShutDownImminentException:  # an attempt that has begun deals with it itself
         _log.info("shutdown before an attempt began; a lease that was claimed runs out")
         return False
-    finally:
-        database.dispose()
-
-
-def _seconds_to_compute(settings: Settings) -> float:
-    """The time limit of the job without the reserve."""
-    return float(settings.job_timeout_seconds) - reserve_seconds(settings)
 
 
 class Attempt:
@@ -104,20 +83,12 @@ class Attempt:
 
     def __init__(self, database: Database, claim: Claim, settings: Settings, started: float | None = None) -> None:
         """`started`: value of `time.monotonic()` at which the job began; None for now."""
-        self._database = database
-        self._claim = claim
-        self._settings = settings
-        self._deadline = (time.monotonic() if started is None else started) + _seconds_to_compute(settings)
+        self._database, self._claim, self._settings = database, claim, settings
+        self._reserve = min(_RESERVE_SECONDS, _RESERVE_SHARE * settings.job_timeout_seconds)
+        end = (time.monotonic() if started is None else started) + settings.job_timeout_seconds
+        self._deadline = end - self._reserve
         self._monitor = RunMonitor()
-        self._heartbeat = Heartbeat(
-            database,
-            claim,
-            self._monitor,
-            Rhythm.of(settings),
-            give_up=lambda session, claim, seconds: endings.requeue(
-                session, claim, crash=Crash.stalled(settings, seconds)
-            ),
-        )
+        self._heartbeat = Heartbeat(database, claim, self._monitor, settings)
 
     def run(self) -> None:
         """Compute and persist. On any error, give the job back at once, so that another worker can take over.
@@ -128,9 +99,8 @@ class Attempt:
         begin_context(**self._claim.log_fields)
         self._log("attempt %d begins", self._claim.attempt)
         ended = False
-        crash = Crash.died(
-            self._settings, "it ended by an error that nobody expects, and that is in the operator's log"
-        )
+        unexpected = "it ended by an error that nobody expects, and that is in the operator's log"
+        crash = Crash.died(self._settings, unexpected)
         try:
             self._heartbeat.start()
             count(self._database, count_wait(self._claim.waited_seconds))
@@ -162,22 +132,24 @@ class Attempt:
 
     def _conclude(self) -> Ending:
         """Compute, and return the last write of the run."""
-        run = JobContext(self._claim, self._settings, self._monitor, self._deadline, self._transact, self._log)
+        limits = self._deadline, self._deadline + self._reserve / 2
+        run = Selecting(self._claim, self._settings, self._monitor, *limits, self._transact, self._log)
         try:
-            result = run_selection(run)
+            return partial(endings.finish, result=run.select())
+        except NothingSelected:
+            return endings.finish_cancelled
         except (ModelMoved, EndpointAway) as error:
             return self._pass_on(error)
         except SpecUnreadable as error:
             self._log("failed: %s", summarize(error))
-            return partial(endings.fail, problem=describe_unreadable_spec(error, self._claim.path))
+            described = problem(error.code, str(error), instance=self._claim.path, errors=error.errors)
+            return partial(endings.fail, problem=described)
         except JobTimeoutException:
             return partial(endings.finish_late, problem=describe_timeout(self._settings, self._claim))
         except (InvalidInput, ModelError, MemoryError) as error:
             self._log("failed: %s", summarize(error))
             inline = self._transact(lambda session: list_inline_parts(session, self._claim.job_id))
-            described = describe_failure(error, self._claim.path, inline)
-            return partial(endings.fail, problem=described)
-        return endings.finish_cancelled if result is None else partial(endings.finish, result=result)
+            return partial(endings.fail, problem=describe_failure(error, self._claim.path, inline))
 
     def _pass_on(self, error: ModelMoved | EndpointAway) -> Ending:
         """Leave the job to another worker, or to a time when the server answers. The wait doubles with each attempt."""
@@ -199,7 +171,7 @@ class Attempt:
 
     def _write(self, ending: Ending) -> bool:
         self._heartbeat.stop()
-        held = not self._monitor.is_lost and self._transact(partial(self._end, ending))
+        held = not self._monitor.is_lost and self._transact(lambda session: ending(session, self._claim))
         self._monitor.tally.outcome = "ended" if held else "lost"
         self._log("attempt %d " + ("ends" if held else "writes nothing: the claim is lost"), self._claim.attempt)
         return held
@@ -210,19 +182,11 @@ class Attempt:
     def _end_soon(self, ending: Ending) -> bool:
         """A last write that must not hold up the exit."""
         try:
-            return commit_with_patience(self._database, partial(self._end, ending), _HURRIED_PATIENCE_SECONDS)
+            return commit_with_patience(
+                self._database, lambda session: ending(session, self._claim), _HURRIED_PATIENCE_SECONDS
+            )
         except POSTGRES_AWAY:
             return False
 
-    def _end(self, ending: Ending, session: Session) -> bool:
-        """The last write of a run."""
-        return ending(session, self._claim)
-
     def _log(self, message: str, *values: object, level: int = logging.INFO) -> None:
-        _log.log(
-            level,
-            f"%s: {message}",
-            self._claim.job_id,
-            *values,
-            extra={"job_id": self._claim.job_id, "attempt": self._claim.attempt},
-        )
+        _log.log(level, f"%s: {message}", self._claim.job_id, *values)

@@ -13,7 +13,6 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
 from app.lifecycle.claims import Claim
-from app.lifecycle.spec import SpecUnreadable
 from app.problems import problem
 from app.selections.refusals import as_items
 from app.settings import Settings
@@ -35,9 +34,6 @@ _OF_GPU = re.compile(
 )
 """Messages of torch about a GPU that failed. Lack of memory ("CUDA out of memory") is not among them."""
 
-_LOADING_CODE = "model-not-loaded"
-_DEVICE_CODE = "device-failed"
-
 
 class ModelMoved(Exception):
     """The model went behind a server, or came back, while the job waited: a worker of the other queue has it."""
@@ -54,37 +50,21 @@ class WorkerFault(Exception):
 
 
 @contextmanager
-def blaming_worker_for_everything() -> Iterator[None]:
-    """Turn every error of the block into a `WorkerFault`: of loading a model, which does not depend on the job.
+def blaming_worker(*, is_loading: bool = False) -> Iterator[None]:
+    """Turn errors of this machine into a `WorkerFault`; others pass, also those that every worker meets at a server.
 
-    Raises:
-        EndpointError: a server refuses, failed a check, or does not answer.
-        ShutDownImminentException, JobTimeoutException: they come from outside of the block.
+    Args:
+        is_loading: whether every error of the block is the worker's, as loading a model does not depend on the job.
     """
     try:
         yield
-    except (ShutDownImminentException, JobTimeoutException):
-        raise
+    except (ShutDownImminentException, JobTimeoutException, EndpointError):
+        raise  # the first two come from outside of the block
     except Exception as error:
-        if isinstance(error, EndpointError):
-            raise  # every worker would meet it
-        raise _blame(error, _LOADING_CODE) from error
-
-
-@contextmanager
-def blaming_worker() -> Iterator[None]:
-    """Turn errors of this machine into a `WorkerFault`; others pass."""
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, EndpointError) or not any(_is_of_machine(link) for link in _chain(error)):
+        if not is_loading and not any(map(_is_of_machine, _chain(error))):
             raise
-        raise _blame(error, _DEVICE_CODE) from error
-
-
-def _blame(error: Exception, code: str) -> WorkerFault:
-    own = error.code if isinstance(error, ModelError) else code
-    return WorkerFault(f"{type(error).__name__}: {error}", own)
+        code = error.code if isinstance(error, ModelError) else "model-not-loaded" if is_loading else "device-failed"
+        raise WorkerFault(f"{type(error).__name__}: {error}", code) from error
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -122,11 +102,6 @@ def describe_failure(error: LensError | MemoryError, instance: str, inline: Coll
 def tell_owner(error: Exception) -> str:
     """The message of an error, without what a server said: that may name hosts, or repeat a part of a key."""
     return error.sentence if isinstance(error, EndpointError) else str(error)
-
-
-def describe_unreadable_spec(error: SpecUnreadable, instance: str) -> dict[str, Any]:
-    """Describe a stored spec that cannot be read."""
-    return problem(error.code, str(error), instance=instance, errors=error.errors)
 
 
 def describe_timeout(settings: Settings, claim: Claim) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from redis.exceptions import ResponseError
 from rq import Queue
 from rq.executions import Execution
 from rq.job import Job
+from rq.utils import as_text
 from rq.worker import HerokuWorker
 from rq.worker_registration import register
 
@@ -22,6 +23,20 @@ from app.store.queue import RUN_JOB
 
 _REFUSAL_PAUSE_SECONDS = 1.0
 _log = logging.getLogger(__name__)
+
+
+@contextmanager
+def tolerating_refusals() -> Iterator[None]:
+    """Log an error that Redis answers, and go on."""
+    try:
+        yield
+    except ResponseError as error:
+        _warn_of_refusal(error)
+
+
+def _warn_of_refusal(error: ResponseError) -> None:
+    reason = str(error).partition(" ")[0]  # OOM, MISCONF, READONLY
+    _log.warning("Redis refuses (%s); the worker goes on", reason, extra={"action": "redis-refuses"})
 
 
 class ForbiddenJobError(Exception):
@@ -73,14 +88,9 @@ class TolerantWorker(HerokuWorker):
             super().maintain_heartbeats(job, execution)
             self._register_again()
 
-    def set_shutdown_requested_date(self) -> None:
-        """Called by a signal handler: an error would come out of the wait for the work-horse, and leave it alone."""
-        with tolerating_refusals():
-            super().set_shutdown_requested_date()  # type: ignore[no-untyped-call]
-
-    def check_for_suspension(self, burst: bool) -> None:
-        with tolerating_refusals():
-            super().check_for_suspension(burst)
+    # Called by a signal handler: an error would come out of the wait for the work-horse, and leave it alone.
+    set_shutdown_requested_date = tolerating_refusals()(HerokuWorker.set_shutdown_requested_date)
+    check_for_suspension = tolerating_refusals()(HerokuWorker.check_for_suspension)
 
     def run_maintenance_tasks(self) -> None:
         with tolerating_refusals():
@@ -114,27 +124,8 @@ class TolerantWorker(HerokuWorker):
         for queue in self.queues:
             for key in (queue.key, queue.intermediate_queue_key):
                 for id_ in self.connection.lrange(key, 0, -1):
-                    if not _is_text(id_):
+                    try:
+                        as_text(id_)
+                    except UnicodeDecodeError:
                         self.connection.lrem(key, 0, id_)  # type: ignore[arg-type]
                         _log.warning("the queue held an id that is no text; it was dropped")
-
-
-@contextmanager
-def tolerating_refusals() -> Iterator[None]:
-    """Log an error that Redis answers, and go on."""
-    try:
-        yield
-    except ResponseError as error:
-        _warn_of_refusal(error)
-
-
-def _warn_of_refusal(error: ResponseError) -> None:
-    reason = str(error).partition(" ")[0]  # OOM, MISCONF, READONLY
-    _log.warning("Redis refuses (%s); the worker goes on", reason, extra={"action": "redis-refuses"})
-
-
-def _is_text(value: bytes | str) -> bool:
-    try:
-        return isinstance(value, str) or value.decode() is not None
-    except UnicodeDecodeError:
-        return False

@@ -4,18 +4,16 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.orm import Session
 
-from app.lifecycle import claims
+from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
+from app.lifecycle.endings import Crash
 from app.logs import begin_context
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
-from worker.job_context import log_postponed, longest_pause
+from worker.patience import log_postponed, longest_pause
 from worker.progress import Pending, RunMonitor
 
 UNWRITTEN = "checkpoint-unwritten"
@@ -25,39 +23,8 @@ _log = logging.getLogger(__name__)
 
 _JOIN_SECONDS = 5.0
 _LONGEST_SAVE_PAUSES = 12
-
-GiveUp = Callable[[Session, Claim, float], bool]
-"""Gives a run up that made no progress for a number of seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rhythm:
-    """Intervals and time limits of a heartbeat (seconds), and the largest checkpoint (bytes)."""
-
-    lease: float
-    renew: float
-    stall: float
-    load: float = 3600.0  #: takes the place of `stall` while the model is loaded
-    look: float = 1.0  #: between two looks for a cancel request
-    progress: float = 3.0  #: between two writes of progress
-    checkpoint: float = 5.0  #: between two writes of checkpoints
-    longest_pause: float = 5.0
-    max_checkpoint_bytes: int = 256 * 2**20
-
-    @classmethod
-    def of(cls, settings: Settings) -> "Rhythm":
-        renew = settings.lease_renew_seconds
-        return cls(
-            lease=settings.lease_seconds,
-            renew=renew,
-            stall=settings.stall_seconds,
-            load=settings.load_seconds,
-            look=min(1.0, renew),
-            progress=min(3.0, renew),
-            checkpoint=min(5.0, renew),
-            longest_pause=longest_pause(settings),
-            max_checkpoint_bytes=settings.max_checkpoint_mib * 2**20,
-        )
+_LOOK_SECONDS, _PROGRESS_SECONDS, _CHECKPOINT_SECONDS = 1.0, 3.0, 5.0
+"""Between two looks for a cancel request, writes of progress, and writes of checkpoints, or less."""
 
 
 class Heartbeat:
@@ -71,29 +38,18 @@ class Heartbeat:
     Start the heartbeat after the fork.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        claim: Claim,
-        monitor: RunMonitor,
-        rhythm: Rhythm,
-        *,
-        give_up: GiveUp | None = None,
-    ) -> None:
-        """`give_up`: the last write for a run that stalls; None leaves the run to the sweep."""
-        self._database = database
-        self._claim = claim
-        self._monitor = monitor
-        self._rhythm = rhythm
-        self._give_up = give_up
+    def __init__(self, database: Database, claim: Claim, monitor: RunMonitor, settings: Settings) -> None:
+        self._database, self._claim, self._monitor, self._settings = database, claim, monitor, settings
+        renew = settings.lease_renew_seconds
+        self._look, self._progress = min(_LOOK_SECONDS, renew), min(_PROGRESS_SECONDS, renew)
+        self._pause, self._save_pause = self._look, min(_CHECKPOINT_SECONDS, renew)
+        self._longest_save_pause = _LONGEST_SAVE_PAUSES * self._save_pause
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._renewed_at = time.monotonic()
         self._looked_at = -math.inf
         self._save_at = -math.inf  # a checkpoint is due from then on
-        self._save_pause = rhythm.checkpoint
         self._has_reported = False
-        self._pause = rhythm.look
 
     def start(self) -> None:
         self._thread.start()
@@ -125,22 +81,17 @@ class Heartbeat:
 
     def _check_stall(self) -> None:
         """Give up a run that makes no progress."""
-        limit = self._rhythm.load if self._monitor.is_loading else self._rhythm.stall
+        limit = self._settings.load_seconds if self._monitor.is_loading else self._settings.stall_seconds
         if self._monitor.idle_seconds > limit:
             _log.critical("%s, attempt %d: no progress in %.0f s", self._claim.job_id, self._claim.attempt, limit)
-            self._try_to_give_up(limit)
+            try:
+                with self._database.session_scope() as session:
+                    endings.requeue(session, self._claim, crash=Crash.stalled(self._settings, limit))
+            except SQLAlchemyError as error:
+                _log.warning("the stall of %s was not written (%s)", self._claim.job_id, type(error).__name__)
             self._monitor.tally.outcome = "stalled"
             self._monitor.tally.write(self._database, self._claim.owner_id)
             self._monitor.lose()
-
-    def _try_to_give_up(self, limit: float) -> None:
-        if self._give_up is None:
-            return
-        try:
-            with self._database.session_scope() as session:
-                self._give_up(session, self._claim, limit)
-        except SQLAlchemyError as error:
-            _log.warning("the stall of %s was not written (%s)", self._claim.job_id, type(error).__name__)
 
     def _beat(self, *, is_last: bool = False) -> None:
         """Write what is due. The lease comes first, in a transaction of its own: nothing else may cost it."""
@@ -150,30 +101,27 @@ class Heartbeat:
             if not self._monitor.is_lost:
                 self._keep(pending, is_last=is_last)
         except POSTGRES_AWAY as error:
-            self._postpone(error)
-            return
-        self._pause = self._rhythm.look
+            self._pause = min(self._pause * 2, longest_pause(self._settings))
+            log_postponed(error, f"{self._claim.job_id} continues and its writes wait")
+        else:
+            self._pause = self._look
 
     def _renew(self, pending: Pending, *, is_last: bool) -> Lease:
         """Renew the lease and write the progress, if either is due; otherwise only read whether the run may go on."""
         now = time.monotonic()
         since = now - self._renewed_at
-        is_progress_due = pending.progress is not None and (is_last or since >= self._rhythm.progress)
-        if not is_progress_due and since < self._rhythm.renew:
-            return self._read_lease(now)
+        is_progress_due = pending.progress is not None and (is_last or since >= self._progress)
+        if not is_progress_due and since < self._settings.lease_renew_seconds:
+            # Checkpoints wake this thread more often than it needs to know whether the run may go on.
+            if now - self._looked_at < self._look:
+                return Lease.HELD
+            self._looked_at = now
+            with self._database.session_scope() as session:
+                return claims.read_lease(session, self._claim)
         with self._database.session_scope() as session:
-            lease = claims.renew_lease(session, self._claim, self._rhythm.lease, pending.progress)
+            lease = claims.renew_lease(session, self._claim, self._settings.lease_seconds, pending.progress)
         self._renewed_at = self._looked_at = now
         self._monitor.forget_progress(pending.progress)
-        return lease
-
-    def _read_lease(self, now: float) -> Lease:
-        """Read whether the run may go on. Checkpoints wake this thread more often than it needs to know."""
-        if now - self._looked_at < self._rhythm.look:
-            return Lease.HELD
-        with self._database.session_scope() as session:
-            lease = claims.read_lease(session, self._claim)
-        self._looked_at = now
         return lease
 
     def _keep(self, pending: Pending, *, is_last: bool) -> None:
@@ -181,21 +129,18 @@ class Heartbeat:
         if pending.checkpoint is None or (time.monotonic() < self._save_at and not is_last):
             return
         packed = PackedCheckpoint.of(pending.checkpoint, pending.best)
-        is_too_large = len(packed.data) > self._rhythm.max_checkpoint_bytes
-        refusal = self._describe_size(packed) if is_too_large else self._save(packed)
-        if refusal is None or is_too_large:
-            self._monitor.forget_checkpoint(pending.checkpoint)
-        if refusal is None:
-            self._save_pause = self._rhythm.checkpoint
+        size, most = len(packed.data), self._settings.max_checkpoint_mib << 20
+        if size > most:
+            refusal: str | None = f"it has {math.ceil(size / 2**20)} MiB, and {math.ceil(most / 2**20)} MiB are allowed"
         else:
-            self._save_pause = min(self._save_pause * 2, _LONGEST_SAVE_PAUSES * self._rhythm.checkpoint)
+            refusal = self._save(packed)
+        if refusal is None or size > most:
+            self._monitor.forget_checkpoint(pending.checkpoint)
+        usual = self._longest_save_pause / _LONGEST_SAVE_PAUSES
+        self._save_pause = usual if refusal is None else min(self._save_pause * 2, self._longest_save_pause)
         self._save_at = time.monotonic() + self._save_pause
         if refusal is not None:
             self._report(refusal)
-
-    def _describe_size(self, packed: PackedCheckpoint) -> str:
-        size, limit = (math.ceil(number / 2**20) for number in (len(packed.data), self._rhythm.max_checkpoint_bytes))
-        return f"it has {size} MiB, and {limit} MiB are allowed"
 
     def _save(self, packed: PackedCheckpoint) -> str | None:
         """Write a checkpoint. Returns why it cannot be stored; None if it was stored, or if the claim is lost."""
@@ -215,7 +160,7 @@ class Heartbeat:
             "a checkpoint of %s was not stored: %s; the run continues, and a crash would cost what it found since",
             self._claim.job_id,
             refusal,
-            extra={"action": UNWRITTEN, "job_id": self._claim.job_id, "attempt": self._claim.attempt},
+            extra={"action": UNWRITTEN},
         )
         if self._has_reported:
             return
@@ -223,20 +168,12 @@ class Heartbeat:
             claims.record_event(session, self._claim, UNWRITTEN, {"detail": f"a checkpoint was not stored: {refusal}"})
         self._has_reported = True
 
-    def _postpone(self, error: Exception) -> None:
-        self._pause = min(self._pause * 2, self._rhythm.longest_pause)
-        log_postponed(error, f"{self._claim.job_id} continues and its writes wait")
-
     def _obey(self, lease: Lease) -> None:
         if lease is Lease.LOST:
             _log.warning(
                 "%s was taken over by another attempt, or was ended; this run stops",
                 self._claim.job_id,
-                extra={
-                    "action": "lease-lost",
-                    "job_id": self._claim.job_id,
-                    "attempt": self._claim.attempt,
-                },
+                extra={"action": "lease-lost"},
             )
             self._monitor.lose()
         elif lease is Lease.CANCEL_REQUESTED:

@@ -11,12 +11,15 @@ import os
 import signal
 import sys
 from dataclasses import astuple
+from typing import Literal, get_args
 
 from app.lifecycle.claims import Claim
-from worker.monitoring import JobResult
+
+JobResult = Literal["unknown", "fit", "unfit"]
+"""unfit: by a fault of this worker; unknown: nothing was claimed, or the run died."""
 
 _BYTES = 512
-_RESULTS: tuple[JobResult, ...] = ("unknown", "fit", "unfit")
+_RESULTS: tuple[JobResult, ...] = get_args(JobResult)
 _PR_SET_PDEATHSIG = 1
 _log = logging.getLogger(__name__)
 

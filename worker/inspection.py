@@ -1,13 +1,13 @@
 """What a worker looks at before it takes work: its models and its device, or the cluster that has both.
 
 The look happens in short-lived child processes, because the parent must import neither torch nor start CUDA: its
-work-horses are forks.
+work-horses are forks. A look that finds a fault raises UnfitWorker.
 """
 
 import logging
 import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
@@ -16,21 +16,19 @@ from typing import TypeVar
 from app.settings import Settings
 from lens_engine.cluster.placement import find_place
 from lens_engine.errors import InvalidConfig, LensError
-from lens_engine.local.file_check import check_files, count_weights
-from lens_engine.local.model_files import ModelSource, resolve_model
+from lens_engine.local.file_check import check_files
+from lens_engine.local.model_files import resolve_model
 from lens_engine.local.token_counter import find_tokenizer
 from lens_engine.scoring.base import SERVER
 from worker.device import Device, ReadGpu, UnfitWorker, check_room, find_device, first_line, read_gpu
 from worker.horse import die_with_parent
-from worker.model_loading import TESTING_PREFIX
+from worker.model_loading import TESTING_PREFIX, least_bytes
 
 LOOK_SECONDS = 300.0
 """Time limit of the look at a device. Importing torch takes seconds, and a driver that hangs takes for ever."""
 
 THIS_MACHINE = "local"
 """The address for which Ray is started on the worker's machine, anew for each job."""
-
-_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "auto": 2}
 
 _log = logging.getLogger(__name__)
 
@@ -41,10 +39,6 @@ def inspect(settings: Settings, read: ReadGpu = read_gpu) -> Device:
     """Check the allowed models and the device of a worker. Returns the device.
 
     With LENS_RAY_ADDRESS, the devices are those of the cluster, and the models lie on its machines.
-
-    Raises:
-        UnfitWorker: a model cannot be found or read, the device is not there or does not compute, or the GPU is too
-            small for a model.
     """
     if settings.worker_models == "endpoints":
         return in_child(partial(check_endpoints, settings), "the look at the endpoints", seconds=LOOK_SECONDS)
@@ -62,19 +56,11 @@ def inspect(settings: Settings, read: ReadGpu = read_gpu) -> Device:
 
 
 def check_endpoints(settings: Settings) -> Device:
-    """Check what a worker needs that asks servers. No server is asked yet: a job says what it finds.
-
-    Raises:
-        UnfitWorker: there is no such model, or a package, the variable of a key or a tokenizer is missing.
-    """
+    """Check what a worker needs that asks servers. No server is asked yet: a job says what it finds."""
     if not settings.endpoints:
         raise UnfitWorker("LENS_WORKER_MODELS is endpoints, and LENS_ENDPOINTS names no model")
-    needed = ["httpx", "tokenizers", *(["torch"] if any(one.weights for one in settings.endpoints.values()) else [])]
-    missing = [package for package in needed if find_spec(package) is None]
-    if missing:
-        extras = "service,endpoint,model" if missing == ["torch"] else "service,endpoint"
-        install = f"pip install -c constraints.txt '.[{extras}]'"
-        raise UnfitWorker(f"{missing[0]} is not installed; in the folder of Lens, run: {install}")
+    _check_packages(("httpx", "tokenizers"), "service,endpoint")
+    _check_packages(("torch",) * any(one.weights for one in settings.endpoints.values()), "service,endpoint,model")
     for name, one in settings.endpoints.items():
         try:
             one.read_key()
@@ -89,29 +75,22 @@ def check_endpoints(settings: Settings) -> Device:
 
 
 def weigh_models(settings: Settings) -> dict[str, int]:
-    """The least memory that the weights of each allowed model take (bytes), after a check of its files.
-
-    Raises:
-        UnfitWorker: a model cannot be found, is unsafe, or has damaged files.
-    """
-    models = {
-        name: reference
-        for name, reference in settings.allowed_models.items()
-        if not reference.startswith(TESTING_PREFIX)
-    }
-    missing = [package for package in ("torch", "transformers") if models and find_spec(package) is None]
-    if missing:
-        install = "pip install -c constraints.txt '.[service,model]'"
-        raise UnfitWorker(f"{missing[0]} is not installed; in the folder of Lens, run: {install}")
+    """The least memory that the weights of each allowed model take (bytes), after a check of its files."""
+    allowed = settings.allowed_models.items()
+    models = {name: reference for name, reference in allowed if not reference.startswith(TESTING_PREFIX)}
+    _check_packages(("torch", "transformers") if models else (), "service,model")
     return {name: _weigh(name, reference, settings) for name, reference in models.items()}
 
 
-def find_cluster(settings: Settings) -> Device:
-    """The devices of the cluster, as one. Neither the model's files nor torch are needed here.
+def _check_packages(needed: Sequence[str], extras: str) -> None:
+    for package in needed:
+        if find_spec(package) is None:
+            install = f"pip install -c constraints.txt '.[{extras}]'"
+            raise UnfitWorker(f"{package} is not installed; in the folder of Lens, run: {install}")
 
-    Raises:
-        UnfitWorker: Ray is not installed, or the cluster does not answer or has too few devices.
-    """
+
+def find_cluster(settings: Settings) -> Device:
+    """The devices of the cluster, as one. Neither the model's files nor torch are needed here."""
     try:
         with find_place(settings.ray_address, settings.ray_actors, settings.device) as place:
             return Device(torch_name=place.device, name=f"Ray ({place.actors} actors)")
@@ -120,14 +99,11 @@ def find_cluster(settings: Settings) -> Device:
 
 
 def in_child(look: Callable[[], T], what: str, *, seconds: float | None) -> T:
-    """The value of `look`, computed in a short-lived child process.
+    """The value of `look`, computed in a short-lived child process. UnfitWorker of the look is raised here.
 
     Args:
         what: name of the look, for the error.
         seconds: time limit; None for none.
-
-    Raises:
-        UnfitWorker: `look` raised it, or the child died or did not answer in time.
     """
     context = multiprocessing.get_context("fork")  # as a work-horse, and without a second start of Python
     receiver, sender = context.Pipe(duplex=False)
@@ -168,10 +144,3 @@ def _weigh(name: str, reference: str, settings: Settings) -> int:
         return least_bytes(source, settings.dtype)
     except (LensError, OSError) as error:
         raise UnfitWorker(f"model {name!r} of LENS_ALLOWED_MODELS cannot be used here: {first_line(error)}") from error
-
-
-def least_bytes(source: ModelSource, dtype: str) -> int:
-    """The size of the weights in the number format. A GGUF file is smaller than its weights, which are dequantised."""
-    if source.is_gguf:
-        return source.path.stat().st_size
-    return _BYTES[dtype] * count_weights(source.path)

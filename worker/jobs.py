@@ -7,7 +7,9 @@ def run_job(_job_id: str) -> bool:
     It may be another one than was enqueued: see `app.lifecycle.waiting`. The imports are local because torch must
     load after the fork.
     """
+    from app.lifecycle.waiting import claim_next
     from app.settings import Settings
-    from worker.execution import execute_next
+    from worker.execution import execute_claimed
 
-    return execute_next(Settings())
+    settings = Settings()
+    return execute_claimed(settings, lambda session: claim_next(session, settings))

@@ -1,18 +1,24 @@
-"""From the name in a job's spec to a loaded language model."""
+"""From the name of a model, in the spec of a job or in a classifier, to the model."""
 
 import pkgutil
+from dataclasses import dataclass
 
+from app.answering.models import ModelKey, ModelSource, Opened
 from app.settings import Settings
 from lens_engine.cluster.scorer import RayScorer
 from lens_engine.errors import UnknownModel
+from lens_engine.local.file_check import count_weights
+from lens_engine.local.model_files import ModelSource as ModelFiles
+from lens_engine.local.model_files import resolve_model
 from lens_engine.opening import LanguageModel, open_model
-from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.servers.address import Endpoint
 from worker.faults import ModelMoved
 
 TESTING_PREFIX = "testing:"
 """`testing:package.module:function` names a function that makes a scorer, where the settings allow it."""
+
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "auto": 2}
 
 
 def find_reference(settings: Settings, name: str) -> str | Endpoint:
@@ -30,12 +36,15 @@ def find_reference(settings: Settings, name: str) -> str | Endpoint:
     return reference
 
 
-def load_model(settings: Settings, name: str, dtype: str | None, *, is_search: bool = True) -> LanguageModel:
+def load_model(settings: Settings, name: str, dtype: str | None, *, remembers: bool = True) -> LanguageModel:
     """Load the model that the settings allow under `name`, on their device or on those of their cluster.
+
+    A connection to Ray begins after the fork, which it does not survive. It ends with its process, however that ends,
+    and Ray then ends the actors of the connection.
 
     Args:
         dtype: the number format; None for the one in the settings.
-        is_search: whether a selection asks it: its scores are kept in the pair cache, and several devices share it.
+        remembers: whether its scores are kept in the pair cache. The answers of a server, which cost money, always are.
 
     Raises:
         UnknownModel, ModelMoved: as `find_reference`.
@@ -43,52 +52,46 @@ def load_model(settings: Settings, name: str, dtype: str | None, *, is_search: b
         ModelError: the model cannot be loaded, or its files are unsafe.
     """
     reference = find_reference(settings, name)
-    cache_bytes = settings.pair_cache_mib << 20 or None
-    if isinstance(reference, Endpoint):  # its answers are paid for
-        return open_model(reference, name=name, cache_dir=settings.cache_dir, pair_cache_bytes=cache_bytes)
+    cache_dir, device, dtype = settings.cache_dir, settings.device, dtype or settings.dtype
+    kept_bytes = settings.pair_cache_mib << 20 or None
+    if isinstance(reference, Endpoint):
+        return open_model(reference, name=name, cache_dir=cache_dir, pair_cache_bytes=kept_bytes)
     if reference.startswith(TESTING_PREFIX):
-        return LanguageModel(_make_double(reference))
-    dtype = dtype or settings.dtype
-    cache_bytes = cache_bytes if is_search else None
-    if settings.ray_address:
-        return _open_on_cluster(
-            settings, reference, name=name, dtype=dtype, pair_cache_bytes=cache_bytes, is_search=is_search
+        return LanguageModel(pkgutil.resolve_name(reference.removeprefix(TESTING_PREFIX))())
+    kept_bytes = kept_bytes if remembers else None
+    if not settings.ray_address:
+        return open_model(
+            reference, dtype=dtype, device=device, name=name, cache_dir=cache_dir, pair_cache_bytes=kept_bytes
         )
-    return open_model(
-        reference,
-        dtype=dtype,
-        device=settings.device,
-        name=name,
-        cache_dir=settings.cache_dir,
-        pair_cache_bytes=cache_bytes,
-    )
+    actors, address = settings.ray_actors, settings.ray_address
+    scorer = RayScorer.start(reference, actors=actors, address=address, dtype=dtype, device=device, name=name)
+    return LanguageModel(scorer if kept_bytes is None else remember_pairs(scorer, kept_bytes, cache_dir))
 
 
-def _open_on_cluster(
-    settings: Settings, reference: str, *, name: str, dtype: str, pair_cache_bytes: int | None, is_search: bool
-) -> LanguageModel:
-    """As `open_model`, in actors. A single one is enough for rows, which are asked in one call for each batch.
-
-    A connection to Ray begins after the fork, which it does not survive. It ends with its process, however that ends,
-    and Ray then ends the actors of the connection.
-
-    Raises:
-        LensError: as `RayScorer.start`.
-    """
-    scorer = RayScorer.start(
-        reference,
-        actors=settings.ray_actors if is_search else 1,
-        address=settings.ray_address,
-        dtype=dtype,
-        device=settings.device,
-        name=name,
-    )
-    if pair_cache_bytes is None:
-        return LanguageModel(scorer)
-    return LanguageModel(remember_pairs(scorer, pair_cache_bytes, settings.cache_dir))
+def least_bytes(source: ModelFiles, dtype: str) -> int:
+    """The size of the weights in the number format. A GGUF file is smaller than its weights, which are dequantised."""
+    return source.path.stat().st_size if source.is_gguf else _BYTES[dtype] * count_weights(source.path)
 
 
-def _make_double(reference: str) -> LabelScorer:
-    make = pkgutil.resolve_name(reference.removeprefix(TESTING_PREFIX))
-    scorer: LabelScorer = make()
-    return scorer
+@dataclass(frozen=True, slots=True)
+class Weights(ModelSource):
+    """The models of `LENS_ALLOWED_MODELS`, each on one device of this machine."""
+
+    settings: Settings
+
+    def weigh(self, key: ModelKey) -> int:
+        reference = self.settings.allowed_models.get(key.name)
+        if reference is None:
+            raise UnknownModel(f"model {key.name!r} is not one of {', '.join(sorted(self.settings.allowed_models))}")
+        if reference.startswith(TESTING_PREFIX):
+            return 0
+        return least_bytes(resolve_model(reference, self.settings.cache_dir), key.dtype)
+
+    def open(self, key: ModelKey) -> Opened:
+        scorer = load_model(self.settings, key.name, key.dtype, remembers=False).scorer
+        return Opened(scorer, getattr(scorer, "weight_bytes", 0))
+
+    def free(self) -> None:
+        from lens_engine.local.memory import free_memory  # imports torch
+
+        free_memory()

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -21,8 +20,8 @@ from app.problems import problem
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, create_database
 from worker.horse import REPORT
-from worker.job_context import commit_with_patience
-from worker.tally import count_killed
+from worker.patience import commit_with_patience, opened_database
+from worker.progress import count, count_attempt
 
 _LONGEST_PAUSE_SECONDS = 5.0
 _CLOSE_SECONDS, _HURRIED_SECONDS = 1.0, 3.0
@@ -41,11 +40,8 @@ class AttemptWatch:
     def __init__(
         self, settings: Settings, kill: Callable[[], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._settings = settings
-        self._kill = kill
-        self._clock = clock
-        self._answered_since = clock()
-        self._lost_at = math.inf
+        self._settings, self._kill, self._clock = settings, kill, clock
+        self._answered_since, self._lost_at = clock(), math.inf
         self._stopping = threading.Event()
         self._database = create_database(settings, pool_size=1)
         self._thread = threading.Thread(target=self._run, name="lens-watch", daemon=True)
@@ -74,11 +70,7 @@ class AttemptWatch:
                 self._kill()
 
     def find_reason_to_kill(self) -> str | None:
-        """Why the work-horse must end now; None if it may go on.
-
-        Raises:
-            SQLAlchemyError: Postgres does not answer.
-        """
+        """Why the work-horse must end now; None if it may go on."""
         claim, grace = REPORT.claim, self._settings.stop_grace_seconds
         with self._database.session_scope() as session:
             lease = Lease.HELD if claim is None else read_lease_for_parent(session, claim, grace)
@@ -122,10 +114,8 @@ def give_back(settings: Settings, claim: Claim) -> None:
     is_over = threading.Event()
 
     def write() -> None:
-        database = create_database(settings, pool_size=1)
-        with suppress(*POSTGRES_AWAY):
+        with opened_database(settings) as database, suppress(*POSTGRES_AWAY):
             commit_with_patience(database, partial(requeue, claim=claim), 0)
-        database.dispose()
         is_over.set()
 
     threading.Thread(target=write, daemon=True).start()
@@ -133,11 +123,7 @@ def give_back(settings: Settings, claim: Claim) -> None:
 
 
 def describe_death(wait_status: int) -> str:
-    """Why a work-horse ended, for the owner of its job.
-
-    Args:
-        wait_status: as `os.waitpid` gives it.
-    """
+    """Why a work-horse ended, for the owner of its job, by what `os.waitpid` says."""
     code = os.waitstatus_to_exitcode(wait_status)
     if code == -signal.SIGKILL:
         return (
@@ -147,48 +133,41 @@ def describe_death(wait_status: int) -> str:
     return f"its process was ended by signal {-code}" if code < 0 else f"its process ended with exit code {code}"
 
 
-@dataclass(frozen=True, slots=True)
-class CrashHandler:
+def handle_crash(settings: Settings, job: Job, _pid: int | None, wait_status: int | None, _usage: Any) -> None:
     """RQ's `work_horse_killed_handler`. It never raises, because RQ would then end the worker.
 
     If the work-horse died, the job is queued again. If the parent killed the work-horse at the time limit, the job
     ends with its best so far, because another attempt would hang too.
     """
+    if wait_status is not None and os.waitstatus_to_exitcode(wait_status) == -signal.SIGKILL:
+        _log.error(
+            "a work-horse was killed: by this worker (see above), or by the system, usually for memory; raise the "
+            "limit (WORKER_MEMORY with Compose, MemoryMax with systemd), or offer a smaller model",
+            extra={"action": "horse-killed", "job_id": job.id},
+        )
+    if (claim := REPORT.claim) is None:
+        return  # it died before it held a job
+    try:
+        _give_up(settings, claim, job, wait_status)
+    except Exception as error:  # noqa: BLE001 - RQ would end the worker
+        _log.warning(
+            "could not give %s back after its work-horse was killed; its lease will run out (%s)",
+            claim.job_id,
+            type(error).__name__,
+            extra={"action": "requeue-failed", "job_id": claim.job_id},
+        )
 
-    settings: Settings
 
-    def __call__(self, job: Job, _pid: int | None, wait_status: int | None, _usage: Any) -> None:
-        claim = REPORT.claim
-        if wait_status is not None and os.waitstatus_to_exitcode(wait_status) == -signal.SIGKILL:
-            _log.error(
-                "a work-horse was killed: by this worker (see above), or by the system, usually for memory; raise the "
-                "limit (WORKER_MEMORY with Compose, MemoryMax with systemd), or offer a smaller model",
-                extra={"action": "horse-killed", "job_id": job.id},
-            )
-        if claim is None:
-            return  # it died before it held a job
-        try:
-            self._give_up(claim, job, wait_status)
-        except Exception as error:  # noqa: BLE001 - RQ would end the worker
-            _log.warning(
-                "could not give %s back after its work-horse was killed; its lease will run out (%s)",
-                claim.job_id,
-                type(error).__name__,
-                extra={"action": "requeue-failed", "job_id": claim.job_id},
-            )
-
-    def _give_up(self, claim: Claim, job: Job, wait_status: int | None) -> None:
-        database = create_database(self.settings, pool_size=1)
-        try:
-            with database.session_scope() as session:
-                if wait_status is None:
-                    detail = f"the run was killed at its time limit of {job.timeout} s"
-                    was_held = finish_late(session, claim, problem("timeout", detail, instance=claim.path))
-                else:
-                    was_held = requeue(session, claim, crash=Crash.died(self.settings, describe_death(wait_status)))
-            if was_held:  # otherwise somebody else ended the attempt, and counted it
-                began_at = job.started_at or datetime.now(UTC)
-                seconds = (datetime.now(UTC) - began_at).total_seconds()
-                count_killed(database, "timeout" if wait_status is None else "died", claim.owner_id, seconds)
-        finally:
-            database.dispose()  # the next fork must not inherit an open connection
+def _give_up(settings: Settings, claim: Claim, job: Job, wait_status: int | None) -> None:
+    with opened_database(settings) as database:
+        with database.session_scope() as session:
+            if wait_status is None:
+                detail = f"the run was killed at its time limit of {job.timeout} s"
+                was_held = finish_late(session, claim, problem("timeout", detail, instance=claim.path))
+            else:
+                was_held = requeue(session, claim, crash=Crash.died(settings, describe_death(wait_status)))
+        if was_held:  # otherwise somebody else ended the attempt, and counted it
+            began_at = job.started_at or datetime.now(UTC)
+            seconds = (datetime.now(UTC) - began_at).total_seconds()
+            outcome = "timeout" if wait_status is None else "died"
+            count(database, count_attempt(outcome, claim.owner_id, seconds))

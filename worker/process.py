@@ -1,20 +1,23 @@
 """The worker process: a parent that waits for jobs, and a forked work-horse for each job.
 
-The parent never imports torch, so every work-horse starts clean and returns all its memory at exit.
-Seven things differ from plain RQ: the work-horse dies with its parent, the parent kills it when its attempt is over, a
-shutdown reaches the job at once, the worker runs only jobs of the service, a worker that is unfit stops, a Redis that
-refuses to write (out of memory, disk full, a replica) ends neither the worker nor its run, and a worker that is told to
-leave does so although Redis is away.
+The parent never imports torch, so every work-horse starts clean and returns all its memory at exit. Other than in plain
+RQ, the work-horse dies with its parent, the parent kills it when its attempt is over, a shutdown reaches the job at
+once, and a worker that is unfit stops.
 """
 
 import logging
 import os
 import signal
 import sys
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, get_args
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 from redis import Redis
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.retry import Retry
@@ -31,14 +34,59 @@ from app.worker_device import REDIS_FIELD
 from worker.device import Device
 from worker.faults import WorkerFault
 from worker.hardened_rq import GuardedJob, TolerantWorker, tolerating_refusals
-from worker.horse import REPORT, die_with_parent
-from worker.monitoring import HealthFile, WorkerMetrics
-from worker.parent import AttemptWatch, CrashHandler
+from worker.horse import REPORT, JobResult, die_with_parent
+from worker.parent import AttemptWatch, handle_crash
 
 FAULTS_TO_STOP = 2
 """Number of different jobs in a row that end by a fault of the worker, after which the worker stops."""
 
 _log = logging.getLogger(__name__)
+
+
+class WorkerMetrics:
+    """What the parent process knows. What runs did is in Postgres, and /metrics of the API shows it."""
+
+    def __init__(self, device: Device | None = None) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self._jobs = Counter(
+            "lens_worker_jobs", "Jobs by `result`; unknown: not claimed, or died.", ["result"], registry=self.registry
+        )
+        self._busy = Gauge("lens_worker_busy", "Whether a job is under way (1 or 0).", registry=self.registry)
+        for result in get_args(JobResult):
+            self._jobs.labels(result)
+        if device is not None:
+            about = Gauge("lens_worker_info", "Device of this worker; always 1.", ["device"], registry=self.registry)
+            about.labels(device.torch_name).set(1)
+
+    def begin_job(self) -> None:
+        self._busy.set(1)
+
+    def end_job(self, result: JobResult) -> None:
+        self._busy.set(0)
+        self._jobs.labels(result).inc()
+
+
+@dataclass(frozen=True, slots=True)
+class HealthFile:
+    """A file that a worker touches at each heartbeat, because it answers no requests: a supervisor compares its age."""
+
+    path: Path | None  #: None: no file is touched
+
+    def remove(self) -> None:
+        """Remove what the process before left: it must not speak for a worker that does not start."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def touch(self) -> None:
+        """Set the time of the file to now. A folder that refuses it is logged, and ends nothing."""
+        try:
+            if self.path is not None:
+                self.path.touch()
+        except OSError as error:
+            _log.warning(
+                "LENS_WORKER_HEALTH_FILE cannot be touched (%s)", error.strerror, extra={"action": "health-file"}
+            )
 
 
 class JobWorker(TolerantWorker):
@@ -52,8 +100,7 @@ class JobWorker(TolerantWorker):
 
     def __init__(self, *args: Any, settings: Settings, device: Device | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._settings = settings
-        self._device = device
+        self._settings, self._device = settings, device
         self.metrics = WorkerMetrics(device)
         self._health_file = HealthFile(settings.worker_health_file)
         self._faulted: set[str] = set()  #: ids of the jobs that met a fault since the last sound one
@@ -64,12 +111,9 @@ class JobWorker(TolerantWorker):
         return {**super().serialize(), **device}
 
     def execute_job(self, job: Job, queue: Queue) -> None:
-        """
-        Raises:
-            StopRequested: different jobs in a row met a fault of this worker. Another worker may be sound, and a worker
-                that fails within seconds would take every job before a sound one can. A job that meets a fault at
-                each attempt counts once: the fault may lie in what only this job has.
-        """
+        """Stop after different jobs in a row met a fault of this worker: another one may be sound, and a worker that
+        fails within seconds would take every job before a sound one can. A job that meets a fault at each attempt
+        counts once, as the fault may lie in what only this job has."""
         REPORT.clear()
         self.metrics.begin_job()
         with tolerating_refusals():
@@ -106,12 +150,9 @@ class JobWorker(TolerantWorker):
         self._health_file.touch()
 
     def monitor_work_horse(self, job: Job, queue: Queue, execution: Execution) -> None:
-        watch = AttemptWatch(self._settings, self.kill_horse)
-        watch.start()
-        try:
+        with closing(AttemptWatch(self._settings, self.kill_horse)) as watch:
+            watch.start()
             super().monitor_work_horse(job, queue, execution)
-        finally:
-            watch.close()
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid)
@@ -170,7 +211,7 @@ def create_worker(settings: Settings, device: Device | None = None) -> JobWorker
         maintenance_interval=60,
         job_monitoring_interval=15,
         log_job_description=False,
-        work_horse_killed_handler=CrashHandler(settings),
+        work_horse_killed_handler=partial(handle_crash, settings),
         device=device,
         settings=settings,
     )

@@ -4,13 +4,16 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.lifecycle import claims
+from app.lifecycle.claims import Claim
 from app.lifecycle.spec import Submission, load_submission
 from app.logs import summarize
-from lens_engine.errors import CheckpointError, CheckpointForeign, NothingSelected
+from app.settings import Settings
+from lens_engine.errors import CheckpointError, CheckpointForeign
 from lens_engine.opening import LanguageModel
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
@@ -18,29 +21,35 @@ from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.base import SERVER
 from worker.faults import blaming_worker
-from worker.job_context import JobContext
-from worker.model_loading import find_reference
+from worker.model_loading import find_reference, load_model
 from worker.progress import RunMonitor
 
 _SHARE = 20.0
 """Time of the run (seconds) for each second in which a result is made."""
 
 
-def run_selection(run: JobContext) -> SelectionResult | None:
-    """Run a selection. None if it was stopped before a permutation was chosen."""
-    try:
-        return _Selecting(run).select()
-    except NothingSelected:
-        return None
-
-
 @dataclass(frozen=True, slots=True)
-class _Selecting:
-    run: JobContext
+class Selecting:
+    """One attempt at a selection, as its run sees it."""
+
+    claim: Claim
+    settings: Settings
+    monitor: RunMonitor
+    deadline: float  #: value of `time.monotonic()` at which the run must judge its last rows
+    last_moment: float  #: and at which that must have ended too
+    transact: Callable[[Callable[[Session], Any]], Any]
+    """Runs a write in a transaction, and again while Postgres is away. It must be fenced, or only read."""
+    log: Callable[..., None]
 
     def select(self) -> SelectionResult:
-        submission = self.run.transact(lambda session: load_submission(session, self.run.claim.job_id))
-        find_reference(self.run.settings, submission.spec.model)
+        """
+        Raises:
+            WorkerFault: the model cannot be loaded here, or this machine failed.
+            NothingSelected: it was stopped before a permutation was chosen.
+            Others: as `load_submission`, `find_reference` and `select_support_examples`.
+        """
+        submission = self.transact(lambda session: load_submission(session, self.claim.job_id))
+        find_reference(self.settings, submission.spec.model)
         checkpoint = self._find_checkpoint()
         model = self._load(submission, checkpoint)
         if checkpoint is not None:
@@ -49,14 +58,15 @@ class _Selecting:
             except CheckpointError as error:
                 self._start_afresh(error)
             # Outside of the except block, whose error keeps the frames of the run and thereby its model alive.
-            if self.run.settings.dtype != checkpoint.dtype:
+            if self.settings.dtype != checkpoint.dtype:
                 del model  # it has the checkpoint's number format, and two models may not fit on the device
                 gc.collect()
                 model = self._load(submission, None)
         return self._compute(submission, model, None)
 
     def _load(self, submission: Submission, checkpoint: Checkpoint | None) -> LanguageModel:
-        return self.run.load(submission.spec.model, checkpoint.dtype if checkpoint else None)
+        with blaming_worker(is_loading=True), self.monitor.loading():
+            return load_model(self.settings, submission.spec.model, checkpoint.dtype if checkpoint else None)
 
     def _compute(self, submission: Submission, model: LanguageModel, checkpoint: Checkpoint | None) -> SelectionResult:
         task, alternatives = submission.spec.wordings
@@ -65,15 +75,15 @@ class _Selecting:
                 Problem(task, submission.examples, submission.test, alternatives),
                 model.scorer,
                 submission.spec.config,
-                listener=self.run.monitor,
-                checkpoints=PostgresCheckpointStore(self.run.monitor, checkpoint),
-                deadline=self.run.deadline,
-                last_moment=self.run.last_moment,
+                listener=self.monitor,
+                checkpoints=PostgresCheckpointStore(self.monitor, checkpoint),
+                deadline=self.deadline,
+                last_moment=self.last_moment,
             )
 
     def _find_checkpoint(self) -> Checkpoint | None:
         """What an earlier attempt left, unless it has to be dropped."""
-        data = self.run.transact(lambda session: claims.load_checkpoint(session, self.run.claim))
+        data = self.transact(lambda session: claims.load_checkpoint(session, self.claim))
         if data is None:
             return None
         try:
@@ -83,7 +93,7 @@ class _Selecting:
         except CheckpointError as error:
             self._start_afresh(error)
             return None
-        self.run.log("resumes after step %d of %s", checkpoint.step, checkpoint.phase)
+        self.log("resumes after step %d of %s", checkpoint.step, checkpoint.phase)
         return checkpoint
 
     def _check_device(self, checkpoint: Checkpoint) -> None:
@@ -94,7 +104,7 @@ class _Selecting:
         Raises:
             CheckpointForeign: the checkpoint is of another kind of device.
         """
-        own, _, _ = self.run.settings.device.partition(":")
+        own, _, _ = self.settings.device.partition(":")
         if own not in ("auto", checkpoint.device):
             raise CheckpointForeign(
                 f"the checkpoint was computed on {checkpoint.device}, and this worker computes on {own}"
@@ -102,13 +112,13 @@ class _Selecting:
 
     def _start_afresh(self, error: CheckpointError) -> None:
         """Forget the checkpoint, and report that."""
-        self.run.log("starts afresh: %s", summarize(error))
+        self.log("starts afresh: %s", summarize(error))
 
         def forget(session: Session) -> None:
-            claims.drop_checkpoint(session, self.run.claim)
-            claims.record_event(session, self.run.claim, error.code, {"detail": str(error)})
+            claims.drop_checkpoint(session, self.claim)
+            claims.record_event(session, self.claim, error.code, {"detail": str(error)})
 
-        self.run.transact(forget)
+        self.transact(forget)
 
 
 class PostgresCheckpointStore:
@@ -119,21 +129,17 @@ class PostgresCheckpointStore:
     heartbeat replaces the old checkpoint in one transaction, and only while this attempt holds the lease.
     """
 
-    def __init__(
-        self, monitor: RunMonitor, found: Checkpoint | None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._monitor = monitor
-        self._found = found
-        self._clock = clock
+    def __init__(self, monitor: RunMonitor, found: Checkpoint | None) -> None:
+        self._monitor, self._found = monitor, found
         self._best: SelectionResult | None = None
-        self._next_at = clock()
+        self._next_at = time.monotonic()
 
     def load(self) -> Checkpoint | None:
         return self._found
 
     def save(self, checkpoint: Checkpoint) -> None:
-        started = self._clock()
+        started = time.monotonic()
         if checkpoint.result_if_cancelled is not None and (self._best is None or started >= self._next_at):
             self._best = checkpoint.result_if_cancelled()
-            self._next_at = started + _SHARE * (self._clock() - started)
+            self._next_at = started + _SHARE * (time.monotonic() - started)
         self._monitor.on_checkpoint(checkpoint, self._best)

@@ -2,9 +2,7 @@
 
 subjects     the classifiers that are asked, under the SHA-256 of their JSON
 models       the models that they ask, opened in a thread
-waiting      the requests that wait, and which are computed together
-answering    these three together: the same in the API and in `lens answers`
+answering    what waits, and what is computed together: the same in the API and in `lens answers`
 remote       the processes that hold weights, asked over HTTP
-client       what the API asks: words and models behind servers here, all others there
-metrics      numbers of both
+client       what the API asks: words and models behind servers here, all others there; numbers of both
 """

@@ -12,7 +12,7 @@ from prometheus_client import Counter as CounterMetric
 from starlette.requests import ClientDisconnect
 
 from app.answering.answering import Answering
-from app.answering.models import ModelKey, Models, Opened
+from app.answering.models import ModelKey, Models, ModelSource, Opened
 from app.answering.remote import Remote
 from app.answering.subjects import Subject
 from app.errors import AppError, ModelUnusable
@@ -145,14 +145,11 @@ class AnswersClient:
         return self._served[name]
 
 
-class _Servers:
+class _Servers(ModelSource):
     """Opens models behind servers, after the check of each. What was answered is kept as a worker keeps it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-
-    def weigh(self, _key: ModelKey) -> int:
-        return 0
 
     def open(self, key: ModelKey) -> Opened:
         # The workers compare a server with its weights, and have torch.
@@ -160,6 +157,3 @@ class _Servers:
         kept_bytes = self._settings.pair_cache_mib << 20 or None
         model = open_model(endpoint, name=key.name, cache_dir=self._settings.cache_dir, pair_cache_bytes=kept_bytes)
         return Opened(model.scorer)
-
-    def free(self) -> None:
-        pass

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from app.errors import ModelLoading
 from lens_engine.errors import ModelError, OutOfMemory
@@ -36,21 +36,15 @@ class Opened:
     num_bytes: int = 0  #: of its weights
 
 
-class ModelSource(Protocol):
-    """Opens models, by the settings of a process."""
+class ModelSource:
+    """Opens models, by the settings of a process. Its methods raise LensError where a model cannot be opened."""
 
-    def weigh(self, key: ModelKey) -> int:
-        """The least memory that the weights take (bytes), before they are opened.
-
-        Raises:
-            LensError: the settings allow no such model, or its files cannot be used.
-        """
+    def weigh(self, _key: ModelKey) -> int:
+        """The least memory that the weights take (bytes), before they are opened."""
+        return 0
 
     def open(self, key: ModelKey) -> Opened:
-        """
-        Raises:
-            LensError: the model cannot be opened.
-        """
+        raise NotImplementedError
 
     def free(self) -> None:
         """Give back the memory of models that nothing refers to any more."""
@@ -102,6 +96,10 @@ class Models:
         with self._lock:
             return [key.name for key in self._opened]
 
+    @property
+    def _num_bytes(self) -> int:
+        return sum(one.num_bytes for one in self._opened.values())
+
     def close(self) -> None:
         self._opener.shutdown(wait=False, cancel_futures=True)
         for opened in self._opened.values():
@@ -132,11 +130,7 @@ class Models:
                 self._opening.discard(key)
 
     def _make_room(self, key: ModelKey, needed: int) -> None:
-        """Drop the models that nobody asked for the longest time, until weights of `needed` bytes fit.
-
-        Raises:
-            OutOfMemory: they would not fit alone.
-        """
+        """Drop the models that nobody asked for the longest time, until weights of `needed` bytes fit."""
         if self._most_bytes is None:
             return
         if needed > self._most_bytes:
@@ -145,11 +139,10 @@ class Models:
                 f"holds {self._most_bytes >> 20:,} MiB; raise LENS_ANSWERS_MEMORY_MIB"
             )
         with self._lock:
-            taken = sum(one.num_bytes for one in self._opened.values())
-        if taken + needed <= self._most_bytes:
-            return
+            if self._num_bytes + needed <= self._most_bytes:
+                return
         with self.computing, self._lock:
-            while self._opened and sum(one.num_bytes for one in self._opened.values()) + needed > self._most_bytes:
+            while self._opened and self._num_bytes + needed > self._most_bytes:
                 gone, _ = self._opened.popitem(last=False)
                 _log.info("the model %s makes room for %s", gone.name, key.name)
         self._source.free()

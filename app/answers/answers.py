@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from sqlalchemy.orm import Session
 
-from app.answers.exporting import Export
 from app.answers.indexes import Indexes, PoolSource
 from app.answers.schemas import (
     BestOut,
@@ -24,7 +23,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
 from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
-from lens_engine.exports import FormatName, Source
+from lens_engine.exports import Source
 from lens_engine.result import SupportExamples
 from lens_engine.result.of_prompt import PromptOfAnswer
 from lens_engine.result.rendering import find_renderer
@@ -46,13 +45,6 @@ class Version:
     def etag(self, name: str) -> str:
         """The ETag of the answer with this name."""
         return make_etag(name, *self.of_selection) if self.of_prompt is None else version_etag(self.of_prompt)
-
-
-class PromptToAsk(NamedTuple):
-    """A prompt as a classifier, and its use."""
-
-    classifier: Classifier
-    use: Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +95,12 @@ class Answers:
             accuracy_with_biases=_accuracy(answer.with_biases),
         )
 
-    def prepare_export(self, format: FormatName, use: Use | None) -> Export:
+    def export(self, use: Use | None) -> Source:
         """The support examples for a use, ready to be written in a format."""
-        answer = self.result.answer_for(use)
-        return Export(Source.of_answer(self.result.task, answer, self.result.provenance.model), format)
+        return Source.of_answer(self.result.task, self.result.answer_for(use), self.result.provenance.model)
 
-    def make_classifier(self, use: Use | None, *, is_fixed: bool = False) -> PromptToAsk:
-        """The prompt for a use as a classifier, of any form.
+    def make_classifier(self, use: Use | None, *, is_fixed: bool = False) -> tuple[Classifier, Use]:
+        """The prompt for a use as a classifier, of any form, and its use.
 
         Args:
             is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
@@ -119,7 +110,7 @@ class Answers:
         source = self._find_pool(answer)
         pool = None if source is None else source.load()
         prompt = PromptOfAnswer(result.task, answer, result.provenance, pool, result.most_tokens, result.opening_tokens)
-        return PromptToAsk(prompt.classifier(), answer.use)
+        return prompt.classifier(), answer.use
 
     def render(self, body: RenderBody, classifier: Classifier | None, pool: Pool | None = None) -> Rendered:
         """The prompts for each input: of the support examples, or of this classifier.
@@ -145,10 +136,8 @@ class Answers:
     def _render_classifier(self, classifier: Classifier, inputs: Sequence[str]) -> Rendered:
         if classifier.head.kind not in PROMPTS_HEAD_KINDS:
             what = "the words of a text" if classifier.head.kind == "bag_of_words" else "the model from within"
-            raise NoClassifier(
-                f"the classifier reads {what}, which no prompt shows; download it, and run lens classify"
-            )
-        rendered = [renderer.render(inputs) for renderer in classifier.list_renderers()]  # [prompts][inputs]
+            detail = f"the classifier reads {what}, which no prompt shows; download it, and run lens classify"
+            raise NoClassifier(detail)
         return self.prompts_type(
             **self._about,
             recommended=True,  # it is what the verdict recommends
@@ -158,11 +147,7 @@ class Answers:
             pool_rows=None,
             label_words=classifier.task.label_words,
             label_biases=(),
-            prompts=[
-                _present(number, one, ())
-                for number, of_input in enumerate(zip(*rendered, strict=True))
-                for one in of_input
-            ],
+            prompts=[_present(number, one, ()) for number, one in enumerate(classifier.renderer.render(inputs))],
             accuracy=_accuracy(classifier.test),
             judged=None,
         )
@@ -204,10 +189,9 @@ def _accuracy(quality: Quality | None) -> float | None:
 def _list_shown(answer: SupportExamples, found: Sequence[Found]) -> list[tuple[Example, dict[str, Any]]]:
     """The demonstrations of an input in the order of its prompt, the fixed ones first, and the fields about each."""
     fixed = [(one.example, None, "fixed") for one in answer.examples]
-    shown = [*fixed, *((one.example, one.similarity, "found") for one in found)]
     return [
         (example, {"row": example.row, "label": example.label, "similarity": similarity, "origin": origin})
-        for example, similarity, origin in shown
+        for example, similarity, origin in (*fixed, *((one.example, one.similarity, "found") for one in found))
     ]
 
 

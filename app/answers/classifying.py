@@ -130,9 +130,9 @@ def read_asked(finder: Finder, session: Session, wish: Wish) -> Asked:
     if wish.prompts == "classifier" or (is_open and prompt.best is not None and prompt.best.name != prompt.method):
         classifier = answers.read_classifier(session)
         return Asked(Subject.of(classifier), _describe(classifier, None), answers.about)
-    asked = answers.make_classifier(wish.use, is_fixed=wish.fixed)
-    classifier = asked.classifier.model_copy(update={"input": finder.find_input(session)})
-    return Asked(Subject.of(classifier), _describe(classifier, asked.use), answers.about)
+    classifier, use = answers.make_classifier(wish.use, is_fixed=wish.fixed)
+    classifier = classifier.model_copy(update={"input": finder.find_input(session)})
+    return Asked(Subject.of(classifier), _describe(classifier, use), answers.about)
 
 
 def _describe(classifier: Classifier, use: Use | None) -> Contender:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 from starlette.background import BackgroundTask
@@ -34,10 +34,12 @@ from lens_engine.evaluation.table import MEDIA_TYPES, PredictedTable, TableForma
 from lens_engine.reading import ParsedDataset, ReadTexts
 from lens_engine.reading.limits import DatasetEmpty
 from lens_engine.result.evaluation import EvaluationResult
-from lens_engine.types import Record
 
 MakeFinder = Callable[[Services, str], Finder]
 """(services, owner id) -> the finder. It can be pickled."""
+
+
+W = TypeVar("W", bound=Wish)
 
 
 class TextsSpec(Wish):
@@ -122,9 +124,7 @@ def write_texts(make: MakeFinder, path: str, services: Services, owner_id: str, 
         NotFound, NotFinished, NoResult, NoClassifier: there is nothing that is asked.
         BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
     """
-    form = _form_of(body)
-    spec = read_model(TextsSpec, form.spec, "spec")
-    asked = _find(make, services, owner_id, spec)
+    form, spec, asked = _read_form(TextsSpec, make, services, owner_id, body)
     if spec.labelled:
         judged, notes = _read_labelled(form, services, asked.classifier)
         texts, labels = [one.text for one in judged.examples], [one.label for one in judged.examples]
@@ -145,9 +145,7 @@ def write_labelled(make: MakeFinder, path: str, services: Services, owner_id: st
         Unprocessable: the answers are not those of the rows.
         Others: as `write_texts`.
     """
-    form = _form_of(body)
-    spec = read_model(TableSpec, form.spec, "spec")
-    asked = _find(make, services, owner_id, spec)
+    form, spec, asked = _read_form(TableSpec, make, services, owner_id, body)
     found = _read_texts(form, services, asked.classifier)
     predictions = _read_answers(form, asked.classifier, len(found.rows))
     table = PredictedTable(
@@ -166,7 +164,7 @@ def write_labelled(make: MakeFinder, path: str, services: Services, owner_id: st
     return MEDIA_TYPES[format]
 
 
-class Measured(Record):
+class Measured(NamedTuple):
     """Figures on the rows of a file."""
 
     result: EvaluationResult
@@ -180,9 +178,7 @@ def measure_file(make: MakeFinder, services: Services, owner_id: str, body: Body
     Raises:
         as `write_labelled`.
     """
-    form = _form_of(body)
-    spec = read_model(FiguresSpec, form.spec, "spec")
-    asked = _find(make, services, owner_id, spec)
+    form, spec, asked = _read_form(FiguresSpec, make, services, owner_id, body)
     judged, notes = _read_labelled(form, services, asked.classifier)
     with invalid_inputs(dataset=judged):
         answers = Answers(asked.classifier.labels, judged.examples)
@@ -191,17 +187,17 @@ def measure_file(make: MakeFinder, services: Services, owner_id: str, body: Body
     return Measured(result=result, title=spec.title or form.names.get("texts"), keep=spec.keep)
 
 
-def _find(make: MakeFinder, services: Services, owner_id: str, wish: Wish) -> Asked:
-    with services.database.session_scope() as session:
-        return read_asked(make(services, owner_id), session, wish)
-
-
-def _form_of(body: Body) -> FormBody:
+def _read_form(
+    kind: type[W], make: MakeFinder, services: Services, owner_id: str, body: Body
+) -> tuple[FormBody, W, Asked]:
+    """The form, its spec, and what is asked."""
     if not isinstance(body, FormBody):
         raise BadRequest("send a form with the part `texts`, a file")
     if "texts" not in body.files:
         raise Unprocessable.at("/texts", "`texts` is missing; send a file")
-    return body
+    spec = read_model(kind, body.spec, "spec")
+    with services.database.session_scope() as session:
+        return body, spec, read_asked(make(services, owner_id), session, spec)
 
 
 def _read_texts(form: FormBody, services: Services, classifier: Classifier) -> ReadTexts:
@@ -231,15 +227,13 @@ def _read_answers(form: FormBody, classifier: Classifier, num_rows: int) -> list
         first = error.errors()[0]
         raise Unprocessable.at("/answers", f"`answers` cannot be read: {first['loc']}: {first['msg']}") from None
     if len(given) != num_rows:
-        raise Unprocessable.at(
-            "/answers", f"`answers` has {len(given):,} items for {num_rows:,} rows; send one for each"
-        )
+        detail = f"`answers` has {len(given):,} items for {num_rows:,} rows; send one for each"
+        raise Unprocessable.at("/answers", detail)
     labels = set(classifier.labels)
     for number, one in enumerate(given):
         if one.label is not None and (one.label not in labels or len(one.probabilities or ()) != len(labels)):
-            raise Unprocessable.at(
-                f"/answers/{number}", f"answer {number} is not one of this classifier; classify the rows again"
-            )
+            detail = f"answer {number} is not one of this classifier; classify the rows again"
+            raise Unprocessable.at(f"/answers/{number}", detail)
     return [
         Prediction(label=one.label, probabilities=tuple(one.probabilities or ()), error=one.error, is_cut=one.cut)
         for one in given

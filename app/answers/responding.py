@@ -10,12 +10,12 @@ from app.answers.answers import Answers
 from app.answers.finding import Finder, answer_known
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody, Rendered, refuse_blank
-from app.web.etag import REVALIDATED, answer_with_etag
+from app.web.etag import REVALIDATED, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, sends, takes_json
 from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
-from lens_engine.exports import FORMATS, FormatName
+from lens_engine.exports import FORMATS, FormatName, write_export
 
 MOST_INPUT_CHARACTERS = 1_000
 """Of an input in an address, of which proxies take 16 KiB: a character may be written with 12 bytes."""
@@ -78,8 +78,14 @@ def answer_classifier(finder: Finder, if_none_match: str | None) -> Response:
 def answer_export(finder: Finder, if_none_match: str | None, format: FormatName, use: Use | None) -> Response:
     """The support examples as a file, or 304."""
     with finder.services.database.session_scope() as session:
-        export = finder.read(session).prepare_export(format, use)
-    return export.answer(if_none_match)
+        source = finder.read(session).export(use)
+    content = f"{source.task.model_dump_json()}{source.answer.model_dump_json()}{source.model}{source.best}"
+    etag, kind = make_etag(f"export-{format}", content), FORMATS[format]
+    if is_known(if_none_match, etag):
+        return answer_unchanged(etag, REVALIDATED)
+    headers = {"Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"'}
+    file = Response(write_export(source, format), media_type=kind.media_type, headers=headers)
+    return answer_with_etag(etag, file, REVALIDATED)
 
 
 async def render(finder: Finder, indexes: Indexes, body: RenderBody) -> Rendered:

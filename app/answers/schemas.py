@@ -154,9 +154,7 @@ class Rendered(AnswerOut):
         description="Label word of each label. The label word that the model finds likeliest after a prompt stands for "
         "its label."
     )
-    prompts: list[RenderedPrompt] = Field(
-        description="Prompts of the first input, then of the second, and so on; as many for each as the classifier has."
-    )
+    prompts: list[RenderedPrompt] = Field(description="Prompt of each input.")
     accuracy: float | None = Field(
         description="Accuracy on the test rows of the prompt for this use, or of the classifier; null if it was not "
         "tested."

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from app.lifecycle.spec import StoredSpec
-from app.pages.asked import read_request
+from app.pages.fields import read_request
 from app.prompts.schemas import PromptVersionOut
 from app.store.tables import Job
 from lens_engine.result import SelectionResult

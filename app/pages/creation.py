@@ -10,15 +10,14 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse
 
-from app.dependencies import OWNER_ROUTE, OwnerDep, ServicesDep
+from app.dependencies import OWNER_ROUTE
 from app.errors import RefusedInput
 from app.lifecycle.spec import StoredSpec
-from app.pages.asked import list_fields
-from app.pages.fields import FieldsDep, build_submission, read_field, read_words
+from app.pages.fields import FieldsDep, build_submission, list_fields, read_field, read_words
 from app.pages.preview import store_files as keep_files
 from app.pages.preview import suggest
-from app.pages.rendering import answer, go_to
-from app.pages.sample import has_sample
+from app.pages.rendering import Visit, VisitDep
+from app.pages.shell import has_sample
 from app.selections import datasets
 from app.selections import service as selections
 from app.selections.bodies import JsonBody
@@ -59,9 +58,7 @@ UploadDep = Annotated[Upload, Depends(receive_form, scope="function")]
 
 @router.get("/new")
 async def show_new(
-    request: Request,
-    owner: OwnerDep,
-    services: ServicesDep,
+    visit: VisitDep,
     dataset: DatasetParameter = None,
     test: DatasetParameter = None,
     of: SelectionParameter = None,
@@ -69,10 +66,10 @@ async def show_new(
 ) -> HTMLResponse:
     """The field for a file; with a stored dataset what is in it, and then the form, filled in as `of` was."""
     if dataset is None:
-        return answer(request, "new.html", dataset=None, types=FILE_TYPES, has_sample=has_sample(), sample=sample)
-    stored = await run_in_threadpool(_read_stored, services, owner, dataset, test)
-    report = await read_report(request, services, owner, dataset)
-    return answer(request, "new.html", None, **stored, report=report, of=of)
+        return visit.answer("new.html", dataset=None, types=FILE_TYPES, has_sample=has_sample(), sample=sample)
+    stored = await run_in_threadpool(_read_stored, visit.services, visit.owner, dataset, test)
+    report = await read_report(visit.request, visit.services, visit.owner, dataset)
+    return visit.answer("new.html", None, **stored, report=report, of=of)
 
 
 def _read_stored(services: Services, owner: str, dataset: str, test: str | None) -> dict[str, Any]:
@@ -86,18 +83,18 @@ def _read_stored(services: Services, owner: str, dataset: str, test: str | None)
 
 
 @router.post("/datasets")
-def store_files(request: Request, files: FilesDep) -> HTMLResponse:
+def store_files(visit: VisitDep, files: FilesDep) -> HTMLResponse:
     """Store a file of labelled texts, and perhaps one of test rows, and show what is in them."""
     try:
         dataset, *test = files.do(keep_files)
     except RefusedInput as error:
         if len(error.columns) < 2:
             raise
-        return _ask_for_columns(request, error)
-    return go_to(request, f"/pages/new?dataset={dataset}{''.join(f'&test={one}' for one in test)}")
+        return _ask_for_columns(visit, error)
+    return visit.go_to(f"/pages/new?dataset={dataset}{''.join(f'&test={one}' for one in test)}")
 
 
-def _ask_for_columns(request: Request, error: RefusedInput) -> HTMLResponse:
+def _ask_for_columns(visit: Visit, error: RefusedInput) -> HTMLResponse:
     """The columns of the file to choose among, in place of the refusal. The longest values are probably the texts."""
     columns = list(zip(*error.first_rows, strict=True)) or [()] * len(error.columns)
     lengths = [sum(map(len, values)) for values in columns]
@@ -107,14 +104,12 @@ def _ask_for_columns(request: Request, error: RefusedInput) -> HTMLResponse:
     label = next(one for *_, one in ranked if one != text)
     shown = {"columns": error.columns, "rows": error.first_rows, "text": text, "label": label}
     headers = {"HX-Retarget": "#columns", "HX-Reswap": "innerHTML"}
-    return answer(request, "columns.html", headers, why=error.detail.partition(";")[0], **shown)
+    return visit.answer("columns.html", headers, why=error.detail.partition(";")[0], **shown)
 
 
 @router.get("/suggestion")
 async def show_suggestion(
-    request: Request,
-    owner: OwnerDep,
-    services: ServicesDep,
+    visit: VisitDep,
     dataset: Annotated[str, Query(max_length=40)],
     test: DatasetParameter = None,
     model: Annotated[str | None, Query(max_length=100)] = None,
@@ -123,29 +118,29 @@ async def show_suggestion(
     seconds: Annotated[str, Query(alias="budget.max_seconds", max_length=40)] = "",
 ) -> HTMLResponse:
     """The form of a selection, filled in as `lens suggest` would, or as another was, and what each preset takes."""
-    asked = await run_in_threadpool(_read_asked, services, owner, of)
+    services, owner = visit.services, visit.owner
+    asked, name = await run_in_threadpool(_read_asked, services, owner, of, dataset)
     asked["preset"] = preset or asked["preset"]
     wanted = (dataset, test, model or asked["model"] or services.settings.default_model)
-    known: MutableMapping[Any, dict[str, Any]] = request.app.state.suggestions
+    known: MutableMapping[Any, dict[str, Any]] = visit.request.app.state.suggestions
     if (found := known.get((owner, *wanted))) is None:
-        found = known[owner, *wanted] = await do_large(request, suggest, *wanted)
-    name = await run_in_threadpool(_read_name, services, owner, dataset)
+        found = known[owner, *wanted] = await do_large(visit.request, suggest, *wanted)
     limit = _read_seconds(seconds or str(asked["named"].get("budget.max_seconds", "")))
     shown = {"found": found, "models": list(services.settings.offered_models), "name": name, "limit": limit}
-    return answer(request, "suggestion.html", None, **shown, dataset=dataset, test=test, key=uuid4().hex, asked=asked)
+    return visit.answer("suggestion.html", None, **shown, dataset=dataset, test=test, key=uuid4().hex, asked=asked)
 
 
-def _read_asked(services: Services, owner: str, selection_id: str | None) -> dict[str, Any]:
-    """The fields of the form as a selection was asked for; nothing without one."""
-    if selection_id is None:
-        return {
-            "words": {},
-            "named": {},
-            **dict.fromkeys(("name", "template", "instruction", "model", "preset", "use", "options"), ""),
-        }
+def _read_asked(
+    services: Services, owner: str, selection_id: str | None, dataset: str
+) -> tuple[dict[str, Any], str | None]:
+    """The fields of the form as a selection was asked for, or empty ones without it; and the name of a dataset."""
+    named = dict.fromkeys(("name", "template", "instruction", "model", "preset", "use", "options"), "")
+    asked: dict[str, Any] = {"words": {}, "named": {}, **named}
     with services.database.session_scope() as session:
-        job = selections.get(session, owner, selection_id)
-        return {"name": job.name, **list_fields(StoredSpec.model_validate(job.spec))}
+        if selection_id is not None:
+            job = selections.get(session, owner, selection_id)
+            asked = {"name": job.name, **list_fields(StoredSpec.model_validate(job.spec))}
+        return asked, datasets.get(session, owner, dataset).name
 
 
 def _read_seconds(written: str) -> float | None:
@@ -155,40 +150,35 @@ def _read_seconds(written: str) -> float | None:
     return None
 
 
-def _read_name(services: Services, owner: str, dataset: str) -> str | None:
-    with services.database.session_scope() as session:
-        return datasets.get(session, owner, dataset).name
-
-
 @router.post("/prompt")
-def show_prompt(request: Request, fields: FieldsDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
+def show_prompt(visit: VisitDep, fields: FieldsDep) -> HTMLResponse:
     """The prompt for one row, as the form has it, with a later row of another label as its only demonstration."""
     number, dataset = read_field(fields, "row"), read_field(fields, "dataset_id")
     first = max(read_number(number, 8) or 1, 1) - 1
-    with services.database.session_scope() as session:
-        datasets.get(session, owner, dataset)
+    with visit.services.database.session_scope() as session:
+        datasets.get(session, visit.owner, dataset)
         rows = load_rows_from(session, dataset, first, _SHOWN_ROWS)
         pattern = read_field(fields, "template") or write_template(find_label_column(session, dataset))
     if not rows:
-        return answer(request, "prompt.html", refusal=f"there is no row {first + 1}; choose a smaller number")
+        return visit.answer("prompt.html", refusal=f"there is no row {first + 1}; choose a smaller number")
     one, label = rows[0], fold_text(rows[0].label)
     other = next((row for row in rows if fold_text(row.label) != label), rows[-1])
     try:
         words = Verbalizer(read_words(fields))
         task = Task(Template(pattern), words, instruction=read_field(fields, "instruction"))
     except InvalidInput as error:  # a person is still typing
-        return answer(request, "prompt.html", refusal=str(error))
+        return visit.answer("prompt.html", refusal=str(error))
     known = {fold_text(name): name for name in words.words}
     shown = [replace(other, label=known[fold_text(other.label)])] if fold_text(other.label) in known else []
     prompt = task.render_prompt(shown, one.text)
-    return answer(request, "prompt.html", prompt=prompt, row=one, has_demonstration=bool(shown), refusal=None)
+    return visit.answer("prompt.html", prompt=prompt, row=one, has_demonstration=bool(shown), refusal=None)
 
 
 @router.post("/submit")
-def submit(request: Request, fields: FieldsDep, upload: UploadDep, services: ServicesDep) -> HTMLResponse:
+def submit(visit: VisitDep, fields: FieldsDep, upload: UploadDep) -> HTMLResponse:
     """Submit the form as a client of the API would, and show the selection."""
     key = check_key(read_field(fields, "key") or uuid4().hex)
     accepted = upload.do(submit_selection, key)
-    shown = go_to(request, f"/pages/selections/{accepted.answer['id']}")
-    shown.background = enqueueing(services, accepted.job_id)
+    shown = visit.go_to(f"/pages/selections/{accepted.answer['id']}")
+    shown.background = enqueueing(visit.services, accepted.job_id)
     return shown

@@ -1,15 +1,22 @@
-"""The fields of a form, and the submission that they mean."""
+"""The fields of a form, the submission that they mean, and what a stored spec would have written in them."""
 
+import json
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 from starlette.datastructures import FormData
 
 from app.errors import AppError, Unprocessable
+from app.lifecycle.spec import StoredSpec
 from app.problems import point
+from app.store.tables import Dataset
 from app.web.parameters import read_number
 from app.web.request_body import check_media_type, parse_json
 from lens_engine.presets import flatten_options, nest_options, overlay_options
+from lens_engine.show.asked import RunRequest, list_changes
 from lens_engine.task.text_checks import UNSTORABLE
 
 _FORM = "application/x-www-form-urlencoded"
@@ -92,3 +99,34 @@ def _read_options(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Unprocessable('the further options must be an object, such as {"search": {"beam_width": 4}}')
     return found
+
+
+def read_request(spec: StoredSpec) -> RunRequest:
+    """What a stored spec asks for."""
+    return RunRequest(spec.model, spec.template, spec.instruction, dict(spec.verbalizer), spec.preset, spec.config)
+
+
+def list_fields(spec: StoredSpec) -> dict[str, Any]:
+    """The fields of the form of a new selection, as this spec would be written in it."""
+    changes = list_changes(spec.preset, spec.config)
+    named = {path: changes.pop(path) for path in TYPED_OPTIONS if path in changes}
+    for path in ("use", "labels.rare"):  # which the form has by itself
+        changes.pop(path, None)
+    options = nest_options(changes)
+    first = [one if isinstance(one, str) else one[0] for one in (spec.template, spec.instruction or "")]
+    return {
+        "template": first[0],
+        "instruction": first[1],
+        "words": dict(spec.verbalizer),
+        "model": spec.model,
+        "preset": spec.preset,
+        "use": spec.config.use,
+        "named": {path: value for path, value in named.items() if value is not None},
+        "options": json.dumps(options) if options else "",
+    }
+
+
+def find_sizes(session: Session, dataset_ids: Iterable[str]) -> dict[str, Any]:
+    """Names and numbers of rows of datasets, by id."""
+    columns = select(Dataset.id, Dataset.name, Dataset.num_rows)
+    return {one.id: one for one in session.execute(columns.where(Dataset.id.in_(dataset_ids)))}

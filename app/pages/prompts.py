@@ -2,28 +2,26 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse
 
 from app.answers.indexes import IndexesDep
 from app.answers.stored import PromptPart
-from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep
+from app.dependencies import OWNER_ROUTE, PageDep
 from app.errors import NotFound
 from app.ids import encode_cursor
 from app.pages.comparing import list_version, tabulate_changes
 from app.pages.creation import FILE_TYPES
 from app.pages.fields import FieldsDep, read_field
-from app.pages.rendering import answer, go_to, root_of
+from app.pages.rendering import VisitDep
 from app.prompts import service
 from app.prompts.examples import PoolChange
 from app.prompts.finding import PromptFinder
-from app.prompts.parameters import NameDep
+from app.prompts.parameters import NameDep, RowDep, TurnDep
 from app.prompts.schemas import ExamplesBody, PromptBody, PromptVersionOut
-from app.prompts.service import Change, Condition, present
-from app.services import Services
+from app.prompts.service import present
 from app.store import prompts as repository
 from app.store.tables import Dataset, Job
 from app.web.parameters import read_number
@@ -42,18 +40,19 @@ _MOST_EXAMPLES = 200
 
 
 @router.get("")
-def show_names(request: Request, owner: OwnerDep, services: ServicesDep, page: PageDep) -> HTMLResponse:
+def show_names(visit: VisitDep, page: PageDep) -> HTMLResponse:
     """The names of an owner, with what they say."""
-    with services.database.session_scope() as session:
-        found = [present(one) for one in repository.list_names(session, owner, page.last_id, page.limit)]
+    with visit.services.database.session_scope() as session:
+        found = [present(one) for one in repository.list_names(session, visit.owner, page.last_id, page.limit)]
     items = found[: page.limit]
     cursor = encode_cursor(items[-1].name) if len(found) > page.limit else None
-    return answer(request, "prompts.html", names=items, cursor=cursor, is_first=page.last_id is None)
+    return visit.answer("prompts.html", names=items, cursor=cursor, is_first=page.last_id is None)
 
 
 @router.get("/{name}")
-def show_name(request: Request, name: NameDep, owner: OwnerDep, services: ServicesDep) -> HTMLResponse:
+def show_name(visit: VisitDep, name: NameDep) -> HTMLResponse:
     """One prompt: what is live, how to ask it, how good it is on newer texts, its examples and its versions."""
+    owner, services = visit.owner, visit.services
     with services.database.session_scope() as session:
         current = present(service.get(session, owner, name))
         history = repository.list_versions(session, owner, name, None, _MOST_VERSIONS)[:_MOST_VERSIONS]
@@ -62,15 +61,13 @@ def show_name(request: Request, name: NameDep, owner: OwnerDep, services: Servic
         file = _find_file(session, owner, current.selection_id)
         labels = PromptFinder(services, owner, name).read_current(session).labels if current.pool_rows else ()
     bars = [
-        Bar(f"{one['at']:%Y-%m-%d}, version {one['version']}", quality["accuracy"], low, high, quality["n"])
+        Bar(f"{one['at']:%Y-%m-%d}, version {one['version']}", found["accuracy"], low, high, found["n"])
         for one in evaluations
-        for quality in [one["quality"]]
-        for low, high in [quality["ci95"]]
+        for found, (low, high) in [(one["quality"], one["quality"]["ci95"])]
     ]
     chart = draw_accuracies(bars, name="evaluations", order=False) if bars else None
     shown: dict[str, Any] = {"current": current, "versions": versions, "evaluations": evaluations, "chart": chart}
-    return answer(
-        request,
+    return visit.answer(
         "production.html",
         None,
         **shown,
@@ -78,8 +75,8 @@ def show_name(request: Request, name: NameDep, owner: OwnerDep, services: Servic
         figures=_list_figures(current),
         file=file,
         labels=labels,
-        host=f"{request.url.scheme}://{request.url.netloc}",
-        is_open=request.state.key_name is None,
+        host=f"{visit.request.url.scheme}://{visit.request.url.netloc}",
+        is_open=visit.request.state.key_name is None,
         types=FILE_TYPES,
     )
 
@@ -100,92 +97,69 @@ def _find_file(session: Session, owner: str, selection_id: str | None) -> str | 
 
 
 @router.get("/{name}/changes")
-def show_changes(
-    request: Request, name: NameDep, owner: OwnerDep, services: ServicesDep, version: Annotated[int, Query(ge=1)]
-) -> HTMLResponse:
+def show_changes(visit: VisitDep, name: NameDep, version: Annotated[int, Query(ge=1)]) -> HTMLResponse:
     """What changes if an earlier version is live again."""
-    with services.database.session_scope() as session:
-        current = present(service.get(session, owner, name))
-        found = repository.find_content(session, owner, name, version)
+    with visit.services.database.session_scope() as session:
+        current = present(service.get(session, visit.owner, name))
+        found = repository.find_content(session, visit.owner, name, version)
         if found is None:
             raise NotFound(f"{name} has no version {version}, or it was deleted since")
         then, shown = present(found[0]), PromptPart.model_validate(found[1].result).answer_for(None)
-    return answer(
-        request,
+    return visit.answer(
         "changes.html",
         current=current,
         changes=tabulate_changes(list_version(current), list_version(then)),
         warning=warn_of_random(shown),
-        action=f"{root_of(request)}/pages/prompts/{name}/back",
+        action=f"{visit.root}/pages/prompts/{name}/back",
         fields={"current": current.version, "version": version},
         does=f"Go back to version {version}",
     )
 
 
 @router.post("/{name}/back")
-def roll_back(
-    request: Request, name: NameDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
-) -> HTMLResponse:
+def roll_back(visit: VisitDep, name: NameDep, fields: FieldsDep) -> HTMLResponse:
     """Let an earlier version be live again, if the live one is still that which the page showed."""
     back = read_field(fields, "version")
     body = read_model(PromptBody, {"version": read_number(back, 9) or back, "note": f"back to version {back[:9]}"})
-    _change(request, services, owner, name, read_field(fields, "current")).put(body)
-    return go_to(request, f"/pages/prompts/{name}")
-
-
-def _change(request: Request, services: Services, owner: str, name: str, version: str) -> Change:
-    """A change of the version that the page showed."""
-    return Change(services, owner, name, Condition(f'"{version}"', None), request.state.key_name)
+    visit.change(name, read_field(fields, "current")).put(body)
+    return visit.go_to(f"/pages/prompts/{name}")
 
 
 @router.get("/{name}/examples")
-async def show_examples(
-    request: Request, name: NameDep, owner: OwnerDep, services: ServicesDep, indexes: IndexesDep
-) -> HTMLResponse:
+def show_examples(visit: VisitDep, name: NameDep, indexes: IndexesDep, _: TurnDep) -> HTMLResponse:
     """The examples that the prompt may show, those that were added first."""
-
-    def read() -> tuple[int, int, list[PoolRow]]:
-        with services.database.session_scope() as session:
-            found = PromptFinder(services, owner, name).read_current(session)
-            if found.pool is None:
-                return found.version.version, 0, []
+    first_added, rows = 0, tuple[PoolRow, ...]()
+    with visit.services.database.session_scope() as session:
+        found = PromptFinder(visit.services, visit.owner, name).read_current(session)
+        if found.pool is not None:
             first_added = found.pool.find_first_added(session)
-        pool = indexes.load(found.pool.source)
-        return found.version.version, first_added, sorted(pool.rows, key=lambda one: (one.row < first_added, one.row))
-
-    version, first_added, rows = await run_in_threadpool(read)
-    shown = [{"row": one.row, "text": one.text, "label": one.label, "added": one.row >= first_added} for one in rows]
-    more = max(0, len(shown) - _MOST_EXAMPLES)
-    url = f"{root_of(request)}/pages/prompts/{name}"
-    return answer(request, "pool.html", rows=shown[:_MOST_EXAMPLES], more=more, url=url, name=name, version=version)
+    if found.pool is not None:
+        rows = indexes.load(found.pool.source).rows
+    newest_first = sorted(rows, key=lambda one: (one.row < first_added, one.row))[:_MOST_EXAMPLES]
+    shown = [
+        {"row": one.row, "text": one.text, "label": one.label, "added": one.row >= first_added} for one in newest_first
+    ]
+    about = {"url": f"{visit.root}/pages/prompts/{name}", "name": name, "version": found.version.version}
+    return visit.answer("pool.html", None, rows=shown, more=len(rows) - len(shown), **about)
 
 
 @router.post("/{name}/examples")
-async def add_example(
-    request: Request, name: NameDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep, indexes: IndexesDep
-) -> HTMLResponse:
+def add_example(visit: VisitDep, name: NameDep, fields: FieldsDep, indexes: IndexesDep, _: TurnDep) -> HTMLResponse:
     """Add a labelled text, which the next prompt may show."""
     one = {"text": read_field(fields, "text"), "label": read_field(fields, "label")}
     body = read_model(ExamplesBody, {"examples": [one], "note": "added on the page"})
-    change = _change(request, services, owner, name, read_field(fields, "version"))
-    await run_in_threadpool(PoolChange(change, indexes).add, body)
-    return go_to(request, f"/pages/prompts/{name}")
+    PoolChange(visit.change(name, read_field(fields, "version")), indexes).add(body)
+    return visit.go_to(f"/pages/prompts/{name}")
 
 
 @router.post("/{name}/examples/{row}/out")
-async def take_example_out(
-    request: Request,
-    name: NameDep,
-    row: Annotated[int, Path(ge=0, le=2**31 - 1)],
-    fields: FieldsDep,
-    owner: OwnerDep,
-    services: ServicesDep,
-    indexes: IndexesDep,
+def take_example_out(
+    visit: VisitDep, name: NameDep, row: RowDep, fields: FieldsDep, indexes: IndexesDep, _: TurnDep
 ) -> HTMLResponse:
     """Take a text out; no later prompt shows it."""
-    change = _change(request, services, owner, name, read_field(fields, "version"))
-    await run_in_threadpool(PoolChange(change, indexes).take_out, row, "taken out on the page")
-    return go_to(request, f"/pages/prompts/{name}")
+    change = visit.change(name, read_field(fields, "version"))
+    PoolChange(change, indexes).take_out(row, "taken out on the page")
+    return visit.go_to(f"/pages/prompts/{name}")
 
 
 def _list_evaluations(session: Session, owner: str, name: str) -> list[dict[str, Any]]:

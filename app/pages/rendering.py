@@ -1,16 +1,20 @@
-"""Templates of the pages, and the answer that they become."""
+"""A visit of a page: templates, and the answer that they become."""
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Depends, Request
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
-from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from app.dependencies import OwnerDep, ServicesDep
+from app.prompts.service import Change, Condition
+from app.services import Services
 from app.web.error_handlers import mark_code
 from lens_engine.show.documents import join_percent, make_environment
 from lens_engine.task.wording import (
@@ -59,19 +63,39 @@ def render(template: str, root: str, **values: Any) -> str:
     return _environment().get_template(template).render(root=root, **values)
 
 
-def answer(request: Request, template: str, headers: Mapping[str, str] | None = None, **values: Any) -> HTMLResponse:
-    """The content of a page, or of a part of one."""
-    return HTMLResponse(render(template, root_of(request), **values), headers=dict(headers or {}))
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request for a page or a part of one, and whose it is."""
+
+    request: Request
+    owner: str
+    services: Services
+
+    @property
+    def root(self) -> str:
+        """The path under which a proxy serves the application."""
+        root: str = self.request.scope.get("root_path", "")
+        return root.rstrip("/")
+
+    def answer(self, template: str, headers: Mapping[str, str] | None = None, **values: Any) -> HTMLResponse:
+        """The content of a page, or of a part of one."""
+        return HTMLResponse(render(template, self.root, **values), headers=dict(headers or {}))
+
+    def go_to(self, path: str) -> HTMLResponse:
+        """Have the browser open another page."""
+        return HTMLResponse("", headers={"HX-Redirect": f"{self.root}{path}"})
+
+    def change(self, name: str, version: str | None) -> Change:
+        """A change of the version of a name that the page showed, or of a new name."""
+        condition = Condition(f'"{version}"', None) if version else Condition(None, "*")
+        return Change(self.services, self.owner, name, condition, self.request.state.key_name)
 
 
-def go_to(request: Request, path: str) -> HTMLResponse:
-    """Have the browser open another page."""
-    return HTMLResponse("", headers={"HX-Redirect": f"{root_of(request)}{path}"})
+async def get_visit(request: Request, owner: OwnerDep, services: ServicesDep) -> Visit:
+    return Visit(request, owner, services)
 
 
-def root_of(request: Request) -> str:
-    root: str = request.scope.get("root_path", "")
-    return root.rstrip("/")
+VisitDep = Annotated[Visit, Depends(get_visit)]
 
 
 def _write_stem(name: str | None) -> str:

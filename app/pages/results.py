@@ -3,15 +3,14 @@
 import re
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
 from app.answers import results
-from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep
+from app.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.errors import BadRequest, NoResult, NotFinished, NotFound
 from app.ids import NAME, is_id
-from app.pages.asked import find_sizes
 from app.pages.comparing import (
     Changed,
     compare_facts,
@@ -22,11 +21,11 @@ from app.pages.comparing import (
     tabulate_changes,
 )
 from app.pages.creation import FILE_TYPES
-from app.pages.fields import FieldsDep, read_field
+from app.pages.fields import FieldsDep, find_sizes, read_field
 from app.pages.preview import leave_out_suspicious
-from app.pages.rendering import answer, go_to, root_of
+from app.pages.rendering import Visit, VisitDep
 from app.prompts.schemas import PromptBody
-from app.prompts.service import Change, Condition, present
+from app.prompts.service import present
 from app.selections import service
 from app.selections.receiving import do_large
 from app.services import Services
@@ -68,84 +67,78 @@ def _find_view(services: Services, job: Job) -> ResultView | None:
 
 @router.get("/selections/{selection_id}/rows")
 def show_rows(
-    request: Request,
+    visit: VisitDep,
     selection_id: SelectionIdDep,
-    owner: OwnerDep,
-    services: ServicesDep,
     of: Annotated[str, Query(max_length=40)],
     gold: Annotated[int, Query(ge=0)],
     answered: Annotated[int, Query(ge=0, alias="answer")],
 ) -> HTMLResponse:
     """The test rows behind a cell of a confusion matrix, with their texts."""
-    view = results.get_view(services, owner, selection_id)
+    view = results.get_view(visit.services, visit.owner, selection_id)
     found = next((one for one in view.answered if one.name == of), None)
     if found is None or max(gold, answered) >= len(found.labels):
         raise NotFound("the result has no such cell")
     rows = [one.row for one in found.list_cell(gold, answered)]
-    with services.database.session_scope() as session:
-        job = service.get(session, owner, selection_id)
+    with visit.services.database.session_scope() as session:
+        job = service.get(session, visit.owner, selection_id)
         texts = load_texts(session, job.test_dataset_id or job.dataset_id, rows)
-    return answer(request, "rows.html", table=found.tabulate_cell(gold, answered, texts))
+    return visit.answer("rows.html", table=found.tabulate_cell(gold, answered, texts))
 
 
 @router.post("/selections/{selection_id}/without")
-async def run_without_suspicious(request: Request, selection_id: SelectionIdDep) -> HTMLResponse:
+async def run_without_suspicious(visit: VisitDep, selection_id: SelectionIdDep) -> HTMLResponse:
     """Begin a selection of the same file without the rows whose label looks wrong, asked for as this one was."""
-    dataset = await do_large(request, leave_out_suspicious, selection_id)
-    return go_to(request, f"/pages/new?dataset={dataset}&of={selection_id}")
+    dataset = await do_large(visit.request, leave_out_suspicious, selection_id)
+    return visit.go_to(f"/pages/new?dataset={dataset}&of={selection_id}")
 
 
 @router.post("/selections/{selection_id}/names")
-def promote(
-    request: Request, selection_id: SelectionIdDep, fields: FieldsDep, owner: OwnerDep, services: ServicesDep
-) -> HTMLResponse:
+def promote(visit: VisitDep, selection_id: SelectionIdDep, fields: FieldsDep) -> HTMLResponse:
     """Put what a selection found into production.
 
     Over another version only after a look at what changes; a prompt that no search chose only after a warning.
     """
+    note, version = read_field(fields, "note"), read_field(fields, "version")
     name = _write_name(read_field(fields, "name"))
     if not NAME.fullmatch(name):
         raise BadRequest("a prompt needs a name of letters, digits, dots and dashes, such as ticket-router")
-    with services.database.session_scope() as session:
-        current = find_current(session, owner, name)
-    note, version = read_field(fields, "note"), read_field(fields, "version")
     if not version and not read_field(fields, "sure"):
-        view = _find_view(services, _get(services, owner, selection_id))
+        with visit.services.database.session_scope() as session:
+            current = find_current(session, visit.owner, name)
+        view = _find_view(visit.services, _get(visit, selection_id))
         warning = "" if view is None else warn_of_random(view.result.answer)
         if current is not None or warning:
             shown = None if current is None else present(current)
             version_field = {"sure": "yes"} if shown is None else {"version": shown.version}
-            return answer(
-                request,
+            return visit.answer(
                 "changes.html",
                 current=shown,
                 changes=None if shown is None else tabulate_changes(list_version(shown), _list_new(view)),
                 warning=warning,
-                action=f"{root_of(request)}/pages/selections/{selection_id}/names",
+                action=f"{visit.root}/pages/selections/{selection_id}/names",
                 fields={"name": name, "note": note, **version_field},
                 does=f"Put {name} into production" if shown is None else f"Replace version {shown.version} of {name}",
             )
-    condition = Condition(f'"{version}"', None) if version else Condition(None, "*")
     body = read_model(PromptBody, {"selection_id": selection_id, "note": note or None})
-    Change(services, owner, name, condition, request.state.key_name).put(body)
-    return go_to(request, f"/pages/prompts/{name}")
+    visit.change(name, version).put(body)
+    return visit.go_to(f"/pages/prompts/{name}")
 
 
 @router.get("/name")
-def show_prompt_name(request: Request, name: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
+def show_prompt_name(visit: VisitDep, name: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
     """The name that a prompt would have, where it is not the one that was typed."""
     written = _write_name(name)
     is_other = written != name and NAME.fullmatch(written) is not None
-    return answer(request, "named.html", name=written if is_other else "")
+    return visit.answer("named.html", name=written if is_other else "")
 
 
 def _write_name(typed: str) -> str:
     return _NO_NAME.sub("-", typed.strip().lower()).strip("-.")
 
 
-def _get(services: Services, owner: str, selection_id: str) -> Job:
-    with services.database.session_scope() as session:
-        return service.get(session, owner, selection_id)
+def _get(visit: Visit, selection_id: str) -> Job:
+    with visit.services.database.session_scope() as session:
+        return service.get(session, visit.owner, selection_id)
 
 
 def _list_new(view: ResultView | None) -> dict[str, str]:
@@ -162,22 +155,17 @@ def _list_new(view: ResultView | None) -> dict[str, str]:
 
 
 @router.get("/compare")
-def compare(
-    request: Request,
-    owner: OwnerDep,
-    services: ServicesDep,
-    of: Annotated[list[str], Query(default_factory=list, max_length=10)],
-) -> HTMLResponse:
+def compare(visit: VisitDep, of: Annotated[list[str], Query(default_factory=list, max_length=10)]) -> HTMLResponse:
     """Two selections: the figures, the answers that changed, and what differs."""
     if len(of) != 2 or not all(map(is_id, of)):
         raise BadRequest("mark two finished selections in the list")
-    before, after = (_get(services, owner, one) for one in of)
-    results = [_find_view(services, job) for job in (before, after)]
-    if results[0] is None or results[1] is None:
+    before, after = (_get(visit, one) for one in of)
+    views = [_find_view(visit.services, job) for job in (before, after)]
+    if views[0] is None or views[1] is None:
         raise NoResult("one of the two selections has no result yet")
-    first, second = results[0].result, results[1].result
+    first, second = views[0].result, views[1].result
     differ, same = compare_facts((before, after), (first, second))
-    with services.database.session_scope() as session:
+    with visit.services.database.session_scope() as session:
         sizes = find_sizes(session, {before.dataset_id, after.dataset_id})
         changed = [
             (name, _tabulate_changed(session, before, list_changed(first, second, of_classifier=is_classifier)))
@@ -185,7 +173,7 @@ def compare(
         ]
     shown = {"figures": compare_figures(first, second), "changed": changed, "differ": differ, "same": same}
     names = [job.name or sizes[job.dataset_id].name or job.id for job in (before, after)]
-    return answer(request, "compare.html", None, jobs=(before, after), names=names, **shown)
+    return visit.answer("compare.html", None, jobs=(before, after), names=names, **shown)
 
 
 def _tabulate_changed(session: Session, job: Job, found: list[Changed] | None) -> list[Table | None] | None:

@@ -4,18 +4,18 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query
 from sqlalchemy import ColumnElement, func
 from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse, Response
 
-from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, SelectionIdDep, ServicesDep
+from app.dependencies import OWNER_ROUTE, Page, PageDep, SelectionIdDep
 from app.lifecycle.spec import StoredSpec
-from app.pages.asked import find_sizes, read_request
+from app.pages.fields import find_sizes, read_request
 from app.pages.live import describe_run
-from app.pages.rendering import answer, go_to
+from app.pages.rendering import Visit, VisitDep
 from app.pages.results import describe_result
-from app.pages.sample import has_sample
+from app.pages.shell import has_sample
 from app.selections import service
 from app.selections.schemas import SelectionSummary
 from app.selections.service import SelectionList, list_page
@@ -42,9 +42,9 @@ Action = Literal["cancel", "resume", "retry", "delete"]
 class Asked:
     """Which selections a list shows, and in which order."""
 
-    name: str = ""
-    status: str = ""
-    sort: str = ""
+    name: Annotated[str, Query(max_length=200)] = ""
+    status: Annotated[Literal["", *(one.value for one in Status)], Query()] = ""  # type: ignore[valid-type]
+    sort: Annotated[Literal["", "right"], Query()] = ""
 
     @property
     def is_narrowed(self) -> bool:
@@ -66,37 +66,23 @@ class Asked:
         return found
 
 
-def read_asked(
-    name: Annotated[str, Query(max_length=200)] = "",
-    status: Annotated[Literal["", *(one.value for one in Status)], Query()] = "",  # type: ignore[valid-type]
-    sort: Annotated[Literal["", "right"], Query()] = "",
-) -> Asked:
-    return Asked(name, status, sort)
-
-
 @router.get("")
-def show_list(
-    request: Request,
-    owner: OwnerDep,
-    services: ServicesDep,
-    page: PageDep,
-    asked: Annotated[Asked, Depends(read_asked)],
-) -> HTMLResponse:
+def show_list(visit: VisitDep, page: PageDep, asked: Annotated[Asked, Depends()]) -> HTMLResponse:
     """The selections of an owner, newest first, or those whose answers are most often right."""
-    found = _list(services, owner, page, asked)
-    with services.database.session_scope() as session:
+    found = _list(visit.services, visit.owner, page, asked)
+    with visit.services.database.session_scope() as session:
         sizes = find_sizes(session, {one.dataset_id for one in found.jobs})
-    shown = {"asked": asked, "statuses": [one.value for one in Status], "sorts": _SORTS, "names": HEADLINES}
-    return answer(
-        request,
+    return visit.answer(
         "list.html",
-        None,
         jobs=found.jobs,
         cursor=found.next,
         is_first=page.last_id is None,
         sizes=sizes,
         has_sample=has_sample(),
-        **shown,
+        asked=asked,
+        statuses=[one.value for one in Status],
+        sorts=_SORTS,
+        names=HEADLINES,
     )
 
 
@@ -113,52 +99,41 @@ def _list(services: Services, owner: str, page: Page, asked: Asked) -> Selection
 
 
 @router.get("/{selection_id}")
-def show_selection(
-    request: Request, selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep
-) -> HTMLResponse:
+def show_selection(visit: VisitDep, selection_id: SelectionIdDep) -> HTMLResponse:
     """One selection: how it goes, or what it found."""
-    found = _describe(services, owner, selection_id)
-    return answer(request, "selection.html", None, **found, **describe_result(services, found["job"]))
+    return _show_whole(visit, _describe(visit, selection_id))
+
+
+def _show_whole(visit: Visit, found: dict[str, Any]) -> HTMLResponse:
+    return visit.answer("selection.html", None, **found, **describe_result(visit.services, found["job"]))
 
 
 @router.get("/{selection_id}/live")
-def show_live(
-    request: Request,
-    selection_id: SelectionIdDep,
-    owner: OwnerDep,
-    services: ServicesDep,
-    if_none_match: KnownEtag = None,
-) -> Response:
+def show_live(visit: VisitDep, selection_id: SelectionIdDep, if_none_match: KnownEtag = None) -> Response:
     """The part that changes while a selection runs; the whole page when it has ended."""
-    found = _describe(services, owner, selection_id)
+    found = _describe(visit, selection_id)
     if Status(found["job"].status) not in TERMINAL:
-        shown = answer(request, "live.html", None, **found)
+        shown = visit.answer("live.html", None, **found)
         etag = make_etag(repr(shown.body))  # the time decides about it, too
         return answer_unchanged(etag, {}) if is_known(if_none_match, etag) else answer_with_etag(etag, shown, {})
-    ended = answer(request, "selection.html", None, **found, **describe_result(services, found["job"]))
+    ended = _show_whole(visit, found)
     ended.headers.update({"HX-Retarget": "#main", "HX-Reswap": "innerHTML"})
     return ended
 
 
 @router.post("/{selection_id}/{action}")
-def act(
-    request: Request,
-    selection_id: SelectionIdDep,
-    action: Annotated[Action, Path()],
-    owner: OwnerDep,
-    services: ServicesDep,
-) -> HTMLResponse:
+def act(visit: VisitDep, selection_id: SelectionIdDep, action: Annotated[Action, Path()]) -> HTMLResponse:
     """Cancel, resume, retry or delete, and show what there is then."""
     queued = None
-    with services.database.session_scope() as session:
+    with visit.services.database.session_scope() as session:
         if action == "delete":
-            service.delete(session, owner, selection_id)
+            service.delete(session, visit.owner, selection_id)
         elif action == "cancel":
-            service.cancel(session, owner, selection_id)
+            service.cancel(session, visit.owner, selection_id)
         else:
-            queued = _queue_again(action, services, session, owner, selection_id)
-    shown = go_to(request, "/pages/selections" if action == "delete" else f"/pages/selections/{selection_id}")
-    shown.background = enqueueing(services, queued)
+            queued = _queue_again(action, visit.services, session, visit.owner, selection_id)
+    shown = visit.go_to("/pages/selections" if action == "delete" else f"/pages/selections/{selection_id}")
+    shown.background = enqueueing(visit.services, queued)
     return shown
 
 
@@ -172,11 +147,11 @@ def _queue_again(action: Action, services: Services, session: Session, owner: st
     return JobId(job.id, job.attempt + 1, job.model) if has_changed else None
 
 
-def _describe(services: Services, owner: str, selection_id: str) -> dict[str, Any]:
-    with services.database.session_scope() as session:
-        job = service.get(session, owner, selection_id)
+def _describe(visit: Visit, selection_id: str) -> dict[str, Any]:
+    with visit.services.database.session_scope() as session:
+        job = service.get(session, visit.owner, selection_id)
         size = find_sizes(session, [job.dataset_id])[job.dataset_id]
-        place = service.find_place(services, session, JobState.of(job))
+        place = service.find_place(visit.services, session, JobState.of(job))
         events = service.list_newest_events(session, selection_id, _MOST_EVENTS)
         asked = read_request(StoredSpec.model_validate(job.spec)).tabulate()
     return {"job": job, "run": describe_run(job, place, events), "asked": asked, "size": size}

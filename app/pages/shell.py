@@ -4,6 +4,7 @@ A browser shows no header of ours with the address of a page. So the address ans
 with the header `HX-Request` answers the content.
 """
 
+from pathlib import Path
 from urllib.parse import quote
 
 from starlette.datastructures import Headers
@@ -12,7 +13,6 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.pages.rendering import render
-from app.pages.sample import find_sample
 from app.web.parameters import BY_HTMX, PAGE_ASSETS, served_path
 from lens_engine import __version__
 from lens_engine.show.documents import STYLESHEET
@@ -31,6 +31,20 @@ SECURITY = {
 }
 
 
+_SAMPLE = ("train.csv", "test.csv")
+"""Rows for a first selection. They lie in a checkout, and in an image among the scripts of the pages."""
+_FOLDERS = (Path(__file__).parent / "static" / "support_desk", Path(__file__).parents[2] / "examples" / "support_desk")
+
+
+def has_sample() -> bool:
+    """Whether the sample came with the installation."""
+    return _find_sample(_SAMPLE[0]) is not None
+
+
+def _find_sample(name: str) -> Path | None:
+    return next((one / name for one in _FOLDERS if (one / name).is_file()), None) if name in _SAMPLE else None
+
+
 class Assets(StaticFiles):
     """Scripts and styles. Their address has the version, so a browser may keep them."""
 
@@ -39,7 +53,7 @@ class Assets(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         # The stylesheet is that of reports too.
-        file = STYLESHEET if path == STYLESHEET.name else find_sample(path.partition("support_desk/")[2])
+        file = STYLESHEET if path == STYLESHEET.name else _find_sample(path.partition("support_desk/")[2])
         response = await super().get_response(path, scope) if file is None else FileResponse(file)
         response.headers.update({"Cache-Control": "public, max-age=86400", **SECURITY})
         return response
@@ -76,12 +90,7 @@ def _frame(scope: Scope) -> Response | None:
 def _name_page(path: str) -> str:
     """The title of a page until its content comes with another one."""
     what, _, one = path.removeprefix(PAGES).partition("/")
-    names = {
-        "new": "New selection",
-        "compare": "Two selections",
-        "selections": "Selections",
-        "prompts": "Prompts",
-        "words": "Words",
-    }
+    names = {"new": "New selection", "compare": "Two selections", "selections": "Selections"}
+    names |= {"prompts": "Prompts", "words": "Words"}
     found = {"selections": "Selection", "prompts": one}.get(what) if one else names.get(what)
     return f"{found} · Lens" if found else "Lens"

@@ -33,14 +33,19 @@ from app.answers.responding import (
     render,
 )
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SessionDep
-from app.prompts.evaluations import keep_figures, list_figures
+from app.ids import encode_cursor
+from app.prompts import service
 from app.prompts.finding import PromptFinder
 from app.prompts.parameters import NameDep, PromptFinderDep
 from app.prompts.schemas import NamedPrompts, NamedSupportExamples
 from app.selections.parts import COLUMN_PARTS, describe_upload
 from app.selections.receiving import Upload, receive
+from app.store import prompts as repository
+from app.store.prompt_tables import PromptEvaluation
+from app.store.quota import check_bytes, lock_owner
 from app.web.etag import KnownEtag
 from app.web.openapi import refusals
+from app.web.parameters import read_last_number
 from lens_engine.classifier.classifier import Classifier
 
 router = APIRouter(tags=["prompts"], dependencies=OWNER_ROUTE)
@@ -154,7 +159,21 @@ def evaluate_prompt(
 ) -> EvaluationOut:
     """Measure answers to the rows of a labelled file, which `classify` gave. The rows are not stored."""
     measured = upload.do(partial(measure_file, partial(PromptFinder, name=name)))
-    return keep_figures(upload.services, upload.owner_id, name, measured)
+    owner, settings = upload.owner_id, upload.services.settings
+    with upload.services.database.session_scope() as session:
+        made = PromptEvaluation(
+            owner_id=owner,
+            name=name,
+            version=service.get(session, owner, name).version,
+            title=measured.title,
+            result=measured.result.model_dump(mode="json"),
+        )
+        if measured.keep:
+            lock_owner(session, owner, settings)
+            session.add(made)
+            session.flush()
+            check_bytes(session, owner, settings)
+        return EvaluationOut.model_validate(made)
 
 
 @router.get(
@@ -164,4 +183,8 @@ def evaluate_prompt(
 )
 def list_evaluations(name: NameDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> EvaluationPage:
     """List the figures that were kept of a name, newest first."""
-    return list_figures(session, owner, name, page)
+    service.get(session, owner, name)
+    before = read_last_number(page.last_id, 18, "cursor", "evaluations")  # digits of 64 bits
+    found = repository.list_evaluations(session, owner, name, before, page.limit)
+    items = [EvaluationOut.model_validate(one) for one in found[: page.limit]]
+    return EvaluationPage(items=items, next=encode_cursor(str(items[-1].id)) if len(found) > page.limit else None)

@@ -1,30 +1,45 @@
-"""Routes of /prompts: what production reads. Decisions are in `service.py`."""
+"""Routes of /prompts: names, versions, and the rows of their pools. Decisions are in `service.py` and `examples.py`."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response, status
+from fastapi import APIRouter, Depends, Query, Request, Response, status
 from starlette.responses import JSONResponse
 
 from app.answers.finding import answer_known
-from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep
+from app.answers.indexes import Indexes, IndexesDep
+from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep, SessionDep
 from app.ids import encode_cursor
 from app.prompts import service
-from app.prompts.finding import PromptFinder
-from app.prompts.parameters import READ, ChangeDep, NameDep
-from app.prompts.schemas import PromptBody, PromptHistory, PromptPage, PromptVersionOut
+from app.prompts.examples import PoolChange, copy_examples
+from app.prompts.finding import CurrentVersion, PromptFinder
+from app.prompts.parameters import READ, ChangeDep, NameDep, RowDep, TurnDep
+from app.prompts.schemas import (
+    MOST_ADDED,
+    ExamplesBody,
+    Note,
+    PromptBody,
+    PromptExampleOut,
+    PromptExamplePage,
+    PromptHistory,
+    PromptPage,
+    PromptVersionOut,
+)
 from app.prompts.service import present
+from app.selections.datasets import DatasetOut
+from app.selections.receiving import do_large
 from app.store import prompts as repository
+from app.store.prompt_tables import PromptVersion
 from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag, version_etag
 from app.web.openapi import refusals, sends, takes_json
 from app.web.parameters import read_last_number
-from app.web.request_body import json_body
+from app.web.request_body import MOST_CONTAINERS, json_body
 
 router = APIRouter(prefix="/prompts", tags=["prompts"], dependencies=OWNER_ROUTE)
 
-_BODY = takes_json(PromptBody)
-
+_NO_POOL = "The prompts of this name find no examples for an input."
 
 BodyDep = Annotated[PromptBody, Depends(json_body(PromptBody))]
+ExamplesDep = Annotated[ExamplesBody, Depends(json_body(ExamplesBody, most_objects=MOST_CONTAINERS + MOST_ADDED))]
 
 
 @router.get("", response_description="One page of names.", responses=refusals(400, 401, 503))
@@ -52,7 +67,7 @@ def list_prompts(session: SessionDep, owner: OwnerDep, page: PageDep) -> PromptP
             is_conflict_brief=True,
         ),
     },
-    openapi_extra=_BODY,
+    openapi_extra=takes_json(PromptBody),
 )
 def put_prompt(change: ChangeDep, body: BodyDep) -> Response:
     """Publish what a selection found as the next version of a prompt, or take up an earlier version again.
@@ -60,10 +75,8 @@ def put_prompt(change: ChangeDep, body: BodyDep) -> Response:
     Production reads the prompt by its name and needs no change. A version is a copy: a selection may be deleted
     afterwards.
     """
-    shown = present(change.put(body))
-    is_new = change.condition.if_match is None
-    headers = {"ETag": version_etag(shown.version), **({"Location": f"/prompts/{shown.name}"} if is_new else {})}
-    return JSONResponse(shown.model_dump(mode="json"), 201 if is_new else 200, headers)
+    made = change.put(body)
+    return _answer(made, 201, Location=f"/prompts/{made.name}") if change.condition.if_match is None else _answer(made)
 
 
 @router.get(
@@ -102,3 +115,116 @@ def list_prompt_versions(name: NameDep, session: SessionDep, owner: OwnerDep, pa
     found = [present(one) for one in repository.list_versions(session, owner, name, before, page.limit)]
     items = found[: page.limit]
     return PromptHistory(items=items, next=encode_cursor(str(items[-1].version)) if len(found) > page.limit else None)
+
+
+@router.get(
+    "/{name}/examples",
+    response_model=PromptExamplePage,
+    response_description="One page of rows.",
+    responses=READ,
+)
+def list_prompt_examples(
+    name: NameDep,
+    owner: OwnerDep,
+    services: ServicesDep,
+    indexes: IndexesDep,
+    page: PageDep,
+    _: TurnDep,
+    if_none_match: KnownEtag = None,
+) -> Response:
+    """List the pool of a name: the labelled rows in which its prompts find the demonstrations of an input."""
+    last = read_last_number(page.last_id, 9, "cursor", "examples")
+    finder = PromptFinder(services, owner, name)
+    with services.database.session_scope() as session:
+        known = answer_known(finder, session, if_none_match, "", "result")
+        if known is not None:
+            return known
+        found = finder.read_current(session)
+        first_added = None if found.pool is None else found.pool.find_first_added(session)
+    return answer_with_etag(
+        version_etag(found.version.version), _show_page(found, indexes, page, last, first_added), REVALIDATED
+    )
+
+
+def _show_page(
+    found: CurrentVersion, indexes: Indexes, page: Page, last: int | None, first_added: int | None
+) -> PromptExamplePage:
+    """
+    Args:
+        first_added: number from which added rows are counted; None without a pool.
+    """
+    if found.pool is None or first_added is None:
+        return PromptExamplePage(**found.about, pool_rows=None, items=[], next=None)
+    pool = indexes.load(found.pool.source)
+    rows = [row for row in pool.rows if last is None or row.row > last]
+    items = [
+        PromptExampleOut(row=one.row, text=one.text, label=one.label, added=one.row >= first_added)
+        for one in rows[: page.limit]
+    ]
+    follow = encode_cursor(str(items[-1].row)) if len(rows) > page.limit else None
+    return PromptExamplePage(**found.about, pool_rows=len(pool.rows), items=items, next=follow)
+
+
+@router.post(
+    "/{name}/examples",
+    response_model=PromptVersionOut,
+    response_description="The version that the name has now.",
+    responses={
+        200: sends("ETag"),
+        **refusals(
+            *(400, 401, 404, 412, 413, 415, 422, 428, 503),
+            conflict=f"{_NO_POOL} Or a row contradicts one of the pool, which `errors` names.",
+        ),
+    },
+    openapi_extra=takes_json(ExamplesBody),
+)
+def add_prompt_examples(change: ChangeDep, indexes: IndexesDep, body: ExamplesDep, _: TurnDep) -> Response:
+    """Add labelled rows to the pool of a name. The next prompt may show them.
+
+    The change is a version of the name, and `If-Match` says which version it changes. A version before it has the pool
+    as it was.
+    """
+    return _answer(PoolChange(change, indexes).add(body))
+
+
+@router.delete(
+    "/{name}/examples/{row}",
+    response_model=PromptVersionOut,
+    response_description="The version that the name has now.",
+    responses={
+        200: sends("ETag"),
+        **refusals(*(400, 401, 404, 412, 413, 428, 503), conflict=f"{_NO_POOL} Or the prompt needs the row."),
+    },
+)
+def take_prompt_example_out(
+    change: ChangeDep,
+    indexes: IndexesDep,
+    row: RowDep,
+    _: TurnDep,
+    note: Annotated[Note | None, Query(description="Why it is taken out, for the history of the name.")] = None,
+) -> Response:
+    """Take a row out of the pool of a name. No later prompt shows it. The change is a version of the name."""
+    return _answer(PoolChange(change, indexes).take_out(row, note))
+
+
+def _answer(version: PromptVersion, code: int = 200, **headers: str) -> Response:
+    shown = present(version).model_dump(mode="json")
+    return JSONResponse(shown, code, {"ETag": version_etag(version.version), **headers})
+
+
+@router.post(
+    "/{name}/dataset",
+    status_code=status.HTTP_201_CREATED,
+    response_model=DatasetOut,
+    response_description="The stored dataset. `Location` is its address.",
+    responses={
+        200: {"model": DatasetOut, "description": "Equal rows were stored already; this is their dataset."},
+        201: sends("Location"),
+        **refusals(400, 401, 404, 413, 503, conflict=_NO_POOL),
+    },
+)
+async def store_prompt_dataset(request: Request, name: NameDep) -> Response:
+    """Store the pool of a name and its support examples as a dataset, from which a new selection can start."""
+    stored = await do_large(request, copy_examples, name)
+    code = status.HTTP_201_CREATED if stored.is_new else status.HTTP_200_OK
+    return JSONResponse(stored.answer, code, {"Location": f"/datasets/{stored.answer['id']}"})

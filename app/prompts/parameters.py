@@ -1,5 +1,6 @@
 """What the routes of a prompt read of a request: its name, and under which condition it is changed."""
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Request
@@ -13,6 +14,9 @@ from app.web.openapi import not_modified, refusals, sends
 
 READ: dict[int | str, dict[str, Any]] = {200: sends("ETag"), **not_modified(), **refusals(400, 401, 404, 503)}
 """OpenAPI entries of a route that reads a prompt."""
+
+MOST_POOLS = 4
+"""Requests of different owners that read all rows of a pool at the same time."""
 
 
 async def get_name(
@@ -32,6 +36,7 @@ async def get_name(
 
 
 NameDep = Annotated[str, Depends(get_name)]
+RowDep = Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of a row of the pool.")]
 
 
 async def find_prompt(name: NameDep, owner: OwnerDep, services: ServicesDep) -> PromptFinder:
@@ -54,3 +59,16 @@ async def get_change(
 
 
 ChangeDep = Annotated[Change, Depends(get_change)]
+
+
+async def take_turn(request: Request, owner: OwnerDep) -> AsyncIterator[None]:
+    """Wait without a thread until no other request of the owner reads all rows of a pool, and few of all owners do.
+
+    A large pool takes a second, in which Python answers other requests more slowly, and 60 MB.
+    """
+    async with request.app.state.pool_turns[owner], request.app.state.pool_places:
+        yield
+
+
+TurnDep = Annotated[None, Depends(take_turn, scope="function")]
+"""Stands behind what reads the body: a slow client holds no turn."""

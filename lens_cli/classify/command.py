@@ -1,9 +1,8 @@
 """`lens classify`: the labels of texts, by a classifier or a prompt that `lens select` found."""
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,11 +11,8 @@ from lens_cli.asked_model import SameModelOptions, ServerOptions
 from lens_cli.asked_service import ServiceOptions
 from lens_cli.file_options import TextFileOptions
 from lens_cli.groups import takes_groups
-from lens_cli.refusals import EXIT_INTERRUPTED, RefusedInput, refusing
+from lens_cli.refusals import RefusedInput, show_note
 from lens_cli.subject_file import SubjectFile, SubjectOptions
-
-if TYPE_CHECKING:  # the command imports it when it runs
-    from lens_engine.scoring.base import LabelScorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,31 +83,19 @@ def classify(
 
         lens classify new.csv --service http://127.0.0.1:8000/prompts/triage --output predictions.csv
     """
-    try:
-        with refusing():
-            if (written.classifier is None) == (service.service is None):
-                raise RefusedInput("give either a file of a classifier or a service", "where: --classifier, --service")
-            if written.classifier is None:
-                _ask(service, texts, written, of_result, rows)
-                return
-            file = SubjectFile(
-                written.classifier,
-                of_result.prompts,
-                of_result.use,
-                is_fixed=of_result.fixed,
-                usual="classifier",
-                where="--classifier",
-            )
-            _classify(texts, file, written, rows, model, served)
-    except KeyboardInterrupt:
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+    if (written.classifier is None) == (service.service is None):
+        raise RefusedInput("give either a file of a classifier or a service", "where: --classifier, --service")
+    if written.classifier is None:
+        _ask(service, texts, written, of_result, rows)
+    else:
+        found = of_result.of(written.classifier, usual="classifier", where="--classifier")
+        _classify(texts, found, written, rows, model, served)
 
 
 def _ask(
     service: ServiceOptions, texts: Path, written: PredictionOptions, wish: SubjectOptions, rows: TextFileOptions
 ) -> None:
     from lens_cli.classify.run import Paths, tell_outcome
-    from lens_cli.views.notes import show_note
     from lens_engine.evaluation.rows import Prediction
 
     paths, console = Paths(texts, texts, written.output), Console(stderr=True)
@@ -143,24 +127,10 @@ def _classify(
 ) -> None:
     from lens_cli.classify.run import ClassificationRun, Paths
 
-    paths = Paths(texts, file.path, written.output)
+    paths, answer_above = Paths(texts, file.path, written.output), written.answer_above
     paths.check(overwrite=written.overwrite)
-    run = ClassificationRun.prepare(
-        paths,
-        file,
-        text_column=rows.columns,
-        dialect=rows.dialect,
-        dtype=model.dtype,
-        answer_above=written.answer_above,
-    )
-    chosen = served.choose_again(model.model, run.classifier.model, dtype=model.dtype, device=model.device)
-    with ExitStack() as exits:
-
-        def open_scorer() -> "LabelScorer":
-            assert chosen is not None
-            # No pair cache: the texts of production would displace the scores of selections.
-            opening = chosen.opened(dtype=run.origin.dtype, device=model.device, remembers=False)
-            return exits.enter_context(opening).scorer
-
+    run = ClassificationRun.prepare(paths, file, rows.columns, rows.dialect, model.dtype, answer_above)
+    with model.opening(served, run.classifier.model) as (chosen, open_scorer):
         named = None if chosen is None else chosen.reference
-        run.execute(open_scorer, Console(stderr=True), model=named, restart=written.restart)
+        load = lambda: open_scorer(run.origin.dtype)  # noqa: E731 - of one line
+        run.execute(load, Console(stderr=True), model=named, restart=written.restart)

@@ -11,9 +11,8 @@ from rich.text import Text
 
 from lens_cli.asked_model import describe_opening
 from lens_cli.classify.partial_file import Origin, partial_file
-from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output
+from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output, show_note
 from lens_cli.subject_file import SubjectFile
-from lens_cli.views.notes import show_note
 from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.disk.replace_file import replace_file
@@ -79,7 +78,6 @@ class ClassificationRun:
         cls,
         paths: Paths,
         asked: SubjectFile | None = None,
-        *,
         text_column: ColumnNames | None = None,
         dialect: Dialect = ANY_DIALECT,
         dtype: str | None = None,

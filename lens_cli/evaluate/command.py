@@ -1,6 +1,5 @@
 """`lens evaluate`: how often support examples or a classifier are right on labelled rows, asked as production asks."""
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,14 +10,12 @@ from lens_cli.asked_model import SameModelOptions, ServerOptions
 from lens_cli.asked_service import ServiceOptions
 from lens_cli.file_options import RowFileOptions
 from lens_cli.groups import takes_groups
-from lens_cli.refusals import EXIT_INTERRUPTED, RefusedInput, check_output, refusing
-from lens_cli.subject_file import SubjectFile, SubjectOptions
+from lens_cli.refusals import RefusedInput, check_output
+from lens_cli.subject_file import SubjectOptions
 
 if TYPE_CHECKING:  # the command imports these when it runs
-    from lens_cli.select.sources import Sources
     from lens_cli.subject_file import FoundSubject
     from lens_engine.result.evaluation import EvaluationResult
-    from lens_engine.scoring.base import LabelScorer
 
 
 @takes_groups
@@ -66,54 +63,29 @@ def evaluate(
     from lens_engine.disk.replace_file import replace_file
     from lens_engine.result.evaluation import EvaluationResult
 
-    try:
-        with refusing():
-            check_output(output)
-            if (dataset is None) != (service.service is not None):
-                raise RefusedInput("give WHAT and DATASET, or one file and --service", "where: DATASET, --service")
-            if dataset is None:
-                found = service.evaluate(what, of_result, rows, Console(stderr=True), keep=keep)
-                result, name = EvaluationResult.model_validate(found.result), f"Version {found.version}"
-            else:
-                result, name = _judge_file(what, dataset, of_result, rows, model, served)
-            if output is not None:
-                replace_file(output, (result.model_dump_json(indent=2) + "\n").encode())
-    except KeyboardInterrupt:
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+    check_output(output)
+    if (dataset is None) != (service.service is not None):
+        raise RefusedInput("give WHAT and DATASET, or one file and --service", "where: DATASET, --service")
+    if dataset is None:
+        found = service.evaluate(what, of_result, rows, Console(stderr=True), keep=keep)
+        result, name = EvaluationResult.model_validate(found.result), f"Version {found.version}"
+    else:
+        subject = of_result.of(what).read()
+        result, name = _judge(subject, dataset, rows, model, served), subject.name
+    if output is not None:
+        replace_file(output, (result.model_dump_json(indent=2) + "\n").encode())
     show_evaluation(result, name, output, Console(highlight=False))
 
 
-def _judge_file(
-    what: Path,
-    dataset: Path,
-    of_result: SubjectOptions,
-    rows: RowFileOptions,
-    model: SameModelOptions,
-    served: ServerOptions,
-) -> "tuple[EvaluationResult, str]":
-    """What the file holds, judged on this machine, and its name."""
+def _judge(
+    found: "FoundSubject", dataset: Path, rows: RowFileOptions, model: SameModelOptions, served: ServerOptions
+) -> "EvaluationResult":
+    """What a file holds, judged on this machine."""
+    from lens_cli.evaluate.run import EvaluationRun
     from lens_cli.select.sources import Sources
 
-    found = SubjectFile(what, of_result.prompts, of_result.use, is_fixed=of_result.fixed).read()
     sources = Sources(dataset, None, rows.columns, rows.label_column, rows.dialect, found.classifier.input)
-    return _judge(found, sources, model, served), found.name
-
-
-def _judge(
-    found: "FoundSubject", sources: "Sources", model: SameModelOptions, served: ServerOptions
-) -> "EvaluationResult":
-    from lens_cli.evaluate.run import EvaluationOptions, EvaluationRun
-
-    chosen = served.choose_again(model.model, found.classifier.model, dtype=model.dtype, device=model.device)
-    asked = chosen.reference if chosen is not None and chosen.endpoint is not None else model.model
-    options = EvaluationOptions(asked, model.dtype)
-    run = EvaluationRun.prepare(found, sources, options)
-    with ExitStack() as exits:
-
-        def open_scorer(_: str, precision: str) -> "LabelScorer":
-            assert chosen is not None
-            # No pair cache: the texts of production would displace the scores of selections.
-            opening = chosen.opened(dtype=precision, device=model.device, remembers=False)
-            return exits.enter_context(opening).scorer
-
-        return run.execute(open_scorer, Console(stderr=True))
+    run = EvaluationRun.prepare(found, sources)
+    with model.opening(served, found.classifier.model) as (chosen, open_scorer):
+        asked = chosen.reference if chosen is not None and chosen.endpoint is not None else model.model
+        return run.execute(lambda _, dtype: open_scorer(dtype), Console(stderr=True), model=asked, dtype=model.dtype)

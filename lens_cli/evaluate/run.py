@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from rich.console import Console
 
 from lens_cli.asked_model import describe_opening
-from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
+from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, show_note
 from lens_cli.select.sources import Sources
 from lens_cli.subject_file import FoundSubject
-from lens_cli.views.notes import show_note
 from lens_cli.views.progress import row_bar
 from lens_engine.errors import Faults
 from lens_engine.evaluation.answers import leave_out
@@ -24,23 +23,14 @@ from lens_engine.types import Example
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationOptions:
-    """How production asks, where that differs from how the selection asked."""
-
-    model: str | None = None  #: reference of a model; None for the one of the selection
-    dtype: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class EvaluationRun:
-    """An evaluation that was checked, and how its model is opened."""
+    """An evaluation that was checked."""
 
     evaluation: Evaluation
-    options: EvaluationOptions
     notes: Sequence[str] = field(default=())  #: on the rows
 
     @classmethod
-    def prepare(cls, found: FoundSubject, sources: Sources, options: EvaluationOptions) -> "EvaluationRun":
+    def prepare(cls, found: FoundSubject, sources: Sources) -> "EvaluationRun":
         """Read the rows and refuse what cannot work, before any model is loaded.
 
         Raises:
@@ -54,13 +44,21 @@ class EvaluationRun:
         evaluation, notes = _choose_rows(evaluation, found, tuple(read.dataset))
         evaluation.check()
         _, left_out = leave_out(evaluation.classifier.task, evaluation.examples)
-        return cls(evaluation, options, (*read.notes, *notes, *left_out))
+        return cls(evaluation, (*read.notes, *notes, *left_out))
 
-    def execute(self, open_scorer: Callable[[str, str], LabelScorer], console: Console) -> EvaluationResult:
+    def execute(
+        self,
+        open_scorer: Callable[[str, str], LabelScorer],
+        console: Console,
+        model: str | None = None,
+        dtype: str | None = None,
+    ) -> EvaluationResult:
         """Load the model, ask for every row with a live bar, and measure.
 
         Args:
             open_scorer: loads the model of this name in this precision.
+            model: reference of a model; None for the one of the selection.
+            dtype: precision; None for that of the selection.
 
         Raises:
             Refusal: the run was stopped.
@@ -72,10 +70,10 @@ class EvaluationRun:
         own, scorer, evaluation = self.evaluation.classifier.model, None, self.evaluation
         with row_bar(console) as bar:
             if own is not None:
-                name = self.options.model or own.model
+                name = model or own.model
                 bar.wait(describe_opening(name))
-                scorer = open_scorer(name, self.options.dtype or (own.dtype if name == own.model else "auto"))
-                is_other = self.options.model is not None and scorer.identity.revision != own.revision
+                scorer = open_scorer(name, dtype or (own.dtype if name == own.model else "auto"))
+                is_other = model is not None and scorer.identity.revision != own.revision
                 evaluation = replace(evaluation, is_other_model=is_other)
             try:
                 found = evaluation.run(scorer, bar)

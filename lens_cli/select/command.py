@@ -10,7 +10,7 @@ from rich.console import Console
 from lens_cli.asked_model import ServerOptions
 from lens_cli.file_options import RowFileOptions, TestFile
 from lens_cli.groups import takes_groups
-from lens_cli.refusals import EXIT_INTERRUPTED, refusing
+from lens_cli.refusals import EXIT_INTERRUPTED, refusing, show_note
 from lens_cli.select.options import SearchOptions, SelectionFiles, SelectionModelOptions, TaskOptions
 from lens_engine.errors import Faults
 from lens_engine.types import StopReason
@@ -53,23 +53,18 @@ def select(
           --verbalizer positive=great --verbalizer negative=terrible \\
           --preset quick --output result.json --classifier classifier.json
     """
-    from lens_cli.select.advice import advise
     from lens_cli.select.run import SelectionRun
     from lens_cli.select.sources import Sources
+    from lens_cli.select.words import advise
 
-    console = Console(stderr=True)
-    try:
-        with refusing(lambda error: advise(error, train)):
-            files.check()
-            sources = Sources(train, test, rows.columns, rows.label_column)
-            read = _read_options(sources, rows, task, search, served)
-            local = {"dtype": model.dtype, "device": model.device, "actors": model.actors}
-            chosen = served.choose(model.model, **local, ray_address=model.ray_address)
-            run = SelectionRun.prepare(*read)
-            _carry_out(run, chosen, model, files, console, is_estimate=search.estimate)
-    except KeyboardInterrupt:
-        console.print("Stopped.")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+    with refusing(lambda error: advise(error, train)):
+        files.check()
+        sources = Sources(train, test, rows.columns, rows.label_column)
+        read = _read_options(sources, rows, task, search, served)
+        local = {"dtype": model.dtype, "device": model.device, "actors": model.actors}
+        chosen = served.choose(model.model, **local, ray_address=model.ray_address)
+        run = SelectionRun.prepare(*read)
+        _carry_out(run, chosen, model, files, is_estimate=search.estimate)
 
 
 def _read_options(
@@ -92,21 +87,20 @@ def _carry_out(
     chosen: "ChosenModel",
     model: SelectionModelOptions,
     files: SelectionFiles,
-    console: Console,
     *,
     is_estimate: bool,
 ) -> None:
     """Say what is surprising, open the model, and select; or price that."""
-    from lens_cli.select.advice import note_language
     from lens_cli.select.files import show_files, write_files
     from lens_cli.select.run import opened_model
+    from lens_cli.select.words import note_language
     from lens_cli.signals import interruptible
-    from lens_cli.views.notes import show_note
     from lens_cli.views.progress import selection_bar
     from lens_cli.views.result import show_estimate, show_result, show_suspicious_labels
     from lens_engine.run.preparation import estimate_cost
 
-    foreign, out = note_language(run.problem.examples, chosen.reference), Console(highlight=False)
+    console, out = Console(stderr=True), Console(highlight=False)
+    foreign = note_language(run.problem.examples, chosen.reference)
     for note in (*run.notes, *foreign):
         show_note(note, console)
     if files.output is None and files.classifier is None and not is_estimate:
@@ -117,7 +111,8 @@ def _carry_out(
             with selection_bar(console, transient=True) as bar, interruptible():
                 bar.wait("Measuring the speed of the model")
                 cost = estimate_cost(run.problem, opened.scorer, run.config)
-            return show_estimate(cost, out)
+            show_estimate(cost, out)
+            return
         result = run.execute(opened, files.checkpoint, console, remembers=model.pair_cache)
     written = write_files(files, result, run, console)
     show_result(result, out, shown=(*run.warnings, *foreign))
@@ -125,4 +120,3 @@ def _carry_out(
     show_files(result, written, out, [] if chosen.endpoint is None else chosen.list_arguments(with_limit=False))
     if result.stop_reason is StopReason.CANCELLED:
         raise typer.Exit(EXIT_INTERRUPTED)
-    return None

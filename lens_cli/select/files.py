@@ -11,10 +11,10 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.report import make_view, write_report
+from lens_cli.documents import make_view, write_report
+from lens_cli.refusals import show_note
 from lens_cli.select.options import SelectionFiles
 from lens_cli.select.run import SelectionRun
-from lens_cli.views.notes import show_note
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
 from lens_engine.result import SelectionResult

@@ -9,15 +9,14 @@ from rich.console import Console
 
 from lens_cli.asked_model import ChosenModel, describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
-from lens_cli.select.advice import note_silent_words
 from lens_cli.select.options import SelectionModelOptions
 from lens_cli.select.sources import Sources
-from lens_cli.signals import StopRequest, interruptible
-from lens_cli.views.progress import SelectionBar, selection_bar
+from lens_cli.select.words import note_silent_words
+from lens_cli.signals import interruptible
+from lens_cli.views.progress import selection_bar
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import Faults, NothingSelected
-from lens_engine.metering.progress import Progress
 from lens_engine.opening import LanguageModel
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
@@ -29,7 +28,7 @@ from lens_engine.run.checkpoint import FileCheckpointStore
 from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.show.report import Texts
 from lens_engine.task.request import TaskRequest
-from lens_engine.types import Example, StopReason
+from lens_engine.types import Example
 
 _KEPT = "what was scored is kept, run the same command again to go on"
 _LOST = "nothing is kept, because the pair cache is off and there is no checkpoint yet"
@@ -90,15 +89,10 @@ class SelectionRun:
             KeyboardInterrupt: at the second Ctrl-C.
         """
         store = None if checkpoint is None else FileCheckpointStore(checkpoint)
-        request = StopRequest()
-        with selection_bar(console) as bar, request.listening(bar.begin_to_stop):
+        with selection_bar(console) as bar, bar.listening():
             try:
                 result = select_support_examples(
-                    self.problem,
-                    model.scorer,
-                    self.config,
-                    listener=BarListener(bar, request),
-                    checkpoints=store,
+                    self.problem, model.scorer, self.config, listener=bar, checkpoints=store
                 )
             except NothingSelected as error:
                 bar.stop("Stopped")
@@ -144,27 +138,10 @@ def opened_model(
             else:
                 from lens_engine.cluster.scorer import RayScorer
 
+                actors, address = options.actors, options.ray_address
                 scorer = RayScorer.start(
-                    chosen.reference,
-                    actors=options.actors,
-                    address=options.ray_address,
-                    dtype=dtype,
-                    device=options.device,
+                    chosen.reference, actors=actors, address=address, dtype=dtype, device=options.device
                 )
                 exits.callback(scorer.close)
                 model = LanguageModel(remember_pairs(scorer) if remembers else scorer)
         yield model
-
-
-class BarListener:
-    """Passes progress to the bar, and a stop signal to the engine."""
-
-    def __init__(self, bar: SelectionBar, request: StopRequest) -> None:
-        self._bar = bar
-        self._request = request
-
-    def on_progress(self, progress: Progress) -> None:
-        self._bar.show(progress)
-
-    def stop_requested(self) -> StopReason | None:
-        return StopReason.CANCELLED if self._request.is_made else None

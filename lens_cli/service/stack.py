@@ -86,52 +86,47 @@ def running_stack(spec: StackSpec, say: Callable[[str], None]) -> Iterator[Stack
             where = f"where: {spec.data_dir}; start the release that made it, or name another folder by --data-dir"
             raise RefusedInput(str(error), where) from error
         environment = {
-            "LENS_LOG_FORMAT": _log_format(),
+            # Text, because a person reads these logs, unless the operator sets another form.
+            "LENS_LOG_FORMAT": settings.log_format if "log_format" in settings.model_fields_set else "text",
             **spec.environment,
             "LENS_DATABASE_URL": servers.service_database_url,
             "LENS_REDIS_URL": servers.service_redis_url,
         }
-        lasting = []
+        others = list[LastingChild]()
 
         def keep(
-            name: str, words: list[str], environment: Mapping[str, str], is_up: Callable[[int, str], bool]
-        ) -> None:
-            lasting.append(LastingChild(_describe_child(spec.data_dir, name, words, 20.0, environment), is_up, say))
-            exits.callback(lasting[-1].stop)
+            name: str, words: list[str], own: Mapping[str, str], is_up: Callable[[int, str], bool], stop: float = 20.0
+        ) -> LastingChild:
+            child = ChildSpec(
+                name=f"the {name}",
+                command=[sys.executable, "-m", *words],
+                log_path=spec.data_dir / f"{name.lower().replace(' ', '-')}.log",
+                stop_signals=((signal.SIGTERM, stop),),
+                death_signal=_DEATH_SIGNAL,
+                environment=own,
+            )
+            lasting = LastingChild(child, is_up, say)
+            exits.callback(lasting.stop)
+            return lasting
 
         if settings.allowed_models and "answers_addresses" not in settings.model_fields_set:
             port = find_free_port()
             address = f"http://127.0.0.1:{port}"
             environment |= {"LENS_ANSWERS_ADDRESSES": address, "LENS_ANSWERS_TOKEN": secrets.token_hex(32)}
             words = ["lens_cli", "answers", "--port", str(port)]
-            keep("answering process", words, environment, partial(_is_healthy, address))
+            others.append(keep("answering process", words, environment, partial(_is_healthy, address)))
         words = ["lens_cli", "serve", "--host", spec.host, "--port", str(spec.port)]
         words += ["--drain-seconds", "0"]  # no balancer looks at it
         client = exits.enter_context(httpx.Client(base_url=spec.url, timeout=5.0, trust_env=False))
-        described = _describe_child(spec.data_dir, "API", words, 25.0, environment)
-        api = LastingChild(described, partial(_is_ready, client), say)
-        exits.callback(api.stop)
+        api = keep("API", words, environment, partial(_is_ready, client), 25.0)
         redis = exits.enter_context(Redis.from_url(servers.redis_url, decode_responses=True))
         for name, models in (("worker", "weights"), ("endpoint worker", "endpoints")):
             if models == "weights" or settings.endpoints:
                 own = environment | {"LENS_WORKER_MODELS": models}
-                keep(name, ["worker"], own, partial(is_registered, redis))
-        stack = Stack(spec.url, servers.children, api, tuple(lasting))
+                others.append(keep(name, ["worker"], own, partial(is_registered, redis)))
+        stack = Stack(spec.url, servers.children, api, tuple(others))
         _wait_until_ready(stack)
         yield stack
-
-
-def _describe_child(
-    data_dir: Path, name: str, words: list[str], stop_seconds: float, environment: Mapping[str, str]
-) -> ChildSpec:
-    return ChildSpec(
-        name=f"the {name}",
-        command=[sys.executable, "-m", *words],
-        log_path=data_dir / f"{name.lower().replace(' ', '-')}.log",
-        stop_signals=((signal.SIGTERM, stop_seconds),),
-        death_signal=_DEATH_SIGNAL,
-        environment=environment,
-    )
 
 
 def find_free_port() -> int:
@@ -150,14 +145,6 @@ def _check_port(spec: StackSpec) -> None:
     except OSError as error:
         message = f"cannot listen on {spec.host}, port {spec.port}: {error.strerror}; try another --port"
         raise RefusedInput(message) from error
-
-
-def _log_format() -> str:
-    """Text, because a person reads these logs, unless the operator sets another form."""
-    from app.settings import Settings
-
-    settings = Settings()
-    return settings.log_format if "log_format" in settings.model_fields_set else "text"
 
 
 def _wait_until_ready(stack: Stack) -> None:

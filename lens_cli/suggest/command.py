@@ -9,7 +9,6 @@ from rich.console import Console
 from lens_cli.asked_model import ModelOptions, ServerOptions, describe_opening
 from lens_cli.file_options import RowFileOptions, TestFile
 from lens_cli.groups import takes_groups
-from lens_cli.refusals import EXIT_INTERRUPTED, refusing
 
 
 @takes_groups
@@ -38,23 +37,20 @@ def suggest(
     from lens_engine.suggestion.suggest import price_suggestion
     from lens_engine.suggestion.suggest import suggest as look_at
 
-    try:
-        with refusing(), selection_bar(Console(stderr=True)) as bar:
-            chosen = served.choose(model.model, dtype=model.dtype, device=model.device)
-            bar.wait("Reading the file")
-            suggestion = look_at(
-                file,
-                test=test,
-                text_column=rows.columns,
-                label_column=rows.label_column,
-                delimiter=rows.delimiter,
-                encoding=rows.encoding,
-            )
-            if not no_model:
-                bar.wait(describe_opening(chosen.reference))
-                with chosen.opened(dtype=model.dtype, device=model.device, remembers=False) as opened:
-                    bar.wait("Measuring its pace")
-                    suggestion = price_suggestion(suggestion, opened.scorer)
-    except KeyboardInterrupt:
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+    with selection_bar(Console(stderr=True)) as bar:
+        chosen = served.choose(model.model, dtype=model.dtype, device=model.device)
+        bar.wait("Reading the file")
+        suggestion = look_at(
+            file,
+            test=test,
+            text_column=rows.columns,
+            label_column=rows.label_column,
+            delimiter=rows.delimiter,
+            encoding=rows.encoding,
+        )
+        if not no_model:
+            bar.wait(describe_opening(chosen.reference))
+            with chosen.opened(dtype=model.dtype, device=model.device, remembers=False) as opened:
+                bar.wait("Measuring its pace")
+                suggestion = price_suggestion(suggestion, opened.scorer)
     show_suggestion(suggestion, Sources(file, test, dialect=rows.dialect), Console(highlight=False), chosen)

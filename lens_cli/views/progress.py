@@ -1,9 +1,11 @@
-"""Progress bars: of one selection, and of rows that are classified."""
+"""What a command says while it works: bars of a selection and of rows, and steps of the opening of a model."""
 
+import logging
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -83,14 +85,14 @@ class SelectionBar(_Line):
         self._total = 1
         self._place: tuple[Phase, int, int] | None = None
         self._newest: Progress | None = None
-        self._is_stopping = False
+        self._request = StopRequest()
 
-    def show(self, progress: Progress) -> None:
+    def on_progress(self, progress: Progress) -> None:
         self._newest = progress
         self._total = max(progress.tokens_total, 1)
         self._bar.update(
             self._task_id,
-            description=_STOPPING if self._is_stopping else describe_place(progress),
+            description=_STOPPING if self._request.is_made else describe_place(progress),
             completed=progress.tokens_done,
             total=self._total,
             facts=describe_facts(progress),
@@ -101,9 +103,15 @@ class SelectionBar(_Line):
             self._place = place
             self._say(self._newest_line)
 
-    def begin_to_stop(self) -> None:
+    def stop_requested(self) -> StopReason | None:
+        return StopReason.CANCELLED if self._request.is_made else None
+
+    def listening(self) -> AbstractContextManager[None]:
+        """A context in which the first stop signal is passed on, and the second raised."""
+        return self._request.listening(self._begin_to_stop)
+
+    def _begin_to_stop(self) -> None:
         """Say that the run stops, until it has stopped."""
-        self._is_stopping = True
         self._bar.update(self._task_id, description=_STOPPING)
         self._bar.console.print(f"{_STOPPING}; Ctrl-C again stops now, without a result", soft_wrap=True)
 
@@ -195,3 +203,25 @@ def describe_facts(progress: Progress) -> str:
     if progress.eta_seconds:
         facts.append(f"{describe_seconds(progress.eta_seconds)} left")
     return " · ".join([*facts, *filter(None, [progress.best_accuracy])])
+
+
+class _OnStderr(logging.Handler):
+    """Writes to what stderr is now: while a bar is shown, that is a proxy which writes above the bar."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if sys.stderr is not None:
+            sys.stderr.write(f"{record.getMessage()}\n")
+
+
+@contextmanager
+def steps_on_stderr() -> Iterator[None]:
+    """A context in which a line on stderr says what takes long while a model is opened."""
+    logger, handler = logging.getLogger("lens_engine.local.steps"), _OnStderr()
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(handler)

@@ -1,12 +1,13 @@
 """Results, estimates and evaluations on a terminal: what `lens_engine.show` writes, with colours."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lens_cli.refusals import show_note
 from lens_cli.views.table import NARROW, draw_table
 from lens_engine.metering.estimate import CostEstimate
 from lens_engine.result import SelectionResult
@@ -39,7 +40,9 @@ def show_result(result: SelectionResult, console: Console, shown: Collection[str
     about = (" ".join(say_rest(result)), *found)
     for sentence in filter(None, about):
         console.print(sentence, markup=False)
-    _show_warnings((one for one in result.warnings if one not in shown), console)
+    for warning in result.warnings:
+        if warning not in shown:
+            show_note(warning, console)
     console.print(Text(describe_cost(result), style="dim"))
     console.print(Text(f"digest {result.digest}", style="dim"), soft_wrap=True)
 
@@ -87,11 +90,7 @@ def show_evaluation(result: EvaluationResult, name: str, output: Path | None, co
         console.print()
     for sentence in describe_evaluation(result):
         console.print(Text(sentence))
-    _show_warnings(result.warnings, console)
+    for warning in result.warnings:
+        show_note(warning, console)
     if output is not None:
         console.print(Text(f"figures in {output}"), soft_wrap=True)
-
-
-def _show_warnings(warnings: Iterable[str], console: Console) -> None:
-    for warning in warnings:
-        console.print(Text.assemble(("note: ", "yellow"), warning))

@@ -102,10 +102,6 @@ class Classifier(Record):
         """The fields without `holds_words`, which follows from the head."""
         return {name: values[name] for name in values if name != "holds_words"} if isinstance(values, dict) else values
 
-    @property
-    def prefixes(self) -> list[Prefix]:
-        return [prompt.demonstrations for prompt in self.prompts]
-
     def __repr__(self) -> str:
         model = "no language model" if self.model is None else f"model {self.model.model}"
         prompts = show_count(len(self.prompts), "prompt")
@@ -193,24 +189,25 @@ class Classifier(Record):
         if computing is None:
             raise self._mismatch("the classifier reads the model from within; load the weights of the model")
         reads = head if isinstance(head, StatesHead) else head.states
-        found = computing.states(self.prefixes[0], queries, (reads.layer,))
+        found = computing.states(self.prompts[0].demonstrations, queries, (reads.layer,))
         states = found[0, POOLINGS.index(reads.pooling)].astype(np.float64)
         return head.class_log_probs(states) if isinstance(head, StatesHead) else head.class_log_probs(states, texts)
 
     def _ask(self, texts: Sequence[str], queries: Sequence[str], scorer: LabelScorer, task: Task) -> LabelLogProbs:
-        """`label_log_probs  # [prompts, texts, labels]`."""
+        """`label_log_probs  # [one, texts, labels]`."""
         if self.retrieval is None:
-            return scorer.score(self.prefixes, queries, task.label_spans)
+            return scorer.score([self.prompts[0].demonstrations], queries, task.label_spans)
         return score_pairs(scorer, self.find_prefixes(texts), queries, task.label_spans)[np.newaxis]
 
     def find_prefixes(self, texts: Sequence[str]) -> list[Prefix]:
-        """What the first prompt has before each text: its demonstrations, then those found for the text, if any are."""
-        return [one.segments for one in self.list_renderers()[0].begin(texts)]
+        """What the prompt has before each text: its demonstrations, then those found for the text, if any are."""
+        return [one.segments for one in self.renderer.begin(texts)]
 
-    def list_renderers(self) -> list[PromptRenderer]:
-        """The prompts, ready to render inputs."""
-        task = self.task.task()
-        return [PromptRenderer(task, one.demonstrations, one.rows, self.retrieval) for one in self.prompts]
+    @property
+    def renderer(self) -> PromptRenderer:
+        """The prompt, ready to render inputs."""
+        (prompt,) = self.prompts
+        return PromptRenderer(self.task.task(), prompt.demonstrations, prompt.rows, self.retrieval)
 
     def check_model(self, scorer: LabelScorer | None) -> None:
         """

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from lens_cli.report import make_view
+from lens_cli.documents import make_view
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
 from lens_engine.opening import open_model

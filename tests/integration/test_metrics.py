@@ -3,8 +3,6 @@
 import hashlib
 import json
 import re
-import socket
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,9 +19,8 @@ from app.store.database import Database
 from tests.api_keys import headers_of, make_keys
 from tests.integration.conftest import Selections, run_sql
 from worker.device import Device
-from worker.monitoring import WorkerMetrics, serve_metrics
-from worker.process import create_worker
-from worker.tally import count
+from worker.process import WorkerMetrics, create_worker
+from worker.progress import count
 
 ROOT = Path(__file__).parents[2]
 KEY = "a key of the metrics"
@@ -199,22 +196,10 @@ def test_counters_add_up(client: TestClient, database: Database) -> None:
     assert read(client)["lens_attempts_total", (("outcome", "lost"),)] == 3.0
 
 
-def test_worker_shows_its_metrics_on_its_port(settings: Settings) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        unused_port: int = probe.getsockname()[1]
+def test_worker_shows_its_device_and_whether_it_is_busy() -> None:
     metrics = WorkerMetrics(Device(torch_name="cpu", name="a processor"))
     metrics.begin_job()
-    serving = serve_metrics(metrics, settings.model_copy(update={"worker_metrics_port": unused_port}))
-    assert serving is not None
-    server, thread = serving
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{unused_port}/metrics") as answer:
-            found = parse(answer.read().decode())
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    found = parse(generate_latest(metrics.registry).decode())
     assert found["lens_worker_busy", ()] == 1
     assert found["lens_worker_info", (("device", "cpu"),)] == 1
 

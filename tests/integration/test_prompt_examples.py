@@ -1,15 +1,21 @@
 """A prompt that learns: rows are added to its pool and taken out, each time by a version of the name."""
 
+import asyncio
 import re
+import time
+from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import pytest
 from starlette.testclient import TestClient
 
+from app.errors import NotFound
 from app.prompts import examples as decisions
+from app.prompts.finding import PromptFinder
 from app.store.database import Database
+from tests.api_keys import headers_of
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows
 from tests.integration.samples import make_rows, make_spec, pointers_of, problem_of
@@ -157,12 +163,51 @@ def test_version_that_has_its_number_after_a_restore_has_a_pool_of_its_own(
 
 @pytest.mark.usefixtures("triage")
 def test_one_of_several_changes_at_once_is_made(client: TestClient) -> None:
-    with ThreadPoolExecutor(6) as threads:
-        adding = [threads.submit(add, client, 1, {**ADDED, "text": f"late {number}"}) for number in range(3)]
-        taking = [threads.submit(take_out, client, 1, number) for number in range(10, 13)]
-        codes = sorted(one.result().status_code for one in (*adding, *taking))
+    async def ask() -> list[httpx.Response]:
+        transport, known = httpx.ASGITransport(client.app), {"If-Match": '"1"'}
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=known) as asked:
+            added = [{"examples": [{**ADDED, "text": f"late {number}"}]} for number in range(3)]
+            changes = [asked.post(PATH, json=one) for one in added]
+            return await asyncio.gather(*changes, *(asked.delete(f"{PATH}/{number}") for number in range(10, 13)))
+
+    codes = sorted(one.status_code for one in asyncio.run(ask()))
     assert codes == [200, *[412] * 5]
     assert client.get("/prompts/triage").json()["version"] == 2
+
+
+def test_requests_that_read_all_rows_of_a_pool_wait_for_their_turn(
+    make_guarded: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owners = ("ann", "bob", "eve", "joe", "kim", "liz")
+    client, reading, seen = make_guarded(*owners), Counter[str](), list[Counter[str]]()
+
+    def read(finder: PromptFinder, _session: object) -> None:
+        reading[finder.owner_id] += 1
+        seen.append(Counter(reading))
+        time.sleep(0.02)
+        reading[finder.owner_id] -= 1
+        raise NotFound("there is none")
+
+    async def ask() -> list[httpx.Response]:
+        transport, page = httpx.ASGITransport(client.app), f"/pages{PATH}"
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=NEW) as asked:
+            requests = [
+                sent(path, headers=headers_of(owner), **body)
+                for owner in owners
+                for sent, path, body in (
+                    (asked.get, PATH, {}),
+                    (asked.post, PATH, {"json": {"examples": [ADDED]}}),
+                    (asked.delete, f"{PATH}/1", {}),
+                    (asked.get, page, {}),
+                    (asked.post, page, {"data": ADDED}),
+                    (asked.post, f"{page}/1/out", {"data": ADDED}),
+                )
+            ]
+            return await asyncio.gather(*requests)
+
+    monkeypatch.setattr(PromptFinder, "read_current", read)
+    assert [one.status_code for one in asyncio.run(ask())] == [404] * 36
+    assert (len(seen), max(max(one.values()) for one in seen), max(one.total() for one in seen)) == (36, 1, 4)
 
 
 @pytest.mark.parametrize(
@@ -202,8 +247,6 @@ def test_name_that_is_not_there_learns_nothing(client: TestClient) -> None:
             "/examples/1",
             "the same as `/prompts/triage/examples/0`;",
         ),
-        ({"text": "so"}, "/examples/1/label", "missing"),
-        ({"text": "so", "label": 5}, "/examples/1/label", "must be a string"),
     ],
 )
 @pytest.mark.usefixtures("triage")

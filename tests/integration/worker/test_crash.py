@@ -18,7 +18,7 @@ from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result
 from worker.horse import REPORT
-from worker.parent import CrashHandler, describe_death
+from worker.parent import describe_death, handle_crash
 
 KILLED = 9
 UNREACHABLE = "postgresql+psycopg://lens@/lens?host=/nonexistent"
@@ -41,7 +41,7 @@ def test_selection_of_a_killed_work_horse_is_queued_again(
 ) -> None:
     claim = selections.running()
 
-    CrashHandler(settings)(job_of(claim, redis), 1, KILLED, None)
+    handle_crash(settings, job_of(claim, redis), 1, KILLED, None)
 
     assert selections.status_of(claim.job_id) == "queued"
     assert run_sql(database, "SELECT crashes FROM jobs") == 1
@@ -53,7 +53,7 @@ def test_selection_that_the_system_kills_each_time_names_memory(
     claim = selections.running()
     run_sql(database, f"UPDATE jobs SET crashes = {settings.max_attempts - 1}")
 
-    CrashHandler(settings)(job_of(claim, redis), 1, KILLED, None)
+    handle_crash(settings, job_of(claim, redis), 1, KILLED, None)
 
     error = selections.client.get(f"/selections/{claim.job_id}").json()["error"]
     assert error["code"] == "worker-crashed"
@@ -72,7 +72,7 @@ def test_death_of_a_zombie_keeps_the_next_lease(
 ) -> None:
     successor = selections.running()
 
-    CrashHandler(settings)(job_of(replace(successor, **change), redis), 1, KILLED, None)
+    handle_crash(settings, job_of(replace(successor, **change), redis), 1, KILLED, None)
 
     assert selections.status_of(successor.job_id) == "running"
 
@@ -80,7 +80,7 @@ def test_death_of_a_zombie_keeps_the_next_lease(
 def test_run_killed_at_its_time_limit_fails(selections: Selections, settings: Settings, redis: Redis) -> None:
     claim = selections.running()
 
-    CrashHandler(settings)(job_of(claim, redis), None, None, None)
+    handle_crash(settings, job_of(claim, redis), None, None, None)
 
     selection = selections.client.get(f"/selections/{claim.job_id}").json()
     assert selection["status"] == "failed"
@@ -97,7 +97,7 @@ def test_run_killed_at_its_time_limit_keeps_the_best_so_far(
         checkpoint = PackedCheckpoint.of(Checkpoint("f", Phase.SEARCH, 1, "float32"), best)
         claims.save_checkpoint(session, claim, checkpoint)
 
-    CrashHandler(settings)(job_of(claim, redis), None, None, None)
+    handle_crash(settings, job_of(claim, redis), None, None, None)
 
     path = f"/selections/{claim.job_id}"
     selection = selections.client.get(path).json()
@@ -110,9 +110,9 @@ def test_run_killed_at_its_time_limit_keeps_the_best_so_far(
 def test_outage_of_postgres_does_not_end_the_worker(
     settings: Settings, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    handler = CrashHandler(settings.model_copy(update={"database_url": UNREACHABLE}))
+    unreachable = settings.model_copy(update={"database_url": UNREACHABLE})
 
-    handler(job_of(Claim("sel_1", 1), redis), 1, KILLED, None)
+    handle_crash(unreachable, job_of(Claim("sel_1", 1), redis), 1, KILLED, None)
 
     assert "its lease will run out" in caplog.text
 
@@ -124,6 +124,6 @@ def test_work_horse_that_claimed_nothing_costs_nobody_a_lease(
     job = job_of(claim, redis)
     REPORT.clear()
 
-    CrashHandler(settings)(job, 1, KILLED, None)
+    handle_crash(settings, job, 1, KILLED, None)
 
     assert selections.status_of(claim.job_id) == "running"

@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import text
-from sqlalchemy.orm import Session
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
@@ -21,22 +20,23 @@ from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS
 from tests.outages import absent, read_only
-from worker.heartbeat import GiveUp, Heartbeat, Rhythm
+from worker import heartbeat
+from worker.heartbeat import Heartbeat
 from worker.progress import Pending, RunMonitor
 
-QUICK = Rhythm(lease=60, renew=0.05, stall=60, look=0.02, progress=0.02, checkpoint=0.02, longest_pause=0.1)
+QUICK = {"lease_seconds": 60, "lease_renew_seconds": 0.02, "stall_seconds": 60}
 CHECKPOINT = Checkpoint(fingerprint="run", phase=Phase.SEARCH, step=3, dtype="float32")
 
 
 @contextmanager
-def beating(database: Database, claim: Claim, give_up: GiveUp | None = None, **changes: float) -> Iterator[RunMonitor]:
+def beating(database: Database, claim: Claim, **changes: float) -> Iterator[RunMonitor]:
     monitor = RunMonitor()
-    heartbeat = Heartbeat(database, claim, monitor, replace(QUICK, **changes), give_up=give_up)
-    heartbeat.start()
+    beating = Heartbeat(database, claim, monitor, Settings().model_copy(update=QUICK | changes))
+    beating.start()
     try:
         yield monitor
     finally:
-        heartbeat.stop()
+        beating.stop()
 
 
 def checkpoints(database: Database, claim: Claim) -> int:
@@ -95,35 +95,30 @@ def test_run_taken_over_stops_and_writes_nothing(selections: Selections, databas
     assert selections.client.get(f"/selections/{stale.job_id}").json()["progress"] is None
 
 
-def test_run_without_progress_is_given_up_and_stops(selections: Selections, database: Database) -> None:
-    claim, given_up = selections.running(), list[float]()
+@pytest.mark.parametrize(("limit", "is_loading"), [("stall_seconds", False), ("load_seconds", True)])
+def test_run_without_progress_is_given_up_and_stops(
+    selections: Selections, database: Database, limit: str, is_loading: bool
+) -> None:
+    claim = selections.running()
 
-    with beating(database, claim, lambda _session, _claim, seconds: not given_up.append(seconds), stall=0.2) as monitor:
+    with beating(database, claim, **{limit: 0.2}) as monitor, monitor.loading() if is_loading else nullcontext():
         until(lambda: monitor.is_lost, "the run is given up")
         assert monitor.stop_requested() is StopReason.CANCELLED
 
-    assert given_up == [0.2]
+    assert selections.status_of(claim.job_id) == "queued"
+    assert len(selections.events_of(claim.job_id, "stalled")) == 1
 
 
-def test_run_that_loads_its_model_has_a_time_limit_of_its_own(selections: Selections, database: Database) -> None:
-    claim, given_up = selections.running(), list[float]()
-
-    def give_up(_session: Session, _claim: Claim, seconds: float) -> bool:
-        given_up.append(seconds)
-        return True
-
-    with beating(database, claim, give_up, load=0.2) as monitor, monitor.loading():
-        until(lambda: monitor.is_lost, "the run is given up")
-
-    assert given_up == [0.2]
-
-
-def test_run_writes_seldom_however_often_it_reports(selections: Selections, database: Database) -> None:
+def test_run_writes_seldom_however_often_it_reports(
+    selections: Selections, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_PROGRESS_SECONDS", "_CHECKPOINT_SECONDS"):
+        monkeypatch.setattr(heartbeat, name, 30)
     claim = selections.running()
     versions = "SELECT xmin::text::bigint FROM {} WHERE {} = :id"
     row = versions.format("jobs", "id")
 
-    with beating(database, claim, renew=30, progress=30, checkpoint=30) as monitor:
+    with beating(database, claim, lease_renew_seconds=30) as monitor:
         before = run_sql(database, row, id=claim.job_id)
         monitor.on_checkpoint(CHECKPOINT)
         until(lambda: checkpoints(database, claim), "the first checkpoint is written at once")
@@ -189,7 +184,7 @@ def test_checkpoint_above_the_limit_is_not_stored_and_said(selections: Selection
     claim = selections.running()
     large = replace(CHECKPOINT, arrays={"noise": np.random.default_rng(0).integers(0, 2**62, 2**18)})
 
-    with beating(database, claim, max_checkpoint_bytes=2**20) as monitor:
+    with beating(database, claim, max_checkpoint_mib=1) as monitor:
         monitor.on_checkpoint(large)
         until(lambda: monitor_told(database, claim), "the owner is told")
         monitor.on_checkpoint(CHECKPOINT)

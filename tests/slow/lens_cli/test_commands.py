@@ -104,16 +104,6 @@ def test_select_lists_the_faults_of_both_files(reviews: Path) -> None:
     assert "  test.text: line 82: `text` holds a NUL" in done.stderr
 
 
-def test_select_reads_columns_by_their_names(reviews: Path) -> None:
-    reviews.write_text(reviews.read_text().replace("text,label", "Body,Class"))
-    refused = lens("select", str(reviews), *TASK, "--text-column", "Note")
-    assert "there is no column named 'Note'; columns found: 'Body', 'Class'" in refused.stderr
-    done = lens("select", str(reviews), *TASK, "--model", "./nothing-here")
-    assert "read texts from 'Body' (" in done.stderr
-    assert "labels from 'Class' (" in done.stderr
-    assert "where: --model" in done.stderr
-
-
 def test_select_prints_dataset_warnings_on_stderr(reviews: Path) -> None:
     reviews.write_text(reviews.read_text().replace("text,label", "text,label\n\n"))
     test = reviews.with_name("test.csv")

@@ -18,7 +18,6 @@ H200 = Device(
     torch_name="cuda:0",
     name="NVIDIA H200",
     capability=(9, 0),
-    driver="570.124.06",
     total_bytes=140 * GIB,
     free_bytes=139 * GIB,
     number_format="bfloat16",

@@ -20,9 +20,8 @@ from rq.worker import HerokuWorker
 from app.lifecycle.claims import Claim
 from app.store.queue import RUN_JOB
 from worker.hardened_rq import ForbiddenJobError, GuardedJob
-from worker.horse import REPORT
-from worker.monitoring import JobResult, WorkerMetrics
-from worker.process import JobWorker
+from worker.horse import REPORT, JobResult
+from worker.process import JobWorker, WorkerMetrics
 
 UNREACHABLE = Redis(unix_socket_path="/nonexistent")
 

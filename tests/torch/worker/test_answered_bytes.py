@@ -18,8 +18,7 @@ from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import Example
 from tests.subjects import ask, make_classifier
-from worker.answering.weights import Weights
-from worker.model_loading import load_model
+from worker.model_loading import Weights, load_model
 
 TEXTS = [f"text {number} {'long ' * (number % 7)}of films" for number in range(BATCH_ROWS + 40)]
 
@@ -39,7 +38,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 @pytest.fixture(scope="module", params=["float32", "bfloat16"])
 def scorer(settings: Settings, request: pytest.FixtureRequest) -> LabelScorer:
-    return load_model(settings, "tiny", request.param, is_search=False).scorer
+    return load_model(settings, "tiny", request.param, remembers=False).scorer
 
 
 @pytest.fixture

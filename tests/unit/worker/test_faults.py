@@ -24,7 +24,7 @@ from lens_engine.errors import (
     UnknownModel,
     UnsafeModel,
 )
-from worker.faults import WorkerFault, blaming_worker, blaming_worker_for_everything, describe_failure, describe_timeout
+from worker.faults import WorkerFault, blaming_worker, describe_failure, describe_timeout
 
 
 def caused_by(error: Exception, cause: Exception) -> Exception:
@@ -78,7 +78,7 @@ def test_other_errors_pass(error: Exception) -> None:
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory"), ImportError("no torch")])
 def test_every_error_of_loading_is_the_worker_s(error: Exception) -> None:
-    with pytest.raises(WorkerFault) as caught, blaming_worker_for_everything():
+    with pytest.raises(WorkerFault) as caught, blaming_worker(is_loading=True):
         raise error
 
     assert caught.value.code == "model-not-loaded"
@@ -86,7 +86,7 @@ def test_every_error_of_loading_is_the_worker_s(error: Exception) -> None:
 
 @pytest.mark.parametrize("kind", [EndpointAway, EndpointError])
 def test_fault_of_a_server_is_not_the_worker_s(kind: type[Exception]) -> None:
-    with pytest.raises(kind), blaming_worker_for_everything():
+    with pytest.raises(kind), blaming_worker(is_loading=True):
         raise kind("no answer")
 
 
@@ -94,7 +94,7 @@ def test_fault_of_a_server_is_not_the_worker_s(kind: type[Exception]) -> None:
 def test_stop_during_loading_is_nobody_s_fault(kind: type[Exception]) -> None:
     error = kind("now", {}) if kind is ShutDownImminentException else kind("now")
 
-    with pytest.raises(kind), blaming_worker_for_everything():
+    with pytest.raises(kind), blaming_worker(is_loading=True):
         raise error
 
 

@@ -5,7 +5,7 @@ from typer.testing import CliRunner, Result
 from workbench import CLASSIFIER, Workbench
 
 from lens_cli.application import create_application
-from lens_cli.refusals import EXIT_INVALID, Refusal, RefusedInput
+from lens_cli.refusals import Refusal
 
 
 def classify(bench: Workbench, *more: str, output: str = "predictions.csv") -> Result:
@@ -51,32 +51,3 @@ def test_unknown_model_is_refused(option: tuple[str, ...], bench: Workbench) -> 
     assert ("./nothing-here" if option else "./nothing-there") in str(refusal)
     assert refusal.details == ("where: --model",)
     assert sorted(path.name for path in bench.folder.iterdir()) == ["classifier.json", "new.jsonl"]
-
-
-def test_missing_column_is_refused_with_its_option_before_the_model_is_loaded(bench: Workbench) -> None:
-    bench.write(["Sunny"]).write_text("Message\nhello\n")
-    message = str(refusal_of(classify(bench, "--text-column", "Note")))
-    assert "no column named 'Note'" in message
-    assert "name one of the columns found (--text-column)" in message
-
-
-def test_input_that_cannot_be_read_to_its_end_is_refused(bench: Workbench) -> None:
-    (bench.folder / "new.jsonl").write_bytes(b"PAR1" + bytes(20) + b"PAR1")
-    refusal = refusal_of(classify(bench))
-    assert "the Parquet file is damaged" in str(refusal)
-    assert refusal.exit_code == EXIT_INVALID
-
-
-def test_text_that_is_far_too_long_is_an_error_of_its_row(bench: Workbench) -> None:
-    (bench.folder / "new.jsonl").write_text(f"id,text\n1,Sunny\n2,{'long ' * 30_000}\n3,Rainy\n")
-    with pytest.raises(RefusedInput, match="1 of 3 rows could not be classified") as refusal:
-        bench.run(bench.paths(bench.folder / "new.jsonl"))
-    assert "`text` is longer than 131,072 characters; shorten it" in refusal.value.details[0]
-
-
-def test_column_in_another_case_is_read_with_a_note(bench: Workbench) -> None:
-    path = bench.write(["Sunny", "Rainy"], "new.csv")
-    path.write_text(path.read_text().replace("id,text", "id,Text"))
-    shown = bench.run(bench.paths(path), text_column=None)
-    assert "note: read texts from 'Text' (named text but for case and spaces)" in shown
-    assert "Rainy" in (bench.folder / "predictions.csv").read_text()

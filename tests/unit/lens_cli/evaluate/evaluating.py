@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lens_cli.evaluate.run import EvaluationOptions, EvaluationRun
+from lens_cli.evaluate.run import EvaluationRun
 from lens_cli.select.sources import Sources
 from lens_cli.subject_file import SubjectFile, WhatIsAsked
 from lens_engine.config import SelectionConfig, Use
@@ -71,8 +71,9 @@ class Workbench:
         self,
         judged: Path,
         dataset: Path,
-        options: EvaluationOptions | None = None,
         *,
+        model: str | None = None,
+        dtype: str | None = None,
         what: WhatIsAsked | None = None,
         use: Use | None = None,
         is_fixed: bool = False,
@@ -85,11 +86,10 @@ class Workbench:
             self.scorers.append(scorer())
             return self.scorers[-1]
 
-        options = options or EvaluationOptions()
         console = Console(file=StringIO(), width=300)
         file = SubjectFile(judged, what, use, is_fixed=is_fixed)
         found = file.read()
-        run = EvaluationRun.prepare(found, Sources(dataset, usual=found.classifier.input), options)
-        result = run.execute(open_scorer, console)
+        run = EvaluationRun.prepare(found, Sources(dataset, usual=found.classifier.input))
+        result = run.execute(open_scorer, console, model, dtype)
         assert isinstance(console.file, StringIO)
         return result, console.file.getvalue()

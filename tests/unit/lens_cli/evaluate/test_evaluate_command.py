@@ -10,7 +10,6 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from lens_cli.application import create_application
-from lens_cli.evaluate.run import EvaluationOptions
 from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
 from lens_cli.subject_file import WhatIsAsked
 from lens_cli.views.result import show_evaluation
@@ -103,7 +102,7 @@ def test_another_model_is_asked_only_if_it_is_named(bench: Workbench) -> None:
     files = bench.save(select()), bench.write(ROW)
     with pytest.raises(ModelMismatch):
         bench.run(*files, scorer=OtherScorer)
-    result, shown = bench.run(*files, EvaluationOptions(model="./other"), scorer=OtherScorer)
+    result, shown = bench.run(*files, model="./other", scorer=OtherScorer)
     assert "note: other is another model than that of the selection" in shown
     assert result.model is not None
     assert result.model.model == "other"
@@ -111,7 +110,7 @@ def test_another_model_is_asked_only_if_it_is_named(bench: Workbench) -> None:
 
 
 def test_the_same_model_by_another_name_is_no_other_model(bench: Workbench) -> None:
-    _, shown = bench.run(bench.save(select()), bench.write(ROW), EvaluationOptions(model="./table", dtype="float32"))
+    _, shown = bench.run(bench.save(select()), bench.write(ROW), model="./table", dtype="float32")
     assert "another model" not in shown
 
 

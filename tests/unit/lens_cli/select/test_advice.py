@@ -2,8 +2,7 @@
 
 import shlex
 
-from lens_cli.select.advice import note_silent_words
-from lens_cli.select.words import read_words
+from lens_cli.select.words import note_silent_words, read_words
 from lens_engine.task.verbalizer import Verbalizer
 
 

@@ -13,12 +13,11 @@ from typer.testing import CliRunner
 from lens_cli.application import create_application
 from lens_cli.asked_model import ChosenModel
 from lens_cli.refusals import Refusal
-from lens_cli.select.advice import note_silent_words
 from lens_cli.select.options import TaskOptions
 from lens_cli.select.run import SelectionRun
 from lens_cli.select.sources import Sources
-from lens_cli.suggest.arguments import quote_template, write_command
-from lens_cli.suggest.view import show_suggestion
+from lens_cli.select.words import note_silent_words
+from lens_cli.suggest.view import quote_template, show_suggestion, write_command
 from lens_engine import suggest
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.presets import resolve_config

@@ -1,5 +1,6 @@
 """The progress bars, with and without a terminal."""
 
+import signal
 import threading
 from dataclasses import replace
 from io import StringIO
@@ -63,7 +64,7 @@ def test_without_terminal_each_wait_step_and_tenth_prints_a_line() -> None:
     with selection_bar(console) as bar:
         bar.wait("Loading")
         for progress in (PROGRESS, replace(PROGRESS, tokens_done=30_001), replace(PROGRESS, tokens_done=36_000)):
-            bar.show(progress)
+            bar.on_progress(progress)
         bar.finish("Done")
     assert isinstance(console.file, StringIO)
     assert [line.split(":")[0] for line in console.file.getvalue().splitlines()] == [
@@ -80,7 +81,7 @@ def test_without_terminal_each_half_minute_prints_a_line(monkeypatch: pytest.Mon
     more = replace(PROGRESS, pairs_done=1300)
     for now, shown in ((29.0, None), (30.0, None), (40.0, PROGRESS), (69.0, more), (70.0, None), (99.0, None)):  # noqa: B007
         if shown is not None:
-            bar.show(shown)
+            bar.on_progress(shown)
         bar.remind()
     assert isinstance(console.file, StringIO)
     lines = console.file.getvalue().splitlines()
@@ -101,18 +102,23 @@ def test_lines_are_printed_while_nothing_is_told(monkeypatch: pytest.MonkeyPatch
 def test_without_terminal_a_stop_is_said() -> None:
     console = Console(file=StringIO(), width=200)
     with selection_bar(console) as bar:
-        bar.show(PROGRESS)
-        bar.begin_to_stop()
-        bar.show(replace(PROGRESS, tokens_done=30_001))
+        bar.on_progress(PROGRESS)
+        stop(bar)
+        bar.on_progress(replace(PROGRESS, tokens_done=30_001))
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue().splitlines()[-1] == ("Stopping; Ctrl-C again stops now, without a result")
 
 
 def test_progress_does_not_hide_that_a_run_stops() -> None:
     bar, rich_bar = make_bar()
-    bar.begin_to_stop()
-    bar.show(PROGRESS)
+    stop(bar)
+    bar.on_progress(PROGRESS)
     assert rich_bar.tasks[0].description == "Stopping"
+
+
+def stop(bar: SelectionBar) -> None:
+    with bar.listening():
+        signal.raise_signal(signal.SIGTERM)
 
 
 def make_bar() -> tuple[SelectionBar, Bar]:
@@ -123,8 +129,8 @@ def make_bar() -> tuple[SelectionBar, Bar]:
 def test_bar_of_a_finished_run_is_full_and_that_of_a_stopped_run_is_not() -> None:
     for end, completed in (("finish", 60_000), ("stop", 30_000)):
         bar, rich_bar = make_bar()
-        bar.show(PROGRESS)
-        bar.begin_to_stop()
+        bar.on_progress(PROGRESS)
+        stop(bar)
         getattr(bar, end)("Ended")
         [task] = rich_bar.tasks
         assert (task.description, task.completed, task.total) == ("Ended", completed, 60_000)
@@ -133,7 +139,7 @@ def test_bar_of_a_finished_run_is_full_and_that_of_a_stopped_run_is_not() -> Non
 def test_bar_of_a_stopped_run_keeps_its_place() -> None:
     console = Console(file=StringIO(), width=200, force_terminal=True)
     with selection_bar(console) as bar:
-        bar.show(PROGRESS)
+        bar.on_progress(PROGRESS)
         bar.stop("Stopped")
     assert isinstance(console.file, StringIO)
     last_line = console.file.getvalue().rpartition("\r")[2]

@@ -1,13 +1,19 @@
-"""The routes: a subject is sent once, and asked by its digest. Errors are problems, as those of the API."""
+"""`lens answers`: a process that holds models, and answers at once what the API asks over HTTP. It has no store.
+
+`python -m worker.answering HOST PORT` starts it. A subject is sent once, and asked by its digest. Errors are problems,
+as those of the API.
+"""
 
 import asyncio
 import hmac
 import logging
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from threading import Event
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
 from pydantic import BaseModel, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -15,23 +21,108 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.answering.answering import Answering
-from app.answering.client import unless_gone
+from app.answering.client import AnsweringMetrics, unless_gone
 from app.answering.models import Models
 from app.answering.remote import PREDICTIONS
 from app.answering.subjects import Subject, weigh_subject
 from app.errors import AppError, ContentTooLarge, NotFound, NotLocal, Unauthorized, Unprocessable, make_internal_error
 from app.held_values import HeldValues
-from app.logs import summarize
+from app.logs import configure_logging, summarize
 from app.model_settings import is_loopback
 from app.problems import problem
-from app.web.draining import DRAINING
+from app.settings import Settings
+from app.web.draining import DRAINING, DrainingServer
 from lens_engine.evaluation.rows import BATCH_ROWS
+from worker.device import Device, UnfitWorker, find_device
+from worker.inspection import weigh_models
+from worker.model_loading import Weights
+
+EXIT_FAILED, EXIT_UNFIT = 1, 2
+_KEEP_ALIVE_SECONDS = 75
+"""Longer than the API keeps a connection that it does not use."""
+
+_GRACE_SECONDS = 5
+_MOST_FAULTS = 3
+"""Batches in a row that end by an unexpected error: then the device may be broken, and a new process may help."""
+
+_SHARE = 0.5
+"""Of the memory of the device, which weights take where the settings say nothing."""
 
 _MOST_TEXT_BYTES = 4 * 131_072 * BATCH_ROWS
 """Largest body with texts: as many as are asked at once, each as long as the settings of the API may allow."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 _log = logging.getLogger(__name__)
+
+
+def main(host: str, port: int) -> int:
+    """Answer until a signal, and return the exit code."""
+    settings = Settings()
+    configure_logging(settings.log_level, settings.log_format)
+    try:
+        device = _inspect(settings, host)
+    except UnfitWorker as refusal:
+        _log.critical("the process that answers at once does not start: %s", refusal)
+        return EXIT_UNFIT
+    # A cluster has its actors for selections. A device that was lost must not become the processor.
+    settings = settings.model_copy(update={"ray_address": None, "device": device.torch_name})
+    server = make_server(settings, device, host, port)
+    server.run()
+    return 0 if server.started and not server.has_failed else EXIT_FAILED
+
+
+def _inspect(settings: Settings, host: str) -> Device:
+    """Check the address, the models and the device."""
+    if settings.answers_token is None and not is_loopback(host):
+        raise UnfitWorker(f"without LENS_ANSWERS_TOKEN it listens on this machine only (127.0.0.1), not on {host}")
+    if not settings.allowed_models:
+        raise UnfitWorker("LENS_ALLOWED_MODELS names no model; the API itself asks those behind servers")
+    weigh_models(settings)
+    return find_device(settings)
+
+
+class Server(DrainingServer):
+    """Ends by itself when too many batches fail."""
+
+    has_failed = False
+
+    def note_fault(self, in_a_row: int) -> None:
+        if in_a_row >= _MOST_FAULTS:
+            self.has_failed = self.should_exit = True
+
+
+def make_server(settings: Settings, device: Device, host: str, port: int) -> Server:
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    metrics = AnsweringMetrics(registry)
+    most_bytes = _find_most_bytes(settings, device)
+    models = Models(Weights(settings), most_bytes, metrics.note_load)
+    _log.info("answers at once on %s, with at most %d MiB of weights", device, most_bytes >> 20)
+    note_fault: Callable[[int], None] = lambda in_a_row: server.note_fault(in_a_row)  # noqa: E731 - made below
+    answering = Answering(models, note_batch=metrics.note_batch, note_fault=note_fault)
+    app = AnsweringServer(answering, models, settings.max_index_mib << 20, settings.answers_token, registry).make_app()
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_config=None,
+        http="h11",
+        access_log=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        server_header=False,
+    )
+    server = Server(config, drain_seconds=0.0)
+    return server
+
+
+def _find_most_bytes(settings: Settings, device: Device) -> int:
+    """How much memory weights may take."""
+    if settings.answers_memory_mib is not None:
+        return settings.answers_memory_mib << 20
+    from lens_engine.local.float32_room import machine_bytes  # imports torch
+
+    return int(_SHARE * (device.total_bytes or machine_bytes()))
 
 
 class Question(BaseModel):
@@ -52,8 +143,7 @@ class AnsweringServer:
         self, answering: Answering, models: Models, most_bytes: int, token: str | None, registry: CollectorRegistry
     ) -> None:
         self._answering, self._models, self._registry = answering, models, registry
-        self._most_bytes = most_bytes
-        self._token = token
+        self._most_bytes, self._token = most_bytes, token
         self._subjects = HeldValues[str, Subject](most_bytes, weigh_subject, "lens-subjects")
 
     def make_app(self) -> Starlette:
@@ -80,11 +170,7 @@ class AnsweringServer:
         return handle_known
 
     def _check_caller(self, request: Request) -> None:
-        """
-        Raises:
-            Unauthorized: the request lacks the token.
-            NotLocal: there is no token, and a page in a browser may have sent the request.
-        """
+        """Refuse a request without the token, or where there is none, one that a page in a browser may have sent."""
         if self._token is None:
             if not is_loopback(request.url.hostname or "") or "Origin" in request.headers:
                 raise NotLocal("without LENS_ANSWERS_TOKEN this process answers programs of this machine only")
@@ -129,10 +215,6 @@ class AnsweringServer:
 
 
 async def _read_body(request: Request, most_bytes: int) -> bytes:
-    """
-    Raises:
-        ContentTooLarge: it has more bytes.
-    """
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -154,3 +236,7 @@ async def _answer_unexpected(request: Request, error: Exception) -> Response:
 
 async def _answer_nobody(_: Request, __: Exception) -> Response:
     return Response(status_code=499)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1], int(sys.argv[2])))

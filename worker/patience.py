@@ -1,22 +1,16 @@
-"""What a run has: its claim, and the ways to the model and to a Postgres that may be away for a while."""
+"""Writes to a Postgres that may be away for a while."""
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from app.lifecycle.claims import Claim
 from app.settings import Settings
-from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
-from lens_engine.opening import LanguageModel
-from worker.faults import blaming_worker_for_everything
-from worker.model_loading import load_model
-from worker.progress import RunMonitor
+from app.store.database import POSTGRES_AWAY, Database, create_database, find_sqlstate, is_away
 
-_RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
 _NEVER = "54"  # class of SQLSTATE: a statement exceeds a limit of the program, and will again
@@ -26,45 +20,14 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Transact(Protocol):
-    """Runs `write` in a transaction, and again while Postgres is away. `write` must be fenced, or only read."""
-
-    def __call__(self, write: Callable[[Session], T], /) -> T: ...
-
-
-def reserve_seconds(settings: Settings) -> float:
-    """The part of the time limit of a job in which the run judges its last rows and writes its result."""
-    return min(_RESERVE_SECONDS, _RESERVE_SHARE * float(settings.job_timeout_seconds))
-
-
-@dataclass(frozen=True, slots=True)
-class JobContext:
-    """One attempt, as its run sees it."""
-
-    claim: Claim
-    settings: Settings
-    monitor: RunMonitor
-    deadline: float  #: value of `time.monotonic()` at which the run must judge its last rows
-    transact: Transact
-    log: Callable[..., None]
-
-    @property
-    def last_moment(self) -> float:
-        """Value of `time.monotonic()` at which the run must end also the judging of its last rows."""
-        return self.deadline + reserve_seconds(self.settings) / 2
-
-    def load(self, model: str, dtype: str | None, *, is_search: bool = True) -> LanguageModel:
-        """Load the model that the settings allow under this name.
-
-        Args:
-            dtype: its number format; None for that of the settings.
-            is_search: as `load_model` takes it.
-
-        Raises:
-            WorkerFault: it cannot be loaded here.
-        """
-        with blaming_worker_for_everything(), self.monitor.loading():
-            return load_model(self.settings, model, dtype, is_search=is_search)
+@contextmanager
+def opened_database(settings: Settings, pool_size: int = 1) -> Iterator[Database]:
+    """A database until the block ends: the next fork must not inherit an open connection."""
+    database = create_database(settings, pool_size=pool_size)
+    try:
+        yield database
+    finally:
+        database.dispose()
 
 
 def longest_pause(settings: Settings) -> float:

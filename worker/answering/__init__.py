@@ -1,1 +1,0 @@
-"""`lens answers`: a process that holds models, and answers at once what the API asks over HTTP. It has no store."""
