@@ -51,7 +51,6 @@ nightly: $(NIGHTLY_INSTALLED) ## what takes long or tries tools of others: Ray, 
 	$(BIN)/python -m tests.llama_server --if-possible
 	$(PYTEST) tests/unit
 	$(PYTEST) tests/nightly tests/lab
-	$(BIN)/python -m lab.benchmarks.check
 	$(MAKE) fuzz chaos mutants
 
 .PHONY: mutants
@@ -102,7 +101,7 @@ GPU_PYTHON = $(if $(filter command environment,$(firstword $(origin PYTHON))),$(
 GPU_OPTIONS ?=
 
 .PHONY: gpu
-gpu: ## check and measure a CUDA GPU: build/gpu.jsonl; PYTHON=python3 for a machine without .venv
+gpu: ## check a CUDA GPU: build/gpu.jsonl; PYTHON=python3 for a machine without .venv
 	@$(GPU_PYTHON) -m lab.benchmarks.gpu $(GPU_OPTIONS)
 
 .PHONY: docs

@@ -64,18 +64,6 @@ def test_up_that_is_killed_leaves_nothing_running(up: subprocess.Popen[str]) -> 
     until(lambda: all(is_gone(child) for child in children), "all children are gone")
 
 
-def test_job_after_the_death_of_a_worker_succeeds(stack: Stack, said: list[str]) -> None:
-    until(lambda: stack.look_after() or is_worker_up(stack.url), "the worker has registered", seconds=90)
-    killed = stack.lasting[-1].pid
-    os.kill(killed, signal.SIGKILL)
-    until(lambda: stack.look_after() or stack.lasting[-1].pid != killed, "another worker runs")
-    assert said[-1].startswith("The worker was killed by SIGKILL")
-    with LensClient(stack.url, trust_env=False) as client:
-        job = client.selections.submit(SAMPLE_FOLDER / "train.csv", test=SAMPLE_FOLDER / "test.csv", spec=SAMPLE_SPEC)
-        ended = client.selections.wait(job.id, timeout=300, on_change=lambda _: stack.look_after())
-    assert ended.status == "succeeded"
-
-
 def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) -> None:
     console = Console(file=StringIO(), width=160)
     tell_story(stack, console)

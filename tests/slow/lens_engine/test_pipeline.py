@@ -1,5 +1,4 @@
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -254,16 +253,6 @@ def test_budget_is_never_exceeded_and_always_buys_a_test_figure(
     assert sorted(example.label for example in result.examples) == ["negative"] * 2 + ["positive"] * 2
 
 
-def test_budget_that_covers_the_run_changes_nothing(
-    whole: SelectionResult, select: Callable[..., SelectionResult]
-) -> None:
-    result = select(budget={"max_pairs": whole.cost.pairs + 2000})
-
-    assert not result.partial
-    assert result.rows == whole.rows
-    assert result.tested == whole.tested
-
-
 def test_steps_the_budget_does_not_cover_are_named(
     select: Callable[..., SelectionResult], whole: SelectionResult
 ) -> None:
@@ -401,31 +390,6 @@ def test_run_cancelled_in_any_phase_gives_the_best_so_far_or_an_error(
         assert outcome.answer.judged is not None
         assert outcome.test is None
         assert outcome.cost.pairs <= everything.seen[-1].pairs_done
-
-
-def test_cancelled_run_can_be_resumed_to_the_same_digest(
-    whole: SelectionResult, heard: tuple[Any, SelectionResult], select: Any, make_listener: Make, make_store: Make
-) -> None:
-    for stop_after in range(1, len(heard[0].seen), 25):
-        store = make_store()
-        with suppress(NothingSelected):
-            select(listener=make_listener(stop_after=stop_after), checkpoints=store)
-        last = store.saved[-1] if store.saved else None
-        assert select(checkpoints=make_store(last)).digest == whole.digest
-
-
-def test_scorer_that_fails_midway_leaves_a_checkpoint_to_resume_from(
-    whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
-) -> None:
-    def fail(call: int) -> None:
-        if call == 9:
-            raise MemoryError("planted")
-
-    store = make_store()
-    with pytest.raises(MemoryError, match="planted"):
-        select(scorer=make_planted_scorer(before_call=fail), checkpoints=store)
-
-    assert select(checkpoints=make_store(store.saved[-1])).digest == whole.digest
 
 
 def test_comparisons_not_asked_for_are_left_out(select: Callable[..., SelectionResult]) -> None:

@@ -258,23 +258,6 @@ def test_same_revision_under_another_name_is_accepted(make_classifier: Make) -> 
     assert found.labels == classifier.predict(TEXTS[:3], StatesTableScorer()).labels
 
 
-def test_prompt_text_begins_what_the_task_renders() -> None:
-    prefix = TASK.render_prefix(DEMONSTRATIONS[1])
-
-    text = Prompt(rows=(9, 2), demonstrations=prefix).text
-
-    assert text + TASK.render_query("new") == TASK.render_prompt(DEMONSTRATIONS[1], "new")
-
-
-def test_task_record_gives_the_task_again() -> None:
-    task = Task(Template("{{{text}}}: {label}!"), Verbalizer({"b": "x", "a": "y"}), separator="\n\n")
-
-    again = TaskRecord.model_validate_json(TaskRecord.of(task).model_dump_json()).task()
-
-    assert again == task
-    assert again.labels == ("b", "a")
-
-
 def test_changed_label_word_is_refused_by_its_label(change_file: Callable[..., Path]) -> None:
     path = change_file(lambda content: content["task"]["label_words"][1].update(word="word0"))
 
@@ -283,26 +266,12 @@ def test_changed_label_word_is_refused_by_its_label(change_file: Callable[..., P
     assert refusal.value.field == "verbalizer.cold"
 
 
-def test_path_may_be_a_string(make_classifier: Make, tmp_path: Path) -> None:
-    classifier, path = make_classifier(), str(tmp_path / "classifier.json")
-    classifier.save(path)
-    assert Classifier.load(path) == classifier
-
-
 def test_texts_are_checked_before_the_model_is_asked(make_classifier: Make) -> None:
     classifier, scorer = make_classifier(), TableScorer()
     for texts, kind in (("one", TypeError), (["one", None], TypeError), (["one", ""], InvalidDataset)):
         with pytest.raises(kind, match="texts"):
             classifier.predict(texts, scorer)
     assert scorer.num_calls == 0
-
-
-def test_repr_is_one_line(make_classifier: Make) -> None:
-    assert repr(make_classifier()) == str(make_classifier())
-    assert repr(make_classifier("states_and_words")) == (
-        "Classifier(states_and_words head, 1 prompt, labels 'warm', 'cold', 'absent, or \u00e9gal', model table)"
-    )
-    assert "0 prompts" in repr(make_classifier("bag_of_words"))
 
 
 @pytest.mark.parametrize("kind", ["prior", "states"])

@@ -37,21 +37,6 @@ CALLS = 5
 """Calls of a scorer too fast for the first sample: one that is not timed, and two samples."""
 
 
-def test_run_spends_what_was_estimated(
-    make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
-) -> None:
-    problem, config = make_planted_problem(), make_config(**NO_CHILD_REPEATS)
-
-    estimate = estimate_cost(problem, make_planted_scorer(), config)
-
-    result = select_support_examples(problem, make_planted_scorer(), config)
-    assert 0 <= estimate.total.pairs - result.cost.pairs <= 60 + 2 * 16  # both uses may have the same prompt
-    assert estimate.total.tokens == pytest.approx(result.cost.tokens, rel=0.06)
-    assert estimate.splits == result.splits
-    assert estimate.fit_rows is not None
-    assert 0 < estimate.fit_rows <= len(problem.examples)
-
-
 def test_estimate_is_of_the_rows_that_fit(
     make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
 ) -> None:

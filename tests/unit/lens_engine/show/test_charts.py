@@ -3,7 +3,6 @@
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from itertools import pairwise
 
 import pytest
 from markupsafe import Markup
@@ -96,12 +95,6 @@ def test_frontier_joins_what_no_cheaper_candidate_reaches() -> None:
     assert low > high  # a chart counts from its top
 
 
-def test_curve_climbs_in_steps() -> None:
-    found = places(CHARTS["curve"], "chosen")
-    assert len(found) == 6
-    assert all(a[0] == b[0] or a[1] == b[1] for a, b in pairwise(found))
-
-
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
 def test_charts_take_little(value: float) -> None:
     assert draw_accuracies([Bar("x", value, value, value)])
@@ -109,18 +102,3 @@ def test_charts_take_little(value: float) -> None:
     assert draw_curve([Step(0, value)])
     assert draw_curve([])
     assert draw_calibration([])
-
-
-@pytest.mark.parametrize("is_chosen", [False, True])
-def test_long_name_is_squeezed_into_the_drawing(is_chosen: bool) -> None:
-    name = "first · hidden states, after one prompt, layer 16 + bag of words"
-    bars = [Bar(name, 0.5, 0.4, 0.6, is_chosen=is_chosen), Bar("short", 0.5, 0.4, 0.6)]
-    room = {
-        element.text: element.get("textLength")
-        for element in walk(split(draw_accuracies(bars))[0])
-        if element.tag == "text"
-    }
-    assert (room[name], room["short"]) == ("360", None)
-    points = [Point(name, 1.0, 0.5, is_chosen=is_chosen)]
-    room = {element.text: element.get("textLength") for element in walk(draw_frontier(points)) if element.tag == "text"}
-    assert room[name] == "344"
