@@ -1,23 +1,19 @@
 """The real llama-server says what Lens computes: what every test of a client of it stands on."""
 
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.local.load import load_scorer
 from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.local.model_reader import open_files, segment_tokenizer
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.task.template import Task
-from lens_engine.types import Example, LabelLogProbs
+from lens_engine.types import Example
 from tests.endpoints.double import MODEL, Double, ModelBehind, serving
 from tests.llama_server.server import LlamaServer
 from tests.llama_server.weights import float32_weights
@@ -35,32 +31,11 @@ CONFIG = SelectionConfig.model_validate(
         "comparisons": "none",
     }
 )
-LIKELY, RARE = [" great", " terrible", " fine"], " photosynthesis"
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> SegmentTokenizer:
-    return segment_tokenizer(open_files(BUNDLED_MODEL, None)[2], BUNDLED_MODEL)
-
-
-@pytest.fixture(scope="module")
-def local() -> LabelLogProbs:
-    scorer = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu")
-    label_log_probs: LabelLogProbs = scorer.score([PREFIX], QUERIES, [*LIKELY, RARE])[0]  # [queries, labels]
-    return label_log_probs
-
-
-def ask(server: LlamaServer, prompt: list[int], **changes: Any) -> dict[str, Any]:
-    body = {"prompt": prompt, "n_predict": 1, "n_probs": 1000, "temperature": 0, "cache_prompt": True, **changes}
-    answer = httpx.post(f"{server.url}/completion", json=body, timeout=60)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
 
 
 def test_scorer_of_servers_gives_the_local_scores(llama_server: LlamaServer) -> None:
     """With tokens of its own and of the model's files; label words of several tokens share nodes."""
-    spans = [*LIKELY, RARE, " not so good", " not my thing"]
+    spans = [" great", " terrible", " fine", " photosynthesis", " not so good", " not my thing"]
     right = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu").score([PREFIX, ()], QUERIES, spans)
     for tokenizer in (None, BUNDLED_MODEL):
         endpoint = Endpoint("llama-cpp", llama_server.url, float32_weights().name, tokenizer=tokenizer)

@@ -1,6 +1,5 @@
 """`lens up` whose processes are killed, and whose signals are ignored; and the demonstration."""
 
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -10,15 +9,13 @@ import httpx
 import pytest
 from rich.console import Console
 
-from lens_cli.demo import refusing_problems, tell_story
-from lens_cli.refusals import Refusal
-from lens_cli.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SPEC
+from lens_cli.demo import tell_story
+from lens_cli.sample import NEW_INPUT, NEW_INPUTS
 from lens_cli.service.stack import Stack, StackSpec, running_stack
-from lens_client import LensClient
 from tests.dispositions import ignored_signals
 from tests.e2e.processes import is_gone
 from tests.e2e.stack import environment_of
-from tests.e2e.test_up_command import check_stop, children_of, data_dir, is_worker_up, up, wait_for_address
+from tests.e2e.test_up_command import check_stop, children_of, data_dir, up, wait_for_address  # noqa: F401
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
 
@@ -31,18 +28,12 @@ WITHOUT_MODEL = {
 
 
 @pytest.fixture(scope="module")
-def said() -> list[str]:
-    """What the stack has told."""
-    return []
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory, said: list[str]) -> Iterator[Stack]:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The service as the demonstration runs it, with a scorer that needs no language model."""
     folder = tmp_path_factory.mktemp("stack")
     environment = environment_of(WITHOUT_MODEL)
     spec = StackSpec(folder, "127.0.0.1", reserve_port(), durable=False, environment=environment)
-    with running_stack(spec, said.append) as running:
+    with running_stack(spec, print) as running:
         yield running
 
 

@@ -78,8 +78,6 @@ def test_langchain_formats_the_turns_that_were_evaluated(source: Source) -> None
     assert [(names[one.type], one.content) for one in loaded.format_messages(text=INPUT)] == evaluated(INPUT, source)
 
 
-
-
 def test_formats_say_whether_they_have_what_was_evaluated() -> None:
     text = make_source(TURNS, TEXT_TASK).task
     of_text = {name for name, one in FORMATS.items() if one.is_evaluated_prompt(text)}

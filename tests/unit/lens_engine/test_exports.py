@@ -103,10 +103,6 @@ def test_turns_are_the_examples_and_the_last_is_the_slot(
     assert read(json.loads(written(source, format))) == [*system, *roles(source, assistant), ("user", "{text}")]
 
 
-
-
-
-
 @pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"csv", "jsonl"}))
 def test_every_format_with_a_place_has_the_instruction(format: FormatName) -> None:
     task = Task(TASK.template, TASK.verbalizer, instruction="Which canary?")

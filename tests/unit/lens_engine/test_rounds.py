@@ -17,8 +17,6 @@ def test_paper_settings_of_sst2_make_four_rounds() -> None:
     assert [plan.new_columns for plan in rounds] == [14, 14, 28, 56]
 
 
-
-
 @pytest.mark.parametrize("rounds", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("candidates", [501, 999, 2000, 6920])
 def test_derived_rho_gives_the_rounds_asked_for(candidates: int, rounds: int) -> None:
@@ -60,8 +58,6 @@ def test_small_score_set_limits_every_round() -> None:
 
     assert [plan.score_size for plan in rounds] == [5, 5, 5, 5]
     assert sum(plan.pairs for plan in rounds) == 160 * 5
-
-
 
 
 @given(

@@ -1,0 +1,71 @@
+"""What `lens suggest` prints for a spreadsheet runs when it is pasted, with the rows and the cost that it showed."""
+
+import csv
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from lens_engine.result import SelectionResult
+from lens_engine.testing import tiny_causal_lm
+from tests.e2e.lens_command import SMALL, run
+
+ROWS = [
+    (f"Zimmer {row} war {'schön; sehr groß' if row % 2 else 'zu laut, leider'}", "gut" if row % 2 else "schlecht")
+    for row in range(150)
+]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_causal_lm("llama").save(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LENS_CACHE_DIR", str(tmp_path / "cache"))
+        patch.chdir(tmp_path)
+        yield tmp_path
+
+
+def figures_of(shown: str, names: Sequence[str]) -> list[str]:
+    """The first figure of each line that begins with a name."""
+    found = {
+        name: line.removeprefix(name).split()[0]
+        for line in map(str.strip, shown.splitlines())
+        for name in names
+        if line.startswith(f"{name} ")
+    }
+    return [found[name] for name in names]
+
+
+def test_pasted_command_runs_with_the_rows_and_the_cost_that_were_shown(model: Path, folder: Path) -> None:
+    with (folder / "my file").open("w", encoding="cp1252", newline="") as file:  # as a German spreadsheet saves it
+        rows = [("Nr", "Kommentar", "Kategorie"), *((str(number), *row) for number, row in enumerate(ROWS))]
+        csv.writer(file, delimiter=";").writerows(rows)
+
+    suggested = run(["suggest", "my file", "--model", str(model), "--dtype", "float32"])
+    assert suggested.returncode == 0, suggested.stderr
+    _, *words = shlex.split(suggested.stdout[suggested.stdout.index("lens select") :].replace("\\\n", ""))
+    words += ["--dtype", "float32"]
+
+    estimated = run([*words, "--estimate"])
+    assert estimated.returncode == 0, estimated.stderr
+    splits = ["test", "validation", "confirmation", "score set", "candidates"]
+    assert figures_of(suggested.stdout, splits) == figures_of(estimated.stdout, splits)
+    assert figures_of(suggested.stdout, ["tokens"])[0] in estimated.stdout
+
+    done = run([*words, *SMALL])
+    assert done.returncode == 0, done.stderr
+    result = SelectionResult.model_validate_json((folder / "result.json").read_text())
+    assert set(result.task.labels) == {"gut", "schlecht"}
+
+    _, *words = shlex.split(
+        done.stdout[done.stdout.index("lens classify") :].splitlines()[0].replace("new.csv", "'my file'")
+    )
+    classified = run(words)
+    assert classified.returncode in (0, 2), classified.stderr  # 2: a row without a text, or one too long for the model
+    predicted = (folder / "predictions.csv").read_text("utf-8-sig")
+    assert predicted.count("\n") >= len(ROWS)
