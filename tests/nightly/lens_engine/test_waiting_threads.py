@@ -1,4 +1,4 @@
-"""Threads of a command and of a worker that wait leave the processor to others, unless the environment says otherwise."""
+"""Threads that wait leave the processor to others, unless the environment says otherwise."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
