@@ -49,7 +49,7 @@ test: $(TESTS_INSTALLED) ## all that a change must not break: units, torch, real
 .PHONY: nightly
 nightly: $(NIGHTLY_INSTALLED) ## what takes long or tries tools of others: Ray, llama-server, axe, lab, mutants, fuzz, chaos; two hours
 	$(BIN)/python -m tests.llama_server --if-possible
-	$(PYTEST) tests/unit
+	$(PYTEST) tests/unit --hypothesis-profile=nightly
 	$(PYTEST) tests/nightly tests/lab
 	$(MAKE) fuzz chaos mutants
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from lab.benchmarks.gpu import __main__ as command
+from lab.benchmarks.gpu import steps
 from lab.benchmarks.gpu.steps import RUNS
 from lab.benchmarks.needs import list_missing
 
@@ -62,6 +63,12 @@ def test_step_is_right_on_a_processor(name: str) -> None:
     assert findings
     assert [finding["faults"] for finding in findings if finding.get("faults")] == []
     json.dumps(findings)
+
+
+def test_executor_that_differs_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(steps.LARGEST_DELTAS, torch.float32, -1.0)
+
+    assert any(finding["faults"] for finding in RUNS["exactness"](True) if "faults" in finding)
 
 
 @pytest.mark.parametrize(

@@ -68,23 +68,25 @@ def whole(select: Callable[..., SelectionResult]) -> SelectionResult:
 
 
 @pytest.fixture(scope="module")
-def store(select: Callable[..., SelectionResult], make_store: Make) -> Any:
-    """The store of a run, with every checkpoint."""
-    made = make_store()
-    select(checkpoints=made)
-    return made
+def watched(select: Callable[..., SelectionResult], make_listener: Make, make_store: Make) -> tuple[Any, Any, Any]:
+    """The listener of a run, the store with every checkpoint, and the result."""
+    listener, store = make_listener(), make_store()
+    return listener, store, select(listener=listener, checkpoints=store)
+
+
+@pytest.fixture(scope="module")
+def heard(watched: tuple[Any, Any, Any]) -> tuple[Any, SelectionResult]:
+    return watched[0], watched[2]
+
+
+@pytest.fixture(scope="module")
+def store(watched: tuple[Any, Any, Any]) -> Any:
+    return watched[1]
 
 
 @pytest.fixture(scope="module")
 def saved(store: Any) -> list[bytes]:
     return list(store.saved)
-
-
-@pytest.fixture(scope="module")
-def heard(select: Callable[..., SelectionResult], make_listener: Make) -> tuple[Any, SelectionResult]:
-    """The listener of a run, and its result."""
-    listener = make_listener()
-    return listener, select(listener=listener)
 
 
 OF_A_SELECTION = [phase for phase in Phase if phase is not Phase.WORDING]
@@ -100,11 +102,7 @@ def quality_of(text: str) -> int:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"seed": 1},
-        {"seed": 2},
-        {"filtering": {"contribution": "vocabulary"}},
-    ],
+    [{"seed": 1}, {"filtering": {"contribution": "vocabulary"}}],
 )
 def test_planted_good_examples_are_found(options: dict[str, Any], select: Callable[..., SelectionResult]) -> None:
     result = select(**options)
@@ -153,11 +151,13 @@ def test_examples_are_rows_of_the_upload_in_order_and_balanced(
 
 def test_resuming_from_any_checkpoint_gives_the_same_digest_and_scores_only_what_was_left(
     store: Any,
+    heard: tuple[Any, SelectionResult],
     whole: SelectionResult,
     select: Callable[..., SelectionResult],
     make_store: Make,
     make_planted_scorer: Make,
 ) -> None:
+    assert heard[1].digest == whole.digest
     for data in store.of_each_phase():
         scorer = make_planted_scorer()
         resumed = select(scorer=scorer, checkpoints=make_store(data))
@@ -230,7 +230,7 @@ def least_pairs(problem: Problem, config: SelectionConfig) -> int:
     return first.pairs + first.new_columns + 2 * planner.testing().pairs
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.99])
+@pytest.mark.parametrize("share", [0.3, 0.99])
 def test_budget_is_never_exceeded_and_always_buys_a_test_figure(
     share: float,
     whole: SelectionResult,
@@ -304,7 +304,7 @@ def test_budget_below_the_least_is_refused_with_the_number(
     assert scorer.num_pairs == 0
 
 
-@pytest.mark.parametrize("share", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("share", [0.6, 1.0])
 def test_budgeted_run_resumed_from_any_checkpoint_gives_the_same_digest(
     share: float,
     whole: SelectionResult,

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,21 @@ from lens_engine.search.catalogue import METHODS
 Make = Callable[..., Any]
 
 
+@pytest.fixture(scope="module")
+def chosen(select: Make) -> Callable[..., SelectionResult]:
+    """The result of a method, of one run for all tests."""
+    return cache(select)
+
+
 def test_every_name_of_a_method_has_one() -> None:
     assert set(METHODS) == set(METHOD_NAMES)
 
 
 @pytest.mark.parametrize("method", [method for method in METHOD_NAMES if method not in ("lens", "zero_shot")])
 def test_method_chooses_label_balanced_candidates_and_is_tested(
-    method: str, select: Callable[..., SelectionResult], problem: Problem, make_config: Make
+    method: str, chosen: Callable[..., SelectionResult], problem: Problem, make_config: Make
 ) -> None:
-    result = select(method)
+    result = chosen(method)
 
     candidates = {example.row for example in split_examples(problem, make_config()).candidates}
     assert len(set(result.rows)) == 4
@@ -45,8 +52,8 @@ def test_method_chooses_label_balanced_candidates_and_is_tested(
 
 
 @pytest.mark.parametrize("method", METHOD_NAMES)
-def test_seed_decides_digest_and_choice(method: str, select: Callable[..., SelectionResult]) -> None:
-    first = select(method)
+def test_seed_decides_digest_and_choice(method: str, select: Make, chosen: Make) -> None:
+    first = chosen(method)
 
     assert select(method).digest == first.digest
     assert method == "zero_shot" or select(method, seed=1).rows != first.rows
@@ -73,7 +80,7 @@ def test_steps_keep_to_the_price_and_go_on_from_any_packed_state_to_the_same_cho
     chosen = chooser.choice(states[-1])
 
     assert chosen is not None
-    for state in states:
+    for state in (states[0], states[len(states) // 2], states[-1]):
         packed, other = store(chooser.pack(state)), prepare(method)
         resumed = other.method.unpack(packed)
         assert other.method.choice(resumed) == chooser.choice(state)

@@ -29,7 +29,7 @@ MakeMeter = Callable[..., Meter]
 PREFIXES, QUERIES = make_prefixes([0, 7000, 20, 3000, 3000, 9000, 4]), make_queries([9, 5, 400, 20, 5, 3, 2])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(pairs=st.lists(st.tuples(st.integers(0, 6000), st.integers(1, 3000)), max_size=20))
 def test_chunks_have_every_pair_once_in_order_and_stay_within_their_tokens(
     make_meter: MakeMeter, pairs: list[tuple[int, int]]

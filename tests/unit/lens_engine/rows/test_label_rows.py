@@ -38,7 +38,7 @@ def test_rare_label_is_refused_with_its_rows_and_the_minimum(
     assert refusal.value.field == "dataset.label"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(
     counts=st.tuples(*[st.integers(1, 12) | st.integers(40, 90)] * 3),
     demonstrations=st.integers(1, 9),

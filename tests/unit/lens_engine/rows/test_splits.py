@@ -39,7 +39,7 @@ def problem(task: Task, make_examples: MakeExamples) -> Problem:
     return Problem(task, make_examples({"negative": 120, "positive": 120}))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(
     negative=st.integers(40, 200),
     positive=st.integers(40, 200),
@@ -135,7 +135,7 @@ def test_sizes_are_those_asked_for_where_rows_suffice(problem: Problem, make_con
     size=st.integers(3, 27),  # a fifth of what 180 examples leave after the test rows; more would be cut to it
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 def test_every_beginning_of_the_score_set_is_label_balanced(
     make_task: Callable[..., Task],
     make_examples: MakeExamples,

@@ -54,7 +54,7 @@ def test_arrays_come_back_bit_by_bit(array: np.ndarray) -> None:
     assert found.arrays["found"].tobytes() == array.tobytes()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(place=st.integers(0, len(DATA) - 1), flip=st.integers(1, 255))
 def test_any_changed_byte_is_noticed(place: int, flip: int) -> None:
     damaged = bytearray(DATA)
