@@ -177,16 +177,6 @@ def test_label_without_a_test_row_is_dropped(
     assert split.task.labels == ("a", "c")
 
 
-def test_nothing_is_dropped_where_rows_suffice(
-    task: Task, make_examples: MakeExamples, make_config: MakeConfig
-) -> None:
-    problem = Problem(task, make_examples({"negative": 120, "positive": 120}))
-
-    dropping, plain = (split_examples(problem, make_config(labels={"rare": rare})) for rare in ("drop", "reject"))
-
-    assert dropping == plain
-
-
 def test_rare_label_without_a_label_word_is_left_out_too(
     task: Task, make_examples: MakeExamples, make_config: MakeConfig
 ) -> None:
