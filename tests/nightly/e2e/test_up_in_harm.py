@@ -1,4 +1,4 @@
-"""`lens up` whose processes are killed, and whose signals are ignored; and the demonstration."""
+"""`lens up` that is interrupted or killed, and whose signals are ignored; and the demonstration."""
 
 import signal
 import subprocess
@@ -35,6 +35,14 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     spec = StackSpec(folder, "127.0.0.1", reserve_port(), durable=False, environment=environment)
     with running_stack(spec, print) as running:
         yield running
+
+
+def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str]) -> None:
+    url = wait_for_address(up)
+    assert httpx.get(f"{url}/readyz").status_code == 200
+    children = children_of(up)
+    up.send_signal(signal.SIGINT)
+    check_stop(up, children)
 
 
 @pytest.mark.parametrize("up", [ignored_signals], indirect=True)
