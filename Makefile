@@ -49,9 +49,8 @@ test: $(TESTS_INSTALLED) ## all that a change must not break: units, torch, real
 .PHONY: nightly
 nightly: $(NIGHTLY_INSTALLED) ## what takes long or tries tools of others: Ray, llama-server, axe, lab, mutants, fuzz, chaos; two hours
 	$(BIN)/python -m tests.llama_server --if-possible
-	$(PYTEST) tests/unit
+	$(PYTEST) tests/unit --hypothesis-profile=nightly
 	$(PYTEST) tests/nightly tests/lab
-	$(BIN)/python -m lab.benchmarks.check
 	$(MAKE) fuzz chaos mutants
 
 .PHONY: mutants
@@ -102,7 +101,7 @@ GPU_PYTHON = $(if $(filter command environment,$(firstword $(origin PYTHON))),$(
 GPU_OPTIONS ?=
 
 .PHONY: gpu
-gpu: ## check and measure a CUDA GPU: build/gpu.jsonl; PYTHON=python3 for a machine without .venv
+gpu: ## check a CUDA GPU: build/gpu.jsonl; PYTHON=python3 for a machine without .venv
 	@$(GPU_PYTHON) -m lab.benchmarks.gpu $(GPU_OPTIONS)
 
 .PHONY: docs

@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from tests.llama_server.server import LlamaServer
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read at the import of torch; tiny models gain nothing from threads
+with suppress(ImportError):  # on a bare machine
+    from hypothesis import settings as hypothesis_settings
+
+    hypothesis_settings.register_profile("quick", max_examples=25, deadline=None)
+    hypothesis_settings.register_profile("nightly", max_examples=200, deadline=None)
+    hypothesis_settings.load_profile("quick")  # `make nightly` names the other
 gc.set_threshold(20_000, 20, 20)  # a million objects live from the collection of tests on
 
 TESTS = Path(__file__).parent

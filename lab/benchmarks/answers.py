@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 import psutil
 
-from lab.benchmarks.load.client import Answer, Connection, Times, ask_again_and_again, write_request
+from lab.benchmarks.client import Answer, Connection, Times, ask_again_and_again, write_request
 from lab.benchmarks.texts import generate_examples
 from lens_engine.classifier.classifier import BATCH_TEXTS, Classifier
 from lens_engine.opening import open_model

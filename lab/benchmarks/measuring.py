@@ -36,24 +36,6 @@ def measure(run: Callable[[], _Result], device: torch.device) -> tuple[_Result, 
     return result, Measurement(wall, cpu, peak)
 
 
-def matmul_rate(dtype: torch.dtype, device: torch.device) -> float:
-    """Floating-point operations a second of the best square matrix product: an upper bound for a model."""
-    sizes = (2048, 4096, 8192) if device.type == "cuda" else (512, 1024, 2048)
-    return max(_multiply(size, dtype, device) for size in sizes)
-
-
-def _multiply(size: int, dtype: torch.dtype, device: torch.device) -> float:
-    left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
-    repeats = 20 if device.type == "cuda" else 1
-
-    def multiply() -> None:
-        for _ in range(repeats):
-            torch.matmul(left, right)
-
-    seconds = [measure(multiply, device)[1].wall / repeats for _ in range(6)]  # the first sets things up
-    return 2.0 * size**3 / min(seconds[1:])
-
-
 def _synchronize(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)

@@ -1,4 +1,4 @@
-"""The paper's table and the table of prompts, repeated with the engine.
+"""The paper's table, repeated with the engine.
 
 Every finished figure of the paper's table is stored; a stopped or killed command resumes from the stored ones.
 

@@ -11,7 +11,6 @@ from functools import partial
 import psutil
 from redis.exceptions import RedisError
 
-from tests.chaos.proxy import CALM, Weather
 from tests.chaos.service import Member
 from tests.chaos.stores import Stores
 
@@ -58,13 +57,10 @@ def _fill_disk(member: Member) -> Mend:
     return _each(processes, partial(_limit_files, _FULL_DISK_BYTES), partial(_limit_files, resource.RLIM_INFINITY))
 
 
-def _disturb(store: str, weather: Weather, is_cut: bool, member: Member) -> Mend:
-    """Let this weather come over the way from the member to a store; with `is_cut`, reset what is connected."""
-    proxy = member.postgres if store == "postgres" else member.redis
-    proxy.change(weather)
-    if is_cut:
-        proxy.cut()
-    return partial(proxy.change, CALM)
+def _cut_redis(stores: Stores) -> None:
+    with stores.connect_redis() as redis:
+        for kind in ("normal", "pubsub"):
+            redis.client_kill_filter(_type=kind, skipme=True)
 
 
 def _flush_redis(stores: Stores) -> None:
@@ -94,15 +90,32 @@ def _refuse_writes(stores: Stores) -> Mend:
     return partial(limit, 0)
 
 
-def _crash_backend(stores: Stores) -> None:
-    """Postgres cuts every session and recovers when one of its processes is killed."""
+def _cut_postgres(stores: Stores) -> None:
     with stores.connect() as connection:
-        query = "SELECT pid FROM pg_stat_activity WHERE application_name = 'lens' ORDER BY random() LIMIT 1"
-        found = connection.execute(query).fetchone()
-    if found is None:
-        raise FaultSkipped("no process is connected to Postgres")
-    with suppress(ProcessLookupError):
-        os.kill(int(str(found[0])), signal.SIGKILL)
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'lens'")
+
+
+def _refuse_sessions(stores: Stores) -> Mend:
+    """Postgres cuts what is connected, and has no connection for anybody."""
+
+    def limit(number: str) -> None:
+        with stores.connect() as connection:
+            connection.execute(f"ALTER ROLE lens CONNECTION LIMIT {number}")
+
+    limit("0")
+    _cut_postgres(stores)
+    return partial(limit, "-1")
+
+
+def _crash_session(stores: Stores) -> None:
+    """Postgres cuts every session and recovers when one of its processes is killed."""
+    with suppress(psutil.NoSuchProcess):
+        _session_of(stores).kill()
+
+
+def _freeze_session(stores: Stores) -> Mend:
+    """One session of one process is silent, as where the network between the two loses all."""
+    return _suspend([_session_of(stores)])
 
 
 def _restart_postgres(stores: Stores) -> Mend:
@@ -116,6 +129,15 @@ def _restart_postgres(stores: Stores) -> Mend:
 def _freeze_postgres(stores: Stores) -> Mend:
     server = psutil.Process(stores.postgres.child.pid)
     return _suspend([server, *server.children(recursive=True)])
+
+
+def _session_of(stores: Stores) -> psutil.Process:
+    with stores.connect() as connection:
+        query = "SELECT pid FROM pg_stat_activity WHERE usename = 'lens' ORDER BY random() LIMIT 1"
+        found = connection.execute(query).fetchone()
+    if found is None:
+        raise FaultSkipped("no process is connected to Postgres")
+    return psutil.Process(int(str(found[0])))
 
 
 def _process_of(member: Member) -> psutil.Process:
@@ -156,8 +178,6 @@ def _limit_files(num_bytes: int, process: psutil.Process) -> None:
 
 
 _kill, _terminate = partial(_end, signal.SIGKILL), partial(_end, signal.SIGTERM)
-_SILENT, _SLOW = Weather(is_silent=True), Weather(latency_seconds=0.4)
-_REFUSING, _LINGERING = Weather(is_refusing=True), Weather(close_seconds=5.0)
 
 FAULTS: Mapping[str, Fault] = {
     # Processes: SIGKILL, SIGSTOP with a later SIGCONT, and SIGTERM. Whatever ends is started again.
@@ -170,22 +190,16 @@ FAULTS: Mapping[str, Fault] = {
     "terminate-worker": Fault(2, "worker", _terminate),
     "terminate-api": Fault(1, "api", _terminate),
     "fill-disk": Fault(2, "member", _fill_disk),
-    # The network between one process and one store.
-    "cut-postgres": Fault(2, "member", partial(_disturb, "postgres", CALM, True)),
-    "slow-postgres": Fault(1, "member", partial(_disturb, "postgres", _SLOW, False)),
-    "silence-postgres": Fault(2, "member", partial(_disturb, "postgres", _SILENT, False)),
-    "refuse-postgres": Fault(1, "member", partial(_disturb, "postgres", _REFUSING, True)),
-    "cut-redis": Fault(2, "member", partial(_disturb, "redis", CALM, True)),
-    "slow-redis": Fault(1, "member", partial(_disturb, "redis", _SLOW, False)),
-    "silence-redis": Fault(2, "member", partial(_disturb, "redis", _SILENT, False)),
-    "refuse-redis": Fault(1, "member", partial(_disturb, "redis", _REFUSING, True)),
-    "linger-redis": Fault(1, "member", partial(_disturb, "redis", _LINGERING, False)),
-    # The stores, for all processes. A store has one of these at a time.
+    # The stores, for all processes or for one session. A store has one of these at a time.
+    "cut-redis": Fault(2, "redis", _cut_redis),
     "flush-redis": Fault(1, "redis", _flush_redis),
     "restart-redis": Fault(1, "redis", _restart_redis),
     "freeze-redis": Fault(1, "redis", _freeze_redis),
     "refuse-writes-redis": Fault(2, "redis", _refuse_writes),
-    "crash-postgres-backend": Fault(1, "postgres", _crash_backend),
+    "cut-postgres": Fault(2, "postgres", _cut_postgres),
+    "refuse-postgres": Fault(1, "postgres", _refuse_sessions),
+    "crash-session": Fault(1, "postgres", _crash_session),
+    "freeze-session": Fault(2, "postgres", _freeze_session),
     "restart-postgres": Fault(1, "postgres", _restart_postgres),
     "freeze-postgres": Fault(1, "postgres", _freeze_postgres),
 }

@@ -1,4 +1,4 @@
-"""Lens with several API processes and workers, each of which reaches each store through a proxy of its own."""
+"""Lens with several API processes and workers."""
 
 import os
 import time
@@ -10,14 +10,12 @@ from pathlib import Path
 import httpx
 import psutil
 from rq import Worker as RqWorker
-from sqlalchemy import make_url
 
 from app.settings import Settings
 from app.store.database import create_database
 from app.store.schema import upgrade_schema
 from tests.api_keys import make_keys
 from tests.chaos.config import MARK, OWNERS, settings_of
-from tests.chaos.proxy import Proxy, running_network
 from tests.chaos.stores import Stores, running_stores
 from tests.e2e.processes import Process, Worker
 from tests.e2e.stack import environment_of
@@ -37,8 +35,6 @@ class Member:
     arguments: list[str]
     environment: Mapping[str, str]
     log_path: Path
-    postgres: Proxy
-    redis: Proxy
     port: int | None = None  #: of an API process
     process: Process | None = None
     ended_at: float | None = None
@@ -126,10 +122,9 @@ class Service:
 
 @contextmanager
 def running_service(folder: Path, num_apis: int, num_workers: int) -> Iterator[Service]:
-    """Start stores, proxies, API processes and workers, and stop them at the end."""
+    """Start stores, API processes and workers, and stop them at the end."""
     with ExitStack() as stack:
         stores = stack.enter_context(running_stores(folder))
-        network = stack.enter_context(running_network())
         values = settings_of(folder)
         settings = Settings.model_validate({**values, "database_url": stores.postgres.url, "_env_file": None})
         upgrade_schema(settings)
@@ -138,16 +133,15 @@ def running_service(folder: Path, num_apis: int, num_workers: int) -> Iterator[S
         database.dispose()
 
         def make(name: str, port: int | None, command: list[str]) -> Member:
-            postgres, redis = network(stores.postgres_socket), network(stores.redis_socket)
             environment = {
                 **environment_of(values),
-                "LENS_DATABASE_URL": _by_proxy(stores.postgres.service_url, postgres),
-                "LENS_REDIS_URL": _by_proxy(stores.redis.service_url, redis),
+                "LENS_DATABASE_URL": stores.postgres.service_url,
+                "LENS_REDIS_URL": stores.redis.service_url,
                 "TMPDIR": str(folder / "tmp"),
                 "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),  # torch makes one and keeps it
                 MARK: folder.name,
             }
-            return Member(name, command, environment, folder / f"{name}.log", postgres, redis, port)
+            return Member(name, command, environment, folder / f"{name}.log", port)
 
         def make_api(number: int) -> Member:
             port = reserve_port()
@@ -160,14 +154,6 @@ def running_service(folder: Path, num_apis: int, num_workers: int) -> Iterator[S
             stack.callback(member.stop)
         service.start_members()
         yield service
-
-
-def _by_proxy(address: str, proxy: Proxy) -> str:
-    """The address of a store with the host and port of a proxy in place of the socket."""
-    url = make_url(address).set(host="127.0.0.1", port=proxy.port, query={})
-    if address.startswith("unix:"):
-        url = url.set(drivername="redis", database="0")
-    return url.render_as_string(hide_password=False)
 
 
 def _is_ready(address: str) -> bool:

@@ -21,22 +21,14 @@ class Stores:
     redis: RedisServer
     folder: Path  #: of both; its path is short enough for sockets
 
-    @property
-    def postgres_socket(self) -> Path:
-        return self.folder / "postgres" / ".s.PGSQL.5432"
-
-    @property
-    def redis_socket(self) -> Path:
-        return self.folder / "redis" / "redis.sock"
-
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
-        """A connection past the proxies.
+        """A connection of the superuser.
 
         Raises:
             psycopg.OperationalError: Postgres is away.
         """
         return psycopg.connect(
-            host=str(self.postgres_socket.parent),
+            host=str(self.folder / "postgres"),
             user="postgres",
             dbname="lens",
             autocommit=True,

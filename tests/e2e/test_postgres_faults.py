@@ -37,16 +37,6 @@ def test_a_crash_of_postgres_costs_no_selection(lens: Stack) -> None:
     lens.check_invariants()
 
 
-def wait_for_sweep(lens: Stack, selection_id: str) -> None:
-    """Wait until a sweep has ended. Each forgets old keys first: when the second key is gone, one has ended."""
-    columns = "owner_id, key, body_sha256, job_id, answer, created_at"
-    values = "owner_id, 'old', repeat('0', 64), id, '{}', now() - interval '1 year'"
-    made = f"INSERT INTO idempotency_keys ({columns}) SELECT {values} FROM jobs WHERE id = :id RETURNING 1"
-    for _ in range(2):
-        assert lens.scalar(made, id=selection_id) == 1
-        until(lambda: lens.scalar("SELECT count(*) = 0 FROM idempotency_keys"), "the sweep forgets the key")
-
-
 def _is_cut(session: Connection) -> bool:
     try:
         session.exec_driver_sql("SELECT 1")

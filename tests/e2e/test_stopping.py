@@ -5,9 +5,6 @@ import http.client
 import json
 import signal
 
-import pytest
-from rq import Worker as RqWorker
-
 from app.store.states import Status
 from tests.e2e.processes import Process, is_gone, status_at
 from tests.e2e.stack import Stack, make_submission
@@ -57,18 +54,6 @@ def test_a_deployment_releases_the_selection_without_charging_an_attempt(lens: S
     assert selection["digest"] == lens.undisturbed_digest(selection_id)
     assert lens.crashes(selection_id) == 0
     lens.check_invariants()
-
-
-@pytest.mark.parametrize("request_", [signal.SIGTERM, signal.SIGUSR1])
-def test_an_idle_worker_ends_on_request(lens: Stack, request_: signal.Signals) -> None:
-    worker = lens.start_worker()
-    until(lambda: _states(lens) == ["idle"], "the worker waits for work")
-    worker.send(request_)
-    assert worker.wait(20) == 0
-
-
-def _states(lens: Stack) -> list[str]:
-    return [worker.get_state() for worker in RqWorker.all(connection=lens.redis)]
 
 
 def test_drained_worker_ends_its_selection_and_takes_no_other(lens: Stack) -> None:

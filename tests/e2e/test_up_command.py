@@ -63,14 +63,6 @@ def check_stop(up: subprocess.Popen[str], children: list[psutil.Process]) -> Non
     assert all(is_gone(child) for child in children)
 
 
-def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str]) -> None:
-    url = wait_for_address(up)
-    assert httpx.get(f"{url}/readyz").status_code == 200
-    children = children_of(up)
-    up.send_signal(signal.SIGINT)
-    check_stop(up, children)
-
-
 def test_up_offers_the_model_that_it_is_given_until_its_terminal_is_closed(data_dir: Path, tmp_path: Path) -> None:
     folder = tiny_causal_lm("gpt2").save(tmp_path / "our-model")
     with start_up(data_dir, "--model", str(folder)) as up:

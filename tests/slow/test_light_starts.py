@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,7 @@ import pytest
 HEAVY = ("scipy", "sklearn", "pyarrow", "pandas", "torch", "transformers", "ray")
 
 ROOT = Path(__file__).parents[2]
-LOOKING_WORKER = """
-import sys
-from worker.__main__ import EXIT_UNFIT, main
-from worker.device import UnfitWorker
-def look(settings):
-    import sklearn.linear_model
-    raise UnfitWorker("nothing to do")
-sys.exit(main(look) != EXIT_UNFIT)
-"""
-"""A worker whose look at the device imports what has threads, and that then ends."""
-
+SUGGESTING = ("-m", "lens_cli", "suggest", "--no-model", "rows.csv")
 WORKER = "import worker.process, worker.inspection, worker.execution"
 
 
@@ -33,17 +24,18 @@ def test_nothing_heavy_is_imported_at_the_start(program: str) -> None:
     assert done.stdout.splitlines()[-1] == "found: []"
 
 
-@pytest.mark.parametrize(("given", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")])
-@pytest.mark.parametrize("command", [["-m", "lens_cli", "suggest", "--no-model", "rows.csv"], ["-c", LOOKING_WORKER]])
-def test_threads_that_wait_sleep_unless_the_environment_says_otherwise(
-    tmp_path: Path, command: list[str], given: dict[str, str], policy: str
-) -> None:
+def test_threads_that_wait_sleep(tmp_path: Path) -> None:
+    check_threads(tmp_path, SUGGESTING, {}, "PASSIVE")
+
+
+def check_threads(tmp_path: Path, command: Sequence[str], given: Mapping[str, str], policy: str) -> None:
     rows = [f"a day of {('sun', 'rain')[row % 2]} {row},{row % 2}" for row in range(80)]
     (tmp_path / "rows.csv").write_text("\n".join(["text,label", *rows]))
     environment = {name: value for name, value in os.environ.items() if "OMP_" not in name}
     environment |= {"OMP_DISPLAY_ENV": "TRUE", "LENS_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT), **given}
-    command = [sys.executable, *command]
 
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
 
     assert set(re.findall(r"OMP_WAIT_POLICY = '(\w+)'", done.stderr)) == {policy}  # as libgomp has it

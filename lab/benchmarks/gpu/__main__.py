@@ -1,4 +1,4 @@
-"""Check and measure a CUDA device: `make gpu`, or `python3 -m lab.benchmarks.gpu`.
+"""Check a CUDA device: `make gpu`, or `python3 -m lab.benchmarks.gpu`.
 
 Exit codes: 0 every step is right; 1 a step failed, ran out of time or found a fault; 2 packages are missing;
 3 there is no device.
@@ -18,7 +18,7 @@ from typing import Any
 
 from lab.benchmarks.needs import list_missing
 
-STEPS = ("machine", "kernel", "exactness", "throughput", "selection", "memory")
+STEPS = ("machine", "exactness", "selection", "memory")
 LIMIT_SECONDS = 480.0
 _STEP_FAILED, _NEEDS_MISSING, _NO_DEVICE = 1, 2, 3
 _WHEELS = """Where there is no package index, bring wheels along: on another machine
@@ -94,7 +94,7 @@ def _run(name: str, rehearses: bool) -> int:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m lab.benchmarks.gpu", description="Check and measure a CUDA device.")
+    parser = argparse.ArgumentParser("python -m lab.benchmarks.gpu", description="Check a CUDA device.")
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS, help="default: all")
     parser.add_argument("--seconds", type=float, default=LIMIT_SECONDS, help="for all steps (default: %(default)s)")
     parser.add_argument("--rehearse", action="store_true", help="every step on the processor, at tiny size")

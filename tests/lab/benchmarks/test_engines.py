@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.benchmarks.check import find_slower
 from lab.benchmarks.compare import compare_engines
 from lab.benchmarks.engines import LensEngine
 from lab.benchmarks.harness import HarnessEngine, tune_harness
@@ -59,9 +58,3 @@ def test_harness_is_tuned_to_its_fastest_batch_size(loaded: LoadedModel) -> None
     tuned = tune_harness(loaded, work, clock=lambda: float(next(times)))
     assert (tuned.batch_size, tuned.rows_per_pair) == (4, 1)
     assert HarnessEngine(loaded, 16, rows_per_pair=3).smallest_sample == 6
-
-
-def test_first_pair_of_executors_out_of_order_is_named() -> None:
-    assert find_slower({"packed": 1.0, "cached": 2.0, "plain": 3.0}) is None
-    found = find_slower({"packed": 1.0, "cached": 4.0, "plain": 3.0})
-    assert found == "cached took 4.000 s, more than plain with 3.000 s"

@@ -8,11 +8,9 @@ import pytest
 import torch
 
 from lab.benchmarks.gpu import __main__ as command
-from lab.benchmarks.gpu.kernel import attend_in_turn, check_kernel
+from lab.benchmarks.gpu import steps
 from lab.benchmarks.gpu.steps import RUNS
 from lab.benchmarks.needs import list_missing
-
-CPU = torch.device("cpu")
 
 
 @pytest.mark.parametrize(
@@ -50,21 +48,27 @@ def test_machine_without_a_device_gets_one_line(capsys: pytest.CaptureFixture[st
 def test_rehearsal_writes_a_line_for_each_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "gpu.jsonl"
 
-    assert command.main(["--rehearse", "--steps", "machine", "kernel", "--output", str(output)]) == 0
+    assert command.main(["--rehearse", "--steps", "machine", "selection", "--output", str(output)]) == 0
 
     records = [json.loads(line) for line in output.read_text().splitlines()]
-    assert [(record["step"], record["outcome"]) for record in records] == [("machine", "right"), ("kernel", "right")]
+    assert [(record["step"], record["outcome"]) for record in records] == [("machine", "right"), ("selection", "right")]
     assert all(record["findings"] for record in records)
     assert capsys.readouterr().out == output.read_text()
 
 
-@pytest.mark.parametrize("name", [name for name in command.STEPS if name not in ("machine", "kernel")])
+@pytest.mark.parametrize("name", [name for name in command.STEPS if name not in ("machine", "selection")])
 def test_step_is_right_on_a_processor(name: str) -> None:
     findings = list(RUNS[name](True))
 
     assert findings
     assert [finding["faults"] for finding in findings if finding.get("faults")] == []
     json.dumps(findings)
+
+
+def test_executor_that_differs_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(steps.LARGEST_DELTAS, torch.float32, -1.0)
+
+    assert any(finding["faults"] for finding in RUNS["exactness"](True) if "faults" in finding)
 
 
 @pytest.mark.parametrize(
@@ -85,19 +89,3 @@ def test_step_that_fails_keeps_what_it_found(
     assert (record["outcome"], record["findings"]) == (outcome, findings)
     assert ("fell out" in record.get("error", "")) == ("fell out" in code)
     assert record["seconds"] < 20
-
-
-def test_kernel_with_wrong_numbers_shapes_or_errors_has_faults() -> None:
-    def misscale(query: torch.Tensor, *rest: object) -> tuple[torch.Tensor, torch.Tensor]:
-        return attend_in_turn(query * 1.1, *rest)  # type: ignore[arg-type]
-
-    def turn(*call: object) -> tuple[torch.Tensor, torch.Tensor]:
-        output, normalisers = attend_in_turn(*call)  # type: ignore[arg-type]
-        return output, normalisers.T
-
-    def refuse(*_call: object) -> tuple[torch.Tensor, torch.Tensor]:
-        raise RuntimeError("no kernel image is available")
-
-    for kernel, words in ((misscale, "output off by"), (turn, "log-sum-exp ("), (refuse, "no kernel image")):
-        faults = check_kernel(kernel, torch.float32, 16, (9, 3), CPU)["faults"]
-        assert any(words in fault for fault in faults)

@@ -6,9 +6,6 @@ from tests.browser.page import Page
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_csv
 
-MANY_TABS = 8
-"""More than the connections that a browser holds to one host."""
-
 COUNT_PREVIEWS = """
     window.previews = 0;
     document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
@@ -68,24 +65,3 @@ def test_older_selections_continue_the_table(tab: Page, stage: Selections) -> No
     assert len(tab.find_all("//caption")) == 1
     at = tab.run("return document.querySelector('#compare button').getBoundingClientRect().bottom")
     assert at <= 300, "the button is out of sight"
-
-
-def test_many_tabs_are_served_at_once(tab: Page, stage: Selections) -> None:
-    path, first = f"/pages/selections/{stage.queued()}", tab.driver.current_window_handle
-    opened = list[str]()
-    try:
-        tab.open(path)
-        tab.see("no worker is running")
-        for _ in range(MANY_TABS - 1):
-            tab.driver.switch_to.new_window("tab")
-            opened.append(tab.driver.current_window_handle)
-            tab.open(path)
-            tab.see("no worker is running")
-        tab.driver.switch_to.window(first)
-        stage.claim(path.rpartition("/")[2])
-        tab.see("Loading the model")
-    finally:
-        for one in opened:
-            tab.driver.switch_to.window(one)
-            tab.driver.close()
-        tab.driver.switch_to.window(first)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.e2e.conftest import lens, port, second_api, service
+from tests.e2e.conftest import lens, port, second_api, service  # noqa: F401
 
 
 @pytest.fixture(scope="session")

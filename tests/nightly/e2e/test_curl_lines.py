@@ -4,8 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from lens_engine.classifier.classifier import Classifier
 from tests.e2e.stack import Stack
 from tests.e2e.test_readme import NEEDS_CURL, find_block, read_answers, read_block, read_curl_lines, run, url_of

@@ -1,9 +1,6 @@
 """Work-horses that freeze, before and after their claim."""
 
 import signal
-from typing import Any
-
-import pytest
 
 from app.store.states import Status
 from tests.e2e.processes import is_gone

@@ -1,23 +1,19 @@
 """The real llama-server says what Lens computes: what every test of a client of it stands on."""
 
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.local.load import load_scorer
 from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.local.model_reader import open_files, segment_tokenizer
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.task.template import Task
-from lens_engine.types import Example, LabelLogProbs
+from lens_engine.types import Example
 from tests.endpoints.double import MODEL, Double, ModelBehind, serving
 from tests.llama_server.server import LlamaServer
 from tests.llama_server.weights import float32_weights
@@ -35,70 +31,11 @@ CONFIG = SelectionConfig.model_validate(
         "comparisons": "none",
     }
 )
-LIKELY, RARE = [" great", " terrible", " fine"], " photosynthesis"
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> SegmentTokenizer:
-    return segment_tokenizer(open_files(BUNDLED_MODEL, None)[2], BUNDLED_MODEL)
-
-
-@pytest.fixture(scope="module")
-def prompts(tokenizer: SegmentTokenizer) -> list[list[int]]:
-    [prefix] = tokenizer.encode_prefixes([PREFIX])
-    return [[*prefix, *query] for query in tokenizer.encode_queries(QUERIES, is_first=False)]
-
-
-@pytest.fixture(scope="module")
-def label_tokens(tokenizer: SegmentTokenizer) -> list[int]:
-    return [token for (token,) in tokenizer.encode_spans([*LIKELY, RARE])]
-
-
-@pytest.fixture(scope="module")
-def local() -> LabelLogProbs:
-    scorer = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu")
-    label_log_probs: LabelLogProbs = scorer.score([PREFIX], QUERIES, [*LIKELY, RARE])[0]  # [queries, labels]
-    return label_log_probs
-
-
-def ask(server: LlamaServer, prompt: list[int], **changes: Any) -> dict[str, Any]:
-    body = {"prompt": prompt, "n_predict": 1, "n_probs": 1000, "temperature": 0, "cache_prompt": True, **changes}
-    answer = httpx.post(f"{server.url}/completion", json=body, timeout=60)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
-
-
-def test_likely_labels_have_the_local_log_probabilities(
-    llama_server: LlamaServer, prompts: list[list[int]], label_tokens: list[int], local: LabelLogProbs
-) -> None:
-    for prompt, expected in zip(prompts, local, strict=True):
-        [place] = ask(llama_server, prompt)["completion_probabilities"]
-        log_probs = {token["id"]: token["logprob"] for token in place["top_logprobs"]}
-        assert [log_probs[token] for token in label_tokens[:-1]] == pytest.approx(expected[:-1], rel=0, abs=1e-3)
-
-
-def test_label_beyond_the_thousand_is_read_raw_under_a_bias(
-    llama_server: LlamaServer, prompts: list[list[int]], label_tokens: list[int], local: LabelLogProbs
-) -> None:
-    rare = label_tokens[-1]
-    for prompt, expected in zip(prompts, local, strict=True):
-        [place] = ask(llama_server, prompt, logit_bias=[[rare, 1000]])["completion_probabilities"]
-        assert rare not in {token["id"] for token in place["top_logprobs"]}
-        assert (place["id"], place["logprob"]) == (rare, pytest.approx(expected[-1], rel=0, abs=1e-3))
-
-
-def test_repeated_prompt_is_read_from_the_server_s_cache(llama_server: LlamaServer) -> None:
-    prompt = list(range(1000, 1100))
-    cold = ask(llama_server, prompt, id_slot=0)
-    warm = ask(llama_server, [*prompt, 5], id_slot=0)
-    assert (cold["tokens_evaluated"], warm["tokens_evaluated"]) == (100, 101)
-    assert (cold["timings"]["cache_n"], warm["timings"]["cache_n"]) == (0, 100)
 
 
 def test_scorer_of_servers_gives_the_local_scores(llama_server: LlamaServer) -> None:
     """With tokens of its own and of the model's files; label words of several tokens share nodes."""
-    spans = [*LIKELY, RARE, " not so good", " not my thing"]
+    spans = [" great", " terrible", " fine", " photosynthesis", " not so good", " not my thing"]
     right = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu").score([PREFIX, ()], QUERIES, spans)
     for tokenizer in (None, BUNDLED_MODEL):
         endpoint = Endpoint("llama-cpp", llama_server.url, float32_weights().name, tokenizer=tokenizer)

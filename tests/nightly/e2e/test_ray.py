@@ -14,7 +14,7 @@ from app.store.states import Status
 from lens_cli.service.embedded.child import Child, ChildSpec
 from lens_engine import load_scorer
 from tests.e2e.processes import ROOT, Worker, is_gone
-from tests.e2e.stack import EXAMPLES, Stack
+from tests.e2e.stack import Stack
 from tests.e2e.waiting import until
 from tests.nightly.e2e.test_language_model import LONG_SEARCH, one_thread
 from tests.ports import reserve_port

@@ -1,7 +1,6 @@
 """A model behind a server, in the service: a worker without torch, faults of both, and what becomes of the key."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -11,12 +10,12 @@ import psutil
 import pytest
 from redis import Redis
 from sqlalchemy import text
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 
 from app.store.prompt_tables import Base
 from app.store.states import Status
 from tests.e2e.processes import ROOT, Worker
-from tests.e2e.stack import OPTIONS, Stack, make_submission
+from tests.e2e.stack import Stack, make_submission
 from tests.e2e.waiting import until
 from tests.endpoints.double import Double, HashBehind, serving
 

@@ -1,22 +1,9 @@
 """Postgres goes away while a selection ends."""
 
-import os
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
 
-import psutil
-import pytest
-from redis.exceptions import RedisError
-
-from app.store.states import Status
-from lens_cli.service.embedded import EmbeddedServers
-from lens_cli.service.embedded.child import Child
 from tests.e2e.stack import Stack
 from tests.e2e.test_crashes import IN_THE_SEARCH
-from tests.e2e.test_postgres_faults import wait_for_sweep
-from tests.e2e.waiting import until
 from tests.outages import absent
 
 

@@ -1,6 +1,5 @@
-"""`lens up` whose processes are killed, and whose signals are ignored; and the demonstration."""
+"""`lens up` that is interrupted or killed, and whose signals are ignored; and the demonstration."""
 
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -10,15 +9,13 @@ import httpx
 import pytest
 from rich.console import Console
 
-from lens_cli.demo import refusing_problems, tell_story
-from lens_cli.refusals import Refusal
-from lens_cli.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SPEC
+from lens_cli.demo import tell_story
+from lens_cli.sample import NEW_INPUT, NEW_INPUTS
 from lens_cli.service.stack import Stack, StackSpec, running_stack
-from lens_client import LensClient
 from tests.dispositions import ignored_signals
 from tests.e2e.processes import is_gone
 from tests.e2e.stack import environment_of
-from tests.e2e.test_up_command import check_stop, children_of, data_dir, is_worker_up, up, wait_for_address
+from tests.e2e.test_up_command import check_stop, children_of, data_dir, up, wait_for_address  # noqa: F401
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
 
@@ -31,19 +28,21 @@ WITHOUT_MODEL = {
 
 
 @pytest.fixture(scope="module")
-def said() -> list[str]:
-    """What the stack has told."""
-    return []
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory, said: list[str]) -> Iterator[Stack]:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The service as the demonstration runs it, with a scorer that needs no language model."""
     folder = tmp_path_factory.mktemp("stack")
     environment = environment_of(WITHOUT_MODEL)
     spec = StackSpec(folder, "127.0.0.1", reserve_port(), durable=False, environment=environment)
-    with running_stack(spec, said.append) as running:
+    with running_stack(spec, print) as running:
         yield running
+
+
+def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str]) -> None:
+    url = wait_for_address(up)
+    assert httpx.get(f"{url}/readyz").status_code == 200
+    children = children_of(up)
+    up.send_signal(signal.SIGINT)
+    check_stop(up, children)
 
 
 @pytest.mark.parametrize("up", [ignored_signals], indirect=True)
@@ -62,18 +61,6 @@ def test_up_that_is_killed_leaves_nothing_running(up: subprocess.Popen[str]) -> 
     children = children_of(up)
     up.kill()
     until(lambda: all(is_gone(child) for child in children), "all children are gone")
-
-
-def test_job_after_the_death_of_a_worker_succeeds(stack: Stack, said: list[str]) -> None:
-    until(lambda: stack.look_after() or is_worker_up(stack.url), "the worker has registered", seconds=90)
-    killed = stack.others[-1].pid
-    os.kill(killed, signal.SIGKILL)
-    until(lambda: stack.look_after() or stack.others[-1].pid != killed, "another worker runs")
-    assert said[-1].startswith("The worker was killed by SIGKILL")
-    with LensClient(stack.url, trust_env=False) as client:
-        job = client.selections.submit(SAMPLE_FOLDER / "train.csv", test=SAMPLE_FOLDER / "test.csv", spec=SAMPLE_SPEC)
-        ended = client.selections.wait(job.id, timeout=300, on_change=lambda _: stack.look_after())
-    assert ended.status == "succeeded"
 
 
 def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) -> None:

@@ -294,14 +294,6 @@ def test_stores_start_from_an_installation_that_only_root_reaches(
     assert not any(program.exists() for program in programs)
 
 
-def test_log_that_somebody_deletes_is_no_obstacle(tmp_path: Path) -> None:
-    child = Child(ChildSpec("script", ["/bin/true"], tmp_path / "log"))
-    assert child.wait(30) == 0
-    (tmp_path / "log").unlink()
-    child.shorten_log()
-    assert child.read_log_tail() == "(empty)"
-
-
 def test_log_is_begun_anew_when_it_is_large(tmp_path: Path) -> None:
     log = tmp_path / "log"
     script = "echo before; while test ! -e go; do sleep 0.05; done; echo after"

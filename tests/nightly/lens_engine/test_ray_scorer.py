@@ -18,20 +18,17 @@ import torch
 from lens_engine.cluster.actor import ActorReport, ScoringActor, Setup
 from lens_engine.cluster.placement import Placement, find_place
 from lens_engine.cluster.scorer import AHEAD, MAX_LOSSES, RayScorer
-from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClusterError, InvalidConfig, ModelError, OutOfMemory, PromptTooLong, UnknownModel
 from lens_engine.local.load import load_scorer
 from lens_engine.local.scorer import CausalLMScorer
 from lens_engine.local.surroundings import describe_surroundings
-from lens_engine.metering.progress import Progress, SilentListener
-from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import Block, ParallelScorer, score_block
 from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import TINY_CONTEXT, TableScorer, tiny_causal_lm
-from lens_engine.types import Example, LabelLogProbs, Phase
+from lens_engine.types import Example, LabelLogProbs
 
 ray = pytest.importorskip("ray")
 
@@ -200,32 +197,6 @@ def problem() -> Problem:
     task = Task(Template("{text} It was {label}."), Verbalizer({"good": "great", "bad": "terrible"}))
     texts = [(f"sample {row}", ("good", "bad")[row % 2]) for row in range(140)]
     return Problem(task, [Example(row, text, label) for row, (text, label) in enumerate(texts)])
-
-
-def test_selection_survives_a_lost_actor_with_the_same_digest(
-    two_actors: RayScorer,
-    one_scorer: CausalLMScorer,
-    problem: Problem,
-    make_config: Callable[..., SelectionConfig],
-    make_store: Callable[..., Any],
-) -> None:
-    store = make_store()
-    config = make_config(filtering={"keep": 16}, search={"iterations": 2})
-    before = find_pids(two_actors)
-
-    class Killer(SilentListener):
-        def on_progress(self, progress: Progress) -> None:
-            if progress.phase is Phase.SEARCH and len(before) == 2:
-                os.kill(before.pop(), signal.SIGKILL)
-
-    found = select_support_examples(problem, two_actors, config, listener=Killer(), checkpoints=store)
-
-    resumed = make_store(store.saved[len(store.saved) // 2])
-    assert select_support_examples(problem, one_scorer, config, checkpoints=resumed).digest == found.digest
-    alone = select_support_examples(problem, one_scorer, config)
-    assert len(before) == 1
-    assert found.digest == alone.digest
-    assert two_actors.num_workers == 2
 
 
 def test_block_of_a_lost_actor_is_scored_again(start_table: Callable[..., RayScorer], tmp_path: Path) -> None:

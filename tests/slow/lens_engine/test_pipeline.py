@@ -1,5 +1,4 @@
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,23 +68,25 @@ def whole(select: Callable[..., SelectionResult]) -> SelectionResult:
 
 
 @pytest.fixture(scope="module")
-def store(select: Callable[..., SelectionResult], make_store: Make) -> Any:
-    """The store of a run, with every checkpoint."""
-    made = make_store()
-    select(checkpoints=made)
-    return made
+def watched(select: Callable[..., SelectionResult], make_listener: Make, make_store: Make) -> tuple[Any, Any, Any]:
+    """The listener of a run, the store with every checkpoint, and the result."""
+    listener, store = make_listener(), make_store()
+    return listener, store, select(listener=listener, checkpoints=store)
+
+
+@pytest.fixture(scope="module")
+def heard(watched: tuple[Any, Any, Any]) -> tuple[Any, SelectionResult]:
+    return watched[0], watched[2]
+
+
+@pytest.fixture(scope="module")
+def store(watched: tuple[Any, Any, Any]) -> Any:
+    return watched[1]
 
 
 @pytest.fixture(scope="module")
 def saved(store: Any) -> list[bytes]:
     return list(store.saved)
-
-
-@pytest.fixture(scope="module")
-def heard(select: Callable[..., SelectionResult], make_listener: Make) -> tuple[Any, SelectionResult]:
-    """The listener of a run, and its result."""
-    listener = make_listener()
-    return listener, select(listener=listener)
 
 
 OF_A_SELECTION = [phase for phase in Phase if phase is not Phase.WORDING]
@@ -101,11 +102,7 @@ def quality_of(text: str) -> int:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"seed": 1},
-        {"seed": 2},
-        {"filtering": {"contribution": "vocabulary"}},
-    ],
+    [{"seed": 1}, {"filtering": {"contribution": "vocabulary"}}],
 )
 def test_planted_good_examples_are_found(options: dict[str, Any], select: Callable[..., SelectionResult]) -> None:
     result = select(**options)
@@ -154,11 +151,13 @@ def test_examples_are_rows_of_the_upload_in_order_and_balanced(
 
 def test_resuming_from_any_checkpoint_gives_the_same_digest_and_scores_only_what_was_left(
     store: Any,
+    heard: tuple[Any, SelectionResult],
     whole: SelectionResult,
     select: Callable[..., SelectionResult],
     make_store: Make,
     make_planted_scorer: Make,
 ) -> None:
+    assert heard[1].digest == whole.digest
     for data in store.of_each_phase():
         scorer = make_planted_scorer()
         resumed = select(scorer=scorer, checkpoints=make_store(data))
@@ -231,7 +230,7 @@ def least_pairs(problem: Problem, config: SelectionConfig) -> int:
     return first.pairs + first.new_columns + 2 * planner.testing().pairs
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.99])
+@pytest.mark.parametrize("share", [0.3, 0.99])
 def test_budget_is_never_exceeded_and_always_buys_a_test_figure(
     share: float,
     whole: SelectionResult,
@@ -252,16 +251,6 @@ def test_budget_is_never_exceeded_and_always_buys_a_test_figure(
     assert result.test is not None
     assert len(result.examples) == 4
     assert sorted(example.label for example in result.examples) == ["negative"] * 2 + ["positive"] * 2
-
-
-def test_budget_that_covers_the_run_changes_nothing(
-    whole: SelectionResult, select: Callable[..., SelectionResult]
-) -> None:
-    result = select(budget={"max_pairs": whole.cost.pairs + 2000})
-
-    assert not result.partial
-    assert result.rows == whole.rows
-    assert result.tested == whole.tested
 
 
 def test_steps_the_budget_does_not_cover_are_named(
@@ -315,7 +304,7 @@ def test_budget_below_the_least_is_refused_with_the_number(
     assert scorer.num_pairs == 0
 
 
-@pytest.mark.parametrize("share", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("share", [0.6, 1.0])
 def test_budgeted_run_resumed_from_any_checkpoint_gives_the_same_digest(
     share: float,
     whole: SelectionResult,
@@ -401,31 +390,6 @@ def test_run_cancelled_in_any_phase_gives_the_best_so_far_or_an_error(
         assert outcome.answer.judged is not None
         assert outcome.test is None
         assert outcome.cost.pairs <= everything.seen[-1].pairs_done
-
-
-def test_cancelled_run_can_be_resumed_to_the_same_digest(
-    whole: SelectionResult, heard: tuple[Any, SelectionResult], select: Any, make_listener: Make, make_store: Make
-) -> None:
-    for stop_after in range(1, len(heard[0].seen), 25):
-        store = make_store()
-        with suppress(NothingSelected):
-            select(listener=make_listener(stop_after=stop_after), checkpoints=store)
-        last = store.saved[-1] if store.saved else None
-        assert select(checkpoints=make_store(last)).digest == whole.digest
-
-
-def test_scorer_that_fails_midway_leaves_a_checkpoint_to_resume_from(
-    whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
-) -> None:
-    def fail(call: int) -> None:
-        if call == 9:
-            raise MemoryError("planted")
-
-    store = make_store()
-    with pytest.raises(MemoryError, match="planted"):
-        select(scorer=make_planted_scorer(before_call=fail), checkpoints=store)
-
-    assert select(checkpoints=make_store(store.saved[-1])).digest == whole.digest
 
 
 def test_comparisons_not_asked_for_are_left_out(select: Callable[..., SelectionResult]) -> None:

@@ -7,7 +7,7 @@ import jinja2
 import pytest
 
 from lens_engine.exports import FORMATS, Source
-from lens_engine.task.chat import ChatTask, ask_for_letters, ask_for_words, read_turns
+from lens_engine.task.chat import ChatTask, ask_for_words, read_turns
 from lens_engine.task.template import Task
 from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, load_langchain, make_source, written
 
@@ -76,14 +76,6 @@ def test_langchain_formats_the_turns_that_were_evaluated(source: Source) -> None
     loaded = load_langchain(written(source, "langchain"))
     names = {"human": "user", "ai": "assistant", "system": "system"}
     assert [(names[one.type], one.content) for one in loaded.format_messages(text=INPUT)] == evaluated(INPUT, source)
-
-
-@pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"csv", "jsonl"}))
-def test_every_format_with_a_place_has_the_system_message(format: Any) -> None:
-    for source in (SOURCE, make_source([], TASK), make_source([("a", "A")], ask_for_letters(TEXT_TASK))):
-        assert source.task.chat is not None
-        first = source.task.chat.system.splitlines()[0].split("{")[0]
-        assert first in written(source, format)
 
 
 def test_formats_say_whether_they_have_what_was_evaluated() -> None:

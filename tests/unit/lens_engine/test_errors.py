@@ -1,7 +1,10 @@
+import importlib
 import pickle
+import pkgutil
 
 import pytest
 
+import lens_engine
 from lens_engine import errors
 from lens_engine.errors import (
     Faults,
@@ -80,3 +83,11 @@ def test_collected_faults_are_refused_together() -> None:
 
     with pytest.raises(InvalidDataset, match="2 faults; the first: a is bad"):
         faults.refuse()
+
+
+def test_no_module_has_the_name_of_a_public_function() -> None:
+    """Importing such a module would put it in the place of the function."""
+    modules = {one.name for one in pkgutil.iter_modules(lens_engine.__path__)}
+    assert not modules & set(lens_engine.__all__)
+    importlib.import_module("lens_engine.opening")
+    assert callable(lens_engine.open_model)

@@ -103,21 +103,6 @@ def test_turns_are_the_examples_and_the_last_is_the_slot(
     assert read(json.loads(written(source, format))) == [*system, *roles(source, assistant), ("user", "{text}")]
 
 
-def read_system(shown: Any) -> str:
-    """The system message of an API of chats; "" without one."""
-    if "contents" in shown:
-        return str(shown.get("systemInstruction", {"parts": [{"text": ""}]})["parts"][0]["text"])
-    return str(shown.get("system") or next((text for role, text in read_openai(shown) if role == "system"), ""))
-
-
-@pytest.mark.parametrize("format", ["openai-chat", "anthropic", "gemini"])
-@pytest.mark.parametrize("turns", [TURNS, []], ids=["demonstrations", "none"])
-def test_instruction_begins_the_system_message(format: FormatName, turns: list[tuple[str, str]]) -> None:
-    assert read_system(json.loads(written(make_source(turns, INSTRUCTED), format))) == (
-        f"{INSTRUCTED.instruction}\n{SYSTEM}"
-    )
-
-
 @pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"csv", "jsonl"}))
 def test_every_format_with_a_place_has_the_instruction(format: FormatName) -> None:
     task = Task(TASK.template, TASK.verbalizer, instruction="Which canary?")

@@ -17,14 +17,6 @@ def test_paper_settings_of_sst2_make_four_rounds() -> None:
     assert [plan.new_columns for plan in rounds] == [14, 14, 28, 56]
 
 
-def test_nested_score_set_saves_a_third_and_more_of_the_forwards() -> None:
-    rounds = plan_rounds(6920, FilteringOptions(rho=2.0, initial_score_size=14, keep=500))
-
-    afresh = sum(plan.candidates * plan.score_size for plan in rounds)
-    assert sum(plan.pairs for plan in rounds) == 6920 * 14 + 3460 * 14 + 1730 * 28 + 865 * 56
-    assert afresh / sum(plan.pairs for plan in rounds) == pytest.approx(1.6, abs=0.05)
-
-
 @pytest.mark.parametrize("rounds", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("candidates", [501, 999, 2000, 6920])
 def test_derived_rho_gives_the_rounds_asked_for(candidates: int, rounds: int) -> None:
@@ -66,14 +58,6 @@ def test_small_score_set_limits_every_round() -> None:
 
     assert [plan.score_size for plan in rounds] == [5, 5, 5, 5]
     assert sum(plan.pairs for plan in rounds) == 160 * 5
-
-
-@pytest.mark.parametrize("rho", [1.1, 1.15, 1.3])
-def test_rho_next_to_one_comes_to_an_end(rho: float) -> None:
-    rounds = plan_rounds(60, FilteringOptions(rho=rho, keep=2))
-
-    assert rounds[-1].keep == 2
-    assert len(rounds) <= 58
 
 
 @given(

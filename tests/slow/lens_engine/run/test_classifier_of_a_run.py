@@ -12,13 +12,10 @@ import pytest
 from lens_engine.classifier import bag_of_words
 from lens_engine.classifier.candidates import Candidate, choose_candidate
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
-from lens_engine.run import preparation
-from lens_engine.run.checkpoint import Checkpoint, MemoryCheckpointStore
 from lens_engine.scoring.base import Prefix
 from lens_engine.show.sentences import describe_choice
 from lens_engine.show.verdict import say_chance
@@ -279,26 +276,3 @@ def test_candidate_is_chosen_by_macro_f1_if_that_is_the_objective(whole: Selecti
     assert choose_candidate([by_loss, by_macro_f1], "macro_f1") is by_macro_f1
     near = by_loss.model_copy(update={"macro_f1_values": (0.2, 1.4) * 8})  # behind by 0.1, with an error of 0.155
     assert choose_candidate([near, by_macro_f1], "macro_f1") is near
-
-
-def test_language_is_looked_for_once_however_many_results_a_run_makes(
-    make_planted_problem: Make, make_config: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked = list[int]()
-
-    def look(examples: Sequence[Any]) -> str:
-        looked.append(len(examples))
-        return "French"
-
-    class Store(MemoryCheckpointStore):
-        def save(self, checkpoint: Checkpoint) -> None:
-            assert checkpoint.result_if_cancelled is not None
-            checkpoint.result_if_cancelled()
-
-    monkeypatch.setattr(preparation, "warn_of_language", look)
-    problem = make_planted_problem()
-    result = select_support_examples(
-        problem, TableScorer(name=BUNDLED_MODEL), make_config(**WHOLE), checkpoints=Store()
-    )
-    assert looked == [len(problem.examples)]
-    assert "French" in result.warnings

@@ -159,17 +159,6 @@ def test_pool_has_no_row_that_judges(found: SelectionResult, problem: Problem) -
     assert len(pool) == len(problem.examples) - 20 - 16 - 60
 
 
-def test_pool_of_a_large_dataset_is_a_sample_and_says_so(found: SelectionResult, make_config: Make) -> None:
-    rows = [Example(row, f"word {spell(row)}", "odd" if row % 2 else "even") for row in range(20_300)]
-    config = make_config(search={"forms": ["nearest"]}, filtering={"candidates": 40}, comparisons="none")
-    result = select_support_examples(Problem(TASK, rows), TableScorer(deaf), config)
-    assert result.pool is not None
-    assert len(result.pool.rows) == 20_000
-    said = f"among 20,000 rows, a random sample of {20_300 - 20 - 16 - 60:,}"
-    assert [said in warning for warning in result.warnings].count(True) == 1
-    assert not any("random sample" in warning for warning in found.warnings)
-
-
 def test_prompt_as_a_classifier_answers_the_test_rows_as_the_report_says(
     found: SelectionResult, problem: Problem
 ) -> None:
@@ -257,16 +246,3 @@ def test_options_name_the_forms() -> None:
     assert PRESETS["paper"].search.forms == ("fixed",)
     with pytest.raises(InvalidConfig, match=r"search.forms must be a list of some of fixed, nearest, fixed\+nearest"):
         resolve_config("quick", {"search.forms": ["closest"]})
-
-
-def test_small_pool_has_fewer_forms(make_config: Make) -> None:
-    rows = [Example(row, f"text{row} word", "odd" if row % 2 else "even") for row in range(52)]
-    config = make_config(
-        search={"forms": ALL},
-        splits={"validation": 10, "confirmation": 8, "test": 14},
-        filtering={"keep": 8, "rounds": 1, "initial_score_size": 4, "max_score_size": 4},
-    )
-    run = prepare_run(Problem(TASK, rows), TableScorer(), config).run
-
-    assert {form.nearest for form in run.prices.forms} <= {4, 8, 16}
-    assert all(form.nearest + 4 <= len(run.pool.rows) for form in run.prices.forms)

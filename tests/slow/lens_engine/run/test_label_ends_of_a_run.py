@@ -40,8 +40,3 @@ def test_answers_are_not_all_the_shortest_label_word() -> None:
     assert result.task.label_end == "."
     assert len(set(result.test_answers.support_examples[0] or ())) > 1
     assert "each is scored with what ends it in a prompt: '.'" in result.summary()
-
-
-def test_run_without_such_words_has_no_end_in_its_record() -> None:
-    result = select("{text} Topic: {label}.", ("refund", "parcel", "status change"))
-    assert "label_end" not in result.task.model_dump(mode="json")

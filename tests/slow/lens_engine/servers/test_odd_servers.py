@@ -2,10 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
-from pathlib import Path
 
-import numpy as np
 import pytest
 from starlette.responses import JSONResponse
 
@@ -19,10 +16,9 @@ from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.scoring.spending import Spending, TokenPrices
 from lens_engine.servers import transport
 from lens_engine.servers.address import Endpoint
-from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.servers.transport import Transport
 from lens_engine.task.template import Task
-from lens_engine.types import FloatArray, StopReason
+from lens_engine.types import StopReason
 from tests.endpoints.double import MODEL, Double, HashBehind
 from tests.unit.lens_engine.servers.conftest import Connect
 
@@ -48,24 +44,6 @@ def test_tokenizer_that_puts_a_space_before_texts_is_refused(connect: Connect, d
     double.behind = Spacing()
     with pytest.raises(EndpointError, match="space before every text; name the model's own tokenizer"):
         connect(kind=kind)
-
-
-def test_noise_gives_no_other_revision_in_another_cache_folder(double: Double, tmp_path: Path) -> None:
-    noise = np.random.default_rng(0)
-
-    class Noisy(HashBehind):
-        def __call__(self, prompts: Sequence[Sequence[int]], wanted: Sequence[int]) -> FloatArray:
-            found = super().__call__(prompts, wanted)
-            return found - 0.01 * noise.random(found.shape)
-
-    double.behind = Noisy()
-    identities = set()
-    for folder in ("a", "a", "b", "c"):
-        endpoint = Endpoint("vllm", double.url, MODEL)
-        scorer = open_endpoint(endpoint, cache_dir=tmp_path / folder, answer_bytes=None)
-        scorer.close()
-        identities.add(scorer.identity)
-    assert len(identities) == 1
 
 
 def test_time_limit_is_heard_while_the_server_holds_requests(connect: Connect, double: Double, task: Task) -> None:

@@ -6,12 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.config import BudgetOptions
-from lens_engine.errors import PromptTooLong
-from lens_engine.metering.cost import Cost
-from lens_engine.metering.limits import Stopped
-from lens_engine.metering.meter import Meter
-from lens_engine.metering.progress import SilentListener
 from lens_engine.scoring.base import Block, score_blocks, score_pairs
 from lens_engine.scoring.floors import find_floors
 from lens_engine.scoring.spending import TokenPrices
@@ -19,7 +13,7 @@ from lens_engine.servers.address import Endpoint, EndpointKind
 from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.task.chat import lift_system, read_turns
 from lens_engine.task.template import Task
-from lens_engine.types import Example, StopReason
+from lens_engine.types import Example
 from tests.endpoints.chat_double import MODEL as CHAT
 from tests.endpoints.chat_double import WORDS, ChatDouble
 from tests.endpoints.double import Double, HashBehind
@@ -87,36 +81,6 @@ def test_bill_of_pairs_is_what_is_paid(connect: Connect) -> None:
     assert (bill.requests, bill.tokens + leading) == (paid.requests, paid.tokens)
     assert bill.usd == pytest.approx(paid.usd - leading * PRICES.input / 1e6)
     assert scorer.spending.ahead == pytest.approx(0)
-
-
-def test_limit_of_money_ends_pairs_and_their_answers_are_not_paid_again(connect: Connect, double: Double) -> None:
-    def make_meter(max_cost: float | None) -> Meter:
-        scorer = connect(prices=PRICES, most_requests=1)
-        return Meter(scorer, ("x", "y"), SilentListener(), BudgetOptions(max_cost=max_cost), planned=Cost(12, 1_000))
-
-    prefixes, queries = PREFIXES * 20, [f"{query} {number}" for number in range(20) for query in QUERIES]
-    double.prompts.clear()
-    limited = make_meter(0.02)
-    with pytest.raises(Stopped) as stopped:
-        limited.score_pairs(prefixes, queries)
-    assert stopped.value.reason is StopReason.BUDGET
-    assert 0.01 < limited.limits.money.paid.usd <= 0.02
-
-    assert make_meter(None).score_pairs(prefixes, queries).shape == (240, 2)
-
-    asked = [prompt for prompt in double.prompts if b"Question:" not in bytes(prompt[1:])]
-    assert len(asked) == len(set(asked))
-
-
-def test_longest_pair_is_refused_before_it_is_sent(connect: Connect, double: Double) -> None:
-    scorer = connect(context=100)
-    prefixes, queries = [("x" * 80,), ("x",)], ["x", "x" * 80]
-    assert score_pairs(scorer, prefixes, queries, ["x"]).shape == (2, 1)
-    asked = double.num_prompts
-
-    with pytest.raises(PromptTooLong, match="prefix 1: 20, query 1: 80, label word: 1"):
-        score_pairs(scorer, [prefixes[0], ("x" * 20,)], queries, ["x"])
-    assert double.num_prompts == asked
 
 
 TASK = Task("{text} Topic: {label}.", {word.lower(): word for word in WORDS})

@@ -1,8 +1,6 @@
 """Servers whose answers have another form: each is refused by its kind and address, over real HTTP."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,77 +37,48 @@ class Strange:
         return app
 
 
-@contextmanager
-def refusing(kind: EndpointKind, path: str, answer: Any, folder: Path, **given: Any) -> Iterator[Strange]:
+NAMED = {"model": MODEL, "index": 0}
+DESCRIPTIONS = (["x"], [{"id": "served"}])
+TOKENS = ({"count": 3}, {"tokens": None}, {"tokens": "abc"}, ["x"])
+ANSWERS = (
+    ["x"],
+    [NAMED | {"completion_probabilities": "x", "meta_info": "x"}],
+    {"model": MODEL, "choices": "x", "completion_probabilities": ["x"]},
+    {"model": MODEL, "choices": [{"index": 0, "logprobs": "x"}], "completion_probabilities": 3},
+    {"model": MODEL, "choices": [{"index": 0, "logprobs": {"top_logprobs": None}}], "completion_probabilities": "x"},
+)
+TURNS = (
+    ["x"],
+    {"model": DATED, "choices": ["x"]},
+    {"model": DATED, "choices": {"message": "x"}},
+    {"model": DATED, "choices": [{"message": "x", "logprobs": "x"}]},
+    {"model": DATED, "choices": [{"message": None, "logprobs": {"content": ["x"]}}]},
+    {"model": DATED, "choices": [{"message": ["x"], "logprobs": {"content": [{"top_logprobs": [{"token": 1}]}]}}]},
+)
+STRANGE: list[tuple[EndpointKind, str, tuple[Any, ...], dict[str, Any]]] = [
+    ("vllm", "/v1/models", (*DESCRIPTIONS, {"data": ["served"]}, {"data": 3}, {"data": "served"}), {}),
+    ("vllm", "/version", DESCRIPTIONS, {}),
+    ("llama-cpp", "/props", DESCRIPTIONS, {}),
+    ("vllm", "/tokenize", TOKENS, {}),
+    ("llama-cpp", "/tokenize", TOKENS, {}),
+    ("vllm", "/v1/completions", ANSWERS, {}),
+    ("llama-cpp", "/completion", ANSWERS, {}),
+    ("openai-chat", "/v1/chat/completions", TURNS, {"answers": "probabilities"}),
+    ("openai-chat", "/v1/chat/completions", TURNS, {"answers": "sampled"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "answer", "given"),
+    [(kind, path, answer, given) for kind, path, answers, given in STRANGE for answer in answers],
+)
+def test_answer_of_another_form_is_refused(
+    kind: EndpointKind, path: str, answer: Any, given: dict[str, Any], tmp_path: Path
+) -> None:
     inner: Served = ChatDouble() if kind == "openai-chat" else Double(HashBehind())
     with serving(Strange(inner, path, answer)) as double:
         url = f"{double.url}/v1" if kind == "openai-chat" else double.url
         with pytest.raises(EndpointError) as caught:
-            open_endpoint(Endpoint(kind, url, MODEL, **given), cache_dir=folder, answer_bytes=None)
-        assert double.url in str(caught.value)
-        assert re.search(rf"in a form that {kind} does not have|\(check: tokens\)", str(caught.value))
-        yield double
-
-
-DESCRIBED = {"vllm": ("/v1/models", "/version"), "llama-cpp": ("/props",)}
-ANSWERED = {"vllm": "/v1/completions", "llama-cpp": "/completion"}
-NAMED = {"model": MODEL, "index": 0}
-
-
-@pytest.mark.parametrize(("kind", "path"), [(kind, path) for kind, paths in DESCRIBED.items() for path in paths])
-@pytest.mark.parametrize("answer", [["x"], [{"id": "served"}]], ids=str)
-def test_description_of_another_form(kind: EndpointKind, path: str, answer: Any, tmp_path: Path) -> None:
-    with refusing(kind, path, answer, tmp_path):
-        pass
-
-
-@pytest.mark.parametrize("answer", [{"data": ["served"]}, {"data": 3}, {"data": "served"}], ids=str)
-def test_models_of_another_form(answer: Any, tmp_path: Path) -> None:
-    with refusing("vllm", "/v1/models", answer, tmp_path):
-        pass
-
-
-@pytest.mark.parametrize("kind", ANSWERED)
-@pytest.mark.parametrize("answer", [{"count": 3}, {"tokens": None}, {"tokens": "abc"}, ["x"]], ids=str)
-def test_tokens_of_another_form(kind: EndpointKind, answer: Any, tmp_path: Path) -> None:
-    with refusing(kind, "/tokenize", answer, tmp_path):
-        pass
-
-
-@pytest.mark.parametrize("kind", ANSWERED)
-@pytest.mark.parametrize(
-    "answer",
-    [
-        ["x"],
-        [NAMED | {"completion_probabilities": "x", "meta_info": "x"}],
-        {"model": MODEL, "choices": "x", "completion_probabilities": ["x"]},
-        {"model": MODEL, "choices": [{"index": 0, "logprobs": "x"}], "completion_probabilities": 3},
-        {
-            "model": MODEL,
-            "choices": [{"index": 0, "logprobs": {"top_logprobs": None}}],
-            "completion_probabilities": "x",
-        },
-    ],
-    ids=str,
-)
-def test_answer_of_another_form(kind: EndpointKind, answer: Any, tmp_path: Path) -> None:
-    with refusing(kind, ANSWERED[kind], answer, tmp_path):
-        pass
-
-
-@pytest.mark.parametrize("answers", ["probabilities", "sampled"])
-@pytest.mark.parametrize(
-    "answer",
-    [
-        ["x"],
-        {"model": DATED, "choices": ["x"]},
-        {"model": DATED, "choices": {"message": "x"}},
-        {"model": DATED, "choices": [{"message": "x", "logprobs": "x"}]},
-        {"model": DATED, "choices": [{"message": None, "logprobs": {"content": ["x"]}}]},
-        {"model": DATED, "choices": [{"message": ["x"], "logprobs": {"content": [{"top_logprobs": [{"token": 1}]}]}}]},
-    ],
-    ids=str,
-)
-def test_chat_of_another_form(answers: str, answer: Any, tmp_path: Path) -> None:
-    with refusing("openai-chat", "/v1/chat/completions", answer, tmp_path, answers=answers):
-        pass
+            open_endpoint(Endpoint(kind, url, MODEL, **given), cache_dir=tmp_path, answer_bytes=None)
+    assert double.url in str(caught.value)
+    assert re.search(rf"in a form that {kind} does not have|\(check: tokens\)", str(caught.value))

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -262,11 +261,3 @@ def test_answer_that_is_no_json_object_is_an_error(connect: Connect, double: Dou
     double.refuse = lambda _: Response(content, 200)
     with pytest.raises(EndpointError, match="no JSON object"):
         scorer.score([()], QUERIES[:1], SPANS)
-
-
-def test_timeouts_of_the_product() -> None:
-    asked = Transport(Endpoint("vllm", "http://127.0.0.1:9", "m"), Spending(None))
-    try:
-        assert asked._client.timeout == httpx.Timeout(120.0, connect=10.0, pool=None)
-    finally:
-        asked.close()

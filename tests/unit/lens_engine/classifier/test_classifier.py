@@ -11,6 +11,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.fitting import fit_head, fit_states_head
 from lens_engine.classifier.heads import BagOfWordsHead, Head, HeadKind, StatesAndWordsHead, StatesHead
 from lens_engine.classifier.log_probs import normalise
+from lens_engine.classifier.predictions import Prediction, Predictions
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import measure_quality
 from lens_engine.errors import ClassifierUnreadable, InvalidDataset, InvalidVerbalizer, ModelMismatch
@@ -258,23 +259,6 @@ def test_same_revision_under_another_name_is_accepted(make_classifier: Make) -> 
     assert found.labels == classifier.predict(TEXTS[:3], StatesTableScorer()).labels
 
 
-def test_prompt_text_begins_what_the_task_renders() -> None:
-    prefix = TASK.render_prefix(DEMONSTRATIONS[1])
-
-    text = Prompt(rows=(9, 2), demonstrations=prefix).text
-
-    assert text + TASK.render_query("new") == TASK.render_prompt(DEMONSTRATIONS[1], "new")
-
-
-def test_task_record_gives_the_task_again() -> None:
-    task = Task(Template("{{{text}}}: {label}!"), Verbalizer({"b": "x", "a": "y"}), separator="\n\n")
-
-    again = TaskRecord.model_validate_json(TaskRecord.of(task).model_dump_json()).task()
-
-    assert again == task
-    assert again.labels == ("b", "a")
-
-
 def test_changed_label_word_is_refused_by_its_label(change_file: Callable[..., Path]) -> None:
     path = change_file(lambda content: content["task"]["label_words"][1].update(word="word0"))
 
@@ -283,26 +267,12 @@ def test_changed_label_word_is_refused_by_its_label(change_file: Callable[..., P
     assert refusal.value.field == "verbalizer.cold"
 
 
-def test_path_may_be_a_string(make_classifier: Make, tmp_path: Path) -> None:
-    classifier, path = make_classifier(), str(tmp_path / "classifier.json")
-    classifier.save(path)
-    assert Classifier.load(path) == classifier
-
-
 def test_texts_are_checked_before_the_model_is_asked(make_classifier: Make) -> None:
     classifier, scorer = make_classifier(), TableScorer()
     for texts, kind in (("one", TypeError), (["one", None], TypeError), (["one", ""], InvalidDataset)):
         with pytest.raises(kind, match="texts"):
             classifier.predict(texts, scorer)
     assert scorer.num_calls == 0
-
-
-def test_repr_is_one_line(make_classifier: Make) -> None:
-    assert repr(make_classifier()) == str(make_classifier())
-    assert repr(make_classifier("states_and_words")) == (
-        "Classifier(states_and_words head, 1 prompt, labels 'warm', 'cold', 'absent, or \u00e9gal', model table)"
-    )
-    assert "0 prompts" in repr(make_classifier("bag_of_words"))
 
 
 @pytest.mark.parametrize("kind", ["prior", "states"])
@@ -316,3 +286,39 @@ def test_text_longer_than_those_of_the_report_is_cut_as_they_were(kind: HeadKind
     assert len(TASK.render_demonstration(Example(0, cut[0], LABELS[0])).split()) == 9
     found = classifier.predict([long, short], scorer).probabilities
     assert (found == make_classifier(kind).predict(cut, scorer).probabilities).all()
+
+
+PREDICTIONS = Predictions(("warm", "<b>", "warm"), np.array([[0.75, 0.25], [0.5, 0.5], [1.0, 0.0]]), ("warm", "<b>"))
+
+
+def test_predictions_are_a_sequence_in_the_order_of_the_texts() -> None:
+    assert len(PREDICTIONS) == 3
+    assert PREDICTIONS[0] == Prediction("warm", {"warm": 0.75, "<b>": 0.25}) == PREDICTIONS[-3]
+    assert [one.label for one in PREDICTIONS] == ["warm", "<b>", "warm"]
+    assert [one.probability for one in PREDICTIONS] == [0.75, 0.5, 1.0]
+    with pytest.raises(IndexError):
+        PREDICTIONS[3]
+
+
+def test_slice_holds_the_predictions_of_its_texts() -> None:
+    last = PREDICTIONS[1:]
+    assert last.labels == ("<b>", "warm")
+    assert last.probabilities.tolist() == [[0.5, 0.5], [1.0, 0.0]]
+    assert last.classes == PREDICTIONS.classes
+
+
+def test_columns_have_labels_and_probabilities() -> None:
+    columns = PREDICTIONS.to_dict()
+    assert columns == {
+        "label": ["warm", "<b>", "warm"],
+        "probability": [0.75, 0.5, 1.0],
+        "p_warm": [0.75, 0.5, 1.0],
+        "p_<b>": [0.25, 0.5, 0.0],
+    }
+    frame = PREDICTIONS.to_pandas()
+    assert {name: frame[name].tolist() for name in frame} == columns
+
+
+def test_repr_counts_the_labels() -> None:
+    assert repr(PREDICTIONS) == "Predictions(3 texts: 'warm' 2, '<b>' 1)"
+    assert repr(PREDICTIONS[:0]) == "Predictions(0 texts)"

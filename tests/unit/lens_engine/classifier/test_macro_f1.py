@@ -51,16 +51,6 @@ def test_error_of_macro_f1_is_its_spread_over_samples() -> None:
     assert np.mean(errors) == pytest.approx(np.std(figures, ddof=1), rel=0.1)
 
 
-def test_error_of_a_difference_is_its_spread_over_samples() -> None:
-    found, errors = [], []
-    for seed in range(400):
-        answers, gold = draw(seed, 300)
-        others = np.where(make_generator(seed, "others").random(300) < 0.1, 0, answers)
-        found.append(measure_macro_f1(answers, gold) - measure_macro_f1(others, gold))
-        errors.append(standard_error(value_rows(answers, gold, "macro_f1") - value_rows(others, gold, "macro_f1")))
-    assert np.mean(errors) == pytest.approx(np.std(found, ddof=1), rel=0.1)
-
-
 @pytest.mark.parametrize(("answers", "gold"), [([0], [0]), ([1], [0]), ([0, 1], [0, 1]), ([1, 1], [0, 0])])
 def test_few_rows_have_finite_values(answers: list[int], gold: list[int]) -> None:
     assert np.isfinite(value_rows(np.array(answers), np.array(gold), "macro_f1")).all()

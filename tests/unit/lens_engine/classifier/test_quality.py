@@ -1,42 +1,15 @@
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score, log_loss
 
+from lens_engine.classifier.abstaining import measure_shares
 from lens_engine.classifier.quality import measure_quality
-
-PROBABILITIES = np.array(
-    [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.05, 0.05, 0.9], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4], [0.85, 0.1, 0.05]]
-)
-GOLD = np.array([0, 1, 2, 1, 2, 1])  # predictions 0, 1, 2, 0, 2, 0: four of six right
+from lens_engine.randomness import make_generator
 
 
 def with_confidences(confidences: list[float]) -> np.ndarray:
     """Class log-probabilities of two labels; label 0 is predicted, this surely."""
     first = np.array(confidences)
     return np.log(np.stack([first, 1.0 - first], axis=1))
-
-
-def test_known_predictions_give_known_accuracy_and_f1() -> None:
-    quality = measure_quality(np.log(PROBABILITIES), GOLD)
-
-    assert (quality.accuracy, quality.n) == (4 / 6, 6)
-    assert quality.macro_f1 == pytest.approx((1 / 2 + 1 / 2 + 1) / 3)  # of the labels 0, 1 and 2
-    assert quality.macro_f1 == pytest.approx(f1_score(GOLD, PROBABILITIES.argmax(axis=1), average="macro"))
-
-
-def test_log_loss_is_that_of_scikit_learn() -> None:
-    quality = measure_quality(np.log(PROBABILITIES), GOLD)
-
-    by_hand = -np.log([0.7, 0.5, 0.9, 0.3, 0.4, 0.1]).mean()
-    assert quality.log_loss == pytest.approx(by_hand)
-    assert quality.log_loss == pytest.approx(log_loss(GOLD, PROBABILITIES, labels=[0, 1, 2]))
-
-
-def test_calibrated_bins_have_no_calibration_error() -> None:
-    confidences = [0.75] * 4 + [0.6] * 5
-    gold = np.array([0, 0, 0, 1, 0, 0, 0, 1, 1])
-
-    assert measure_quality(with_confidences(confidences), gold).ece == pytest.approx(0.0)
 
 
 def test_calibration_error_weighs_bins_by_their_rows() -> None:
@@ -60,3 +33,28 @@ def test_certain_predictions_fall_in_the_last_bin() -> None:
 
     assert quality.ece == pytest.approx(0.5)
     assert quality.log_loss == pytest.approx(25.0)
+
+
+def test_curve_counts_the_answers_above_each_threshold() -> None:
+    confidences = np.array([0.99995, 0.9, 0.8, 0.7, 0.6, 0.55, 0.54, 0.53, 0.52, 0.51])
+    hits = np.array([True, True, True, True, False, True, False, True, False, False])
+    curve = measure_shares(confidences, hits)
+    assert curve[0].model_dump() == {"threshold": 0.51, "share": 1.0, "accuracy": 0.6}
+    assert curve[-1].model_dump() == {"threshold": 0.9999, "share": 0.1, "accuracy": 1.0}
+    assert [(one.threshold, one.share) for one in curve if one.share in (0.5, 0.8)] == [(0.53, 0.8), (0.6, 0.5)]
+    for one in curve:
+        given = confidences >= one.threshold
+        assert (one.share, one.accuracy) == (given.mean(), hits[given].mean())
+
+
+def test_shares_of_many_rows_are_those_that_were_aimed_at() -> None:
+    confidences = make_generator(0, "curve").random(10_000)
+    shares = [one.share for one in measure_shares(confidences, confidences > 0.5)]
+    assert np.allclose(shares, (1.0, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1), atol=0.001)
+
+
+def test_equal_probabilities_have_one_point() -> None:
+    quality = measure_quality(np.log(np.full((6, 2), 0.5)), np.array([0, 1, 0, 1, 0, 0]))
+    assert [one.model_dump() for one in quality.shares_answered] == [
+        {"threshold": 0.5, "share": 1.0, "accuracy": 4 / 6}
+    ]

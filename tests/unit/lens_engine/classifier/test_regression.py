@@ -25,19 +25,6 @@ def test_probabilities_are_those_of_scikit_learn(labels: int) -> None:
     np.testing.assert_allclose(found, theirs.predict_proba(features), atol=1e-9)
 
 
-@pytest.mark.parametrize("missing", [0, 1, 2, 3])
-def test_label_without_rows_is_never_predicted(missing: int) -> None:
-    features, gold = draw_features(4)
-    known = gold != missing
-
-    weights, intercepts = fit_regression(features[known], gold[known], 4, 1.0)
-
-    scores = features @ weights.T + intercepts
-    assert np.isfinite(scores).all()
-    assert missing not in scores.argmax(axis=1)
-    assert set(scores.argmax(axis=1)) == {0, 1, 2, 3} - {missing}
-
-
 @pytest.mark.parametrize("pair", [(0, 1), (0, 2), (1, 2)])
 def test_two_known_labels_of_three_are_told_apart(pair: tuple[int, int]) -> None:
     features, gold = draw_features(3)

@@ -11,13 +11,17 @@ from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.errors import InvalidDataset
+from lens_engine.classifier.heads import StatesHead
+from lens_engine.errors import InvalidDataset, ModelMismatch
 from lens_engine.evaluation.answers import Answers, join_labels
 from lens_engine.evaluation.measuring import measure
 from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.subject import make_classifier
 from lens_engine.result.evaluation import EvaluationResult
 from lens_engine.rows.problem import digest_examples
+from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.task.record import LabelWord
+from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 from tests.unit.lens_cli.results import CLASSIFIER
 
@@ -185,3 +189,36 @@ def test_answers_that_do_not_beat_the_largest_class_are_told(classifier: Classif
         assert warning.startswith("nothing that was tested is better than always the most frequent label: 75 %")
     right = [answer((0.8, 0.1, 0.1) if one.label == LABELS[0] else (0.1, 0.8, 0.1)) for one in examples]
     assert measure_answers(classifier, examples, right).warnings == ()
+
+
+TEXTS = ["Sunny", "Rainy", "a day"]
+STATES = CLASSIFIER.model_copy(
+    update={
+        "head": StatesHead(layer=1, pooling="last", weights=((1.0,), (2.0,)), intercepts=(0.0, 0.0), inverse_l2=1.0),
+    }
+)
+
+
+class OtherScorer(TableScorer):
+    """Another model."""
+
+    @property
+    def identity(self) -> ScorerIdentity:
+        return ScorerIdentity("other", revision="1" * 64, dtype="float32", device="cpu", executor="plain")
+
+
+def test_coefficients_of_states_are_of_one_model() -> None:
+    with pytest.raises(
+        ModelMismatch, match="the classifier reads the model from within, and its coefficients are of table"
+    ):
+        make_classifier(STATES, OtherScorer(), is_other_model=True)
+
+
+def test_another_model_is_asked_if_it_may_be() -> None:
+    other = OtherScorer()
+    with pytest.raises(ModelMismatch):
+        make_classifier(CLASSIFIER, other)
+    classifier = make_classifier(CLASSIFIER, other, is_other_model=True)
+    assert classifier.model is not None
+    assert classifier.model.model == "other"
+    assert classifier.predict(TEXTS, other).labels

@@ -45,12 +45,6 @@ def test_quick_step_and_failed_step_are_not_mentioned(
     assert not log.messages
 
 
-def test_nothing_is_printed_by_the_library_itself(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "our.gguf").write_bytes(b"GGUF")
-    mention_conversion(tmp_path / "our.gguf", tmp_path)
-    assert capfd.readouterr() == ("", "")
-
-
 @pytest.mark.parametrize(
     ("num_bytes", "size", "seconds"), [(4, "1 MB", 10), (92_000_000, "92 MB", 30), (1_500_000_000, "1.5 GB", 260)]
 )

@@ -8,14 +8,16 @@ import pytest
 from lens_engine import estimate_cost, select_support_examples
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, PromptTooLong
+from lens_engine.metering.counting_scorer import CountingScorer
 from lens_engine.metering.estimate import measure_pace
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.scoring.base import Block
 from lens_engine.scoring.cache.file import PairCache
 from lens_engine.scoring.cache.scorer import RememberingScorer
-from lens_engine.testing import TableScorer
-from lens_engine.types import LabelLogProbs
+from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
+from lens_engine.testing import StatesTableScorer, TableScorer
+from lens_engine.types import Example, LabelLogProbs
 
 MakeConfig = Callable[..., SelectionConfig]
 MakeProblem = Callable[..., Problem]
@@ -35,21 +37,6 @@ class Clock:
 
 CALLS = 5
 """Calls of a scorer too fast for the first sample: one that is not timed, and two samples."""
-
-
-def test_run_spends_what_was_estimated(
-    make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
-) -> None:
-    problem, config = make_planted_problem(), make_config(**NO_CHILD_REPEATS)
-
-    estimate = estimate_cost(problem, make_planted_scorer(), config)
-
-    result = select_support_examples(problem, make_planted_scorer(), config)
-    assert 0 <= estimate.total.pairs - result.cost.pairs <= 60 + 2 * 16  # both uses may have the same prompt
-    assert estimate.total.tokens == pytest.approx(result.cost.tokens, rel=0.06)
-    assert estimate.splits == result.splits
-    assert estimate.fit_rows is not None
-    assert 0 < estimate.fit_rows <= len(problem.examples)
 
 
 def test_estimate_is_of_the_rows_that_fit(
@@ -164,3 +151,31 @@ def test_pace_of_several_workers_is_that_of_all_of_them(
 
     assert alone is not None
     assert both == 2 * alone
+
+
+def count_words(texts: Sequence[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
+
+
+def test_tokens_are_counted_by_the_tokenizer_and_else_by_characters() -> None:
+    texts = ["a warm film", "", "dull"]
+    assert CountingScorer("small", count_words).count_tokens(texts) == [3, 0, 1]
+    assert CountingScorer("small", None).count_tokens(texts) == [3, 0, 1]
+    assert CountingScorer("small", None).count_tokens(["abcde"]) == [2]
+
+
+@pytest.mark.parametrize("known", [TableScorer(), StatesTableScorer()], ids=["labels", "states"])
+def test_price_is_that_of_a_model_that_counts_alike(known: TableScorer) -> None:
+    rows = [Example(row, f"a film of part {row}", ("good", "bad")[row % 2]) for row in range(120)]
+    counting = CountingScorer("small", known.count_tokens, num_layers=getattr(known, "num_layers", 0))
+    priced, expected = (price_suggestion(suggest_for_rows(rows), one, lambda *_: 100.0) for one in (counting, known))
+    assert priced.plans == expected.plans
+    assert priced.plans[0].cost is not None
+    assert priced.plans[0].seconds == priced.plans[0].cost.tokens / 100
+
+
+def test_it_scores_nothing() -> None:
+    scorer = CountingScorer("small", None)
+    for ask in (lambda: scorer.score([], [], []), lambda: scorer.states(None, [], [])):  # type: ignore[arg-type]
+        with pytest.raises(NotImplementedError, match="counts tokens alone"):
+            ask()

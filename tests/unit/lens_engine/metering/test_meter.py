@@ -74,7 +74,7 @@ class Clock:
         return move
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(
     prefixes=st.lists(st.integers(0, 6000), min_size=1, max_size=12),
     queries=st.lists(st.integers(1, 3000), min_size=1, max_size=8),

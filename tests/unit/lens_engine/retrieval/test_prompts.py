@@ -65,7 +65,7 @@ def make_prompt(task: Task, form: PromptForm, rows: list[tuple[str, str]]) -> An
     return PromptRenderer.of(task, fixed, retrieval), CLASSIFIER.model_copy(update=made)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(
     name=st.sampled_from(["instructed", *sorted(TASKS)]),
     form=st.sampled_from(sorted(FORMS)),

@@ -54,14 +54,17 @@ def longest_prompt(rows: SplitRows, task: Task, demonstrations: int = 4) -> int:
 JUST_ENOUGH = 4 * PLAIN_DEMONSTRATION + PLAIN_QUERY + SPAN + SPECIAL
 
 
-def test_rows_that_fit_are_left_alone(
-    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows], make_config: MakeConfig
+@pytest.mark.parametrize(("long_rows", "room"), [([], JUST_ENOUGH), (range(240), 100_000)], ids=["fit", "all long"])
+def test_rows_that_fit_and_texts_that_are_all_long_are_left_alone(
+    long_rows: Sequence[int],
+    room: int,
+    make_problem: Callable[..., Problem],
+    fit: Callable[..., SplitRows],
+    make_config: MakeConfig,
 ) -> None:
-    problem = make_problem()
+    problem = make_problem(long_rows, num_words=900)
 
-    fitted = fit(problem, JUST_ENOUGH)
-
-    assert replace(fitted, most_tokens=None) == split_examples(problem, make_config())
+    assert replace(fit(problem, room), most_tokens=None) == split_examples(problem, make_config())
 
 
 def test_trimming_keeps_every_row_and_its_beginning(
@@ -128,16 +131,6 @@ def test_text_far_longer_than_the_rest_does_not_hold_a_run_though_it_fits(
 
     assert (fitted.skipped_too_long, fitted.trimmed_too_long) == (0, 5)
     assert max(len(task.render_demonstration(one).split()) for part in parts_of(fitted) for one in part) == 256
-
-
-def test_texts_that_are_all_long_are_left_alone(
-    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows], make_config: MakeConfig
-) -> None:
-    problem = make_problem(range(240), num_words=900)
-
-    fitted = fit(problem, 100_000)
-
-    assert replace(fitted, most_tokens=None) == split_examples(problem, make_config())
 
 
 @pytest.mark.parametrize("words", [["a"], ["lengthy-word" * 40], ["a", "lengthy-word" * 40]])

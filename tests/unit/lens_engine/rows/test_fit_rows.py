@@ -67,15 +67,6 @@ def test_judged_rows_are_taken_even_beyond_the_total(total: int) -> None:
     assert pick_fit_rows(SMALL, (), total) == (*SMALL.validation, *SMALL.confirmation)
 
 
-def test_no_demonstration_is_a_fit_row() -> None:
-    demonstrations = {SMALL.candidates[1].row, SMALL.candidates[4].row}
-
-    fit_rows = pick_fit_rows(SMALL, demonstrations, 300)
-
-    assert not demonstrations & {example.row for example in fit_rows}
-    assert len(fit_rows) == 20
-
-
 def test_test_rows_are_never_fit_rows() -> None:
     assert not set(SMALL.test) & set(pick_fit_rows(SMALL, (), 300))
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,38 +21,17 @@ def test_labels_are_counted_in_their_order_with_zeros() -> None:
 
 
 @given(total=TOTALS, available=COUNTS)
-def test_equal_shares_fill_the_total_and_respect_what_there_is(total: int, available: dict[str, int]) -> None:
-    quotas = share_equally(total, available)
+def test_shares_fill_the_total_and_respect_what_there_is(total: int, available: dict[str, int]) -> None:
+    equal, proportional = share_equally(total, available), share_proportionally(total, available)
 
-    assert list(quotas) == list(available)
-    assert sum(quotas.values()) == min(total, sum(available.values()))
-    assert all(0 <= quotas[label] <= available[label] for label in available)
-
-
-@given(total=TOTALS, available=COUNTS)
-def test_equal_shares_differ_by_one_except_where_a_label_gave_all(total: int, available: dict[str, int]) -> None:
-    quotas = share_equally(total, available)
-
-    most = max(quotas.values())
-    assert all(quotas[label] >= most - 1 for label in available if quotas[label] < available[label])
-
-
-@given(total=TOTALS, available=COUNTS)
-def test_proportional_shares_fill_the_total_and_respect_what_there_is(total: int, available: dict[str, int]) -> None:
-    quotas = share_proportionally(total, available)
-
-    assert list(quotas) == list(available)
-    assert sum(quotas.values()) == min(total, sum(available.values()))
-    assert all(0 <= quotas[label] <= available[label] for label in available)
-
-
-@given(total=TOTALS, available=COUNTS)
-def test_proportional_shares_leave_no_label_out_while_places_suffice(total: int, available: dict[str, int]) -> None:
-    present = [label for label, count in available.items() if count]
-    quotas = share_proportionally(total, available)
-
-    if total >= len(present):
-        assert all(quotas[label] >= 1 for label in present)
+    for quotas in (equal, proportional):
+        assert list(quotas) == list(available)
+        assert sum(quotas.values()) == min(total, sum(available.values()))
+        assert all(0 <= quotas[label] <= available[label] for label in available)
+    most = max(equal.values())
+    assert all(equal[label] >= most - 1 for label in available if equal[label] < available[label])
+    if total >= sum(count > 0 for count in available.values()):
+        assert all(proportional[label] >= 1 for label in available if available[label])
 
 
 @given(total=TOTALS, each=st.integers(1, 50), labels=st.integers(1, 8))
@@ -92,42 +73,24 @@ def test_proportional_share_of_known_counts(total: int, available: dict[str, int
     assert share_proportionally(total, available) == expected
 
 
-def test_demonstrations_are_shared_evenly_and_the_rest_goes_to_the_first() -> None:
-    config = SelectionConfig(num_demonstrations=8)
+@pytest.mark.parametrize(
+    ("labels", "given", "by_label", "groups", "members"),
+    [
+        ("abc", {"num_demonstrations": 8}, {"a": 3, "b": 3, "c": 2}, [1, 0, 1], (3, 3, 2)),
+        ("ab", {"num_demonstrations": 5}, {"a": 3, "b": 2}, [1, 0, 1], (3, 2)),
+        ("ab", {"num_demonstrations": 5, "balanced": False}, None, [0, 0, 0], (5,)),
+        ("abc", {"num_demonstrations": 2}, None, [0, 0, 0], (2,)),
+    ],
+)
+def test_demonstrations_are_shared_evenly_if_every_label_has_one(
+    labels: str, given: Any, by_label: dict[str, int] | None, groups: list[int], members: tuple[int, ...]
+) -> None:
+    quotas = Quotas.of(labels, SelectionConfig(**given))
 
-    quotas = Quotas.of("abc", config)
-
-    assert quotas.by_label == {"a": 3, "b": 3, "c": 2}
-    assert [quotas.needed(label) for label in "abc"] == [3, 3, 2]
-
-
-def test_unbalanced_selection_has_no_quotas() -> None:
-    quotas = Quotas.of("ab", SelectionConfig(num_demonstrations=1, balanced=False))
-
-    assert quotas.by_label is None
-    assert quotas.needed("a") == 1
-
-
-def test_fewer_demonstrations_than_labels_have_no_quotas() -> None:
-    quotas = Quotas.of("abc", SelectionConfig(num_demonstrations=2))
-
-    assert (quotas.num_demonstrations, quotas.by_label) == (2, None)
-
-
-def test_balanced_selection_has_a_group_for_each_label() -> None:
-    groups, members = Quotas.of("ab", SelectionConfig(num_demonstrations=5)).group(np.array([1, 0, 1]))
-
-    assert groups.tolist() == [1, 0, 1]
-    assert members == (3, 2)
-
-
-def test_unbalanced_selection_is_one_group() -> None:
-    quotas = Quotas.of("ab", SelectionConfig(num_demonstrations=5, balanced=False))
-
-    groups, members = quotas.group(np.array([1, 0]))
-
-    assert groups.tolist() == [0, 0]
-    assert members == (5,)
+    assert quotas.by_label == by_label
+    assert [quotas.needed(label) for label in labels] == [*(by_label or dict.fromkeys(labels, 1)).values()]
+    found, sizes = quotas.group(np.array([1, 0, 1]))
+    assert (found.tolist(), sizes) == (groups, members)
 
 
 def test_rows_of_each_group_stand_in_the_middle_of_their_shares() -> None:

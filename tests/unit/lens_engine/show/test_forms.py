@@ -13,7 +13,7 @@ from lens_engine.show.figures import tabulate_forms, tabulate_wordings
 from lens_engine.show.report import ResultView
 from lens_engine.show.sentences import describe_retrieval
 from tests.formed import take_form
-from tests.unit.lens_cli.results import CLASSIFIER, make_answer, make_result
+from tests.unit.lens_cli.results import CLASSIFIER, make_result
 
 NEAREST = "For each text the prompt shows the 2 most similar of 24 rows, nearest last."
 BOTH = "The prompt shows the support examples, then for each text the 2 most similar of 24 rows, nearest last."
@@ -61,19 +61,6 @@ def test_fixed_examples_are_named_as_what_they_are() -> None:
     assert "Examples, in order; the similar ones follow" in both
     assert "For tools that take" not in both  # the same examples
     assert "2 similar ones for each text 91 %" in nearest
-
-
-def test_fixed_form_without_demonstrations_is_called_so() -> None:
-    bare = make_result(support_examples=(make_answer("prompt", method="zero_shot", examples=(), prompt=""),))
-    summary = take_form(bare).summary()
-    assert "For tools that take the same examples for every text: No examples" in summary
-
-
-def test_prompt_that_is_not_recommended_is_no_zero_shot_prompt() -> None:
-    answers = tuple(one.model_copy(update={"recommended": False}) for one in make_result().support_examples)
-    result = take_form(make_result(support_examples=answers))
-    assert "Do not use the prompt where the classifier can be used" in result.summary()
-    assert "prompt: nearest 2, rows –; right for 181 of 200 (91 %)" in str(result)
 
 
 def test_forms_are_shown_beside_the_fixed_one() -> None:

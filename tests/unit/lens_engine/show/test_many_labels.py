@@ -108,9 +108,3 @@ def test_texts_of_rows_are_cut_and_examples_and_prompt_are_whole() -> None:
     assert written.count(LONG) == 2
     assert f"{LONG}!" in written
     assert f"1499 {LONG[:294]}…" in written
-
-
-def test_rows_of_a_cell_have_short_texts() -> None:
-    table = ResultView(make_wide(4)).answered[0].tabulate_cell(0, 1, TEXTS.test)
-    assert {len(row[1]) for row in table.rows} == {300}
-    assert table.rows[0][1].endswith("…")

@@ -1,15 +1,20 @@
 """Support examples, compared prompts and candidates for the classifier, as tables of strings."""
 
+import re
+
 import numpy as np
 import pytest
 
 from lens_engine.classifier.abstaining import AnsweredShare
+from lens_engine.classifier.predictions import Predictions
 from lens_engine.classifier.quality import measure_quality
-from lens_engine.show.documents import write_html
+from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.figures import tabulate_answered, tabulate_classifiers, tabulate_prompts, tabulate_shares
 from lens_engine.show.report import ResultView
+from lens_engine.show.table import Table
 from lens_engine.show.tables import tabulate_examples
 from lens_engine.show.words import name_choice, name_classifier
+from lens_engine.task.wording import shorten
 from tests.unit.lens_cli.results import QUALITY, TESTED, make_answer, make_result, make_tested
 
 
@@ -119,3 +124,54 @@ def test_table_has_shares_down_to_a_half_beside_the_largest_class() -> None:
 def test_equal_probabilities_have_no_table_of_shares() -> None:
     quality = measure_quality(np.log(np.full((6, 2), 0.5)), np.array([0, 1, 0, 1, 0, 0]))
     assert tabulate_shares("classifier", quality, "rows") is None
+
+
+TABLE = Table(
+    title="Costs & <more>",
+    header=("phase", "to\nkens"),
+    rows=(("filter", "1,000"), ("<b>", "7")),
+    words=("phase",),
+    footer=("total", "1,007"),
+    marked=frozenset({1}),
+    caption='"quoted"',
+)
+
+
+def test_text_stands_in_columns_words_left_and_figures_right() -> None:
+    assert TABLE.as_text().splitlines() == [
+        "Costs & <more>",
+        "  phase   to kens",
+        "  filter    1,000",
+        "  <b>           7",
+        "  total     1,007",
+        '"quoted"',
+    ]
+
+
+def test_table_without_rows_has_its_header() -> None:
+    assert Table("None", ("", "n"), ()).as_text().splitlines() == ["None", "    n"]
+
+
+def test_html_escapes_every_string_and_marks_a_row() -> None:
+    page = write_fragment(TABLE, "<i>")
+    assert "<b>" not in page
+    assert "<caption>Costs &amp; &lt;more&gt; <small>&#34;quoted&#34;</small></caption>" in page
+    assert page.count('class="chosen"') == 1
+    assert "<tfoot>" in page
+    assert "<p>&lt;i&gt;</p>" in page
+
+
+def test_notebook_shows_the_first_predictions_escaped() -> None:
+    many = Predictions(("<b>",) * 30, np.tile([0.25, 0.75], (30, 1)), ("warm", "<b>"))
+    page = many._repr_html_()
+    assert page is not None
+    assert re.findall(r'<tr>\s*<th scope="row">(\d+)</th>', page) == [str(number) for number in range(1, 21)]
+    assert "<b>" not in page
+    assert "the first 20 of 30" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("a\n  b", "a b"), ("x" * 72, "x" * 72), ("x" * 73, "x" * 71 + "…"), ("", "")]
+)
+def test_long_text_is_cut_and_has_one_line(text: str, shown: str) -> None:
+    assert shorten(text, 72) == shown

@@ -1,7 +1,5 @@
 """An instruction stands once before the demonstrations of every prompt, with demonstrations or without."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,13 +79,6 @@ def test_what_ends_label_words_leaves_the_instruction() -> None:
 
     assert ended.render_prefix(SHOWN) == TASK.render_prefix(SHOWN)
     assert ended.without_end() == TASK
-
-
-def test_task_without_an_instruction_is_written_as_before() -> None:
-    plain = Task("{text} Topic: {label}.", WORDS)
-
-    assert "instruction" not in json.loads(TaskRecord.of(plain).model_dump_json())
-    assert plain != TASK
 
 
 def test_every_way_to_a_task_takes_an_instruction() -> None:

@@ -308,18 +308,6 @@ def test_selections_of_a_sweep_share_stage_one(
     assert second.scorer.num_pairs == swept.cost.pairs - swept.cost.pairs_from_cache
 
 
-def test_resumed_run_counts_what_its_attempts_found(
-    select: Make, remember: Make, make_planted_scorer: Make, make_store: Make
-) -> None:
-    whole, store = select(remember(make_planted_scorer())), make_store()
-    select(remember(make_planted_scorer()), checkpoints=store)
-
-    for saved in store.of_each_phase():
-        resumed = select(remember(make_planted_scorer()), checkpoints=make_store(saved))
-        assert resumed.digest == whole.digest
-        assert resumed.cost.pairs_from_cache == resumed.cost.pairs == whole.cost.pairs
-
-
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_run_that_was_killed_within_a_step_resumes_with_the_same_digest_and_scores_no_pair_again(
     share: float, select: Make, remember: Make, make_planted_scorer: Make, monkeypatch: pytest.MonkeyPatch
@@ -339,18 +327,6 @@ def test_run_that_was_killed_within_a_step_resumes_with_the_same_digest_and_scor
 
     assert (resumed.digest, resumed.cost.pairs) == (whole.digest, whole.cost.pairs)
     assert second.num_pairs == first.num_pairs - killed.num_pairs
-
-
-def test_damage_between_runs_changes_no_result(select: Make, make_planted_scorer: Make, tmp_path: Path) -> None:
-    path = tmp_path / "pairs.sqlite3"
-    first = select(RememberingScorer(make_planted_scorer(), PairCache(path, 4 << 20), ()))
-    data = bytearray(path.read_bytes())
-    data[3 * 4096 :: 997] = bytes(len(data[3 * 4096 :: 997]))
-    path.write_bytes(data)
-
-    second = select(RememberingScorer(make_planted_scorer(), PairCache(path, 4 << 20), ()))
-
-    assert second.digest == first.digest
 
 
 def test_file_holds_no_text(remember: Make, tmp_path: Path) -> None:

@@ -164,25 +164,6 @@ def test_sequences_attend_to_their_own_keys_only() -> None:
     assert (together.query_ends.dtype, together.longest_key) == (torch.int32, 4)
 
 
-def test_operator_of_this_torch_has_the_arguments_of_the_call() -> None:
-    schema = torch.ops.aten._flash_attention_forward.default._schema
-    by_place = [(one.name, str(one.type)) for one in schema.arguments if not one.kwarg_only]
-    assert by_place == [
-        ("query", "Tensor"),
-        ("key", "Tensor"),
-        ("value", "Tensor"),
-        ("cum_seq_q", "Optional[Tensor]"),
-        ("cum_seq_k", "Optional[Tensor]"),
-        ("max_q", "int"),
-        ("max_k", "int"),
-        ("dropout_p", "float"),
-        ("is_causal", "bool"),
-        ("return_debug_mask", "bool"),
-    ]
-    assert "scale" in [one.name for one in schema.arguments if one.kwarg_only]
-    assert [one.name for one in schema.returns][:2] == ["output", "softmax_logsumexp"]
-
-
 @pytest.mark.parametrize("key_value_heads", [4, 2])
 @pytest.mark.parametrize("causal", [True, False])
 def test_kernel_of_this_torch_takes_the_call_and_gives_tokens_first(key_value_heads: int, causal: bool) -> None:

@@ -70,7 +70,7 @@ def count_groups(permutation: Permutation, num_groups: int = 2) -> tuple[int, ..
 
 
 @pytest.mark.parametrize("quotas", [(2, 2), (1, 1, 1), (4,), (3, 2)])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_every_permutation_fills_its_quotas_with_different_members(quotas: tuple[int, ...], seed: int) -> None:
     judge = Judge()
     run_search(make_neighbourhood(quotas=quotas, seed=seed), judge, iterations=4, seed=seed)
@@ -82,7 +82,7 @@ def test_every_permutation_fills_its_quotas_with_different_members(quotas: tuple
 
 
 @pytest.mark.parametrize("drops", [False, True])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_permutation_is_evaluated_twice(seed: int, drops: bool) -> None:
     judge = Judge(drops=drops)
     last = run_search(make_neighbourhood(size=10, seed=seed), judge, iterations=8, seed=seed)[-1]

@@ -85,23 +85,15 @@ class Times:
         counts = ", ".join(f"{status}: {self.statuses[status]}" for status in sorted(self.statuses))
         return f"p50 {self.milliseconds(50):.1f} ms, p99 {self.milliseconds(99):.1f} ms ({counts})"
 
-    def over(self, other: "Times") -> str:
-        """These times in units of others."""
-        return ", ".join(f"p{one} x{self.milliseconds(one) / other.milliseconds(one):.1f}" for one in (50, 99))
 
-
-async def ask_again_and_again(
-    port: int, clients: int, seconds: float, ask: Callable[[], bytes], hear: Callable[[Answer], object] = id
-) -> Times:
-    """Clients that never pause, each over a connection of its own. `hear` gets each answer."""
+async def ask_again_and_again(port: int, clients: int, seconds: float, ask: Callable[[], bytes]) -> Times:
+    """Clients that never pause, each over a connection of its own."""
     times, ended = Times(), time.monotonic() + seconds
 
     async def one() -> None:
         connection = Connection(port)
         while (due := time.monotonic()) < ended:
-            answer = await connection.send(ask())
-            times.note(due, answer)
-            hear(answer)
+            times.note(due, await connection.send(ask()))
         connection.close()
 
     await asyncio.gather(*(one() for _ in range(clients)))

@@ -1,4 +1,4 @@
-"""What `lens suggest` prints for a file runs when it is pasted, with the rows and the cost that it showed."""
+"""What `lens suggest` prints for a spreadsheet runs when it is pasted, with the rows and the cost that it showed."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -10,8 +10,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.testing import tiny_causal_lm
 from tests.e2e.lens_command import SMALL, run
 
-Row = tuple[str, str]
-ROWS: list[Row] = [
+ROWS = [
     (f"Zimmer {row} war {'schön; sehr groß' if row % 2 else 'zu laut, leider'}", "gut" if row % 2 else "schlecht")
     for row in range(150)
 ]
