@@ -50,8 +50,7 @@ _MAX_UNUSED_KEPT = 100
 _MAX_GAPS = 0.1  #: largest share of rows that are left out; if there are more, something else is wrong
 _NO_LABEL = "without a label"  #: the kind of rows that are not lost: they have a text to classify
 _UNLABELLED = "-1"  #: what tools write for no label
-_PERHAPS_EMPTY = ("NA", "N/A", "NaN", "nan", "NULL", "null", "\\N")
-"""What databases, and programs for tables of numbers, write for no value."""
+_PERHAPS_EMPTY = ("NA", "N/A", "NaN", "nan", "NULL", "null", "\\N")  #: what databases and tools write for no value
 _INVISIBLE = {"bidirectional control": BIDI_CONTROLS, "zero-width": ZERO_WIDTH}
 _DOUBT = "a quoted text with lines that look like rows of their own; if a quote was left open there, close it"
 
