@@ -85,10 +85,11 @@ def test_labels_and_rows_have_the_same_numbers_on_each_page(client: TestClient) 
     assert ('aria-label="Prompt for row 62"' in preview, rows[61]["text"] in preview) == (True, True)
 
 
-def test_picture_is_called_one(client: TestClient) -> None:
+def test_picture_is_refused_as_no_text(client: TestClient) -> None:
     answer = store(client, PNG, "photo.csv")
     assert answer.status_code == 415
-    assert "the file is a picture;" in answer.text
+    assert "the file is not text" in answer.text
+    assert "as pictures and programs do" in answer.text
 
 
 def test_selection_is_named_by_its_own_file_in_every_tab(client: TestClient) -> None:
