@@ -13,8 +13,6 @@ from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import SMALL_OPTIONS, make_csv, make_rows, make_spec, problem_of
 from tests.integration.test_pages import BROWSER, FRAGMENT
 
-PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256))
-
 
 def store(client: TestClient, content: bytes, name: str = "films.csv") -> Any:
     return client.post("/pages/datasets", files={"dataset": (name, content)}, headers=FRAGMENT)
@@ -24,13 +22,6 @@ def suggest(client: TestClient, content: bytes, name: str = "films.csv") -> Any:
     """The answer to the request for the form of a new selection of this file."""
     dataset = store(client, content, name).headers["hx-redirect"].rpartition("=")[2]
     return client.get(f"/pages/suggestion?dataset={dataset}", headers=FRAGMENT)
-
-
-def test_file_of_one_label_is_refused_by_its_label(client: TestClient) -> None:
-    answer = suggest(client, make_csv([one for one in make_rows() if one["label"] == "positive"]))
-    assert answer.status_code == 422, answer.text
-    assert "every row has the label" in answer.text
-    assert "positive" in answer.text
 
 
 def test_file_of_too_few_rows_is_refused_once_and_cannot_be_started(client: TestClient) -> None:
@@ -83,13 +74,6 @@ def test_labels_and_rows_have_the_same_numbers_on_each_page(client: TestClient) 
     assert re.search(r'name="options"[^>]*></textarea>', client.get(again, headers=FRAGMENT).text)
     preview = client.post("/pages/prompt", data={**form, "row": "62"}, headers=FRAGMENT).text
     assert ('aria-label="Prompt for row 62"' in preview, rows[61]["text"] in preview) == (True, True)
-
-
-def test_picture_is_refused_as_no_text(client: TestClient) -> None:
-    answer = store(client, PNG, "photo.csv")
-    assert answer.status_code == 415
-    assert "the file is not text" in answer.text
-    assert "as pictures and programs do" in answer.text
 
 
 def test_selection_is_named_by_its_own_file_in_every_tab(client: TestClient) -> None:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from uvicorn import Config
 
 from app.answering.answering import MOST_LONG, MOST_SHORT_TEXTS, SHORT_TEXTS, Answering, AskedTexts, Waiting
 from app.answering.models import Models
@@ -14,6 +15,7 @@ from lens_engine.evaluation.rows import BATCH_ROWS, predict_rows
 from lens_engine.reading import TextRow
 from lens_engine.testing import TableScorer
 from tests.subjects import Tables, ask, make_classifier
+from worker.answering import Server
 
 TEXTS = [f"text {number}" for number in range(600)]
 
@@ -80,6 +82,18 @@ def test_a_request_that_fails_costs_no_other_of_its_batch(serve: Callable[..., A
     with pytest.raises(ModelUnusable) as refused:
         bad.result(30)
     assert (refused.value.code, refused.value.status) == (NonFiniteScore.code, 409)
+
+
+def test_process_ends_after_three_batches_in_a_row_that_end_by_faults_of_its_own() -> None:
+    scorer = TableScorer(lambda _prefix, query, _span: -1.0 / ("broken" not in query))
+    server = Server(Config("unused"), drain_seconds=0.0)
+    answering = Answering(Models(Tables({"table": 0}, table=scorer), None), note_fault=server.note_fault)
+    for text in ("broken", "broken", "fine", "broken", "broken"):
+        assert ask(answering, Subject.of(make_classifier(scorer)), [text]).exception(30) is None or text == "broken"
+    assert not server.should_exit
+    assert ask(answering, Subject.of(make_classifier(scorer)), ["broken"]).exception(30)
+    assert (server.should_exit, server.has_failed) == (True, True)
+    answering.close()
 
 
 def test_what_waits_is_bounded_and_long_requests_take_no_room_of_short_ones() -> None:
