@@ -178,14 +178,11 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     ),
     "OpenAI chat": lambda rows: lines(
         [
-            {
-                "messages": [
-                    {"role": "system", "content": "Say the topic."},
-                    {"role": "user", "content": text},
-                    {"role": "assistant", "content": label},
-                ]
-            }
-            for text, label in rows
+            {"messages": [{"role": role, "content": words} for role, words in turns]}
+            for turns in (
+                *([("system", "Say the topic."), ("user", text), ("assistant", label)] for text, label in rows),
+                [("user", rows[0][0]), ("assistant", rows[0][1]), ("user", "not answered")],
+            )
         ]
     ),
     "completions": lambda rows: lines(
