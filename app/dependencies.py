@@ -1,17 +1,19 @@
 """Dependencies of routes: services, session, owner, selection id, page."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Path, Query, Request
 from sqlalchemy.orm import Session
 
 from app.errors import InvalidCursor, NotFound
-from app.ids import SELECTION, decode_cursor, is_id
+from app.ids import SELECTION, decode_cursor, encode_cursor, is_id
 from app.services import Services
 from app.web.authentication import API_KEY
 from app.web.parameters import KNOWN_PARAMETERS
+
+T = TypeVar("T")
 
 OWNER_ROUTE = [API_KEY, KNOWN_PARAMETERS]
 """What every route of an owner has."""
@@ -65,6 +67,11 @@ class Page:
 
     limit: int
     last_id: str | None
+
+    def cut(self, found: Sequence[T], id_of: Callable[[T], object]) -> tuple[Sequence[T], str | None]:
+        """The items of the page and the cursor of the next, if one item more than its size was found."""
+        items = found[: self.limit]
+        return items, encode_cursor(str(id_of(items[-1]))) if len(found) > self.limit else None
 
 
 async def get_page(

@@ -11,7 +11,6 @@ from app.answers.indexes import IndexesDep
 from app.answers.stored import PromptPart
 from app.dependencies import OWNER_ROUTE, PageDep
 from app.errors import NotFound
-from app.ids import encode_cursor
 from app.pages.comparing import list_version, tabulate_changes
 from app.pages.creation import FILE_TYPES
 from app.pages.fields import FieldsDep, read_field
@@ -44,8 +43,7 @@ def show_names(visit: VisitDep, page: PageDep) -> HTMLResponse:
     """The names of an owner, with what they say."""
     with visit.services.database.session_scope() as session:
         found = [present(one) for one in repository.list_names(session, visit.owner, page.last_id, page.limit)]
-    items = found[: page.limit]
-    cursor = encode_cursor(items[-1].name) if len(found) > page.limit else None
+    items, cursor = page.cut(found, lambda one: one.name)
     return visit.answer("prompts.html", names=items, cursor=cursor, is_first=page.last_id is None)
 
 

@@ -33,7 +33,6 @@ from app.answers.responding import (
     render,
 )
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SessionDep
-from app.ids import encode_cursor
 from app.prompts import service
 from app.prompts.finding import PromptFinder
 from app.prompts.parameters import NameDep, PromptFinderDep
@@ -186,5 +185,5 @@ def list_evaluations(name: NameDep, session: SessionDep, owner: OwnerDep, page: 
     service.get(session, owner, name)
     before = read_last_number(page.last_id, 18, "cursor", "evaluations")  # digits of 64 bits
     found = repository.list_evaluations(session, owner, name, before, page.limit)
-    items = [EvaluationOut.model_validate(one) for one in found[: page.limit]]
-    return EvaluationPage(items=items, next=encode_cursor(str(items[-1].id)) if len(found) > page.limit else None)
+    kept, cursor = page.cut(found, lambda one: one.id)
+    return EvaluationPage(items=list(map(EvaluationOut.model_validate, kept)), next=cursor)

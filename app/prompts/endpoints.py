@@ -8,7 +8,6 @@ from starlette.responses import JSONResponse
 from app.answers.finding import answer_known
 from app.answers.indexes import Indexes, IndexesDep
 from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep, SessionDep
-from app.ids import encode_cursor
 from app.prompts import service
 from app.prompts.examples import PoolChange, copy_examples
 from app.prompts.finding import CurrentVersion, PromptFinder
@@ -25,6 +24,7 @@ from app.prompts.schemas import (
     PromptVersionOut,
 )
 from app.prompts.service import present
+from app.selections.dataset_endpoints import STORED, STORED_DATASET, answer_stored
 from app.selections.datasets import DatasetOut
 from app.selections.receiving import do_large
 from app.store import prompts as repository
@@ -45,9 +45,8 @@ ExamplesDep = Annotated[ExamplesBody, Depends(json_body(ExamplesBody, most_objec
 @router.get("", response_description="One page of names.", responses=refusals(400, 401, 503))
 def list_prompts(session: SessionDep, owner: OwnerDep, page: PageDep) -> PromptPage:
     """List your names with their current versions."""
-    found = [present(one) for one in repository.list_names(session, owner, page.last_id, page.limit)]
-    items = found[: page.limit]
-    return PromptPage(items=items, next=encode_cursor(items[-1].name) if len(found) > page.limit else None)
+    found, cursor = page.cut(repository.list_names(session, owner, page.last_id, page.limit), lambda one: one.name)
+    return PromptPage(items=list(map(present, found)), next=cursor)
 
 
 @router.put(
@@ -113,8 +112,8 @@ def list_prompt_versions(name: NameDep, session: SessionDep, owner: OwnerDep, pa
     service.get(session, owner, name)
     before = read_last_number(page.last_id, 9, "cursor", "versions")
     found = [present(one) for one in repository.list_versions(session, owner, name, before, page.limit)]
-    items = found[: page.limit]
-    return PromptHistory(items=items, next=encode_cursor(str(items[-1].version)) if len(found) > page.limit else None)
+    items, cursor = page.cut(found, lambda one: one.version)
+    return PromptHistory(items=items, next=cursor)
 
 
 @router.get(
@@ -156,13 +155,11 @@ def _show_page(
     if found.pool is None or first_added is None:
         return PromptExamplePage(**found.about, pool_rows=None, items=[], next=None)
     pool = indexes.load(found.pool.source)
-    rows = [row for row in pool.rows if last is None or row.row > last]
+    rows, cursor = page.cut([row for row in pool.rows if last is None or row.row > last], lambda one: one.row)
     items = [
-        PromptExampleOut(row=one.row, text=one.text, label=one.label, added=one.row >= first_added)
-        for one in rows[: page.limit]
+        PromptExampleOut(row=one.row, text=one.text, label=one.label, added=one.row >= first_added) for one in rows
     ]
-    follow = encode_cursor(str(items[-1].row)) if len(rows) > page.limit else None
-    return PromptExamplePage(**found.about, pool_rows=len(pool.rows), items=items, next=follow)
+    return PromptExamplePage(**found.about, pool_rows=len(pool.rows), items=items, next=cursor)
 
 
 @router.post(
@@ -216,15 +213,9 @@ def _answer(version: PromptVersion, code: int = 200, **headers: str) -> Response
     "/{name}/dataset",
     status_code=status.HTTP_201_CREATED,
     response_model=DatasetOut,
-    response_description="The stored dataset. `Location` is its address.",
-    responses={
-        200: {"model": DatasetOut, "description": "Equal rows were stored already; this is their dataset."},
-        201: sends("Location"),
-        **refusals(400, 401, 404, 413, 503, conflict=_NO_POOL),
-    },
+    response_description=STORED_DATASET,
+    responses={**STORED, **refusals(400, 401, 404, 413, 503, conflict=_NO_POOL)},
 )
 async def store_prompt_dataset(request: Request, name: NameDep) -> Response:
     """Store the pool of a name and its support examples as a dataset, from which a new selection can start."""
-    stored = await do_large(request, copy_examples, name)
-    code = status.HTTP_201_CREATED if stored.is_new else status.HTTP_200_OK
-    return JSONResponse(stored.answer, code, {"Location": f"/datasets/{stored.answer['id']}"})
+    return answer_stored(await do_large(request, copy_examples, name))

@@ -59,7 +59,7 @@ class Admission:
 
         Large ones are done in one process, one after another; small ones do not wait for them. Enter the block after
         the body was read, so that a slow client holds no place.
-        Raises Busy if so many large ones wait that small ones would not be admitted.
+        Raises Busy if as many large ones wait as may.
         """
         if not is_large:
             async with self._places:

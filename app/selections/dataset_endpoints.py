@@ -8,9 +8,8 @@ from starlette.responses import JSONResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
 from app.errors import InvalidCursor
-from app.ids import encode_cursor
 from app.selections import datasets as service
-from app.selections.datasets import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut
+from app.selections.datasets import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut, StoredDataset
 from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_form, describe_upload
 from app.selections.receiving import Upload, do_large, receive
 from app.services import Services
@@ -28,6 +27,13 @@ SCHEMAS = describe_form(
 )
 _EXAMPLE = {"examples": [{"text": "A fine film", "label": "good"}, {"text": "A dull film", "label": "bad"}]}
 
+STORED_DATASET = "The stored dataset. `Location` is its address."
+STORED: dict[int | str, dict[str, Any]] = {
+    200: {"model": DatasetOut, "description": "Equal rows were stored already; this is their dataset."},
+    201: sends("Location"),
+}
+"""OpenAPI entries of a route that stores a dataset."""
+
 router = APIRouter(prefix="/datasets", tags=["datasets"], dependencies=OWNER_ROUTE)
 
 
@@ -35,17 +41,16 @@ router = APIRouter(prefix="/datasets", tags=["datasets"], dependencies=OWNER_ROU
     "",
     status_code=status.HTTP_201_CREATED,
     response_model=DatasetOut,
-    response_description="The stored dataset. `Location` is its address.",
-    responses={
-        200: {"model": DatasetOut, "description": "Equal rows were stored already; this is their dataset."},
-        201: sends("Location"),
-        **refusals(400, 401, 413, 415, 422, 503),
-    },
+    response_description=STORED_DATASET,
+    responses={**STORED, **refusals(400, 401, 413, 415, 422, 503)},
     openapi_extra=describe_upload("DatasetForm", {"dataset": "reviews.csv"}, DatasetBody, _EXAMPLE),
 )
 def store_dataset(upload: Annotated[Upload, receive("dataset", *COLUMN_PARTS)]) -> Response:
     """Store labelled texts, for submissions that name them by `dataset_id`. Equal rows are stored once."""
-    stored = upload.do(service.store)
+    return answer_stored(upload.do(service.store))
+
+
+def answer_stored(stored: StoredDataset) -> Response:
     code = status.HTTP_201_CREATED if stored.is_new else status.HTTP_200_OK
     return JSONResponse(stored.answer, code, {"Location": f"/datasets/{stored.answer['id']}"})
 
@@ -56,8 +61,8 @@ def list_datasets(session: SessionDep, owner: OwnerDep, page: PageDep) -> Datase
     if page.last_id is not None and not page.last_id.startswith("ds_"):
         raise InvalidCursor("the cursor does not belong to a list of datasets")
     found = repository.list_datasets(session, owner, page.last_id, page.limit)
-    items = [service.present(one) for one in found[: page.limit]]
-    return DatasetPage(items=items, next=encode_cursor(items[-1].id) if len(found) > page.limit else None)
+    datasets, cursor = page.cut(found, lambda one: one.id)
+    return DatasetPage(items=list(map(service.present, datasets)), next=cursor)
 
 
 @router.get("/{dataset_id}", response_description="The dataset.", responses=refusals(400, 401, 404, 503))

@@ -20,7 +20,7 @@ from app.errors import (
     NotFound,
     StillRunning,
 )
-from app.ids import SELECTION, encode_cursor, path_of
+from app.ids import SELECTION, path_of
 from app.lifecycle import waiting
 from app.lifecycle.results import end_cancelled
 from app.lifecycle.retry import resume_cancelled, retry_failed
@@ -68,8 +68,7 @@ def list_page(
     names = [name for name in (*SelectionSummary.model_fields, *more) if name in Job.__table__.columns]
     with services.database.session_scope() as session:
         found = list_summaries(session, owner_id, names, page.limit, *filters, *older, *of_status)
-    jobs = found[: page.limit]
-    return SelectionList(jobs, encode_cursor(jobs[-1].id) if len(found) > page.limit else None)
+    return SelectionList(*page.cut(found, lambda one: one.id))
 
 
 def list_summaries(
