@@ -18,12 +18,11 @@ _REMEDIES = {
     403: "the key may not use this model",
     404: "the address or the name of the model is wrong",
 }
-_FIELDS = {
-    "logprob": f"it gives no such log-probabilities: {ASK_FOR_ANSWERS}",
+_UNSUPPORTED = {
     "max_tokens": "set extra = { max_completion_tokens = 24 }, or 2000 for a model that reasons (docs/servers.md)",
     "temperature": 'leave it out with "extra": {"temperature": null} in a JSON file (docs/servers.md)',
 }
-"""What helps where a refusal names a field of a request."""
+"""What helps where a refusal says that a field of a request is not supported."""
 
 _CONTENT_STATUS = {400, 403, 422, 451}
 _CONTENT = re.compile(
@@ -66,8 +65,11 @@ def is_retried(status: int, reason: str) -> bool:
 
 def find_remedy(status: int, path: str, reason: str) -> str:
     """What helps, after a semicolon; "" if that is not known."""
-    fields = [remedy for name, remedy in _FIELDS.items() if name in reason] if path == "/chat/completions" else []
-    remedy = fields[0] if fields else _REMEDIES.get(status)
+    remedy = _REMEDIES.get(status)
+    if path == "/chat/completions" and "logprob" in reason:
+        remedy = f"it gives no such log-probabilities: {ASK_FOR_ANSWERS}"
+    elif path == "/chat/completions" and "support" in reason:
+        remedy = next((advice for name, advice in _UNSUPPORTED.items() if name in reason), remedy)
     return f"; {remedy}" if remedy else ""
 
 

@@ -112,6 +112,7 @@ def test_api_that_lists_five_tokens_is_asked_for_five() -> None:
     ("message", "said"),
     [
         ("Unsupported parameter: 'logprobs' is not supported", r'status 400; .*answers="sampled".*docs/servers.md'),
+        ("'max_tokens' is too large: 1. The context length is 1", r"status 400 \(it said: .*'max_tokens' is too large"),
         ("Unsupported parameter: 'max_tokens' is not supported", "status 400; .*max_completion_tokens = 24"),
         ("'temperature' does not support 0 with this model", 'status 400; .*{"temperature": null}'),
     ],
