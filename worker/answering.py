@@ -98,8 +98,7 @@ def make_server(settings: Settings, device: Device, host: str, port: int) -> Ser
     most_bytes = _find_most_bytes(settings, device)
     models = Models(Weights(settings), most_bytes, metrics.note_load)
     _log.info("answers at once on %s, with at most %d MiB of weights", device, most_bytes >> 20)
-    note_fault: Callable[[int], None] = lambda in_a_row: server.note_fault(in_a_row)  # noqa: E731 - made below
-    answering = Answering(models, note_batch=metrics.note_batch, note_fault=note_fault)
+    answering = Answering(models, note_batch=metrics.note_batch, note_fault=lambda number: server.note_fault(number))
     app = AnsweringServer(answering, models, settings.max_index_mib << 20, settings.answers_token, registry).make_app()
     config = uvicorn.Config(
         app,

@@ -1,6 +1,7 @@
 """`lens classify`: the labels of texts, by a classifier or a prompt that `lens select` found."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -132,5 +133,4 @@ def _classify(
     run = ClassificationRun.prepare(paths, file, rows.columns, rows.dialect, model.dtype, answer_above)
     with model.opening(served, run.classifier.model) as (chosen, open_scorer):
         named = None if chosen is None else chosen.reference
-        load = lambda: open_scorer(run.origin.dtype)  # noqa: E731 - of one line
-        run.execute(load, Console(stderr=True), model=named, restart=written.restart)
+        run.execute(partial(open_scorer, run.origin.dtype), Console(stderr=True), model=named, restart=written.restart)
