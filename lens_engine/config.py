@@ -15,33 +15,13 @@ Objective = Literal["accuracy", "macro_f1"]
 FormKind = Literal["fixed", "nearest", "fixed+nearest"]
 FORM_KINDS: tuple[FormKind, ...] = get_args(FormKind)
 ClassifierKind = Literal["auto", "none", "bag_of_words", "states", "label_probabilities"]
-ComparisonsOption = Literal["none", "usual"]
 PresetName = Literal["quick", "standard", "paper"]
-MethodName = Literal["lens", "zero_shot", "random", "random_and_validation"]
-METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
 
 
 class Options(BaseModel):
     """Base of every group of options. Groups are frozen; an unknown option name is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
-
-
-class SplitOptions(Options):
-    """How the rows of the dataset are split. No row is in two splits."""
-
-    validation: int = Field(
-        100, ge=4, le=10_000, description="Number of validation rows, on which the search ranks permutations (V)."
-    )
-    confirmation: int = Field(
-        100, ge=0, le=10_000, description="Number of further rows on which the last beam is judged again; 0 for none."
-    )
-    test: int | None = Field(
-        1000, ge=4, le=100_000, description="Maximum number of test rows (stratified sample); null for all."
-    )
-    held_out_share: float = Field(
-        0.25, gt=0.0, lt=0.9, description="Share of the dataset held out as test rows when no test rows are given."
-    )
 
 
 class LabelOptions(Options):
@@ -52,14 +32,31 @@ class LabelOptions(Options):
     )
     rare: Literal["reject", "drop"] = Field(
         "reject",
-        description="Treatment of labels with too few rows for the splits: reject the dataset, or drop their rows and "
-        "their label words.",
+        description="Treatment of labels with fewer than two rows: reject the dataset, or drop their rows and their "
+        "label words.",
     )
 
 
 class RowOptions(Options):
-    """What becomes of rows."""
+    """Which rows do what, and what becomes of rows without a label."""
 
+    search: int = Field(
+        400,
+        ge=0,
+        le=100_000,
+        description="Maximum number of search rows, on which LENS finds demonstrations; 0 for no search. They judge "
+        "nothing else. There are none with fewer than 150 labelled rows.",
+    )
+    judging: int = Field(
+        400,
+        ge=10,
+        le=100_000,
+        description="Maximum number of judging rows, on which every contender is judged; at least half of the labelled "
+        "rows, if there are fewer.",
+    )
+    test: int | None = Field(
+        1000, ge=4, le=100_000, description="Maximum number of rows of the test rows that are asked; null for all."
+    )
     unlabelled: Literal["reject", "skip"] = Field(
         "reject",
         description="Treatment of rows with a text and no label: reject the dataset if more than a tenth of its rows "
@@ -98,6 +95,21 @@ class FilteringOptions(Options):
 class SearchOptions(Options):
     """Stage 2: diversity-guided search for a permutation (Algorithm 2)."""
 
+    validation: int = Field(
+        100, ge=4, le=10_000, description="Maximum number of search rows on which permutations are ranked (V)."
+    )
+    is_apart: bool = Field(
+        False,
+        description="Whether the rows on which permutations are ranked are no candidates, as in the paper. Otherwise "
+        "every search row is both, and a permutation is ranked on the rows that it does not show.",
+    )
+    sets: int = Field(
+        32,
+        ge=2,
+        le=200,
+        description="Number of sets of demonstrations that are tried without a search: half of them random, half spread "
+        "over the words of the texts. After a search, a quarter of them.",
+    )
     beam_width: int = Field(8, ge=1, le=256, description="Number of permutations kept after each iteration (B).")
     children: int = Field(
         8,
@@ -123,12 +135,12 @@ class SearchOptions(Options):
         "0: judge each on every validation row.",
     )
     forms: tuple[FormKind, ...] = Field(
-        ("fixed",),
+        FORM_KINDS,
         min_length=1,
         strict=False,  # JSON has lists
-        description="Forms of the prompt that are tried. fixed: the permutation that is found. nearest: for each input "
-        "the labelled rows that are most like it. fixed+nearest: the permutation, then the nearest rows. Another form "
-        "takes the place of fixed if it leads by more than a standard error, or if fixed is not among them.",
+        description="Forms of the prompt that are tried. fixed: the same demonstrations for every input. nearest: for "
+        "each input the labelled rows that are most like it. fixed+nearest: fixed demonstrations, then the nearest "
+        "rows.",
     )
     diversity_weight: float = Field(
         1.0, ge=0.0, le=100.0, description="Weight of similarity in the score of a replacement, s(e, E') (lambda)."
@@ -141,18 +153,8 @@ class SearchOptions(Options):
         return forms.split(",") if isinstance(forms, str) else forms
 
     @property
-    def tries_fixed(self) -> bool:
-        """Whether a form must lead the fixed demonstrations."""
-        return "fixed" in self.forms
-
-    @property
     def num_first_permutations(self) -> int:
         return self.first_permutations or self.beam_width
-
-    @property
-    def num_finalists(self) -> int:
-        """Largest number of permutations that are judged again: the beam, and the best for the other use."""
-        return self.beam_width + max(self.beam_width // 2, 1)
 
     @property
     def num_children(self) -> int:
@@ -191,21 +193,8 @@ class ClassifierOptions(Options):
         800,
         ge=0,
         le=100_000,
-        description="Number of rows on which a head is fitted: all validation and confirmation rows, then other rows "
-        "that are no demonstration of a prompt. A bag of words is fitted on all rows; where rows times labels are more "
-        "than four million, on as many as make four million.",
-    )
-
-
-class RandomSearchOptions(Options):
-    """Options of the method random_and_validation."""
-
-    permutations: int | None = Field(
-        None,
-        ge=1,
-        le=1_000_000,
-        description="Number of random permutations judged on the validation rows; null for as many as are charged "
-        "with the (permutation, row) pairs of LENS, confirmation included.",
+        description="Number of rows on which a head is fitted: all judging rows, then other rows. A bag of words is "
+        "fitted on all rows; where rows times labels are more than four million, on as many as make four million.",
     )
 
 
@@ -232,34 +221,22 @@ class BudgetOptions(Options):
 class SelectionConfig(Options):
     """All options of one selection. A letter in brackets is the symbol of the paper (Li & Qiu, 2023)."""
 
-    method: MethodName = Field("lens", description="Method that chooses the demonstrations.")
     use: Use = Field(
         "prompt",
-        description="How production reads the prompt, which is how the search ranks. prompt: the likeliest label word "
+        description="How production reads the prompt, which is how LENS ranks. prompt: the likeliest label word "
         "is the answer. probabilities: label biases are added to the log-probabilities first.",
     )
     objective: Objective = Field(
         "accuracy",
-        description="Figure by which prompts, wordings, forms and the classifier are chosen. accuracy: the share of "
-        "right rows, and for the classifier the log-loss. macro_f1: the mean F1 of the labels that have rows, so that "
+        description="Figure by which contenders are chosen. accuracy: the share of right rows. macro_f1: the mean F1 of the labels that have rows, so that "
         "a rare label counts as much as a frequent one.",
     )
     num_demonstrations: int = Field(8, ge=1, le=256, description="Number of demonstrations in the prompt (n).")
     balanced: bool = Field(True, description="Equal number of demonstrations for each label.")
-    comparisons: ComparisonsOption = Field(
-        "usual",
-        description="What the support examples are compared with. usual: zero-shot, and random-and-validation (the "
-        "best of random permutations, for as many pairs and tokens). none: zero-shot only, if the splits have "
-        "confirmation rows.",
-    )
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of every random choice.")
-    rows: RowOptions = Field(RowOptions(), description="Options of how rows are read.")
+    rows: RowOptions = Field(RowOptions(), description="Options of what rows do.")
     labels: LabelOptions = Field(LabelOptions(), description="Options of how labels are read.")
-    splits: SplitOptions = Field(SplitOptions(), description="Options of the splits of the dataset.")
     filtering: FilteringOptions = Field(FilteringOptions(), description="Options of the filtering of candidates.")
     search: SearchOptions = Field(SearchOptions(), description="Options of the search over permutations.")
     classifier: ClassifierOptions = Field(ClassifierOptions(), description="Options of the classifier.")
-    random_search: RandomSearchOptions = Field(
-        RandomSearchOptions(), description="Options of the method random_and_validation."
-    )
     budget: BudgetOptions = Field(BudgetOptions(), description="Limits of the run; null for no limit.")

@@ -6,41 +6,32 @@ from typing import Any
 from pydantic import ValidationError
 
 from lens_engine.config import (
-    FORM_KINDS,
     ClassifierOptions,
     FilteringOptions,
     PresetName,
+    RowOptions,
     SearchOptions,
     SelectionConfig,
-    SplitOptions,
 )
 from lens_engine.errors import InvalidConfig
 from lens_engine.options import refuse_options
 
 PRESETS: dict[PresetName, SelectionConfig] = {
     "quick": SelectionConfig(
-        splits=SplitOptions(validation=100, confirmation=100, test=300),
+        rows=RowOptions(judging=300, test=300),
         filtering=FilteringOptions(candidates=256, keep=64, rounds=2, initial_score_size=5, max_score_size=64),
-        search=SearchOptions(
-            beam_width=4,
-            children=4,
-            iterations=3,
-            first_permutations=80,
-            halvings=4,
-            forms=FORM_KINDS,
-        ),
+        search=SearchOptions(beam_width=4, children=4, iterations=3, first_permutations=80, halvings=4),
     ),
     "standard": SelectionConfig(
-        splits=SplitOptions(validation=100, confirmation=200, test=1000),
         classifier=ClassifierOptions(fit_rows=2000),
         filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
-        search=SearchOptions(iterations=10, first_permutations=1024, halvings=3, forms=FORM_KINDS),
+        search=SearchOptions(iterations=10, first_permutations=1024, halvings=3, sets=40),
     ),
     # The paper's letter. Lambda is 1 on the sum over the seven other demonstrations; the option weighs their mean.
     "paper": SelectionConfig(
-        splits=SplitOptions(validation=100, confirmation=0, test=None),
+        rows=RowOptions(search=100_000, test=None),
         filtering=FilteringOptions(contribution="vocabulary", rho=2.0),
-        search=SearchOptions(diversity_weight=7.0),
+        search=SearchOptions(diversity_weight=7.0, is_apart=True, forms=("fixed",)),
         classifier=ClassifierOptions(kind="none"),
     ),
 }

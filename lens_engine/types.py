@@ -36,6 +36,9 @@ FormatName = Literal[
 ]
 """Formats of exports of one file."""
 
+HeadlineKind = Literal["classifier", "words", "prompt"]
+"""What a run may recommend: a classifier that reads a model, word counting, or a prompt."""
+
 Permutation = tuple[int, ...]
 """Ordered demonstrations, as indices into a list of examples: the candidates, or the survivors of filtering."""
 
@@ -107,11 +110,10 @@ def name_place(row: int, line: int | None) -> str:
 class Phase(StrEnum):
     """The phases of a selection, in order."""
 
-    WORDING = "wording"  #: the choice among several templates and instructions
-    FILTER = "filter"  #: stage 1, progressive filtering by InfoScore
-    INITIALISE = "initialise"  #: judging the first permutations of the beam
-    SEARCH = "search"  #: stage 2, diversity-guided beam search; for random-and-validation, random search
-    EVALUATE = "evaluate"  #: judging on confirmation and test rows, with the baselines
+    FILTER = "filter"  #: LENS, stage 1: progressive filtering by InfoScore
+    SEARCH = "search"  #: LENS, stage 2: diversity-guided beam search
+    JUDGE = "judge"  #: judging every contender on the judging rows, and fitting classifiers
+    TEST = "test"  #: asking what was chosen for the test rows
 
 
 class StopReason(StrEnum):

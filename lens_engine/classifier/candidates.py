@@ -57,8 +57,8 @@ class TestedClassifier(Record):
     fit_rows: int = Field(description="Number of rows on which the head was fitted.")
     tokens_per_input: float = Field(description="Mean number of tokens computed for one input.")
     tokens_held: int = Field(description="Number of tokens of the prompt's demonstrations, computed once.")
-    cross_validated: Quality = Field(description="Quality on the fit rows by cross-validation, which decides.")
-    test: Quality | None = Field(description="Quality on the test rows.")
+    cross_validated: Quality = Field(description="Quality on the judging rows by cross-validation, which decides.")
+    test: Quality | None = Field(description="Quality on the test rows; null if it was not asked for them.")
 
     @classmethod
     def of(cls, candidate: Candidate, *, is_chosen: bool) -> "TestedClassifier":

@@ -60,7 +60,11 @@ class Classifier(Record):
     most_tokens: int | None = Field(
         None, description="Number of tokens of a rendered text above which it is cut, as in the report; null for never."
     )
-    test: Quality | None = Field(None, description="Quality on the test rows of the selection.")
+    quality: Quality | None = Field(
+        None,
+        description="Quality on the test rows of the selection; or else on its judging rows by cross-validation, which is a "
+        "little too high.",
+    )
     retrieval: Retrieval | None = Field(
         None,
         exclude_if=lambda retrieval: retrieval is None,

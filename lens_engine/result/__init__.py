@@ -5,48 +5,39 @@ The service stores the JSON of these models, the API serves it, and `lens select
 parts              what a result is made of
 run_facts          rows, cost, and where a result comes from
 selection_result   the result
-forms              how the prompt finds its demonstrations, and what was tried
 of_prompt          the support examples of a result as a classifier
 evaluation         the result of an evaluation
 """
 
 from lens_engine.result.parts import (
-    BestAnswer,
-    Comparison,
-    HitComparison,
+    Answers,
+    Chance,
+    Contender,
+    Estimate,
     LabelBias,
     LabelEffect,
-    Lead,
-    PromptContender,
-    Spread,
     SupportExample,
     SupportExamples,
-    TestAnswers,
-    TriedForm,
-    TriedWording,
     Verdict,
+    Wording,
 )
-from lens_engine.result.run_facts import Payment, Provenance, Spending, Splits
+from lens_engine.result.run_facts import Payment, Provenance, RowCounts, Spending
 from lens_engine.result.selection_result import SelectionResult
 
 __all__ = [
-    "BestAnswer",
-    "Comparison",
-    "HitComparison",
+    "Answers",
+    "Chance",
+    "Contender",
+    "Estimate",
     "LabelBias",
     "LabelEffect",
-    "Lead",
     "Payment",
-    "PromptContender",
     "Provenance",
+    "RowCounts",
     "SelectionResult",
     "Spending",
-    "Splits",
-    "Spread",
     "SupportExample",
     "SupportExamples",
-    "TestAnswers",
-    "TriedForm",
-    "TriedWording",
     "Verdict",
+    "Wording",
 ]

@@ -71,7 +71,7 @@ class PromptOfAnswer:
             tokens_held=self.opening_tokens + sum(one.tokens for one in answer.examples),
             most_tokens=self.most_tokens,
             retrieval=prompt.retrieval,
-            test=answer.test,
+            quality=answer.test or answer.judged,
             input=input,
         )
 

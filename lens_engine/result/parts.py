@@ -1,5 +1,7 @@
 """The parts of a result."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from lens_engine.classifier.quality import Accuracy, Quality
@@ -40,17 +42,6 @@ class SupportExample(Record):
         return Example(self.row, self.text, self.label)
 
 
-class Spread(Record):
-    """Distribution of accuracy over several permutations, all judged on the same n rows."""
-
-    mean: float = Field(description="Mean accuracy.")
-    sd: float = Field(description="Sample standard deviation of the accuracies; 0 for one permutation.")
-    min: float = Field(description="Lowest accuracy.")
-    max: float = Field(description="Highest accuracy.")
-    permutations: int = Field(description="Number of permutations judged.")
-    n: int = Field(description="Number of rows on which each permutation was judged.")
-
-
 class LabelBias(Record):
     """A number to add to the log-probability of a label word before the likeliest one is taken."""
 
@@ -58,64 +49,59 @@ class LabelBias(Record):
     bias: float = Field(description="Bias (nats).")
 
 
-class TriedForm(Record):
-    """A form of the prompt that was judged."""
+class Chance(Record):
+    """How likely the choice is better than a rival."""
 
-    form: PromptForm = Field(description="How the demonstrations are found.")
-    accuracy: float = Field(description="Accuracy of the likeliest label word on the rows on which it was judged.")
-    macro_f1: float = Field(description="Macro-F1 on the same rows.")
-    n: int = Field(description="Number of these rows; a form that was dropped has fewer.")
+    rival: str = Field(description="zero_shot: no examples. words: word counting. random: a random set of examples.")
+    chance: float = Field(description="Share of the samples of rows in which the choice is better, between 0 and 1.")
 
 
-class TriedWording(Record):
-    """A template with an instruction that was judged."""
+class Estimate(Accuracy):
+    """What to expect of a choice on new texts: its figure without the optimism of choosing, by cross-validation.
+
+    Tsamardinos, Greasidou & Borboudakis (Machine Learning 107, 2018).
+    """
+
+    naive: float = Field(description="Accuracy on the rows that chose it, which is too high in the mean.")
+    beats: tuple[Chance, ...] = Field((), description="How likely it is better than each rival.")
+    more_rows: float | None = Field(
+        None, description="By how much 50 more labelled rows would raise the accuracy; null if that cannot be told."
+    )
+
+
+class Contender(Record):
+    """One way to answer, and how often it is right."""
+
+    name: str = Field(description="Name, different for each contender of a run.")
+    kind: Literal["prompt", "classifier"] = Field(description="Whether it is a prompt, or a classifier.")
+    method: str = Field(
+        description="Where it comes from. zero_shot: no examples. random, spread: a drawn set. lens: a set of the "
+        "search. many: a large random set. nearest: rows like the input. Of a classifier, what it reads."
+    )
+    wording: int = Field(0, description="Place of its template and instruction among `wordings`, from 0.")
+    form: PromptForm = Field(PromptForm(), description="How its demonstrations are found.")
+    rows: tuple[int, ...] = Field((), description="Rows of its fixed demonstrations, in order.")
+    use: Use | None = Field(None, description="How a prompt is read: with label biases for probabilities.")
+    judged: Accuracy | None = Field(
+        description="Accuracy on the judging rows that it does not show; null if it was not judged. The best of many "
+        "is too high."
+    )
+    is_dropped: bool = Field(False, description="Whether it was dropped before it was judged on every judging row.")
+    test: Quality | None = Field(None, description="Quality on the test rows; null if it was not asked for them.")
+    tokens: float = Field(description="Mean number of tokens of an answer that differ from input to input.")
+    tokens_held: float = Field(
+        description="Number of tokens that are the same for every input, computed once or read from a cache."
+    )
+    usd: float | None = Field(
+        None, description="Price of 1,000 answers by the prices of the server (USD); null without prices."
+    )
+
+
+class Wording(Record):
+    """A template with an instruction."""
 
     template: str = Field(description="Pattern with one {text} followed by one {label}.")
     instruction: str = Field(description="Text that stands once before the demonstrations; empty for none.")
-    accuracy: float = Field(
-        description="Mean accuracy of random permutations, for the use asked for, on the rows on which it was judged."
-    )
-    macro_f1: float = Field(description="Mean macro-F1 of the same permutations.")
-    n: int = Field(description="Number of these rows; a wording that was dropped has fewer.")
-
-
-class PromptContender(Record):
-    """A single prompt that was compared, and how often it is right."""
-
-    method: str = Field(description="Method that chose the prompt, or the kind of its form.")
-    form: PromptForm = Field(PromptForm(), description="How its demonstrations are found.")
-    rows: tuple[int, ...] = Field(description="Rows of the demonstrations, in order.")
-    judged: Accuracy | None = Field(
-        description="Accuracy on validation and confirmation rows together, which decides. Optimistic: the maximum "
-        "over several permutations."
-    )
-    test: Quality | None = Field(description="Quality on the test rows; null if it was not tested.")
-
-
-class HitComparison(Record):
-    """Two answers to each test row: on how many rows one alone is right, and the exact McNemar test."""
-
-    only_own_right: int = Field(description="Number of test rows that only the first of the two has right.")
-    only_rival_right: int = Field(description="Number of test rows that only the rival has right.")
-    p_value: float = Field(description="p-value, two-sided.")
-
-
-class Comparison(HitComparison):
-    """Paired comparison of the method with its rival, random-and-validation, on the test rows: hits, and macro-F1."""
-
-    permutations: int = Field(
-        description="Number of random permutations. They take at least as many pairs and as many tokens as the method, "
-        "all of its steps included."
-    )
-    macro_f1: float = Field(description="Macro-F1 of the prompt of the method minus that of random-and-validation.")
-    macro_f1_error: float = Field(description="Standard error of this difference, by the jackknife, paired by row.")
-
-
-class BestAnswer(Record):
-    """The more often right of a prompt and the classifier to use, on the test rows."""
-
-    name: str = Field(description="Method of the prompt, or `name` in `tested` of the classifier to use.")
-    test: Quality | None = Field(description="Quality on the test rows; null if it was not tested.")
 
 
 class SupportExamples(Record):
@@ -123,9 +109,9 @@ class SupportExamples(Record):
 
     use: Use = Field(
         description="How the prompt is read. prompt: the likeliest label word is the answer. probabilities: the label "
-        "biases are added to the log-probabilities first."
+        "biases are added to the log-probabilities first, where it was chosen with them."
     )
-    method: str = Field(description="Method that chose the prompt, or the kind of its form.")
+    method: str = Field(description="Where its demonstrations come from; see `contenders`.")
     form: PromptForm = Field(
         PromptForm(),
         description="How the demonstrations of an input are found. Those that are found for each input are not in "
@@ -142,29 +128,17 @@ class SupportExamples(Record):
         "the support examples, rendered."
     )
     label_biases: tuple[LabelBias, ...] = Field(
-        description="Bias of each label; none if the prompt was judged on no rows."
+        description="Bias of each label, from all judging rows; none if the prompt was judged on no rows."
     )
-    judged: Accuracy | None = Field(
-        description="Accuracy for this use on validation and confirmation rows together. Optimistic: the maximum over "
-        "the permutations that were compared on them."
+    judged: Quality | None = Field(
+        description="Quality for this use on the judging rows that it does not show. The best of many is too high: "
+        "`estimate` is what to expect."
     )
-    without_biases: Quality | None = Field(description="Quality on the test rows, without label biases.")
-    with_biases: Quality | None = Field(description="Quality on the test rows, with label biases.")
-    contenders: tuple[PromptContender, ...] = Field(
-        description="The prompt of the method first, then those it was compared with, each for this use."
-    )
-    comparison: Comparison | None = Field(
-        description="The prompt of the method against random-and-validation; null if it was not compared."
-    )
+    estimate: Estimate | None = Field(description="What to expect of new texts; null if nothing was judged.")
+    test: Quality | None = Field(description="Quality on the test rows; null without test rows.")
     recommended: bool | None = Field(
-        description="By the test rows, which chose neither. True if the prompt is as often right as the classifier to "
-        "use, or more often (macro-F1 if the option `objective` says so), and nothing that was tested is clearly "
-        "better than the prompt (paired test at 5 %). False if the classifier is more often right and something is "
-        "clearly better than the prompt. Null if that cannot be told, or nothing was compared."
-    )
-    best: BestAnswer | None = Field(
-        None,
-        description="The more often right of the prompt and the classifier to use; null without a classifier.",
+        description="True if the prompt is the first choice of the run, or as good. False if something else is clearly "
+        "better (paired test at 5 %). Null if that cannot be told."
     )
     reason: str = Field(description="How often the prompt and what it was compared with are right.")
 
@@ -174,9 +148,9 @@ class SupportExamples(Record):
         return self.fixed or self
 
     @property
-    def test(self) -> Quality | None:
-        """Quality on the test rows for this use."""
-        return self.without_biases if self.use == "prompt" else self.with_biases
+    def expected(self) -> Accuracy | None:
+        """What to expect of new texts: the figure of the test rows, or else the estimate."""
+        return self.test or self.estimate
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -184,25 +158,29 @@ class SupportExamples(Record):
         return tuple(example.row for example in self.examples)
 
 
-class TestAnswers(Record):
-    """What prompt and classifier answer on each test row. A label is given as its place in `task.label_words`."""
+class Answers(Record):
+    """What prompt and classifier answer on each row of the report: the test rows, or else the judging rows.
 
-    __test__ = False  # pytest would collect the class
+    On judging rows the answers are by cross-validation. A label is given as its place in `task.label_words`.
+    """
 
-    rows: tuple[int, ...] = Field(description="Row numbers, in the test rows or in the dataset they were held out of.")
+    is_test: bool = Field(description="Whether the rows are test rows; otherwise they are rows of the dataset.")
+    rows: tuple[int, ...] = Field(description="Row numbers, in the test rows or in the dataset.")
     gold: tuple[int, ...] = Field(description="Labels of the rows.")
-    support_examples: tuple[tuple[int, ...] | None, ...] = Field(
-        description="Answers of each of `support_examples`, for its use; null if it was not tested."
+    support_examples: tuple[tuple[int | None, ...] | None, ...] = Field(
+        description="Answers of each of `support_examples`, for its use; null for a row that the prompt shows, and if "
+        "it was asked for no row."
     )
-    fixed: tuple[tuple[int, ...] | None, ...] = Field(
-        description="Answers of the `fixed` prompt of each of `support_examples`, for its use; null if there is none, "
-        "or if it was not tested.",
+    fixed: tuple[tuple[int | None, ...] | None, ...] = Field(
+        description="Answers of the `fixed` prompt of each of `support_examples`, for its use; null if there is none.",
     )
-    classifier: tuple[int, ...] | None = Field(description="Answers of the classifier to use; null without one.")
-    support_examples_probabilities: tuple[tuple[float, ...] | None, ...] = Field(
+    classifier: tuple[int | None, ...] | None = Field(
+        description="Answers of the classifier to use; null without one, and for a row that its prompt shows."
+    )
+    support_examples_probabilities: tuple[tuple[float | None, ...] | None, ...] = Field(
         description="Probability of each answer in `support_examples`; null for a model that tells none."
     )
-    classifier_probabilities: tuple[float, ...] | None = Field(
+    classifier_probabilities: tuple[float | None, ...] | None = Field(
         description="Probability of each answer in `classifier`; null without one."
     )
 
@@ -212,21 +190,4 @@ class Verdict(Record):
 
     sentence: str = Field(
         description="What to use first, and how often it is right; if the run ended early, after the reason."
-    )
-
-
-class Lead(Record):
-    """Lead of the method's best permutation over its runner-up, on the rows that decided."""
-
-    rows: int = Field(
-        description="Correct rows of the chosen permutation minus correct rows of the runner-up. May be below 0 where "
-        "macro-F1 decides."
-    )
-    n: int = Field(description="Number of rows that ranked the two permutations.")
-    close_rows: int = Field(
-        description="Number of rows whose prediction could flip through rounding, against the chosen permutation."
-    )
-    within_noise: bool = Field(description="True if rounding errors alone could swap the two permutations.")
-    macro_f1: float | None = Field(
-        None, description="Macro-F1 of the chosen permutation minus that of the runner-up; null where accuracy decides."
     )

@@ -34,15 +34,13 @@ class Provenance(Record):
     config: dict[str, Any] = Field(description="Value of every option.")
 
 
-class Splits(Record):
-    """Number of rows in each split. No row is in two splits."""
+class RowCounts(Record):
+    """Number of rows of each kind."""
 
-    candidates: int = Field(description="Number of rows from which the demonstrations were chosen.")
-    score_set: int = Field(description="Number of rows on which filtering computed InfoScores.")
-    validation: int = Field(description="Number of rows on which the search ranked permutations.")
-    confirmation: int = Field(description="Number of rows on which the last beam was judged again.")
-    test: int = Field(description="Number of rows for the report, which no earlier step used.")
-    unused: int = Field(description="Number of rows beyond `filtering.candidates`, which no split needed.")
+    labelled: int = Field(description="Number of labelled rows that are used: each may be a demonstration.")
+    search: int = Field(description="Number of rows on which LENS searched; 0 without a search.")
+    judging: int = Field(description="Number of rows on which every contender was judged.")
+    test: int = Field(description="Number of test rows; 0 without a file of test rows.")
     duplicates_dropped: int = Field(description="Number of rows dropped because their text occurred before.")
     conflicting_texts: int = Field(
         description="Number of texts that occurred with more than one label; all their rows were dropped."
@@ -52,8 +50,8 @@ class Splits(Record):
     )
     near_test_rows: int = Field(
         0,
-        description="Number of test rows whose text is nearly equal to that of a row of another split: a cosine "
-        "of their sets of five characters of at least 0.85. Of very many rows, a sample is compared.",
+        description="Number of test rows whose text is nearly equal to that of a labelled row: a cosine of "
+        " their sets of five characters of at least 0.85. Of very many rows, a sample is compared.",
     )
     skipped_too_long: int = Field(0, description="Number of rows left out because their texts are equal after the cut.")
     trimmed_too_long: int = Field(0, description="Number of rows whose text was cut because of its length.")
@@ -84,12 +82,7 @@ class Spending(Record):
     tokens: int = Field(description="Tokens scored; a prefix counts once per call; cached pairs included.")
     seconds: float = Field(description="Wall-clock time (seconds).")
     pairs_from_cache: int = Field(0, description="Number of pairs whose scores came from an earlier run.")
-    permutations_judged: int = Field(
-        description="Number of permutations that the search judged, on all rows or on some."
-    )
-    permutations_dropped: int = Field(
-        0, description="Number of judged permutations that were dropped before the last validation row."
-    )
+    permutations_judged: int = Field(description="Number of permutations that the search of LENS ranked.")
     token_budget: int | None = Field(
         None,
         description="Maximum number of tokens of one forward at the end of the run; halved each time memory ran out.",

@@ -8,26 +8,24 @@ from pydantic import Field
 
 from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.quality import Quality
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Objective, Use
 from lens_engine.result.parts import (
-    HitComparison,
-    Lead,
-    Spread,
+    Answers,
+    Contender,
+    Estimate,
     SupportExample,
     SupportExamples,
-    TestAnswers,
-    TriedForm,
-    TriedWording,
     Verdict,
+    Wording,
 )
 from lens_engine.result.rendering import find_renderer
-from lens_engine.result.run_facts import Provenance, Spending, Splits
+from lens_engine.result.run_facts import Provenance, RowCounts, Spending
 from lens_engine.retrieval.pool import Pool
 from lens_engine.retrieval.prompts import RenderedPrompt
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import Record, Shown, StopReason
+from lens_engine.types import HeadlineKind, Record, Shown, StopReason
 
 _NOT_DIGESTED: dict[str, Any] = {
     "cost": True,
@@ -49,12 +47,15 @@ class SelectionResult(Shown, Record):
     support_examples: tuple[SupportExamples, ...] = Field(
         description="The best single prompt for each use; that of the use asked for first."
     )
-    wordings: tuple[TriedWording, ...] = Field(
-        (),
-        description="Templates and instructions among which the run chose, the chosen one first; none if it had one.",
+    first: HeadlineKind = Field(
+        description="What to use first. prompt: the support examples. words: word counting, which needs no model. "
+        "classifier: the classifier, which reads the model or sentence embeddings."
     )
-    forms: tuple[TriedForm, ...] = Field(
-        (), description="Forms of the prompt other than fixed demonstrations that were judged, the best first."
+    contenders: tuple[Contender, ...] = Field(
+        description="Every way to answer that was compared, the best first; a prompt has a line for each use."
+    )
+    wordings: tuple[Wording, ...] = Field(
+        (), description="Templates and instructions that the contenders were asked in; none if there was one."
     )
     pool: Pool | None = Field(
         None,
@@ -64,25 +65,17 @@ class SelectionResult(Shown, Record):
     classifier: Classifier | None = Field(
         None, description="The classifier to use; null if none was made, or the run ended before."
     )
+    classifier_estimate: Estimate | None = Field(
+        None, description="What to expect of the classifier on new texts; null without one."
+    )
     tested: tuple[TestedClassifier, ...] = Field(description="Every candidate for the classifier, the cheapest first.")
     suspicious_labels: tuple[SuspiciousLabel, ...] = Field(
         (),
         description="Rows whose label the classifier to use contradicts with confidence, by cross-validation; the most "
         "suspicious first, at most 200. Rows on which it was not cross-validated are not judged.",
     )
-    words: HitComparison | None = Field(
-        None,
-        description="The classifier to use against word counting, its rival, on the test rows; null if it is word "
-        "counting, or one of the two was not tested.",
-    )
     verdict: Verdict = Field(description="What to use first: the classifier, the prompt, or word counting.")
-    random: Spread | None = Field(
-        None, description="Accuracy on the validation rows of permutations drawn at random, for the use asked for."
-    )
-    test_answers: TestAnswers = Field(description="Answers on the test rows, row by row.")
-    lead: Lead | None = Field(
-        None, description="Lead over the runner-up; null if fewer than two permutations were judged on the same rows."
-    )
+    answers: Answers = Field(description="Answers row by row: on the test rows, or else on the judging rows.")
     most_tokens: int | None = Field(
         None, description="Number of tokens of a rendered text above which it was cut; null for never."
     )
@@ -91,8 +84,8 @@ class SelectionResult(Shown, Record):
         exclude_if=lambda tokens: not tokens,
         description="Number of tokens of the instruction, which begins every prompt; left out if there is none.",
     )
-    truncated_prompts: int = Field(description="Number of texts cut because of their length, in all splits.")
-    splits: Splits = Field(description="Number of rows in each split.")
+    truncated_prompts: int = Field(description="Number of texts cut because of their length, of all rows.")
+    counts: RowCounts = Field(description="Number of rows of each kind.")
     cost: Spending = Field(description="What the run spent.")
     warnings: tuple[str, ...] = Field((), description="What may surprise in the data or in the result.")
     provenance: Provenance = Field(description="Everything needed to repeat the run.")
@@ -122,20 +115,14 @@ class SelectionResult(Shown, Record):
         return self.answer.prompt
 
     @property
-    def test(self) -> Quality | None:
-        """Quality of the support examples on the test rows."""
-        return self.answer.test
+    def expected(self) -> Accuracy | None:
+        """What to expect of the support examples on new texts."""
+        return self.answer.expected
 
     @property
-    def tested_first(self) -> Quality | None:
-        """The quality of something that was tested, for what is the same of all: the rows and their largest class."""
-        prompts = (one.test for answer in self.support_examples for one in answer.contenders)
-        return next((one for one in (*prompts, *(one.test for one in self.tested)) if one is not None), None)
-
-    @property
-    def largest_class(self) -> float | None:
-        """Share of the largest class among the test rows; None if nothing was tested."""
-        return None if self.tested_first is None else self.tested_first.largest_class
+    def has_test(self) -> bool:
+        """Whether the figures are of test rows."""
+        return self.answers.is_test
 
     @property
     def objective(self) -> Objective:

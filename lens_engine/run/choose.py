@@ -1,0 +1,176 @@
+"""Choose: the contender to use, by the table of answers; and what to expect of it.
+
+A prompt is not trained on rows, so a row is a test of every contender that does not show it. The best of many on the
+same rows is better there than on new ones. So the figure of the choice comes from the bootstrap bias corrected
+cross-validation of Tsamardinos, Greasidou & Borboudakis ("Bootstrapping the out-of-sample predictions for efficient and
+accurate cross-validation", Machine Learning 107, 2018): rows are drawn with replacement, the choice is made again on
+them, and its figure on the rows that were not drawn counts. It asks the model nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lens_engine.types import FloatArray, IndexArray
+
+NO_ANSWER = -1
+"""In a table of answers: the contender shows the row, or was not asked for it."""
+
+_BAGS = 1000
+_FEW_BAGS = 200
+_SUBSAMPLES = 40
+_LOSS_WEIGHT = 1e-4
+"""Weight of the log-loss beside the figure: it decides between contenders that are as often right."""
+_MOST_LOSS = 10.0
+MORE_ROWS = 50
+"""Number of further labelled rows of which an estimate says what they would be worth."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of contenders on the judging rows.
+
+    Attributes:
+        values: `[contenders, rows]`, whose mean over rows is the figure (`value_rows`); NaN where there is no answer.
+        losses: `[contenders, rows]`, negative log-probability of the gold label (nats).
+        prices: `[contenders]`, of an answer; the less, the cheaper.
+    """
+
+    values: FloatArray
+    losses: FloatArray
+    prices: FloatArray
+
+    def take(self, places: Sequence[int] | IndexArray) -> Self:
+        """The scores of some contenders."""
+        own = np.asarray(places, dtype=np.intp)
+        return replace(self, values=self.values[own], losses=self.losses[own], prices=self.prices[own])
+
+    @property
+    def num_rows(self) -> int:
+        return self.values.shape[1]
+
+    @cached_property
+    def _known(self) -> FloatArray:
+        """`[contenders, rows]`, 1 where there is an answer."""
+        return (~np.isnan(self.values)).astype(np.float64)
+
+    @cached_property
+    def _filled(self) -> FloatArray:
+        """`[contenders, rows]`, the values; 0 where there is no answer."""
+        return np.nan_to_num(self.values)
+
+    @cached_property
+    def _ranked(self) -> FloatArray:
+        """`[contenders, rows]`, the values less a small part of the losses."""
+        return self._filled - _LOSS_WEIGHT * self._known * np.minimum(np.nan_to_num(self.losses), _MOST_LOSS)
+
+    def means(self, weights: FloatArray) -> FloatArray:
+        """`[bags, contenders]`, the figure of each contender on its rows of each bag `[bags, rows]`; -inf on none."""
+        return self._average(self._ranked, weights)
+
+    def _average(self, values: FloatArray, weights: FloatArray) -> FloatArray:
+        sums, counts = weights @ values.T, weights @ self._known.T
+        return np.where(counts > 0, sums / np.maximum(counts, 1e-9), -np.inf)
+
+    def choose(self, weights: FloatArray | None = None) -> int:
+        """The cheapest within a standard error of the best, paired by row.
+
+        Args:
+            weights: how often each row counts `[rows]`; None for once.
+        """
+        weights = np.ones(self.num_rows) if weights is None else weights
+        return self._cheapest(weights, self.means(weights[None])[0])
+
+    def _cheapest(self, weights: FloatArray, means: FloatArray) -> int:
+        best = int(means.argmax())
+        paired = weights * self._known * self._known[best]  # [contenders, rows]
+        counts = np.maximum(paired.sum(axis=1), 1.0)
+        differences = self._filled[best] - self._filled
+        behind = (paired * differences).sum(axis=1) / counts
+        spread = (paired * differences**2).sum(axis=1) / counts - behind**2
+        errors = np.sqrt(np.maximum(spread, 0.0) / np.maximum(counts - 1, 1.0))
+        is_level = np.isfinite(means) & (behind <= errors)
+        is_level[best] = True
+        return int(np.lexsort((-means, np.where(is_level, self.prices, np.inf)))[0])
+
+    def chances(self, rng: np.random.Generator) -> FloatArray:
+        """`[contenders]`, the share of bags in which each is the best."""
+        best = self.means(draw_bags(self.num_rows, _FEW_BAGS, rng)).argmax(axis=1)
+        return np.bincount(best, minlength=len(self.values)) / _FEW_BAGS
+
+    def what_is_left_to_gain(self, rng: np.random.Generator) -> float:
+        """By how much the best contender may lead the one that is the best by now: the mean over bags, times the share
+        of the spread between contenders that is no noise."""
+        if len(self.values) < 2:
+            return 0.0
+        means = self.means(draw_bags(self.num_rows, _FEW_BAGS, rng))
+        own = self.means(np.ones((1, self.num_rows)))[0]
+        gain = float((means.max(axis=1) - means[:, own.argmax()]).mean())
+        centred = means - means.mean(axis=1, keepdims=True)
+        noise, spread = float(centred.var(axis=0).mean()), float(own.var())
+        return gain * max(1 - noise / spread, 0.0) if spread > 0 else 0.0
+
+
+def draw_bags(num_rows: int, number: int, rng: np.random.Generator) -> FloatArray:
+    """`[bags, rows]`: how often each row was drawn, with replacement."""
+    drawn = rng.integers(num_rows, size=(number, num_rows))
+    bags = np.zeros((number, num_rows))
+    np.add.at(bags, (np.arange(number)[:, None], drawn), 1.0)
+    return bags
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """What to expect of a choice."""
+
+    figure: float  #: mean over the bags of the figure on the rows that were not drawn
+    low: float  #: of the 95 % interval
+    high: float
+    beats: Mapping[str, float]  #: share of the bags in which the choice beats each rival on the rows not drawn
+    naive: float  #: figure of the choice on all its rows
+
+
+def correct(
+    scores: Scores, rivals: Mapping[str, Sequence[int]], rng: np.random.Generator, bags: int = _BAGS
+) -> Corrected:
+    """The figure of the choice without the optimism of choosing.
+
+    Args:
+        rivals: contenders that the choice is compared with, by name; the mean of several counts.
+    """
+    chosen = scores.choose()
+    found, wins = list[float](), {name: list[float]() for name in rivals}
+    for inside, outside in _draw_pairs(scores.num_rows, bags, rng):
+        own = scores._cheapest(inside, scores.means(inside[None])[0])
+        figures = scores._average(scores._filled, outside[None])[0]
+        if not np.isfinite(figures[own]):
+            continue
+        found.append(float(figures[own]))
+        for name, places in rivals.items():
+            others = figures[list(places)]
+            rival = float(others[np.isfinite(others)].mean()) if np.isfinite(others).any() else np.nan
+            wins[name].append(float(figures[own] > rival) + 0.5 * float(figures[own] == rival))
+    naive = float(np.nanmean(scores.values[chosen]))
+    figure = float(np.mean(found)) if found else naive
+    low, high = wilson(figure, int(scores._known[chosen].sum()))
+    beats = {name: float(np.mean(one)) for name, one in wins.items() if one}
+    return Corrected(figure, low, high, beats, naive)
+
+
+def _draw_pairs(num_rows: int, number: int, rng: np.random.Generator) -> Iterator[tuple[FloatArray, FloatArray]]:
+    for inside in draw_bags(num_rows, number, rng):
+        outside: NDArray[np.bool_] = inside == 0
+        if outside.any():
+            yield inside, outside.astype(np.float64)
+
+
+def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's interval of a share of `n` rows, which need be no whole number of hits."""
+    share = min(max(share, 0.0), 1.0)
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
+    return max(centre - half, 0.0), min(centre + half, 1.0)
