@@ -107,8 +107,8 @@ class SearchOptions(Options):
         32,
         ge=2,
         le=200,
-        description="Number of sets of demonstrations that are tried without a search: half of them random, half spread "
-        "over the words of the texts. After a search, a quarter of them.",
+        description="Number of sets of demonstrations that are tried without a search: half of them random, half "
+        "spread over the words of the texts. After a search, a quarter of them.",
     )
     beam_width: int = Field(8, ge=1, le=256, description="Number of permutations kept after each iteration (B).")
     children: int = Field(
@@ -228,8 +228,8 @@ class SelectionConfig(Options):
     )
     objective: Objective = Field(
         "accuracy",
-        description="Figure by which contenders are chosen. accuracy: the share of right rows. macro_f1: the mean F1 of the labels that have rows, so that "
-        "a rare label counts as much as a frequent one.",
+        description="Figure by which contenders are chosen. accuracy: the share of right rows. macro_f1: the mean F1 of "
+        "the labels that have rows, so that a rare label counts as much as a frequent one.",
     )
     num_demonstrations: int = Field(8, ge=1, le=256, description="Number of demonstrations in the prompt (n).")
     balanced: bool = Field(True, description="Equal number of demonstrations for each label.")

@@ -1,4 +1,4 @@
-"""The abstract of Li & Qiu (EMNLP 2023) as code: choose the support examples, then judge them."""
+"""The abstract of Li & Qiu (EMNLP 2023) as code: propose, judge, choose, report."""
 
 from lens_engine.config import SelectionConfig
 from lens_engine.metering.bar import hearing
@@ -8,7 +8,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.run.preparation import Ends, prepare_run
-from lens_engine.run.search_run import SearchRun
+from lens_engine.run.selection_run import SelectionRun
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.no_answer import check_refused
 from lens_engine.types import StopReason
@@ -27,14 +27,14 @@ def select_support_examples(
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
-    The method chooses among the candidates, its best permutations are judged again on the confirmation rows, and the
-    choice and its baselines on the test rows; these splits share no text. A budget ends the run early with the best
-    permutation so far (`partial`). So does a cancellation, before the test rows.
+    Prompts are proposed (from some 150 rows on by LENS, on search rows), every one is judged on the judging rows beside
+    classifiers, and the best is chosen; what to expect of it on new texts is estimated, or measured on test rows. A
+    budget ends the run early with the best so far (`partial`). So does a cancellation, before the test rows.
 
     Args:
         problem: the task and its labelled examples.
         scorer: the language model, as `open_model` returns it; or any `LabelScorer`.
-        config: the options; None for the preset "quick". Every `method` gets the same splits and comparison.
+        config: the options; None for the preset "quick".
         listener: hears the progress and may ask the run to stop; None for a bar on stderr, if `progress`.
         checkpoints: keeps the newest checkpoint; None keeps it in memory. A run that finds its own there goes on from
             it, and returns the same digest as a run that never stopped.
@@ -44,7 +44,7 @@ def select_support_examples(
             result is there before the caller kills the process. None for no such moment.
 
     Raises:
-        InvalidDataset, InvalidVerbalizer, ClassTooSmall: labels, label words and rows do not fit, or fill no splits.
+        InvalidDataset, InvalidVerbalizer, ClassTooSmall: labels, label words and rows do not fit.
         InvalidConfig: options contradict each other, or the budget cannot pay for a first result.
         PromptTooLong: a prompt exceeds the context even with empty texts.
         CheckpointForeign, CheckpointDamaged: the checkpoint belongs to other data, options (budget excepted), model,
@@ -55,10 +55,9 @@ def select_support_examples(
     scorer = find_scorer(scorer)
     with hearing(listener, progress=progress) as heard:
         prepared = prepare_run(problem, scorer, config or resolve_config(), heard, Ends(deadline, last_moment))
-        run = SearchRun(prepared, checkpoints or MemoryCheckpointStore())
-        reason = run.choose()
+        run = SelectionRun(prepared, checkpoints or MemoryCheckpointStore())
+        reason = run.finish()
         if reason is not StopReason.CANCELLED:
-            reason = run.compare(reason)
             check_refused(prepared.meter.refused, prepared.meter.spent.pairs, scorer.identity.model)
         if reason is StopReason.COMPLETED:
             prepared.meter.finish()

@@ -1,12 +1,10 @@
-"""Arithmetic known before a run: rounds of filtering, rungs of halving, forms of the prompt."""
+"""Arithmetic known before a run: rounds of filtering, rungs of halving."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lens_engine.config import FilteringOptions, FormKind
-from lens_engine.retrieval.form import PromptForm
+from lens_engine.config import FilteringOptions
 from lens_engine.types import FloatArray, IndexArray
 
 
@@ -92,40 +90,6 @@ def plan_rounds(num_candidates: int, options: FilteringOptions, max_score_size: 
 def _rounds_are_used_up(options: FilteringOptions, rounds: list[FilterRound]) -> bool:
     """Whether a derived rho has used all `options.rounds`; without this check rounding could add a round."""
     return options.rho is None and len(rounds) + 1 >= options.rounds
-
-
-NEAREST = (4, 8, 16)
-"""Numbers of nearest rows that are tried alone."""
-
-NEAREST_AFTER_FIXED = (4, 8)
-"""Numbers of nearest rows that are tried after the fixed demonstrations."""
-
-_HALVINGS = 3
-
-
-def list_forms(kinds: Collection[FormKind], num_pool_rows: int, num_demonstrations: int) -> tuple[PromptForm, ...]:
-    """The forms of these kinds that a pool can fill, the plainest first; `fixed` is not among them.
-
-    Args:
-        num_demonstrations: number of fixed demonstrations, which `fixed+nearest` does not find again.
-    """
-    tried = (("nearest", NEAREST), ("fixed+nearest", NEAREST_AFTER_FIXED))
-    forms = [PromptForm(kind=kind, nearest=k) for kind, numbers in tried if kind in kinds for k in numbers]
-    return tuple(form for form in forms if count_demonstrations(form, num_demonstrations) <= num_pool_rows)
-
-
-def count_demonstrations(form: PromptForm, num_demonstrations: int) -> int:
-    """Number of demonstrations in a prompt of a form."""
-    return form.nearest + num_demonstrations * (form.kind != "nearest")
-
-
-def plan_form_rungs(num_forms: int, num_rows: int) -> list[Rung]:
-    """The rungs of the halving among forms, the last of which judges one; none for no forms.
-
-    With four rows, five forms are too many to halve down to one.
-    """
-    rungs = plan_rungs(num_forms, num_rows, _HALVINGS, 1) if num_forms else []
-    return [*rungs[:-1], *(replace(last, permutations=1) for last in rungs[-1:])]
 
 
 def spread_evenly(groups: IndexArray) -> FloatArray:

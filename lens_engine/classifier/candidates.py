@@ -1,42 +1,49 @@
-"""Candidates for the classifier, and the choice among them."""
+"""Candidates for the classifier."""
 
-from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
 from pydantic import Field
 
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.fitting import first_within_an_error
 from lens_engine.classifier.heads import HeadKind, find_states_head
 from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
-from lens_engine.config import Objective
-from lens_engine.types import FloatArray, Pooling, Record
+from lens_engine.types import Pooling, Record, StoredLogProbs
 
 CandidateName = Literal["bag_of_words", "states", "states_and_words", "label_probabilities"]
 
+_TITLES: dict[CandidateName, str] = {
+    "bag_of_words": "words",
+    "states": "states",
+    "states_and_words": "states and words",
+    "label_probabilities": "label probabilities",
+}
+
 
 class Candidate(Record):
-    """A classifier, and what it says of the common fit rows without having seen them."""
+    """A classifier, and what it says of judging rows without having seen them."""
 
     name: CandidateName
-    classifier: Classifier  #: with its quality on the test rows
-    cross_validated: Quality  #: on the fit rows
+    classifier: Classifier
+    rows: tuple[int, ...]  #: numbers of the judging rows of which it says something
+    log_probs: StoredLogProbs  #: class_log_probs  # [rows, labels], under a head that was fitted without the row's fold
     suspicious_labels: tuple[SuspiciousLabel, ...] = ()  #: among the rows on which it was cross-validated
-    tested: tuple[int, ...] = ()  #: index of the predicted label of each test row
-    tested_probabilities: tuple[float, ...] = ()  #: of these
-    losses: tuple[float, ...]  #: loss of each fit row (nats), under a head that was fitted without the row's fold
-    macro_f1_values: tuple[float, ...] = ()  #: macro-F1 of the same answers as values of the fit rows; see `value_rows`
+
+    @property
+    def demonstrations(self) -> int:
+        """Number of demonstrations in its prompt."""
+        return len(self.classifier.prompts[0].rows) if self.classifier.prompts else 0
+
+    @property
+    def title(self) -> str:
+        """A name that no other candidate of a run has."""
+        name = _TITLES[self.name]
+        return f"{name}, {self.demonstrations or 'no'} examples" if self.classifier.prompts else name
 
     @property
     def price(self) -> tuple[float, int]:
         """Tokens an input, then tokens held."""
         return self.classifier.tokens_per_input, self.classifier.tokens_held
-
-    def list_losses(self, objective: Objective) -> FloatArray:
-        """`[fit_rows]`, values whose mean is the less, the better the candidate."""
-        return np.array(self.losses) if objective == "accuracy" else -np.array(self.macro_f1_values)
 
 
 class TestedClassifier(Record):
@@ -61,7 +68,10 @@ class TestedClassifier(Record):
     test: Quality | None = Field(description="Quality on the test rows; null if it was not asked for them.")
 
     @classmethod
-    def of(cls, candidate: Candidate, *, is_chosen: bool) -> "TestedClassifier":
+    def of(cls, candidate: Candidate, quality: Quality, *, is_chosen: bool) -> "TestedClassifier":
+        """Args:
+        quality: on the judging rows.
+        """
         classifier = candidate.classifier
         head = classifier.head
         states = find_states_head(head)
@@ -69,27 +79,13 @@ class TestedClassifier(Record):
             name=candidate.name,
             is_chosen=is_chosen,
             prompts=len(classifier.prompts),
-            demonstrations=len(classifier.prompts[0].rows) if classifier.prompts else 0,
+            demonstrations=candidate.demonstrations,
             head=head.kind,
             layer=None if states is None else states.layer,
             pooling=None if states is None else states.pooling,
             fit_rows=classifier.fit_rows,
             tokens_per_input=classifier.tokens_per_input,
             tokens_held=classifier.tokens_held,
-            cross_validated=candidate.cross_validated,
-            test=classifier.test,
+            cross_validated=quality,
+            test=classifier.quality,
         )
-
-
-def choose_candidate(candidates: Sequence[Candidate], objective: Objective = "accuracy") -> Candidate | None:
-    """The cheapest within one standard error of the best, paired by row; None without any.
-
-    The best has the lowest cross-validated log-loss, or for the objective `macro_f1` the highest macro-F1.
-
-    Args:
-        candidates: judged on the same fit rows.
-    """
-    if not candidates:
-        return None
-    by_price = sorted(candidates, key=lambda one: one.price)
-    return by_price[first_within_an_error([one.list_losses(objective) for one in by_price])]

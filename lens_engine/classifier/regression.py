@@ -14,6 +14,8 @@ STATES_INVERSE_L2 = (0.01, 0.03, 0.1)
 """Grid of the inverse strength of L2 for standardised hidden states, which have hundreds of dimensions."""
 
 _FOLDS = 5
+_FEW_ROWS, _CUTS = 100, 3
+"""Number of rows below which the folds are cut several times, and how often."""
 _NEVER = -1e3
 """Intercept of a label that no row has; JSON has no infinity."""
 
@@ -74,20 +76,29 @@ def _threads() -> Any:
 
 
 def hold_out(gold: IndexArray, num_labels: int, predict: Callable[[IndexArray, IndexArray], FloatArray]) -> FloatArray:
-    """`[rows, labels]`, class log-probabilities of each row by a fit without the row's fold.
+    """`[rows, labels]`, class log-probabilities of each row by fits without the row's fold.
+
+    While rows are few, the folds are cut several times, and the probabilities of a row are averaged.
 
     Args:
         predict: fits on the first rows, and gives the class log-probabilities of the second.
     """
-    found = np.empty((len(gold), num_labels))
-    for held_out, rest in cut_folds(gold):
-        found[held_out] = predict(rest, held_out)
-    return found
+    cuts = _CUTS if len(gold) < _FEW_ROWS else 1
+    found = np.empty((cuts, len(gold), num_labels))
+    for cut in range(cuts):
+        for held_out, rest in cut_folds(gold, cut):
+            found[cut, held_out] = predict(rest, held_out)
+    return found[0] if cuts == 1 else np.asarray(np.log(np.exp(found).mean(axis=0)))
 
 
-def cut_folds(gold: IndexArray) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """The rows of each fold, and the rows outside it; label-stratified, and the same for the same labels."""
+def cut_folds(gold: IndexArray, cut: int = 0) -> Iterator[tuple[IndexArray, IndexArray]]:
+    """The rows of each fold, and the rows outside it; label-stratified, and the same for the same labels.
+
+    Args:
+        cut: number of the cut; each has other folds.
+    """
+    order = np.arange(len(gold)) if not cut else np.random.default_rng(cut).permutation(len(gold))
     fold_of = np.empty(len(gold), dtype=np.intp)
-    fold_of[np.argsort(gold, kind="stable")] = np.arange(len(gold)) % _FOLDS
+    fold_of[order[np.argsort(gold[order], kind="stable")]] = np.arange(len(gold)) % _FOLDS
     for fold in range(min(_FOLDS, len(gold))):
         yield np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)

@@ -10,8 +10,8 @@ from lens_engine.classifier.quality import share_of_largest_class
 from lens_engine.config import BudgetOptions, PresetName
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.prices import TokenLengths
-from lens_engine.result import Splits
-from lens_engine.rows.splits import SplitRows
+from lens_engine.result import RowCounts
+from lens_engine.rows.dealing import DealtRows
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, score_blocks
 from lens_engine.scoring.cache.scorer import count_pairs_found, find_computing
 from lens_engine.scoring.spending import Bill, Paid, PaidScorer, find_paid_scorer
@@ -52,7 +52,7 @@ class CostEstimate(Shown):
     words_accuracy: float | None = None  #: cross-validated accuracy of a bag of words on the same labelled rows
     words_rows: int | None = None  #: number of these rows that it was judged on; None for all
     largest_class: float | None = None  #: share of the largest class among these rows
-    splits: Splits | None = None  #: number of rows in each split
+    counts: RowCounts | None = None  #: number of rows of each kind
     fit_rows: int | None = None  #: number of rows on which the head of the largest classifier is fitted
     budget: BudgetOptions = BudgetOptions()  #: where the run ends, whatever the phases cost
     bills: Mapping[Phase, Bill] = field(default_factory=dict)  #: of each phase at a server; empty for a model here
@@ -88,7 +88,7 @@ class PresetPlan:
     """What a selection with one preset would do."""
 
     preset: PresetName
-    splits: dict[str, int] | None  #: number of rows in each split, by name; None if the rows do not suffice
+    counts: dict[str, int] | None  #: number of rows of each kind, by name; None if the rows do not suffice
     refusal: str | None = None  #: why the selection would be refused
     warnings: tuple[str, ...] = ()
     cost: Cost | None = None  #: upper bound; None without a model
@@ -97,7 +97,7 @@ class PresetPlan:
 
 
 def estimate_by_words(labelled: Sequence[Example], task: Task) -> WordsEstimate:
-    """Cross-validated accuracy of a bag of words on labelled rows; see `list_labelled_rows`."""
+    """Cross-validated accuracy of a bag of words on labelled rows; see `DealtRows.labelled`."""
     return estimate_accuracy([one.text for one in labelled], task.index_labels(labelled), len(task.labels))
 
 
@@ -106,18 +106,18 @@ def share_of_largest(labelled: Sequence[Example], task: Task) -> float:
     return share_of_largest_class(task.index_labels(labelled))
 
 
-def measure_lengths(rows: SplitRows, task: Task, scorer: LabelScorer) -> TokenLengths:
-    """Mean number of tokens of the candidates as demonstrations, and of all other rows as queries; then the opening."""
-    judged = (*rows.score_set, *rows.validation, *rows.confirmation, *rows.test)
+def measure_lengths(rows: DealtRows, task: Task, scorer: LabelScorer) -> TokenLengths:
+    """Mean number of tokens of the rows as demonstrations, and as queries; then the opening."""
+    rows_of_set = rows.proposable
     return TokenLengths.from_counts(
-        scorer.count_tokens([task.render_demonstration(example) for example in rows.candidates]),
-        scorer.count_tokens([task.render_query(example.text) for example in judged]),
+        scorer.count_tokens([task.render_demonstration(example) for example in rows_of_set]),
+        scorer.count_tokens([task.render_query(example.text) for example in (*rows.judging, *rows.test)]),
         scorer.count_tokens(task.opening),
     )
 
 
 def measure_pace(
-    rows: SplitRows, task: Task, scorer: LabelScorer, clock: Callable[[], float] = time.monotonic
+    rows: DealtRows, task: Task, scorer: LabelScorer, clock: Callable[[], float] = time.monotonic
 ) -> float | None:
     """Tokens per second on a sample of candidates and queries, after a first call that is not timed; the best of three.
 
@@ -137,15 +137,15 @@ def measure_pace(
     return max(filter(None, (pace, larger)), default=None)
 
 
-def _measure_server_pace(rows: SplitRows, task: Task, scorer: PaidScorer, clock: Callable[[], float]) -> float | None:
+def _measure_server_pace(rows: DealtRows, task: Task, scorer: PaidScorer, clock: Callable[[], float]) -> float | None:
     """Tokens per second on at most 32 requests, each prefix counted once as in `Cost`.
 
-    The prompts are demonstrations alone before the first score examples, as in filtering. They are paid, so their
+    The prompts are demonstrations alone before the first judging rows. They are paid, so their
     answers are kept for the run. Prompts whose answers are on disk tell nothing, so others are taken; None if there are
     no others, or the clock did not advance.
     """
-    queries = tuple(task.render_query(example.text) for example in rows.score_set[:_SAMPLE_QUERIES])
-    blocks = [Block((task.render_prefix([example]),), queries) for example in rows.candidates]
+    queries = tuple(task.render_query(example.text) for example in rows.judging[:_SAMPLE_QUERIES])
+    blocks = [Block((task.render_prefix([example]),), queries) for example in rows.proposable]
     requests_a_block = scorer.bill(len(queries), 0, task.label_spans).requests
     size = max(min(_MOST_REQUESTS // requests_a_block, len(blocks) // _SERVER_SHARE), 1)
     for start in range(0, len(blocks), size):
@@ -162,11 +162,11 @@ def _measure_server_pace(rows: SplitRows, task: Task, scorer: PaidScorer, clock:
 class _Sample:
     """Candidates, each alone before the same few queries, and their tokens."""
 
-    def __init__(self, rows: SplitRows, task: Task, scorer: LabelScorer, clock: Callable[[], float]) -> None:
+    def __init__(self, rows: DealtRows, task: Task, scorer: LabelScorer, clock: Callable[[], float]) -> None:
         self._scorer, self._task, self._clock = scorer, task, clock
-        self._queries = [task.render_query(example.text) for example in rows.score_set[:_SAMPLE_QUERIES]]
+        self._queries = [task.render_query(example.text) for example in rows.judging[:_SAMPLE_QUERIES]]
         self._query_tokens = sum(scorer.count_tokens(self._queries))
-        self._prefixes = [task.render_prefix([example]) for example in rows.candidates[:_MOST_SAMPLE_TOKENS]]
+        self._prefixes = [task.render_prefix([example]) for example in rows.proposable[:_MOST_SAMPLE_TOKENS]]
         self.num_workers = scorer.num_workers if isinstance(scorer, ParallelScorer) else 1
 
     def measure(self, num_tokens: float) -> float | None:

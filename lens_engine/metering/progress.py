@@ -23,20 +23,19 @@ class Progress:
     tokens_total: int
     tokens_per_second: float | None
     eta_seconds: float | None
-    best_validation_accuracy: float | None
+    expected_accuracy: float | None  #: of the best so far, without the optimism of choosing; None while LENS searches
     survivors: int | None = None  #: candidates that the rounds of filtering so far have kept
-    best_random_accuracy: float | None = None  #: of random-and-validation so far, on the validation rows
-    largest_class: float | None = None  #: share of the largest class among the validation rows
+    largest_class: float | None = None  #: share of the largest class among the judging rows
     cut_off: Phase | None = None  #: phase in which a limit or a stop ended the search
 
     @property
     def best_accuracy(self) -> str:
-        """How often the best is right on the rows that decide, as per cent; nothing before it is known."""
-        if self.best_validation_accuracy is None:
+        """How often the best is expected to be right, as per cent; nothing before it is known."""
+        if self.expected_accuracy is None:
             return ""
         share = self.largest_class
         largest = "" if share is None else f" (always the most frequent label: {show_percent(share)} %)"
-        return f"best so far: {show_percent(self.best_validation_accuracy)} % right{largest}"
+        return f"best so far: about {show_percent(self.expected_accuracy)} % right{largest}"
 
     def at_end(self) -> Self:
         """The progress when the run has done all its work: what was scored is the total, and no time is left."""
@@ -52,10 +51,9 @@ class Standing:
     phase: Phase = Phase.FILTER
     step: int = 1
     steps: int = 1
-    best_validation_accuracy: float | None = None
+    expected_accuracy: float | None = None
     survivors: int | None = None
-    best_random_accuracy: float | None = None
-    largest_class: float | None = None  #: share of the largest class among the validation rows
+    largest_class: float | None = None  #: share of the largest class among the judging rows
     cut_off: Phase | None = None  #: phase in which a limit or a stop ended the search
 
     def describe(self, spent: Cost, planned: Cost, pace: float | None, seconds_left: float | None) -> Progress:

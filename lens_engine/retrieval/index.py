@@ -135,6 +135,10 @@ class ExampleIndex:
         """
         return [self._find(text, k, excluded) for text in texts]
 
+    def similarities(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """How much each row is like each text, 0 to 1  # [texts, rows]."""
+        return np.array([self._postings.score(text[: self._most_characters]) for text in texts]) / float(_ONE) ** 2
+
     def _find(self, text: str, k: int, excluded: Collection[int]) -> list[Neighbour]:
         scores = self._postings.score(text[: self._most_characters])
         hidden = {*excluded, *self._equals.get(fold_text(text), ())}

@@ -21,16 +21,19 @@ class Quotas:
     by_label: Mapping[str, int] | None  #: None if permutations need not, or cannot, be label-balanced
 
     @classmethod
-    def of(cls, labels: Sequence[str], config: SelectionConfig) -> "Quotas":
-        """With fewer demonstrations than labels, a permutation shows some of the labels, whichever are drawn."""
-        n = config.num_demonstrations
-        if not config.balanced or n < len(labels):
-            return cls(n, None)
-        return cls(n, share_equally(n, dict.fromkeys(labels, n)))
+    def of(cls, counts: Mapping[str, int], config: SelectionConfig) -> "Quotas":
+        """With fewer demonstrations than labels, a permutation shows some of the labels, whichever are drawn.
 
-    def needed(self, label: str) -> int:
-        """Least number of candidates with this label."""
-        return 1 if self.by_label is None else self.by_label[label]
+        It shows at most half of the rows, and of each label at most half, because the others judge it.
+
+        Args:
+            counts: number of rows of each label from which demonstrations are drawn.
+        """
+        n = min(config.num_demonstrations, max(sum(counts.values()) // 2, 1))
+        if not config.balanced or n < len(counts):
+            return cls(n, None)
+        by_label = share_equally(n, {label: max(count // 2, 1) for label, count in counts.items()})
+        return cls(sum(by_label.values()), by_label)
 
     def group(self, label_indices: IndexArray) -> tuple[IndexArray, tuple[int, ...]]:
         """The group of each example `[examples]`, and the number of members of each group in a permutation.

@@ -1,41 +1,38 @@
 """What a run refuses before it begins: a budget that cannot pay for a first result, and a limit on unknown prices."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
+from lens_engine.metering.cost import Cost
 from lens_engine.metering.limits import Money
-from lens_engine.run.comparison_plan import reserve_for_test
-from lens_engine.run.wordings import price_wordings
+from lens_engine.run.judge import plan_rungs_of_judging
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.spending import find_paid_scorer
-from lens_engine.search.base import Method, Run
+from lens_engine.search.setup import Setup
 
 
-def check_budget(runs: Sequence[Run], method: Method[Any], money: Money | None = None) -> None:
+def check_budget(setup: Setup, reserve: Cost, money: Money | None = None) -> None:
     """
     Args:
-        runs: the run in each wording.
+        reserve: of the test rows.
         money: of the run; None before its scorer is known.
 
     Raises:
-        InvalidConfig: the budget does not cover the choice among the wordings, the first step and the test rows.
+        InvalidConfig: the budget does not cover the first rows of one prompt, and the test rows.
     """
-    budget, first, reserve = runs[0].config.budget, method.first_step(), reserve_for_test(runs[0], method)
-    worded = price_wordings(runs)
-    pairs = (worded + first.cost + reserve).pairs
+    budget, (rung, *_) = setup.config.budget, plan_rungs_of_judging(len(setup.rows.judging), 2)
+    first = setup.prices.judging(1, rung.end)
+    pairs = (first + reserve).pairs
     if budget.max_pairs is not None and budget.max_pairs < pairs:
-        raise _refuse_limit("max_pairs", f"{budget.max_pairs}", first.name, f"takes {pairs}")
-    least = None if money is None else money.least(worded + first.cost, reserve)
+        raise _refuse_limit("max_pairs", f"{budget.max_pairs}", f"takes {pairs}")
+    least = None if money is None else money.least(first, reserve)
     if least is not None:
-        raise _refuse_limit("max_cost", f"{budget.max_cost:g} USD", first.name, f"may cost {least:.2g}")
+        raise _refuse_limit("max_cost", f"{budget.max_cost:g} USD", f"may cost {least:.2g}")
 
 
-def _refuse_limit(name: str, limit: str, step: str, needed: str) -> InvalidConfig:
+def _refuse_limit(name: str, limit: str, needed: str) -> InvalidConfig:
     return InvalidConfig(
-        f"{name} is {limit}, and {step} with the test rows {needed}; "
-        "raise it, or lower filtering.candidates or splits.test",
+        f"{name} is {limit}, and one prompt on the first judging rows with the test rows {needed}; raise it, or lower "
+        "rows.test",
         field=f"options.budget.{name}",
     )
 

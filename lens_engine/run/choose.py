@@ -20,7 +20,9 @@ from lens_engine.types import FloatArray, IndexArray
 NO_ANSWER = -1
 """In a table of answers: the contender shows the row, or was not asked for it."""
 
-_BAGS = 1000
+BAGS, FEW_BAGS = 1000, 100
+"""Samples of an estimate: of a result, and of one that is shown before the end."""
+
 _FEW_BAGS = 200
 _SUBSAMPLES = 40
 _LOSS_WEIGHT = 1e-4
@@ -51,7 +53,7 @@ class Scores:
 
     @property
     def num_rows(self) -> int:
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     @cached_property
     def _known(self) -> FloatArray:
@@ -74,7 +76,11 @@ class Scores:
 
     def _average(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         sums, counts = weights @ values.T, weights @ self._known.T
-        return np.where(counts > 0, sums / np.maximum(counts, 1e-9), -np.inf)
+        return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1e-9), -np.inf))
+
+    def average(self, weights: FloatArray) -> FloatArray:
+        """`[contenders]`, the figure of each contender on its rows with these weights `[rows]`; -inf on none."""
+        return self._average(self._filled, weights[None])[0]
 
     def choose(self, weights: FloatArray | None = None) -> int:
         """The cheapest within a standard error of the best, paired by row.
@@ -128,37 +134,72 @@ class Corrected:
     """What to expect of a choice."""
 
     figure: float  #: mean over the bags of the figure on the rows that were not drawn
-    low: float  #: of the 95 % interval
+    accuracy: float  #: the same of the accuracy
+    low: float  #: of the 95 % interval of the accuracy
     high: float
     beats: Mapping[str, float]  #: share of the bags in which the choice beats each rival on the rows not drawn
-    naive: float  #: figure of the choice on all its rows
+    naive: float  #: accuracy of the choice on all its rows
 
 
 def correct(
-    scores: Scores, rivals: Mapping[str, Sequence[int]], rng: np.random.Generator, bags: int = _BAGS
+    scores: Scores,
+    number: int,
+    hits: FloatArray,
+    rivals: Mapping[str, Sequence[int]],
+    rng: np.random.Generator,
+    bags: int,
 ) -> Corrected:
     """The figure of the choice without the optimism of choosing.
 
     Args:
+        number: of contenders, the first ones, among which is chosen; the others are rivals alone.
+        hits: `[contenders, rows]`, 1 where the answer is right.
         rivals: contenders that the choice is compared with, by name; the mean of several counts.
+        bags: number of samples.
     """
-    chosen = scores.choose()
-    found, wins = list[float](), {name: list[float]() for name in rivals}
+    own, by_hits = scores.take(range(number)), replace(scores, values=hits)
+    chosen, found, wins = own.choose(), list[tuple[float, float]](), {name: list[float]() for name in rivals}
     for inside, outside in _draw_pairs(scores.num_rows, bags, rng):
-        own = scores._cheapest(inside, scores.means(inside[None])[0])
-        figures = scores._average(scores._filled, outside[None])[0]
-        if not np.isfinite(figures[own]):
+        one = own.choose(inside)
+        figures = scores.average(outside)
+        if not np.isfinite(figures[one]):
             continue
-        found.append(float(figures[own]))
+        found.append((float(figures[one]), float(by_hits.average(outside)[one])))
         for name, places in rivals.items():
-            others = figures[list(places)]
-            rival = float(others[np.isfinite(others)].mean()) if np.isfinite(others).any() else np.nan
-            wins[name].append(float(figures[own] > rival) + 0.5 * float(figures[own] == rival))
-    naive = float(np.nanmean(scores.values[chosen]))
-    figure = float(np.mean(found)) if found else naive
-    low, high = wilson(figure, int(scores._known[chosen].sum()))
+            others = figures[[place for place in places if np.isfinite(figures[place])]]
+            if len(others):
+                rival = float(others.mean())
+                wins[name].append(float(figures[one] > rival) + 0.5 * float(figures[one] == rival))
+    known = hits[chosen][~np.isnan(hits[chosen])]
+    naive = float(known.mean()) if len(known) else 0.0
+    figure, accuracy = np.mean(found, axis=0).tolist() if found else (naive, naive)
+    low, high = wilson(accuracy, max(len(known), 1))
     beats = {name: float(np.mean(one)) for name, one in wins.items() if one}
-    return Corrected(figure, low, high, beats, naive)
+    return Corrected(figure, accuracy, low, high, beats, naive)
+
+
+def measure_growth(scores: Scores, rng: np.random.Generator) -> float | None:
+    """What `MORE_ROWS` further rows would add to the figure of the choice; None with too few rows to tell.
+
+    The choice is made on a half and on four fifths of the rows and measured on the others. Its figure is taken to
+    approach its limit with one over the square root of the number of rows.
+    """
+    n = scores.num_rows
+    few, many = n // 2, 4 * n // 5
+    if few < 5 or many == few:
+        return None
+    found = {size: [_choose_on(scores, size, rng) for _ in range(_SUBSAMPLES)] for size in (few, many)}
+    at_few, at_many = (float(np.nanmean(found[size])) for size in (few, many))
+    slope = max(at_many - at_few, 0.0) / (few**-0.5 - many**-0.5)
+    return round(float(slope * (n**-0.5 - (n + MORE_ROWS) ** -0.5)), 3)
+
+
+def _choose_on(scores: Scores, size: int, rng: np.random.Generator) -> float:
+    """The figure, on the other rows, of the choice on a random part of the rows."""
+    inside = np.zeros(scores.num_rows)
+    inside[rng.permutation(scores.num_rows)[:size]] = 1.0
+    figure = scores.average(1.0 - inside)[scores.choose(inside)]
+    return float(figure) if np.isfinite(figure) else np.nan
 
 
 def _draw_pairs(num_rows: int, number: int, rng: np.random.Generator) -> Iterator[tuple[FloatArray, FloatArray]]:

@@ -1,9 +1,8 @@
-"""Preparation of a run: its rows, its method, its price."""
+"""Preparation of a run: its rows, and its price."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidInput
@@ -19,20 +18,21 @@ from lens_engine.metering.estimate import (
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Prices, TokenLengths
 from lens_engine.metering.progress import SelectionListener, SilentListener
-from lens_engine.result import Splits
+from lens_engine.result import RowCounts
 from lens_engine.rows.context import fit_to_context
-from lens_engine.rows.fit_rows import list_labelled_rows
+from lens_engine.rows.dealing import DealtRows, deal_rows
+from lens_engine.rows.fit_rows import count_fit_rows
 from lens_engine.rows.problem import Problem, check_problem
-from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.budget_checks import check_budget, check_prices
-from lens_engine.run.comparison_plan import price_comparison, reserve_for_test
-from lens_engine.run.wordings import price_wordings, refuse_wordings
+from lens_engine.run.judge import price_judging
+from lens_engine.run.propose import propose
+from lens_engine.run.wordings import refuse_wordings
 from lens_engine.scoring.asking import fit_task, gives_answers_only
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.spending import find_paid_scorer
 from lens_engine.scoring.states import find_states_scorer
-from lens_engine.search.base import Method, Run
-from lens_engine.search.catalogue import make_method
+from lens_engine.search.lens.method import Lens
+from lens_engine.search.setup import Findings, Setup, pick_lens_rows
 from lens_engine.task.language import warn_of_language
 from lens_engine.task.template import Task
 from lens_engine.types import Phase
@@ -40,21 +40,12 @@ from lens_engine.types import Phase
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A problem, its run, the method, and a meter with the planned cost."""
+    """A problem, the setup of its run, and a meter with the planned cost."""
 
     problem: Problem
-    run: Run
-    method: Method[Any]
+    setup: Setup
     meter: Meter
-    runs: tuple[Run, ...]  #: the run in each wording; `run` is one of them
-
-    def in_wording(self, place: int) -> "PreparedRun":
-        """The run in another wording. The meter asks for its label words from now on."""
-        run = self.runs[place]
-        method = make_method(run)
-        self.meter.use_label_spans(run.task.label_spans)
-        self.meter.limits.reserve = reserve_for_test(run, method)
-        return replace(self, run=run, method=method)
+    price_of_judging: Cost
 
     @cached_property
     def foreign_texts(self) -> str | None:
@@ -80,7 +71,7 @@ def prepare_run(
     listener: SelectionListener | None = None,
     ends: Ends = NO_ENDS,
 ) -> PreparedRun:
-    """Cut the splits, fit them to the model's context, and price the run.
+    """Deal the rows, fit them to the model's context, and price the run.
 
     Raises:
         InvalidDataset, InvalidVerbalizer, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
@@ -91,73 +82,129 @@ def prepare_run(
     if not isinstance(config, SelectionConfig):
         raise TypeError(f"the config is of type {type(config).__name__}; write resolve_config(preset, options)")
     check_prices(config, scorer)
-    runs = _make_runs(problem, scorer, config)
-    run, method = runs[0], make_method(runs[0])
+    setup = _make_setup(problem, scorer, config)
+    prices = price_run(setup)
     meter = Meter(
         scorer=scorer,
-        label_spans=run.task.label_spans,
+        label_spans=setup.task.label_spans,
         listener=listener or SilentListener(),
         budget=config.budget,
-        planned=sum(price_run(runs, method).values(), Cost()),
-        reserve=reserve_for_test(run, method),
+        planned=sum(prices.values(), Cost()),
+        reserve=price_test(setup),
         **ends._asdict(),
     )
-    return PreparedRun(problem, run, method, meter, runs)
+    return PreparedRun(problem, setup, meter, prices[Phase.JUDGE])
 
 
-def split_within_budget(problem: Problem, config: SelectionConfig) -> SplitRows:
-    """The splits, without a model: what can be refused before one is loaded.
+def deal_within_budget(problem: Problem, config: SelectionConfig) -> DealtRows:
+    """The rows, without a model: what can be refused before one is loaded.
 
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig: as `select_support_examples`.
     """
-    rows = split_examples(problem, config)
-    run = Run(rows.task, config, rows, Prices(rows, config, TokenLengths(0.0, 0.0)))
-    check_budget([run] * (1 + len(problem.alternatives)), make_method(run))
+    rows = deal_rows(problem, config)
+    setup = _set_up((rows.task,) * (1 + len(problem.alternatives)), rows, config, TokenLengths(0.0, 0.0))
+    check_budget(setup, price_test(setup))
     return rows
 
 
-def _make_runs(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> tuple[Run, ...]:
-    """The run in each wording: the splits with the task as the model is asked, fitted to the context, and their prices.
-
-    Both need every text's number of tokens.
-    """
+def _make_setup(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> Setup:
+    """The setup with each wording as the model is asked, and the texts fitted to the context in all of them."""
     has_probabilities = not gives_answers_only(scorer)
     if config.use == "probabilities" and not has_probabilities:
         raise InvalidConfig(
             "the model gives answers and no probabilities, so there are no label biases; take the use prompt",
             field="options.use",
         )
-    splits, shows_states = split_examples(problem, config), find_states_scorer(scorer) is not None
-    known = splits.task.verbalizer  # without the labels that are too rare
+    rows = deal_rows(problem, config)
+    known = rows.task.verbalizer  # without the labels that are too rare
     others = (Task(one.template, known, one.separator, instruction=one.instruction) for one in problem.alternatives)
-    runs, tasks, refused = [], (splits.task, *others), dict[int, InvalidInput]()
+    asked, tasks, refused = [], (rows.task, *others), dict[int, InvalidInput]()
     for place, task in enumerate(tasks):
         try:
-            rows = fit_to_context(replace(splits, task=fit_task(scorer, task)), scorer, config)
+            asked.append(fit_task(scorer, task))
+            rows = fit_to_context(replace(rows, task=asked[-1]), scorer)
         except InvalidInput as error:
             refused[place] = error
-            continue
-        prices = Prices(rows, config, measure_lengths(rows, rows.task, scorer), has_probabilities)
-        dtype = scorer.identity.dtype
-        runs.append(Run(rows.task, config, rows, prices, dtype, shows_states, has_probabilities))
     if refused:
         raise refuse_wordings(tasks, refused)
-    return tuple(runs)
+    rows = replace(rows, task=asked[0])
+    lengths, states = measure_lengths(rows, rows.task, scorer), find_states_scorer(scorer) is not None
+    return _set_up(tuple(asked), rows, config, lengths, scorer.identity.dtype, states, has_probabilities)
 
 
-def price_run(runs: Sequence[Run], method: Method[Any]) -> dict[Phase, Cost]:
-    """The most that each phase costs; see `CostEstimate`.
+def _set_up(
+    tasks: tuple[Task, ...],
+    rows: DealtRows,
+    config: SelectionConfig,
+    lengths: TokenLengths,
+    dtype: str = "float32",
+    shows_states: bool = False,
+    has_probabilities: bool = True,
+) -> Setup:
+    candidates, score_set, validation = map(len, pick_lens_rows(rows, config))
+    n = rows.quotas.num_demonstrations
+    prices = Prices(config, lengths, candidates, score_set, validation, n, has_probabilities)
+    _check_keep(rows, config)
+    return Setup(tasks, config, rows, prices, dtype, shows_states, has_probabilities)
 
-    Args:
-        runs: the run in each wording; `method` is of the first.
-    """
-    wording = {Phase.WORDING: price_wordings(runs)} if len(runs) > 1 else {}
-    return {**wording, **method.price(), Phase.EVALUATE: price_comparison(runs[0], method)}
+
+def _check_keep(rows: DealtRows, config: SelectionConfig) -> None:
+    """Refuse a `filtering.keep` that cannot fill the quotas, whichever label gets the odd place."""
+    quotas, num_labels = rows.quotas, len(rows.task.labels)
+    least = quotas.num_demonstrations if quotas.by_label is None else max(quotas.by_label.values()) * num_labels
+    if rows.search and config.filtering.keep < least:
+        raise InvalidConfig(
+            f"filtering.keep is {config.filtering.keep}, and {quotas.num_demonstrations} demonstrations of "
+            f"{num_labels} labels need at least {least} examples to choose from; raise it",
+            field="options.filtering.keep",
+        )
+
+
+_LENS_FINALISTS = 6
+"""Number of permutations that LENS proposes, at most."""
+
+
+def price_run(setup: Setup) -> dict[Phase, Cost]:
+    """What each phase costs at most; see `CostEstimate`."""
+    candidates = range(len(setup.lens_rows.candidates))
+    stand_ins = tuple(candidates[: setup.rows.quotas.num_demonstrations] for _ in range(_LENS_FINALISTS))
+    proposals = propose(setup, Findings(finalists=tuple(map(tuple, stand_ins)) if candidates else ()), None)
+    judging = sum(list_classifier_steps(setup).values(), price_judging(setup, proposals))
+    search = Lens(setup).price() if setup.rows.search else {}
+    test = {Phase.TEST: price_test(setup)} if setup.rows.test else {}
+    return {**search, Phase.JUDGE: judging, **test}
+
+
+def list_classifier_steps(setup: Setup) -> dict[str, Cost]:
+    """The candidates for the classifier that the options and the model allow, and what each costs."""
+    prices, options = setup.prices, setup.config.classifier
+    kind, num_rows = options.kind, count_fit_rows(setup.rows, options.fit_rows)
+    steps = {}
+    if kind in ("auto", "bag_of_words"):
+        steps["bag_of_words"] = Cost()
+    if kind in ("auto", "states") and setup.shows_states:
+        steps["states_zero_shot"] = prices.judging(1, num_rows, 0)
+        steps["states_one_prompt"] = prices.judging(1, num_rows)
+    if setup.reads_label_probabilities:
+        steps["label_probabilities"] = prices.judging(1, num_rows)
+    return steps
+
+
+def price_test(setup: Setup) -> Cost:
+    """The test rows after each prompt that may be chosen: for each use one that finds rows, and a fixed one; then no
+    examples, and the classifier."""
+    rows, prices = len(setup.rows.test), setup.prices
+    if not rows:
+        return Cost()
+    finds = any(kind != "fixed" for kind in setup.config.search.forms)
+    most = 2 * setup.rows.quotas.num_demonstrations
+    found = prices.judging_pairs(rows * len(setup.uses), most) if finds else Cost()
+    return found + prices.judging(len(setup.uses) + 1, rows) + prices.judging(1, rows, 0)
 
 
 def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: SelectionConfig) -> CostEstimate:
-    """Pairs, tokens and seconds of the whole run, by phase, and the rows of each split.
+    """Pairs, tokens and seconds of the whole run, by phase, and the number of rows of each kind.
 
     A budget may end the run earlier. For a model behind a server also requests and money; the sample is paid, and its
     answers are kept.
@@ -172,15 +219,18 @@ def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: Sel
     """
     scorer = find_scorer(scorer)
     prepared = prepare_run(problem, scorer, config)
-    run = prepared.run
-    labelled = list_labelled_rows(run.rows)
-    words, largest = estimate_by_words(labelled, run.task), share_of_largest(labelled, run.task)
-    fewer = words.rows_if_fewer(len(labelled))
-    pace = measure_pace(run.rows, run.task, scorer)
-    found = replace(
-        _estimate(prepared), words_accuracy=words.accuracy, words_rows=fewer, largest_class=largest
-    ).at_pace(pace)
-    paid, label_spans = find_paid_scorer(scorer), run.task.label_spans
+    setup, labelled = prepared.setup, prepared.setup.rows.labelled
+    words, largest = estimate_by_words(labelled, setup.task), share_of_largest(labelled, setup.task)
+    found = CostEstimate(
+        price_run(setup),
+        words_accuracy=words.accuracy,
+        words_rows=words.rows_if_fewer(len(labelled)),
+        largest_class=largest,
+        counts=count_rows(setup),
+        fit_rows=count_fit_rows(setup.rows, config.classifier.fit_rows),
+        budget=config.budget,
+    ).at_pace(measure_pace(setup.rows, setup.task, scorer))
+    paid, label_spans = find_paid_scorer(scorer), setup.task.label_spans
     if paid is None:
         return found
     bills = {
@@ -190,28 +240,17 @@ def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: Sel
     return replace(found, bills=bills, sample=prepared.meter.limits.money.paid)
 
 
-def count_splits(rows: SplitRows) -> Splits:
-    """The sizes of the splits, and what was left out of them."""
-    return Splits(
-        candidates=len(rows.candidates),
-        score_set=len(rows.score_set),
-        validation=len(rows.validation),
-        confirmation=len(rows.confirmation),
+def count_rows(setup: Setup) -> RowCounts:
+    """The number of rows of each kind, and what was left out."""
+    rows = setup.rows
+    return RowCounts(
+        labelled=len(rows.labelled),
+        search=len(rows.search),
+        judging=len(rows.judging),
         test=len(rows.test),
-        unused=rows.unused,
         duplicates_dropped=rows.duplicates_dropped,
         conflicting_texts=rows.conflicting_texts,
         leaked_from_test=rows.leaked_from_test,
         skipped_too_long=rows.skipped_too_long,
         trimmed_too_long=rows.trimmed_too_long,
-    )
-
-
-def _estimate(prepared: PreparedRun) -> CostEstimate:
-    """An estimate without seconds, and without a bag of words."""
-    return CostEstimate(
-        price_run(prepared.runs, prepared.method),
-        splits=count_splits(prepared.run.rows),
-        fit_rows=prepared.run.prices.fit_rows(prepared.run.config.num_demonstrations),
-        budget=prepared.run.config.budget,
     )

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lens_engine.classifier.macro_f1 import measure_macro_f1
-from lens_engine.classifier.quality import Accuracy, measure_accuracy
 from lens_engine.metering.meter import Meter
 from lens_engine.plan import spread_evenly
-from lens_engine.result import Spread
 from lens_engine.scoring.base import Prefix
 from lens_engine.scoring.floors import check_floors, check_true_floors, has_floors
 from lens_engine.scoring.no_answer import pick_answers
@@ -75,13 +73,6 @@ class Judgement:
         np.put_along_axis(others, gold, -np.inf, axis=1)
         return np.asarray(np.take_along_axis(values, gold, axis=1)[:, 0] - others.max(axis=1))
 
-    @property
-    def seconds(self) -> IndexArray:
-        """`[rows]`, the second likeliest label."""
-        others = self.label_log_probs.copy()
-        np.put_along_axis(others, self.predictions[:, None], -np.inf, axis=1)
-        return np.asarray(others.argmax(axis=1))
-
     def extend(self, more: "Judgement") -> "Judgement":
         """The judgement on these rows and then those of `more` (same prefix)."""
         log_probs = np.concatenate([self.label_log_probs, more.label_log_probs])
@@ -95,10 +86,6 @@ class Judgement:
     def macro_f1(self) -> float:
         """Over the labels of the rows."""
         return measure_macro_f1(self.predictions, self.gold)
-
-    def figure(self) -> Accuracy:
-        """The accuracy with its Wilson interval, and macro-F1."""
-        return measure_accuracy(self.predictions, self.gold)
 
 
 def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) -> list[Judgement]:
@@ -131,16 +118,3 @@ def _check_all_floors(scores: LabelLogProbs, meter: Meter, rows: EvaluationRows)
     if has_floors(rows.task):
         check_floors(scores, meter.scorer.identity.model)
         check_true_floors(scores, rows.gold, meter.scorer.identity.model)
-
-
-def summarise(accuracies: Sequence[float], num_rows: int) -> Spread:
-    """Mean, standard deviation (of a sample) and range of the accuracies of several permutations on this many rows."""
-    found = np.array(accuracies)
-    return Spread(
-        mean=float(found.mean()),
-        sd=float(found.std(ddof=1)) if len(found) > 1 else 0.0,
-        min=float(found.min()),
-        max=float(found.max()),
-        permutations=len(found),
-        n=num_rows,
-    )

@@ -42,12 +42,11 @@ class RankingObjective(Protocol):
 class PromptObjective:
     """By the figure of the likeliest label word, then by log-loss within the labels; the paper: by the margin."""
 
-    dtype: str = "float32"  #: number format of the log-probabilities
     ties_by_margin: bool = False
     figure: Objective = "accuracy"
 
     def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:  # noqa: ARG002
-        scores = [Score.of(judgement, self.dtype, self.figure) for judgement in judgements]
+        scores = [Score.of(judgement, self.figure) for judgement in judgements]
         if self.ties_by_margin:
             return scores
         return [
@@ -65,14 +64,11 @@ class ProbabilitiesObjective:
     """
 
     log_shares: FloatArray  #: `[labels]`, log of each label's share of all rows
-    dtype: str = "float32"  #: number format of the log-probabilities
     figure: Objective = "accuracy"
 
     @classmethod
-    def of(
-        cls, gold: IndexArray, num_labels: int, dtype: str = "float32", figure: Objective = "accuracy"
-    ) -> "ProbabilitiesObjective":
-        return cls(log_label_shares(gold, num_labels), dtype, figure)
+    def of(cls, gold: IndexArray, num_labels: int, figure: Objective = "accuracy") -> "ProbabilitiesObjective":
+        return cls(log_label_shares(gold, num_labels), figure)
 
     def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:
         if not judgements:
@@ -87,17 +83,15 @@ class ProbabilitiesObjective:
     def _score(self, judgement: Judgement, biases: FloatArray) -> Score:
         corrected = keep_unanswered(_normalise(_within_labels(judgement) + biases), judgement.label_log_probs)
         seen_through = Judgement(corrected.astype(np.float32), judgement.gold)
-        score = Score.of(seen_through, self.dtype, self.figure)
+        score = Score.of(seen_through, self.figure)
         return replace(score, log_loss=float(gold_losses(corrected, judgement.gold).mean()))
 
 
-def make_objective(
-    config: SelectionConfig, rows: EvaluationRows, dtype: str, use: Use | None = None
-) -> RankingObjective:
-    """The objective of a use on these rows; of the use of the run, if none is given."""
-    if (use or config.use) == "probabilities":
-        return ProbabilitiesObjective.of(rows.gold, len(rows.task.labels), dtype, config.objective)
-    return PromptObjective(dtype, ties_by_margin=config.search.starts_narrow, figure=config.objective)
+def make_objective(config: SelectionConfig, rows: EvaluationRows, use: Use) -> RankingObjective:
+    """The objective of a use on these rows."""
+    if use == "probabilities":
+        return ProbabilitiesObjective.of(rows.gold, len(rows.task.labels), config.objective)
+    return PromptObjective(ties_by_margin=config.search.starts_narrow, figure=config.objective)
 
 
 def find_label_biases(judgement: Judgement) -> FloatArray:

@@ -14,15 +14,15 @@ from lens_engine.plan import plan_rungs
 from lens_engine.search.judgement import EvaluationRows, Judgement, judge
 from lens_engine.search.objective import RankingObjective
 from lens_engine.search.score import Score, rank_key
-from lens_engine.types import Example, Permutation
+from lens_engine.types import Example, IndexArray, Permutation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Finished:
-    """The permutation was judged on every row; the judgement has the rows in their own order."""
+    """The permutation was judged on every row that it does not show."""
 
-    judgement: Judgement
     score: Score
+    other: Score  #: for the other use
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,13 @@ Outcome = Finished | Dropped
 
 @dataclass(frozen=True)
 class Ranker:
-    """Judges permutations of these examples on these rows."""
+    """Judges permutations of these examples on these rows; each on the rows that it does not show."""
 
     meter: Meter
     examples: Sequence[Example]
     rows: EvaluationRows
     objective: RankingObjective
+    other: RankingObjective  #: of the other use, by which no permutation is dropped
 
     def judge(self, permutations: Sequence[Permutation], halvings: int = 0, places: int = 1) -> list[Outcome]:
         """The outcome of each permutation; at least `places` of them are judged on every row.
@@ -61,19 +62,28 @@ class Ranker:
             blocks = judge(self.meter, [prefixes[one] for one in left], rows)
             for one, block in zip(left, blocks, strict=True):
                 seen[one] = seen[one].extend(block) if one in seen else block
-        return [self._outcome(seen[one]) for one in range(len(permutations))]
+        return [self._outcome(permutation, seen[one]) for one, permutation in enumerate(permutations)]
+
+    def _hide_shown(self, permutation: Permutation, judgement: Judgement, places: IndexArray) -> Judgement:
+        """The judgement without the rows that the permutation shows. `places`: of its rows, in `rows`."""
+        shown = {self.examples[index].row for index in permutation}
+        return judgement.take(np.flatnonzero([self.rows.examples[one].row not in shown for one in places]))
 
     def _best(
         self, permutations: Sequence[Permutation], left: list[int], seen: dict[int, Judgement], number: int
     ) -> list[int]:
         """The best of those that are left; all of them were judged on the same rows."""
-        scores = self.objective.scores([seen[one] for one in left], is_final=False)
+        order = self.rows.spread_order
+        judged = [self._hide_shown(permutations[one], seen[one], order[: len(seen[one].gold)]) for one in left]
+        scores = self.objective.scores(judged, is_final=False)
         ranked = sorted(zip(left, scores, strict=True), key=lambda pair: rank_key(permutations[pair[0]], pair[1]))
         return sorted(one for one, _ in ranked[:number])
 
-    def _outcome(self, judgement: Judgement) -> Outcome:
+    def _outcome(self, permutation: Permutation, judgement: Judgement) -> Outcome:
         num_judged = len(judgement.gold)
         if num_judged < len(self.rows):
             return Dropped(num_judged)
         whole = judgement.take(np.argsort(self.rows.spread_order))
-        return Finished(whole, self.objective.scores([whole], is_final=True)[0])
+        kept = self._hide_shown(permutation, whole, np.arange(len(self.rows)))
+        found, other = (one.scores([kept], is_final=True)[0] for one in (self.objective, self.other))
+        return Finished(found, other)

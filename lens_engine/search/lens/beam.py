@@ -15,7 +15,7 @@ from lens_engine.search.lens.diversity import Affinity, exchange
 from lens_engine.search.permutations import draw_permutation, keep_apart, shuffle, swap
 from lens_engine.search.ranker import Finished, Outcome
 from lens_engine.search.score import Score, rank_key
-from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Permutation
+from lens_engine.types import FloatArray, IndexArray, Permutation
 
 Judge = Callable[[Sequence[Permutation]], list[Outcome]]
 """Judges permutations on the validation rows."""
@@ -44,8 +44,8 @@ class SearchState:
     beam: tuple[Permutation, ...]
     scores: dict[Permutation, Score]  #: of the permutations judged on every row
     dropped: tuple[Permutation, ...] = ()  #: judged on some rows
-    log_probs: dict[Permutation, LabelLogProbs] = field(default_factory=dict, compare=False)
-    """`[rows, labels]`, of the permutations judged on every row."""
+    others: dict[Permutation, Score] = field(default_factory=dict)
+    """For the other use, of the same permutations."""
 
     @property
     def num_judged(self) -> int:
@@ -165,18 +165,18 @@ def _advance(
     state: SearchState, found: dict[Permutation, Outcome], beam_width: int, iterations_done: int
 ) -> SearchState:
     """The state with the new outcomes; its beam is the best of the old beam and the new permutations."""
-    scores, dropped, log_probs = dict(state.scores), list(state.dropped), dict(state.log_probs)
+    scores, dropped, others = dict(state.scores), list(state.dropped), dict(state.others)
     permutations = list(state.beam)
     for permutation, outcome in found.items():
         if isinstance(outcome, Finished):
             scores[permutation] = outcome.score
             permutations.append(permutation)
-            log_probs[permutation] = outcome.judgement.label_log_probs
+            others[permutation] = outcome.other
         else:
             dropped.append(permutation)
     permutations.sort(key=lambda permutation: rank_key(permutation, scores[permutation]))
     beam = tuple(permutations[:beam_width])
-    return SearchState(iterations_done, beam, scores, tuple(dropped), log_probs)
+    return SearchState(iterations_done, beam, scores, tuple(dropped), others)
 
 
 def _first_new(draw: Callable[[], Permutation], seen: set[Permutation]) -> Permutation | None:

@@ -48,6 +48,11 @@ class FilterState:
         return dict(zip(self.survivors.tolist(), self.info_scores.tolist(), strict=True))
 
     @property
+    def features(self) -> FloatArray:
+        """`contributions`, with its InfoScore for that of an example to itself: f(e) of each survivor."""
+        return np.where(np.isnan(self.contributions), self.info_scores[:, None], self.contributions)
+
+    @property
     def gains_by_candidate(self) -> dict[int, FloatArray]:
         """The line of `contributions` by index of the candidate; nothing before the first column."""
         is_scored = self.contributions.shape[1] > 0
@@ -105,5 +110,6 @@ class Filter:
         one_shot, zero_shot = meter.score(prefixes, queries), meter.score([self.task.opening], queries)[0]
         if has_floors(self.task):
             check_floors(one_shot, meter.scorer.identity.model)
-        gold = self.task.index_labels(new)
-        return contributions(self.options.contribution, one_shot, zero_shot, gold)
+        found = contributions(self.options.contribution, one_shot, zero_shot, self.task.index_labels(new))
+        own = np.array([self.candidates[index].row for index in survivors])
+        return np.where(own[:, None] == [one.row for one in new], np.nan, found)  # none of an example to itself

@@ -34,16 +34,15 @@ def contributions(
 def info_scores(matrix: FloatArray) -> FloatArray:
     """I(e, S): each candidate's mean contribution to the score set (Eq. 2).
 
-    The paper takes the sum. The mean has the same order and does not grow with the score set. The paper leaves out
-    the contribution of an example to itself; here that does not occur, because candidates and score set are disjoint.
+    The paper takes the sum. The mean has the same order and does not grow with the score set.
 
     Args:
-        matrix: `[candidates, score_examples]`.
+        matrix: `[candidates, score_examples]`; NaN for the contribution of an example to itself, which is left out.
 
     Returns:
         `info_scores  # [candidates]`.
     """
-    return np.asarray(matrix.mean(axis=1))
+    return np.asarray(np.nanmean(matrix, axis=1))
 
 
 def _gold(values: FloatArray, gold: IndexArray) -> FloatArray:

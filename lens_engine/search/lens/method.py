@@ -3,6 +3,7 @@
 Stage 1, filtering, scores each candidate as the only demonstration (its InfoScore: how much it helps on average), and
 keeps the best, round by round. Stage 2, the search, judges first permutations of the examples that are left (the
 survivors), keeps the best few (the beam), and then tries children of the beam: one example replaced, or two reordered.
+All of it is done on search rows, which judge no contender afterwards.
 """
 
 from collections.abc import Iterator
@@ -10,22 +11,24 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from lens_engine.errors import NothingSelected
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.randomness import make_generator
-from lens_engine.search.base import Findings, FirstStep, Method, PackedState
-from lens_engine.search.judgement import EvaluationRows, Judgement
+from lens_engine.search.judgement import EvaluationRows
 from lens_engine.search.lens.beam import Neighbourhood, SearchState, run_iteration, start_search
 from lens_engine.search.lens.diversity import Affinity
 from lens_engine.search.lens.filtering import Filter, FilterState
-from lens_engine.search.objective import RankingObjective, make_objective
+from lens_engine.search.objective import make_objective
 from lens_engine.search.ranker import Ranker
 from lens_engine.search.score import Score, rank_key
-from lens_engine.types import Permutation, Phase, StopReason
+from lens_engine.search.setup import Findings, LensRows, Setup
+from lens_engine.types import Permutation, Phase
+
+_FINALISTS, _OF_OTHER_USE = 4, 2
+"""Number of permutations that are judged beside other contenders: the best of the beam, and the best for the other
+use."""
 
 
 @dataclass(frozen=True)
@@ -39,40 +42,65 @@ class LensState:
         """Translate a permutation of survivors into indices of the candidates."""
         return tuple(int(self.filtering.survivors[index]) for index in permutation)
 
+    def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """JSON values and arrays, for a checkpoint."""
+        filtering, search = self.filtering, self.search
+        record = None
+        if search is not None:
+            record = {
+                "iterations_done": search.iterations_done,
+                "beam": search.beam,
+                "scores": [(one, asdict(score), asdict(search.others[one])) for one, score in search.scores.items()],
+                "dropped": search.dropped,
+            }
+        arrays = {"survivors": filtering.survivors, "contributions": filtering.contributions}
+        return {"rounds_done": filtering.rounds_done, "search": record}, arrays
 
-class Lens(Method[LensState]):
-    """Progressive filtering and diversity-guided search (Li & Qiu 2023, section 3)."""
+    @classmethod
+    def unpack(cls, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "LensState":
+        """The state from which `pack` made these."""
+        filtering = FilterState(values["rounds_done"], arrays["survivors"], arrays["contributions"])
+        record = values["search"]
+        if record is None:
+            return LensState(filtering)
+        search = SearchState(
+            iterations_done=record["iterations_done"],
+            beam=tuple(map(tuple, record["beam"])),
+            scores={tuple(one): Score(**score) for one, score, _ in record["scores"]},
+            dropped=tuple(map(tuple, record["dropped"])),
+            others={tuple(one): Score(**other) for one, _, other in record["scores"]},
+        )
+        return LensState(filtering, search)
 
-    @property
-    def num_finalists(self) -> int:
-        return self.run.config.search.num_finalists
 
-    @property
-    def judges_finalists(self) -> bool:
-        return True
+class Lens:
+    """Progressive filtering and diversity-guided search (Li & Qiu 2023, section 3).
 
-    @property
-    def is_search(self) -> bool:
-        return True
+    A permutation is a tuple of indices of `Setup.lens_rows.candidates`.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
 
     def price(self) -> dict[Phase, Cost]:
-        return {Phase.FILTER: self.run.prices.filtering(), Phase.SEARCH: self.run.prices.searching()}
-
-    def first_step(self) -> FirstStep:
-        prices = self.run.prices
-        if not prices.filter_rounds:
-            return super().first_step()
-        return FirstStep("the first round of filtering", prices.filtering_round(prices.filter_rounds[0]))
+        """The most that each stage costs."""
+        prices = self._setup.prices
+        return {Phase.FILTER: prices.filtering(), Phase.SEARCH: prices.searching()}
 
     def start(self) -> LensState:
-        """Without filtering, the survivors are drawn at random."""
-        state = FilterState.start(len(self.run.rows.candidates))
-        if self.run.prices.filter_rounds:
+        """The state before the first step. Without filtering, the survivors are drawn at random."""
+        state = FilterState.start(len(self._rows.candidates))
+        if self._setup.prices.filter_rounds:
             return LensState(state)
-        rng = make_generator(self.run.config.seed, "survivors")
-        return LensState(self._filtering.draw(state, self.run.config.filtering.keep, rng))
+        rng = make_generator(self._setup.config.seed, "survivors")
+        return LensState(self._filtering.draw(state, self._setup.config.filtering.keep, rng))
 
     def steps(self, state: LensState, meter: Meter) -> Iterator[LensState]:
+        """Continue from `state` and score with `meter`; yields the state after each step.
+
+        Raises:
+            Stopped: from the meter; the last state yielded stays valid.
+        """
         for filtering in self._filter(state.filtering, meter):
             state = LensState(filtering)
             yield state
@@ -80,87 +108,39 @@ class Lens(Method[LensState]):
             state = replace(state, search=search)
             yield state
 
-    def choice(self, state: LensState) -> Permutation | None:
-        return None if state.search is None else state.to_candidates(state.search.beam[0])
-
-    def fallback(self, state: LensState, reason: StopReason) -> Permutation:
-        """If the budget ended before any permutation was judged: the first one that the search would have judged.
-
-        It has the highest sum of InfoScore and diversity that a local search (`diversity.exchange`) found.
-        """
-        has_survivors = bool(state.filtering.rounds_done) or not self.run.prices.filter_rounds
-        if reason is StopReason.CANCELLED or not has_survivors:
-            raise NothingSelected(reason)
-        kept = LensState(self._filtering.cut(state.filtering, self.run.config.filtering.keep))
-        return kept.to_candidates(self._draw_first(kept)[0])
-
     def findings(self, state: LensState) -> Findings:
+        """What was found by now. Before a permutation is judged: the one that would be the first, with the highest sum
+        of InfoScore and diversity that a local search (`diversity.exchange`) finds."""
         filtering, search = state.filtering, state.search
-        known = filtering.scores_by_candidate if filtering.rounds_done else {}
-        survivors = len(filtering.survivors) if filtering.rounds_done else None
+        if not filtering.rounds_done and self._setup.prices.filter_rounds:
+            return Findings()
+        rows = [one.row for one in self._rows.candidates]
+        scores = {rows[index]: score for index, score in filtering.scores_by_candidate.items()}
         if search is None:
-            message = "the run ended before the search: the examples are those that help most alone and differ most"
-            return Findings(
-                info_scores=known, gains=filtering.gains_by_candidate, survivors=survivors, warnings=(message,)
-            )
-        finalists = self._finalists(search)
-        done, planned = search.iterations_done, self.run.config.search.iterations
-        is_short = (f"the search ended after {done} of {planned} iterations",) if done < planned else ()
+            kept = LensState(self._filtering.cut(filtering, self._setup.config.filtering.keep))
+            finalists, is_short = self._draw_first(kept)[:1], True
+            message = "the run ended before the search: its examples are those that help most alone and differ most"
+        else:
+            kept, finalists = state, self._finalists(search)
+            done, planned = search.iterations_done, self._setup.config.search.iterations
+            is_short, message = done < planned, f"the search ended after {done} of {planned} iterations"
         return Findings(
-            finalists=tuple(state.to_candidates(one) for one in finalists),
-            log_probs=np.array([search.log_probs[one] for one in finalists]),
-            info_scores=known,
-            gains=filtering.gains_by_candidate,
-            num_judged=search.num_judged,
-            num_dropped=len(search.dropped),
-            best_accuracy=search.scores[finalists[0]].accuracy,
-            survivors=survivors,
-            warnings=is_short,
+            finalists=tuple(kept.to_candidates(one) for one in finalists),
+            info_scores=scores if filtering.rounds_done else {},
+            gains={rows[index]: gains for index, gains in filtering.gains_by_candidate.items()},
+            num_judged=0 if search is None else search.num_judged,
+            survivors=len(filtering.survivors),
+            warnings=(message,) if is_short else (),
         )
 
-    def _finalists(self, search: SearchState) -> list[Permutation]:
-        """The beam, then the best permutations for the other use, ranked anew by the known log-probabilities."""
-        own = self.run.config.use
-        other = next((use for use in self.run.uses if use != own), own)
-        objective = make_objective(self.run.config, self._validation_rows, self.run.dtype, other)
-        gold, judged = self._validation_rows.gold, list(search.log_probs)
-        scores = objective.scores([Judgement(search.log_probs[one], gold) for one in judged], is_final=True)
-        ranked = sorted(zip(judged, scores, strict=True), key=lambda pair: rank_key(*pair))
-        best = [one for one, _ in ranked[: self.num_finalists - len(search.beam)]]
-        return list(dict.fromkeys([*search.beam, *best]))
-
-    def pack(self, state: LensState) -> PackedState:
-        filtering, search = state.filtering, state.search
-        arrays: dict[str, NDArray[Any]] = {"survivors": filtering.survivors, "contributions": filtering.contributions}
-        record = None
-        if search is not None:
-            arrays["log_probs"] = np.array([search.log_probs[one] for one in search.scores])
-            record = {
-                "iterations_done": search.iterations_done,
-                "beam": search.beam,
-                "scores": [(one, asdict(score)) for one, score in search.scores.items()],
-                "dropped": search.dropped,
-            }
-        return PackedState({"rounds_done": filtering.rounds_done, "search": record}, arrays)
-
-    def unpack(self, packed: PackedState) -> LensState:
-        values, arrays = packed.values, packed.arrays
-        filtering = FilterState(values["rounds_done"], arrays["survivors"], arrays["contributions"])
-        record = values["search"]
-        if record is None:
-            return LensState(filtering)
-        scores = {tuple(one): Score(**score) for one, score in record["scores"]}
-        search = SearchState(
-            iterations_done=record["iterations_done"],
-            beam=tuple(map(tuple, record["beam"])),
-            scores=scores,
-            dropped=tuple(map(tuple, record["dropped"])),
-            log_probs=dict(zip(scores, arrays["log_probs"], strict=True)),
-        )
-        return LensState(filtering, search)
+    @staticmethod
+    def _finalists(search: SearchState) -> list[Permutation]:
+        """The best of the beam, then the best permutations for the other use."""
+        best = sorted(search.others, key=lambda one: rank_key(one, search.others[one]))[:_OF_OTHER_USE]
+        return list(dict.fromkeys([*search.beam[:_FINALISTS], *best]))
 
     def _filter(self, state: FilterState, meter: Meter) -> Iterator[FilterState]:
-        rounds = self.run.prices.filter_rounds
+        rounds = self._setup.prices.filter_rounds
         for number, plan in enumerate(rounds, start=1):
             if number > state.rounds_done:
                 meter.enter(Phase.FILTER, number, len(rounds))
@@ -168,45 +148,43 @@ class Lens(Method[LensState]):
                 yield state
 
     def _search(self, state: LensState, meter: Meter) -> Iterator[SearchState]:
-        config, search = self.run.config, state.search
+        config, search = self._setup.config, state.search
         neighbourhood = self._neighbourhood(state)
-        halvings, places = config.search.halvings, config.search.beam_width
+        steps, halvings, places = config.search.iterations + 1, config.search.halvings, config.search.beam_width
         judge = partial(self._ranker(state, meter).judge, halvings=halvings, places=places)
         if search is None:
-            meter.enter(Phase.INITIALISE, 1, 1)
+            meter.enter(Phase.SEARCH, 1, steps)
             search = start_search(self._draw_first(state), judge, config.search.beam_width)
             yield search
         for iteration in range(search.iterations_done, config.search.iterations):
-            meter.enter(Phase.SEARCH, iteration + 1, config.search.iterations)
+            meter.enter(Phase.SEARCH, iteration + 2, steps)
             search = run_iteration(search, neighbourhood, judge, make_generator(config.seed, "search", iteration))
             yield search
 
     def _draw_first(self, state: LensState) -> list[Permutation]:
-        rng = make_generator(self.run.config.seed, "initialise")
+        rng = make_generator(self._setup.config.seed, "initialise")
         return self._neighbourhood(state).first_permutations(rng)
 
     @cached_property
     def _filtering(self) -> Filter:
-        rows, config = self.run.rows, self.run.config
-        return Filter(self.run.task, rows.candidates, rows.score_set, config.filtering, config.balanced)
+        rows, config = self._rows, self._setup.config
+        return Filter(self._setup.task, rows.candidates, rows.score_set, config.filtering, config.balanced)
 
     def _neighbourhood(self, state: LensState) -> Neighbourhood:
-        filtering, config = state.filtering, self.run.config
-        survivors = filtering.pick_survivors(self.run.rows.candidates)
-        groups, quotas = self.run.rows.quotas.group(self.run.task.index_labels(survivors))
+        filtering, config = state.filtering, self._setup.config
+        survivors = filtering.pick_survivors(self._rows.candidates)
+        groups, quotas = self._setup.rows.quotas.group(self._setup.task.index_labels(survivors))
         weight = config.search.diversity_weight
-        affinity = Affinity.from_features(filtering.info_scores, filtering.contributions, weight)
+        affinity = Affinity.from_features(filtering.info_scores, filtering.features, weight)
         takes_best = config.filtering.contribution == "vocabulary"
         return Neighbourhood(affinity, groups, quotas, config.search, takes_best)
 
     def _ranker(self, state: LensState, meter: Meter) -> Ranker:
-        survivors = state.filtering.pick_survivors(self.run.rows.candidates)
-        return Ranker(meter, survivors, self._validation_rows, self._objective)
+        setup, survivors = self._setup, state.filtering.pick_survivors(self._rows.candidates)
+        rows = EvaluationRows(setup.task, self._rows.validation)
+        own, other = (make_objective(setup.config, rows, use) for use in (setup.uses[0], setup.uses[-1]))
+        return Ranker(meter, survivors, rows, own, other)
 
-    @cached_property
-    def _validation_rows(self) -> EvaluationRows:
-        return EvaluationRows(self.run.task, self.run.rows.validation)
-
-    @cached_property
-    def _objective(self) -> RankingObjective:
-        return make_objective(self.run.config, self._validation_rows, self.run.dtype)
+    @property
+    def _rows(self) -> LensRows:
+        return self._setup.lens_rows

@@ -1,11 +1,10 @@
-"""Warnings about rows that were left out, and about small splits."""
+"""Warnings about rows that were joined or left out, and about few rows."""
 
 from collections.abc import Iterator, Sequence
 
-from lens_engine.config import SelectionConfig
 from lens_engine.rows.cleaning import CleanProblem, CleanRows
 from lens_engine.rows.label_rows import ServedTask
-from lens_engine.rows.split_sizes import SplitSizes
+from lens_engine.rows.quotas import Quotas
 from lens_engine.task.text_checks import show_places
 from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example, name_place
@@ -14,13 +13,16 @@ _MAX_LISTED = 10
 _FAR = 4
 """A text is far longer than the rest if it is longer than this many times the text that nine tenths do not exceed."""
 _FAR_CHARACTERS = 1_000
-_FEW_TEST_ROWS, _FEW_VALIDATION_ROWS = 30, 10  #: fewer rows than these are warned of
+_FEW_ROWS = 50  #: fewer labelled rows than these are warned of
 
 
-def warn_of_splits(rows: CleanProblem, served: ServedTask, config: SelectionConfig, *, lines: bool) -> Iterator[str]:
-    """Warnings about what was joined or left out, about dropped labels, and about the sizes of the splits.
+def warn_of_rows(
+    rows: CleanProblem, served: ServedTask, quotas: Quotas, num_rows: int, *, lines: bool
+) -> Iterator[str]:
+    """Warnings about what was joined or left out, about dropped labels, and about few rows.
 
     Args:
+        num_rows: number of usable rows.
         lines: whether a row is named by its line in the file.
     """
     for name, upload in rows.uploads.items():
@@ -45,7 +47,11 @@ def warn_of_splits(rows: CleanProblem, served: ServedTask, config: SelectionConf
             for name, upload in rows.uploads.items()
         ]
         yield f"the label {show_label(label)} was dropped: only {' and '.join(rows_of_label)}"
-    yield from _warn_of_sizes(served.sizes, config, is_held_out=rows.test is None)
+    if num_rows < _FEW_ROWS:
+        yield f"{show_count(num_rows, 'labelled row', 'is')} few: what to expect of new texts is known roughly"
+    num_labels, n = len(served.task.labels), quotas.num_demonstrations
+    if n < num_labels:
+        yield f"a set of {show_count(n, 'demonstration')} shows only some of the {num_labels} labels"
 
 
 def find_far_length(lengths: Sequence[int], least: int) -> int:
@@ -85,41 +91,6 @@ def _describe_joined(upload: CleanRows, name: str) -> str:
         f"{show_count(number, f'{name} row', 'has')} another spelling of a label and {'is' if number == 1 else 'are'} "
         f"read so: {'; '.join(joined)} (to keep them apart, set options.labels.join_spellings to false)"
     )
-
-
-def _warn_of_sizes(sizes: SplitSizes, config: SelectionConfig, *, is_held_out: bool) -> Iterator[str]:
-    """Warnings about splits that are smaller than asked for, small, or without some labels."""
-    splits = config.splits
-    test, validation, confirmation = (
-        sum(counts.values()) for counts in (sizes.test, sizes.validation, sizes.confirmation)
-    )
-    if is_held_out and splits.test is not None and test < splits.test:
-        yield (
-            f"{show_count(test, 'test row')} instead of {splits.test}: {100 * splits.held_out_share:.0f} % of the "
-            "dataset rows are held out"
-        )
-    for name, wanted, found in (
-        ("validation", splits.validation, validation),
-        ("confirmation", splits.confirmation, confirmation),
-    ):
-        if found < wanted:
-            yield f"{show_count(found, f'{name} row')} instead of {wanted}: the dataset is small"
-    for name, found, few, use in (
-        ("test", test, _FEW_TEST_ROWS, "a reliable accuracy"),
-        ("validation", validation, _FEW_VALIDATION_ROWS, "a reliable choice of prompts"),
-    ):
-        if found < few:
-            yield f"too few {name} rows for {use}: {found}, fewer than {few}"
-    num_labels, n = len(sizes.candidates), config.num_demonstrations
-    for name, counts in sizes.with_every_label.items():
-        missing = sum(not count for count in counts.values())
-        if missing:
-            rows = show_count(sum(counts.values()), f"{name} row")
-            yield f"{missing} of {num_labels} labels have none of the {rows}"
-    if n < num_labels:
-        yield f"a prompt of {show_count(n, 'demonstration')} shows only some of the {num_labels} labels"
-    elif config.balanced and n % num_labels:
-        yield f"{show_count(n, 'demonstration')} cannot be split evenly over {num_labels} labels; quotas differ by one"
 
 
 def _was(rows: Sequence[Example], done: str, *, lines: bool) -> str:

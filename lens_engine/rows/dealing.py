@@ -1,0 +1,139 @@
+"""Deals labelled rows: to the search, to the judging, or to neither.
+
+A prompt is not trained on rows, so every row judges each contender that does not show it. With few rows all of them
+judge, and sets of demonstrations are drawn. From some 150 rows on LENS finds them, on search rows that judge nothing.
+Whatever a row does, it may be a demonstration that is found for an input, and classifiers are fitted on all.
+
+cleaning       joins spellings of labels, leaves out repeated, conflicting and leaked texts
+label_rows     refuses or drops labels with too few rows or without a label word
+row_warnings   what was changed or left out
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import InvalidDataset
+from lens_engine.plan import spread_evenly
+from lens_engine.randomness import make_generator
+from lens_engine.rows.cleaning import clean_problem
+from lens_engine.rows.label_rows import serve_labels
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.quotas import Quotas, count_labels, share_proportionally, take_quotas
+from lens_engine.rows.row_warnings import warn_of_rows
+from lens_engine.task.template import Task
+from lens_engine.types import Example
+
+LEAST_ROWS = 10
+"""Fewest labelled rows with which there is a result."""
+
+SEARCH_FROM = 150
+"""Number of labelled rows from which on LENS searches."""
+
+
+@dataclass(frozen=True, slots=True)
+class DealtRows:
+    """The usable rows, and what each does. No text is in two of the four tuples."""
+
+    task: Task  #: the problem's, without the labels that were left out as too rare
+    quotas: Quotas  #: of the demonstrations in a permutation
+    search: tuple[Example, ...]  #: of the search of LENS, spread over the labels; none with few rows
+    judging: tuple[Example, ...]  #: that judge contenders, spread over the labels
+    rest: tuple[Example, ...]  #: all other labelled rows
+    test: tuple[Example, ...]  #: of the test rows, a sample with the labels in proportion; none if none were given
+    duplicates_dropped: int
+    conflicting_texts: int
+    leaked_from_test: int
+    warnings: tuple[str, ...]
+    left_out: tuple[str, ...] = ()  #: labels that were left out as too rare
+    notes: tuple[str, ...] = ()
+    """The warnings, with the lines of rows. Results have `warnings`, because equal rows of two formats have equal
+    results."""
+    skipped_too_long: int = 0  #: rows left out because their texts are equal after the cut
+    trimmed_too_long: int = 0  #: rows whose text was cut because of its length
+    most_tokens: int | None = None  #: largest length of a rendered text that is not cut; None if none is cut
+
+    @property
+    def labelled(self) -> tuple[Example, ...]:
+        """Every labelled row but the test rows: judging rows first."""
+        return (*self.judging, *self.search, *self.rest)
+
+    @property
+    def proposable(self) -> tuple[Example, ...]:
+        """The rows of which fixed sets are made: the search rows, or all where nothing is searched."""
+        return self.search or self.judging
+
+
+def deal_rows(problem: Problem, config: SelectionConfig) -> DealtRows:
+    """Deal a problem's examples; the same seed gives the same rows.
+
+    Raises:
+        InvalidVerbalizer: a label has a label word but no example, or two labels are spellings of one label.
+        InvalidDataset: a label has no label word, and is not left out as too rare; or there are fewer than ten usable
+            rows; or the test rows have every text of the dataset.
+        ClassTooSmall: labels have fewer than two rows, and `labels.rare` is "reject".
+    """
+    rows = clean_problem(problem, config.labels)
+    if rows.leaked and not rows.dataset.by_text:
+        raise InvalidDataset(
+            "the test rows have every text of the dataset, as if both were the same file; give other rows as test, or "
+            "none: then every row is judged by cross-validation",
+            field="test",
+        )
+    served = serve_labels(problem.task, rows, config.labels)
+    labels = served.task.labels
+    usable = _shuffle(rows.dataset.examples, labels, config.seed, "rows")
+    if len(usable) < LEAST_ROWS:
+        raise InvalidDataset(
+            f"the dataset has {len(usable)} usable rows; the least is {LEAST_ROWS}, two of each label; add rows",
+            field="dataset",
+        )
+    search, judging, rest = _deal(usable, labels, config)
+    test = [] if rows.test is None else _shuffle(rows.test.examples, labels, config.seed, "test")
+    if config.rows.test is not None:
+        test, _ = _take(test, labels, config.rows.test)
+    quotas = Quotas.of(count_labels(search or judging, labels), config)
+    return DealtRows(
+        task=served.task,
+        quotas=quotas,
+        search=tuple(_interleave(search, labels)),
+        judging=tuple(_interleave(judging, labels)),
+        rest=tuple(rest),
+        test=tuple(test),
+        duplicates_dropped=sum(len(upload.duplicates) for upload in rows.uploads.values()),
+        conflicting_texts=sum(len(upload.conflicts) for upload in rows.uploads.values()),
+        leaked_from_test=len(rows.leaked),
+        warnings=tuple(warn_of_rows(rows, served, quotas, len(usable), lines=False)),
+        left_out=served.dropped,
+        notes=tuple(warn_of_rows(rows, served, quotas, len(usable), lines=True)),
+    )
+
+
+def _deal(
+    usable: list[Example], labels: Sequence[str], config: SelectionConfig
+) -> tuple[list[Example], list[Example], list[Example]]:
+    """Search rows, judging rows, and the rest."""
+    number, options = len(usable), config.rows
+    num_search = min(options.search, number - min(options.judging, number // 2)) if number >= SEARCH_FROM else 0
+    search, others = _take(usable, labels, num_search)
+    judging, rest = _take(others, labels, options.judging if num_search else max(options.judging, SEARCH_FROM))
+    return search, judging, rest
+
+
+def _take(rows: list[Example], labels: Sequence[str], number: int) -> tuple[list[Example], list[Example]]:
+    """The first rows of each label, in proportion, and the others."""
+    return take_quotas(rows, share_proportionally(number, count_labels(rows, labels)), lambda one: one.label)
+
+
+def _shuffle(rows: Sequence[Example], labels: Sequence[str], seed: int, stage: str) -> list[Example]:
+    """The rows of these labels in random order."""
+    examples, known = [one for one in rows if one.label in labels], make_generator(seed, stage)
+    return [examples[index] for index in known.permutation(len(examples))]
+
+
+def _interleave(examples: list[Example], labels: Sequence[str]) -> list[Example]:
+    """Spread each label evenly over the list, so that every beginning has the labels in proportion."""
+    groups = np.array([labels.index(example.label) for example in examples], dtype=np.intp)
+    return [examples[index] for index in np.lexsort((groups, spread_evenly(groups)))] if examples else []

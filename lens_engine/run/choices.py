@@ -1,0 +1,145 @@
+"""The choices of a run: for each door, which contender is used.
+
+There are three doors. A model that answers in text is asked by the likeliest label word (use "prompt"). One that gives
+probabilities may be corrected by label biases (use "probabilities"). Where weights are at hand, or for words alone,
+classifiers are contenders too.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lens_engine.classifier.quality import is_clearly_better
+from lens_engine.config import Use
+from lens_engine.randomness import make_generator
+from lens_engine.result import Chance, Estimate
+from lens_engine.run.choose import NO_ANSWER, Corrected, correct, measure_growth
+from lens_engine.run.propose import Proposal
+from lens_engine.run.table import Line, Table
+from lens_engine.types import IndexArray
+
+_WORDS = "words"
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What is chosen by a table."""
+
+    table: Table
+    proposals: Sequence[Proposal]
+    bags: int  #: samples of each estimate
+
+    def prompt(self, use: Use, *, is_fixed: bool = False) -> Line | None:
+        """The prompt for a use, in the wording of the run; None if none was judged.
+
+        Args:
+            is_fixed: whether only fixed demonstrations count.
+        """
+        return self._choose(self._list_prompts(use, is_fixed=is_fixed))
+
+    @cached_property
+    def classifier(self) -> Line | None:
+        return self._choose(self._classifiers)
+
+    @cached_property
+    def first(self) -> Line | None:
+        """The best of all contenders that the use of the run allows."""
+        return self._choose(self._everything)
+
+    @cached_property
+    def wording(self) -> int:
+        """Place of the wording of the best prompt for the use of the run."""
+        best = self._choose(self._list_read(self.table.setup.config.use))
+        return 0 if best is None else self.proposals[best.prompt or 0].wording
+
+    def estimate(self, line: Line, use: Use | None, *, is_fixed: bool = False) -> Estimate | None:
+        """What to expect of a choice. That of the first choice counts all contenders among which it was chosen.
+
+        Args:
+            use: of the door; None for classifiers.
+        """
+        lines = self._everything if line is self.first else self._classifiers
+        if use is not None and line is not self.first:
+            lines = self._list_prompts(use, is_fixed=is_fixed)
+        setup, rng = self.table.setup, make_generator(self.table.setup.config.seed, "estimate")
+        whole = [one for one in self.table.lines if self.table.is_whole(one)]
+        rivals = self._list_rivals(use or setup.config.use, line)
+        others = [one for group in rivals.values() for one in group if one not in lines]
+        scores = self.table.score([*lines, *others])
+        hits = self.table.score([*lines, *others], by_accuracy=True).values
+        places = {id(one): place for place, one in enumerate([*lines, *others])}
+        named = {name: [places[id(one)] for one in group if one in whole] for name, group in rivals.items()}
+        found = correct(scores, len(lines), hits, {name: own for name, own in named.items() if own}, rng, self.bags)
+        growth = measure_growth(scores.take(range(len(lines))), rng) if self.bags >= 1000 else None
+        return self._describe(line, found, growth)
+
+    def is_clearly_behind(self, line: Line) -> bool:
+        """Whether the first choice is better than a contender by more than chance, on the rows that both answer."""
+        if self.first is None or line is self.first:
+            return False
+        own, other = self.table.answers(line), self.table.answers(self.first)
+        both = (own != NO_ANSWER) & (other != NO_ANSWER)
+        if not both.any():
+            return False
+        objective = self.table.setup.config.objective
+        return is_clearly_better(other[both], own[both], self.table.gold[both], objective)
+
+    def _describe(self, line: Line, found: Corrected, growth: float | None) -> Estimate:
+        gold: IndexArray = self.table.gold[line.places]
+        largest = np.bincount(gold).max() / len(gold) if len(gold) else None
+        is_macro = self.table.setup.config.objective == "macro_f1"
+        return Estimate(
+            accuracy=found.accuracy,
+            n=len(gold),
+            ci95=(found.low, found.high),
+            macro_f1=found.figure if is_macro else None,
+            largest_class=largest,
+            naive=found.naive,
+            beats=tuple(Chance(rival=name, chance=round(chance, 3)) for name, chance in found.beats.items()),
+            more_rows=growth,
+        )
+
+    def _list_rivals(self, use: Use, line: Line) -> dict[str, list[Line]]:
+        """No examples, word counting, and random sets, as they are read for a use."""
+        found: dict[str, list[Line]] = {"zero_shot": [], _WORDS: [], "random": []}
+        for one in self.table.lines:
+            if one is line or not self.table.is_whole(one):
+                continue
+            if one.prompt is None:
+                if one.name == _WORDS:
+                    found[_WORDS].append(one)
+            elif one.use == use and (method := self.proposals[one.prompt].method) in found:
+                found[method].append(one)
+        return found
+
+    def _choose(self, lines: Sequence[Line]) -> Line | None:
+        return lines[self.table.score(lines).choose()] if lines else None
+
+    @cached_property
+    def _everything(self) -> list[Line]:
+        return [*self._list_prompts(self.table.setup.config.use), *self._classifiers]
+
+    @cached_property
+    def _classifiers(self) -> list[Line]:
+        return [one for one in self.table.lines if one.prompt is None]
+
+    def _list_prompts(self, use: Use, *, is_fixed: bool = False) -> list[Line]:
+        def fits(one: Proposal) -> bool:
+            return one.wording == self.wording and (not is_fixed or one.form.kind == "fixed")
+
+        return self._list_read(use, fits)
+
+    def _list_read(self, use: Use, fits: Callable[[Proposal], bool] = lambda _: True) -> list[Line]:
+        """The lines of prompts that a use allows: for probabilities with label biases and without."""
+        uses = ("prompt", "probabilities") if use == "probabilities" else ("prompt",)
+        return [
+            one
+            for one in self.table.lines
+            if one.prompt is not None
+            and one.use in uses
+            and self.table.is_whole(one)
+            and len(one.places)
+            and fits(self.proposals[one.prompt])
+        ]

@@ -1,0 +1,164 @@
+"""Judge: the judging rows after each proposed prompt, rung by rung; what cannot win is dropped.
+
+Every prompt is asked for an eighth of the rows, those that are left for a quarter, for a half, and for all. After each
+rung a prompt goes whose chance of being the best, by the bootstrap over rows, is under 1 %, and some more go, so that
+the cost is known before. The judging ends when the best of what is left could hardly lead by a point.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from lens_engine.metering.cost import Cost
+from lens_engine.metering.meter import Meter
+from lens_engine.plan import Rung
+from lens_engine.randomness import make_generator
+from lens_engine.retrieval.pool import Retrieval
+from lens_engine.retrieval.prompts import PromptRenderer
+from lens_engine.run.propose import Proposal, price_prompt
+from lens_engine.run.table import Table
+from lens_engine.search.judgement import EvaluationRows, judge, judge_pairs
+from lens_engine.search.setup import Setup
+from lens_engine.types import Example, LabelLogProbs, Phase
+
+Cells = Mapping[int, LabelLogProbs]
+"""Log-probabilities `[rows, labels]` of the first judging rows after each prompt, by its place."""
+
+_LEAST_CHANCE = 0.01
+_LEAST_GAIN = 0.01
+_FIRST_ROWS = 12
+"""Fewest rows of the first rung: fewer tell nothing."""
+
+_LEFT = (0.75, 0.5, 1 / 3)
+"""Largest share of the prompts that is left after each rung but the last."""
+
+_BLOCK = 8
+"""Fixed prompts that are asked at a time, between two checkpoints."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What the judging has found by now."""
+
+    cells: Cells
+    left: tuple[int, ...]  #: places of the prompts that are not dropped
+    rungs_done: int = 0
+    saved: float = 0.0  #: share of the pairs of the plan that the end came before
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Judges prompts for one run."""
+
+    setup: Setup
+    meter: Meter
+    proposals: Sequence[Proposal]
+
+    def start(self) -> Judging:
+        return Judging({}, tuple(range(len(self.proposals))))
+
+    def finish(self, state: Judging, save: Callable[[Judging], None]) -> Judging:
+        """Do the remaining rungs, and call `save` after each block of prompts.
+
+        Raises:
+            Stopped: from the meter; what was saved last stays valid.
+        """
+        rungs = plan_rungs_of_judging(len(self.setup.rows.judging), len(self.proposals))
+        for number, rung in enumerate(rungs):
+            if number < state.rungs_done:
+                continue
+            self.meter.enter(Phase.JUDGE, number + 1, len(rungs))
+            for places in self._cut(state, rung):
+                state = self._ask(state, places, rung)
+                save(state)
+            left = self._drop(state, rungs[number + 1].permutations) if rung is not rungs[-1] else state.left
+            state = Judging(state.cells, left, number + 1)
+            save(state)
+        return state
+
+    def _cut(self, state: Judging, rung: Rung) -> list[list[int]]:
+        """The prompts of a rung that are not asked yet, in blocks: fixed ones of a wording together."""
+        todo = [one for one in state.left if len(state.cells.get(one, ())) < rung.end]
+        blocks = list[list[int]]()
+        for one in todo:
+            proposal = self.proposals[one]
+            if blocks and not proposal.form.nearest:
+                last = self.proposals[blocks[-1][0]]
+                if not last.form.nearest and last.wording == proposal.wording and len(blocks[-1]) < _BLOCK:
+                    blocks[-1].append(one)
+                    continue
+            blocks.append([one])
+        return blocks
+
+    def _ask(self, state: Judging, places: Sequence[int], rung: Rung) -> Judging:
+        examples = self.setup.rows.judging[rung.start : rung.end]
+        found = ask_prompts(self.setup, self.meter, [self.proposals[one] for one in places], examples)
+        cells = dict(state.cells)
+        for place, block in zip(places, found, strict=True):
+            cells[place] = np.concatenate([cells[place], block]) if place in cells else block
+        return Judging(cells, state.left, state.rungs_done)
+
+    def _drop(self, state: Judging, most: int) -> tuple[int, ...]:
+        """The prompts that go on. No examples and a random set do in any case: the choice is compared with them."""
+        table = Table.of(self.setup, self.proposals, state.cells)
+        rng = make_generator(self.setup.config.seed, "judge", state.rungs_done)
+        kept, chances, is_open = set(self._references(state.left)), dict[int, float](), False
+        for use in self.setup.uses:
+            lines = [line for line in table.lines if line.use == use and line.prompt in state.left]
+            scores = table.score(lines)
+            is_open |= scores.what_is_left_to_gain(rng) > _LEAST_GAIN
+            found = scores.chances(rng)
+            kept.add(lines[int(found.argmax())].prompt or 0)
+            for line, chance in zip(lines, found, strict=True):
+                chances[line.prompt or 0] = max(chances.get(line.prompt or 0, 0.0), float(chance))
+        ranked = sorted(state.left, key=lambda one: (-chances.get(one, 0.0), one))
+        likely = [one for one in ranked if chances.get(one, 0.0) >= _LEAST_CHANCE] if is_open else []
+        kept |= set(likely[: max(most - len(kept), 0)])
+        return tuple(one for one in state.left if one in kept)
+
+    def _references(self, left: Sequence[int]) -> list[int]:
+        first = {self.proposals[one].method: one for one in reversed(left)}
+        return [first[name] for name in ("zero_shot", "random") if name in first]
+
+
+def ask_prompts(
+    setup: Setup, meter: Meter, proposals: Sequence[Proposal], examples: Sequence[Example]
+) -> list[LabelLogProbs]:
+    """`[rows, labels]` of each prompt. Fixed prompts of one wording are asked in one call."""
+    task = setup.tasks[proposals[0].wording]
+    meter.use_label_spans(task.label_spans)
+    rows = EvaluationRows(task, tuple(examples))
+    if not proposals[0].form.nearest:
+        prefixes = [task.render_prefix(one.rows) for one in proposals]
+        return [one.label_log_probs for one in judge(meter, prefixes, rows)]
+    (one,) = proposals
+    prompt = PromptRenderer.of(task, one.rows, Retrieval(form=one.form, pool=setup.pool))
+    return [judge_pairs(meter, [found.segments for found in prompt.begin(rows.texts)], rows).label_log_probs]
+
+
+def plan_rungs_of_judging(num_rows: int, num_prompts: int) -> list[Rung]:
+    """The rungs: which rows, and how many prompts at most."""
+    ends = [0]
+    for part in (8, 4, 2, 1):
+        end = max(-(-num_rows // part), min(_FIRST_ROWS, num_rows))
+        if end >= 1.5 * ends[-1] or part == 1:
+            ends.append(end)
+    ends = list(dict.fromkeys(ends))
+    shares = [1.0, *_LEFT[len(_LEFT) - (len(ends) - 2) :]]
+    return [
+        Rung(max(round(share * num_prompts), min(2, num_prompts)), start, end)
+        for share, (start, end) in zip(shares, pairwise(ends), strict=True)
+    ]
+
+
+def price_judging(setup: Setup, proposals: Sequence[Proposal]) -> Cost:
+    """The most that the judging costs, if what goes is what is cheap."""
+    rungs = plan_rungs_of_judging(len(setup.rows.judging), len(proposals))
+    total = Cost()
+    for rung in rungs:
+        costs = [price_prompt(setup, one, rung.end - rung.start) for one in proposals]
+        dearest = sorted(costs, key=lambda cost: -cost.tokens)[: rung.permutations]
+        total = sum(dearest, total)
+    return total

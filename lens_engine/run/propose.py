@@ -1,0 +1,176 @@
+"""Propose: the prompts that are compared, written down before a judging row is asked.
+
+A prompt is wording × examples: none, a set in an order, rows like the input, or both. Sets come from LENS where there
+are search rows, and beside them, or without them, from random draws. Each further contender costs optimism and rows,
+so there are some 25 to 50.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lens_engine.metering.cost import Cost
+from lens_engine.metering.meter import Meter
+from lens_engine.randomness import make_generator
+from lens_engine.retrieval.form import PromptForm
+from lens_engine.retrieval.index import ExampleIndex
+from lens_engine.rows.context import SPARE_TOKENS
+from lens_engine.rows.quotas import count_labels, share_equally, take_quotas
+from lens_engine.search.lens.diversity import Affinity, exchange
+from lens_engine.search.permutations import draw_permutation, draw_permutations, shuffle
+from lens_engine.search.setup import Findings, Setup
+from lens_engine.types import Example
+
+NEAREST = (4, 8, 16)
+"""Numbers of nearest rows that are tried alone."""
+
+NEAREST_AFTER_FIXED = (4, 8)
+"""Numbers of nearest rows that are tried after a set."""
+
+MANY = (32, 64)
+"""Sizes of large sets, which are computed once, or read from a server's cache."""
+
+_AFTER_SEARCH = 4
+"""After a search there are this many times fewer drawn sets."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A prompt to judge."""
+
+    name: str
+    method: str  #: as `Contender.method`
+    wording: int = 0  #: place in `Setup.tasks`
+    form: PromptForm = PromptForm()
+    rows: tuple[Example, ...] = ()  #: fixed demonstrations, in order
+
+    @property
+    def num_demonstrations(self) -> int:
+        return len(self.rows) + self.form.nearest
+
+
+def propose(setup: Setup, findings: Findings, meter: Meter | None) -> tuple[Proposal, ...]:
+    """The prompts to judge, the most promising first: a budget may end the judging.
+
+    Args:
+        meter: knows the lengths of texts; without one every prompt is taken to fit the context.
+    """
+    proposed = list(_propose(setup, findings))
+    return tuple(one for one in proposed if meter is None or _fits(setup, one, meter))
+
+
+def _propose(setup: Setup, findings: Findings) -> Iterator[Proposal]:
+    rows, forms, wordings = setup.rows, setup.config.search.forms, range(len(setup.tasks))
+    yield from (Proposal(_name("no examples", one), "zero_shot", one) for one in wordings)
+    sets = [*_list_found(setup, findings), *_draw_sets(setup)]
+    pool_size = len(rows.labelled) - 1
+    if "nearest" in forms:
+        for k in (k for k in NEAREST if k <= pool_size):
+            form = PromptForm(kind="nearest", nearest=k)
+            for wording in wordings if k == NEAREST[1] else wordings[:1]:
+                yield Proposal(_name(f"{k} nearest", wording), "nearest", wording, form)
+    if "fixed" in forms:
+        yield from sets
+        many = [*_draw_large(setup)]
+        yield from many
+    if "fixed+nearest" in forms and sets:
+        bases = [
+            (sets[0], NEAREST_AFTER_FIXED),
+            *((one, NEAREST_AFTER_FIXED[:1]) for one in [*_draw_large(setup)][-1:]),
+        ]
+        for base, numbers in bases:
+            for k in (k for k in numbers if k + len(base.rows) <= pool_size):
+                form = PromptForm(kind="fixed+nearest", nearest=k)
+                yield Proposal(f"{base.name} + {k} nearest", base.method, base.wording, form, base.rows)
+
+
+def _name(name: str, wording: int) -> str:
+    return f"{name}, wording {wording + 1}" if wording else name
+
+
+def _list_found(setup: Setup, findings: Findings) -> Iterator[Proposal]:
+    """What LENS found; the best of it in every wording."""
+    for place, permutation in enumerate(findings.finalists):
+        examples = tuple(setup.lens_rows.candidates[index] for index in permutation)
+        for wording in range(len(setup.tasks) if place == 0 else 1):
+            yield Proposal(_name(f"LENS {place + 1}", wording), "lens", wording, rows=examples)
+
+
+def _draw_sets(setup: Setup) -> Iterator[Proposal]:
+    """Random sets and, without a search, spread ones; in each wording in turn."""
+    rows, number, seed = setup.rows.proposable, setup.config.search.sets, setup.config.seed
+    if setup.rows.search:
+        drawn = [("random", one) for one in _draw(setup, rows, max(number // _AFTER_SEARCH, 1))]
+    else:
+        random, spread = _draw(setup, rows, number - number // 2), draw_spread(setup, rows, number // 2, seed)
+        drawn = [
+            (name, one)
+            for pair in zip(random, spread, strict=False)
+            for name, one in zip(("random", "spread"), pair, strict=True)
+        ]
+        drawn += [("random", one) for one in random[len(spread) :]]
+    counts, seen = dict.fromkeys(("random", "spread"), 0), set[tuple[int, ...]]()
+    for name, permutation in drawn:
+        counts[name] += 1
+        if permutation not in seen:
+            wording = len(seen) % len(setup.tasks)
+            seen.add(permutation)
+            examples = tuple(rows[index] for index in permutation)
+            yield Proposal(_name(f"{name} {counts[name]}", wording), name, wording, rows=examples)
+
+
+def _draw(setup: Setup, rows: Sequence[Example], number: int) -> list[tuple[int, ...]]:
+    return draw_permutations(rows, setup.task, setup.rows.quotas, setup.config.seed, 0, number)
+
+
+def draw_spread(setup: Setup, rows: Sequence[Example], number: int, seed: int) -> list[tuple[int, ...]]:
+    """Sets whose members are as unlike each other as a local search finds, by the words of their texts."""
+    texts = [one.text for one in rows]
+    similarity = ExampleIndex.of(texts).similarities(texts)
+    groups, quotas = setup.rows.quotas.group(setup.task.index_labels(rows))
+    affinity = Affinity(np.zeros(len(rows)), np.where(np.eye(len(rows), dtype=bool), 0.0, similarity))
+    found = []
+    for place in range(number):
+        rng = make_generator(seed, "spread", place)
+        members = draw_permutation(groups, quotas, rng)
+        allowed = np.flatnonzero(rng.random(len(rows)) < 0.5)  # with all rows most starts end in the same few optima
+        found.append(shuffle(exchange(affinity, members, groups, allowed), rng))
+    return found
+
+
+def _draw_large(setup: Setup) -> Iterator[Proposal]:
+    """Large label-balanced sets: at most half of the rows, and half of those of a label."""
+    rows, labels = (*setup.rows.search, *setup.rows.rest) or setup.rows.judging, setup.task.labels
+    order = make_generator(setup.config.seed, "many").permutation(len(rows))
+    counts = count_labels(rows, labels)
+    shares = counts if setup.rows.search else {label: max(count // 2, 1) for label, count in counts.items()}
+    for size in MANY:
+        if size > setup.rows.quotas.num_demonstrations and size <= sum(shares.values()):
+            taken, _ = take_quotas((rows[place] for place in order), share_equally(size, shares), lambda one: one.label)
+            mixed = make_generator(setup.config.seed, "many", size).permutation(size)
+            yield Proposal(f"{size} examples", "many", rows=tuple(taken[place] for place in mixed))
+
+
+def _fits(setup: Setup, one: Proposal, meter: Meter) -> bool:
+    """Whether the longest possible prompt fits the context. Ordinary sets fit: the texts were cut to that end."""
+    if one.num_demonstrations <= setup.rows.quotas.num_demonstrations and one.form.kind == "fixed":
+        return True
+    task, rows, scorer = setup.tasks[one.wording], setup.rows, meter.scorer
+
+    def count(segments: Sequence[str]) -> list[int]:
+        meter.lengths.learn(segments)
+        return [meter.lengths.count(segment) for segment in segments]
+
+    found = sorted(count([task.render_demonstration(row) for row in setup.pool.examples]), reverse=True)
+    fixed = sum(count(task.render_prefix(one.rows)))
+    longest = max(count([task.render_query(row.text) for row in (*rows.judging, *rows.test)]))
+    needed = sum(found[: one.form.nearest]) + fixed + longest + max(count(task.label_spans))
+    return needed <= scorer.max_prompt_tokens - SPARE_TOKENS
+
+
+def price_prompt(setup: Setup, one: Proposal, num_rows: int) -> Cost:
+    """The cost of a prompt on this many rows."""
+    if one.form.nearest:
+        return setup.prices.judging_pairs(num_rows, one.num_demonstrations)
+    return setup.prices.judging(1, num_rows, one.num_demonstrations)

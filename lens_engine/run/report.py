@@ -1,0 +1,439 @@
+"""Report: the result of a run, from its state and its choices."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lens_engine.classifier.candidates import TestedClassifier
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.log_probs import normalise
+from lens_engine.classifier.quality import Quality, RowFigures, measure_accuracy, measure_figures
+from lens_engine.config import Use
+from lens_engine.result import (
+    Answers,
+    Contender,
+    LabelBias,
+    LabelEffect,
+    Payment,
+    Provenance,
+    SelectionResult,
+    Spending,
+    SupportExample,
+    SupportExamples,
+    Verdict,
+    Wording,
+)
+from lens_engine.rows.problem import digest_examples
+from lens_engine.run.choices import Choices
+from lens_engine.run.preparation import PreparedRun, count_rows
+from lens_engine.run.propose import Proposal
+from lens_engine.run.run_warnings import list_warnings
+from lens_engine.run.state import RunState
+from lens_engine.run.table import Line
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
+from lens_engine.scoring.no_answer import keep_unanswered, pick_answers
+from lens_engine.scoring.spending import TokenPrices, find_paid_scorer
+from lens_engine.search.judgement import Judgement
+from lens_engine.search.objective import find_label_biases
+from lens_engine.search.setup import Findings, Setup
+from lens_engine.show.verdict import say_prompt, say_verdict
+from lens_engine.task.record import TaskRecord
+from lens_engine.types import FloatArray, HeadlineKind, IndexArray, StopReason
+from lens_engine.version import __version__
+
+_GPU = "GPU "
+"""How `describe_surroundings` begins the line that names the GPU."""
+
+_LEAST_CACHED = 1024
+"""Tokens of a prefix from which on vendors keep it in their cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a run has found by now."""
+
+    state: RunState
+    findings: Findings
+    choices: Choices
+
+    @property
+    def setup(self) -> Setup:
+        return self.choices.table.setup
+
+    @property
+    def is_empty_handed(self) -> bool:
+        """Whether nothing speaks for the prompt: no row was judged, and nothing was searched."""
+        return not self.findings.finalists and not any(one.prompt is not None for one in self.choices.table.lines)
+
+    @property
+    def first(self) -> HeadlineKind:
+        line = self.choices.first
+        if line is None or line.prompt is not None:
+            return "prompt"
+        return "words" if self.state.candidates[line.candidate or 0].name == "bag_of_words" else "classifier"
+
+    def list_tested_prompts(self) -> list[int]:
+        """Places of the proposals that are asked for the test rows: the chosen ones, and no examples."""
+        found = [line.prompt for _, line in self._list_chosen() if line is not None and line.prompt is not None]
+        return list(dict.fromkeys([*found, *self._list_zero_shot()]))
+
+    def list_tested_classifiers(self) -> list[int]:
+        """Places of the candidates that are asked for the test rows: the chosen one, and word counting."""
+        line = self.choices.classifier
+        chosen = [] if line is None or line.candidate is None else [line.candidate]
+        words = [place for place, one in enumerate(self.state.candidates) if one.name == "bag_of_words"]
+        return list(dict.fromkeys([*chosen, *words]))
+
+    def _list_chosen(self) -> list[tuple[Use, Line | None]]:
+        uses = self.setup.uses
+        return [(use, self.choices.prompt(use, is_fixed=is_fixed)) for use in uses for is_fixed in (False, True)]
+
+    def _list_zero_shot(self) -> list[int]:
+        wording = self.choices.wording
+        proposals = enumerate(self.choices.proposals)
+        return [place for place, one in proposals if one.method == "zero_shot" and one.wording == wording]
+
+    # What the test rows say.
+
+    @cached_property
+    def test_gold(self) -> IndexArray:
+        return self.setup.task.index_labels(self.setup.rows.test)
+
+    def test_prompt(self, line: Line) -> RowFigures | None:
+        """A prompt on the test rows, as its line is read; None if it was not asked for them."""
+        if line.prompt is None or line.prompt not in self.state.tested:
+            return None
+        plain = self.state.tested[line.prompt].astype(np.float64)
+        biases = self.find_biases(line)
+        read = keep_unanswered(normalise(plain if biases is None else plain + biases), plain)
+        return RowFigures.of(read, self.test_gold)
+
+    def test_classifier(self, place: int) -> RowFigures | None:
+        found = self.state.tested_classifiers.get(place)
+        return None if found is None else found.figures(self.test_gold)
+
+    def find_biases(self, line: Line) -> FloatArray | None:
+        """`[labels]`, label biases from all judging rows that a prompt does not show; None if it is read without."""
+        if line.use != "probabilities" or line.prompt is None or self.state.judging is None or not len(line.places):
+            return None
+        scores = self.state.judging.cells[line.prompt][line.places]
+        return find_label_biases(Judgement(scores, self.choices.table.gold[line.places]))
+
+    # What the judging rows say.
+
+    def judge_line(self, line: Line) -> RowFigures:
+        return RowFigures.of(line.log_probs, self.choices.table.gold[line.places])
+
+
+def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> SelectionResult:
+    """The result of a run, with its digest.
+
+    Args:
+        reason: why the run ended.
+    """
+    setup, state, meter = found.setup, found.state, prepared.meter
+    chosen = found.choices.classifier
+    task, report = setup.tasks[found.choices.wording], _Report(prepared, found)
+    answers = tuple(report.show_prompt(use) for use in setup.uses)
+    candidate = None if chosen is None or chosen.candidate is None else state.candidates[chosen.candidate]
+    forms = [answer.form for answer in answers]
+    result = SelectionResult(
+        partial=reason is not StopReason.COMPLETED,
+        stop_reason=reason,
+        task=TaskRecord.of(task, setup.rows.left_out),
+        support_examples=answers,
+        first=found.first,
+        contenders=report.list_contenders(),
+        wordings=tuple(_show_wording(one.template.pattern, one.instruction) for one in setup.tasks)
+        if len(setup.tasks) > 1
+        else (),
+        pool=setup.pool if any(form.nearest for form in forms) else None,
+        classifier=None if chosen is None else report.show_classifier(chosen),
+        classifier_estimate=None if chosen is None else found.choices.estimate(chosen, None),
+        tested=report.list_classifiers(),
+        suspicious_labels=() if candidate is None else candidate.suspicious_labels,
+        verdict=Verdict(sentence=""),
+        answers=report.list_answers(),
+        most_tokens=setup.rows.most_tokens,
+        opening_tokens=sum(map(meter.lengths.count, task.opening)),
+        truncated_prompts=setup.rows.trimmed_too_long,
+        counts=count_rows(setup).model_copy(update={"near_test_rows": setup.near_test_rows}),
+        cost=_show_cost(prepared, state, found.findings),
+        warnings=(),
+        provenance=_describe_provenance(prepared),
+    )
+    result = result.model_copy(update={"warnings": _list_warnings(prepared, found, result)})
+    prompts = tuple(_say_reason(result, one) for one in result.support_examples)
+    result = result.model_copy(update={"support_examples": prompts})
+    sentence = say_verdict(result, is_empty_handed=found.is_empty_handed)
+    return result.model_copy(update={"verdict": Verdict(sentence=sentence)}).with_digest()
+
+
+def _list_warnings(prepared: PreparedRun, found: Found, result: SelectionResult) -> tuple[str, ...]:
+    of_search = found.findings.warnings
+    return list_warnings(prepared, found.state, of_search, result, is_empty_handed=found.is_empty_handed)
+
+
+def _say_reason(result: SelectionResult, answer: SupportExamples) -> SupportExamples:
+    fixed = None if answer.fixed is None else _say_reason(result, answer.fixed)
+    return answer.model_copy(update={"reason": say_prompt(result, answer), "fixed": fixed})
+
+
+def _show_wording(template: str, instruction: str) -> Wording:
+    return Wording(template=template, instruction=instruction)
+
+
+@dataclass(frozen=True, eq=False)
+class _Report:
+    """Shows what was found."""
+
+    prepared: PreparedRun
+    found: Found
+
+    def show_prompt(self, use: Use) -> SupportExamples:
+        """The best prompt for a use, with the best of fixed demonstrations where it is another."""
+        choices = self.found.choices
+        line = choices.prompt(use)
+        if line is None:
+            return self._describe(use, None, self._find_fallback(), None)
+        proposal = choices.proposals[line.prompt or 0]
+        fixed = None
+        if proposal.form.kind != "fixed" and (other := choices.prompt(use, is_fixed=True)) is not None:
+            fixed = self._describe(use, other, choices.proposals[other.prompt or 0], None, is_fixed=True)
+        return self._describe(use, line, proposal, fixed)
+
+    def _find_fallback(self) -> Proposal:
+        """What stands for a choice where nothing was judged: what LENS found, or else a random set."""
+        proposals = self.found.choices.proposals
+        by_method = {one.method: one for one in reversed(proposals)}
+        return next(by_method[name] for name in ("lens", "random", "nearest", "zero_shot") if name in by_method)
+
+    def _describe(
+        self,
+        use: Use,
+        line: Line | None,
+        proposal: Proposal,
+        fixed: SupportExamples | None,
+        *,
+        is_fixed: bool = False,
+    ) -> SupportExamples:
+        found, choices, task = self.found, self.found.choices, self.found.setup.tasks[proposal.wording]
+        biases = None if line is None else found.find_biases(line)
+        tested = None if line is None else found.test_prompt(line)
+        labels = zip(task.labels, () if biases is None else biases.tolist(), strict=False)
+        return SupportExamples(
+            use=use,
+            method=proposal.method,
+            form=proposal.form,
+            fixed=fixed,
+            examples=self._show_examples(proposal),
+            prompt="".join(task.render_prefix(proposal.rows)),
+            label_biases=tuple(LabelBias(label=label, bias=bias) for label, bias in labels),
+            judged=None if line is None else measure_figures(found.judge_line(line)),
+            estimate=None if line is None else choices.estimate(line, use, is_fixed=is_fixed),
+            test=None if tested is None else measure_figures(tested),
+            recommended=self._recommend(line),
+            reason="",
+        )
+
+    def _recommend(self, line: Line | None) -> bool | None:
+        choices = self.found.choices
+        if line is None or choices.first is None:
+            return None
+        if line is choices.first:
+            return True
+        return False if choices.is_clearly_behind(line) else None
+
+    def _show_examples(self, proposal: Proposal) -> tuple[SupportExample, ...]:
+        """Each demonstration, with how much it helps where LENS found that."""
+        task, findings = self.found.setup.tasks[proposal.wording], self.found.findings
+        tokens = self.prepared.meter.scorer.count_tokens([task.render_demonstration(one) for one in proposal.rows])
+        return tuple(
+            SupportExample(
+                position=position,
+                row=one.row,
+                text=one.text,
+                label=one.label,
+                label_word=task.verbalizer.words[one.label],
+                info_score=findings.info_scores.get(one.row),
+                tokens=tokens[position],
+                effects=self._list_effects(findings.gains.get(one.row)),
+            )
+            for position, one in enumerate(proposal.rows)
+        )
+
+    def _list_effects(self, gains: FloatArray | None) -> tuple[LabelEffect, ...] | None:
+        """The mean gain `[score_examples]` of an example for the inputs of each label."""
+        if gains is None:
+            return None
+        task, rows = self.found.setup.task, self.found.setup.lens_rows.score_set[: len(gains)]
+        gold, known = task.index_labels(rows), ~np.isnan(gains)
+        return tuple(
+            LabelEffect(label=label, effect=float(gains[own].mean()), rows=int(own.sum()))
+            for place, label in enumerate(task.labels)
+            if (own := (gold == place) & known).any()
+        )
+
+    def show_classifier(self, line: Line) -> Classifier:
+        """The classifier to use, with its quality on test rows, or else on judging rows."""
+        place = line.candidate or 0
+        figures = self.found.test_classifier(place) or self.found.judge_line(line)
+        quality = measure_figures(figures)
+        return self.found.state.candidates[place].classifier.model_copy(update={"quality": quality})
+
+    def list_classifiers(self) -> tuple[TestedClassifier, ...]:
+        """Every candidate for the classifier, the cheapest first."""
+        found, chosen = self.found, self.found.choices.classifier
+        shown = []
+        for line in found.choices.table.lines:
+            if line.candidate is None or not len(line.places):
+                continue
+            tested, candidate = found.test_classifier(line.candidate), found.state.candidates[line.candidate]
+            quality = None if tested is None else measure_figures(tested)
+            made = candidate.classifier.model_copy(update={"quality": quality})
+            shown.append(
+                TestedClassifier.of(
+                    candidate.model_copy(update={"classifier": made}),
+                    measure_figures(found.judge_line(line)),
+                    is_chosen=line is chosen,
+                )
+            )
+        return tuple(sorted(shown, key=lambda one: (one.tokens_per_input, one.tokens_held)))
+
+    def list_contenders(self) -> tuple[Contender, ...]:
+        """Every contender that was judged, the best first; then those that were dropped."""
+        table = self.found.choices.table
+        lines = [line for line in table.lines if len(line.places)]
+        if not lines:
+            return ()
+        scores = table.score(lines)
+        means = scores.average(np.ones(scores.num_rows))
+        order = sorted(range(len(lines)), key=lambda one: (not table.is_whole(lines[one]), -means[one]))
+        return tuple(self._show_contender(lines[one]) for one in order)
+
+    def _show_contender(self, line: Line) -> Contender:
+        table, gold = self.found.choices.table, self.found.choices.table.gold[line.places]
+        judged = measure_accuracy(pick_answers(line.log_probs, gold), gold)
+        about = {
+            "name": line.name,
+            "judged": judged,
+            "is_dropped": not table.is_whole(line),
+            "test": self._test(line),
+            "tokens": line.tokens,
+            "tokens_held": line.tokens_held,
+            "usd": self._price(line),
+        }
+        if line.prompt is None:
+            candidate = self.found.state.candidates[line.candidate or 0]
+            rows = candidate.classifier.prompts[0].rows if candidate.classifier.prompts else ()
+            return Contender(kind="classifier", method=candidate.name, rows=rows, **about)
+        proposal = self.found.choices.proposals[line.prompt]
+        rows = tuple(one.row for one in proposal.rows)
+        return Contender(
+            kind="prompt",
+            method=proposal.method,
+            wording=proposal.wording,
+            form=proposal.form,
+            rows=rows,
+            use=line.use,
+            **about,
+        )
+
+    def _test(self, line: Line) -> Quality | None:
+        found = self.found
+        figures = found.test_prompt(line) if line.prompt is not None else found.test_classifier(line.candidate or 0)
+        return None if figures is None else measure_figures(figures).model_copy(update={"shares_answered": ()})
+
+    def _price(self, line: Line) -> float | None:
+        """USD of 1,000 answers of a prompt at the server; a long prefix is read from its cache."""
+        paid = find_paid_scorer(self.prepared.meter.scorer)
+        prices: TokenPrices | None = None if paid is None else paid.spending.prices
+        if prices is None or line.prompt is None:
+            return None
+        cached = round(line.tokens_held) if line.tokens_held >= _LEAST_CACHED else 0
+        return round(1000 * prices.cost(round(line.tokens + line.tokens_held), 1, cached), 4)
+
+    def list_answers(self) -> Answers:
+        """Row by row: on the test rows, or else on the judging rows."""
+        found, choices, is_test = self.found, self.found.choices, bool(self.found.setup.rows.test)
+        rows = found.setup.rows.test if is_test else found.setup.rows.judging
+        uses, chosen = found.setup.uses, choices.classifier
+        prompts = [self._list_own(choices.prompt(use), len(rows)) for use in uses]
+        fixed = []
+        for use in uses:
+            line, other = choices.prompt(use), choices.prompt(use, is_fixed=True)
+            is_other = line is not None and choices.proposals[line.prompt or 0].form.kind != "fixed"
+            fixed.append(self._list_own(other if is_other else None, len(rows))[0])
+        classifier, confidences = self._list_own(chosen, len(rows))
+        has_probabilities = found.setup.has_probabilities
+        return Answers(
+            is_test=is_test,
+            rows=tuple(one.row for one in rows),
+            gold=tuple(found.setup.task.index_labels(rows).tolist()),
+            support_examples=tuple(answers for answers, _ in prompts),
+            fixed=tuple(fixed),
+            classifier=classifier,
+            support_examples_probabilities=tuple(one if has_probabilities else None for _, one in prompts),
+            classifier_probabilities=confidences,
+        )
+
+    def _list_own(
+        self, line: Line | None, num_rows: int
+    ) -> tuple[tuple[int | None, ...] | None, tuple[float | None, ...] | None]:
+        """The answers of a contender to the rows of the report, and their probabilities."""
+        if line is None:
+            return None, None
+        places: Sequence[int] = range(num_rows)
+        if self.found.setup.rows.test:
+            of_prompt = line.prompt is not None
+            figures = self.found.test_prompt(line) if of_prompt else self.found.test_classifier(line.candidate or 0)
+            if figures is None:
+                return None, None
+        else:
+            figures, places = self.found.judge_line(line), line.places.tolist()
+        answers, confidences = list[int | None]([None] * num_rows), list[float | None]([None] * num_rows)
+        for place, answer, confidence in zip(places, figures.answers.tolist(), figures.probabilities, strict=True):
+            answers[place], confidences[place] = answer, confidence
+        return tuple(answers), tuple(confidences)
+
+
+def _show_cost(prepared: PreparedRun, state: RunState, findings: Findings) -> Spending:
+    meter = prepared.meter
+    return Spending(
+        pairs=state.spent.pairs,
+        tokens=state.spent.tokens,
+        seconds=meter.limits.seconds,
+        pairs_from_cache=state.pairs_from_cache,
+        permutations_judged=findings.num_judged,
+        token_budget=meter.scorer.identity.token_budget,
+        paid=Payment.of(state.paid, meter.scorer),
+    )
+
+
+def _describe_provenance(prepared: PreparedRun) -> Provenance:
+    """Everything needed to repeat the run."""
+    scorer = prepared.meter.scorer
+    identity, problem, config = scorer.identity, prepared.problem, prepared.setup.config
+    return Provenance(
+        lens=__version__,
+        model=identity.model,
+        revision=identity.revision,
+        dtype=identity.dtype,
+        device=identity.device,
+        device_name=_find_device_name(scorer),
+        executor=identity.executor,
+        executor_note=identity.executor_note,
+        seed=config.seed,
+        dataset_sha256=digest_examples(problem.examples),
+        test_sha256=None if problem.test is None else digest_examples(problem.test),
+        config=config.model_dump(mode="json"),
+    )
+
+
+def _find_device_name(scorer: LabelScorer) -> str | None:
+    """Name of the GPU, for example "NVIDIA H200". None on a processor, and for a scorer that does not know it."""
+    facts = found.surroundings if isinstance(found := find_computing(scorer), SituatedScorer) else ()
+    return next((fact.removeprefix(_GPU) for fact in facts if fact.startswith(_GPU)), None)

@@ -1,0 +1,274 @@
+"""A run, from its checkpoint to its result: propose, judge, choose, report.
+
+setup      what the run is made with, and its price
+propose    the prompts that are compared
+judge      the judging rows after each of them
+table      the answers of all contenders
+choose     the best of them, and what to expect of it
+report     the result
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from lens_engine.classifier.quality import share_of_largest_class
+from lens_engine.errors import CheckpointForeign, NothingSelected
+from lens_engine.metering.cost import Cost
+from lens_engine.metering.limits import Stopped
+from lens_engine.metering.meter import Meter
+from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import digest_examples
+from lens_engine.run.budget_checks import check_budget
+from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
+from lens_engine.run.choices import Choices
+from lens_engine.run.choose import BAGS, FEW_BAGS
+from lens_engine.run.classifying import Classifying
+from lens_engine.run.judge import Judge, Judging, ask_prompts
+from lens_engine.run.preparation import PreparedRun, list_classifier_steps, price_test
+from lens_engine.run.propose import Proposal, propose
+from lens_engine.run.report import Found, build_result
+from lens_engine.run.state import RunState, TestedFigures
+from lens_engine.run.table import Table
+from lens_engine.search.lens.method import Lens
+from lens_engine.search.setup import Findings, Setup
+from lens_engine.task.chat import ChatTask
+from lens_engine.task.label_end import EndedTask
+from lens_engine.task.record import TaskRecord
+from lens_engine.types import Phase, StopReason
+from lens_engine.version import __version__
+
+SEARCHED, JUDGED, TESTED = "search", "judging", "test"
+"""Names of steps; those of classifiers are in `list_classifier_steps`."""
+
+
+@dataclass
+class SelectionRun:
+    """One run: its state, and the steps that advance it, each followed by a checkpoint.
+
+    A new run resumes from the checkpoint of the store; without one it starts at the beginning.
+
+    Raises:
+        InvalidConfig, CheckpointForeign, CheckpointDamaged: as `select_support_examples`.
+    """
+
+    prepared: PreparedRun
+    store: CheckpointStore
+    state: RunState = field(init=False)
+    _fingerprint: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._fingerprint = self._make_fingerprint()
+        check_budget(self.setup, price_test(self.setup), self.meter.limits.money)
+        self.state = RunState(Lens(self.setup).start() if self.setup.rows.search else None)
+        gold = self.setup.task.index_labels(self.setup.rows.judging)
+        self.meter.standing.largest_class = share_of_largest_class(gold)
+        checkpoint = self.store.load()
+        if checkpoint is not None:
+            self._check_origin(checkpoint)
+            self._restore(checkpoint)
+
+    @property
+    def setup(self) -> Setup:
+        return self.prepared.setup
+
+    @property
+    def meter(self) -> Meter:
+        return self.prepared.meter
+
+    def finish(self) -> StopReason:
+        """Do every step that is left; returns why the run ended.
+
+        Raises:
+            NothingSelected: the run was cancelled before there was anything to choose.
+        """
+        steps: dict[str, Callable[[], None]] = {name: self._fit(name) for name in ("bag_of_words",) if self._fits(name)}
+        steps |= {SEARCHED: self._search, JUDGED: self._judge}
+        steps |= {name: self._fit(name) for name in list_classifier_steps(self.setup) if name not in steps}
+        steps |= {TESTED: self._test}
+        try:
+            for name, step in steps.items():
+                if name not in self.state.done:
+                    self._take(name, step)
+        except Stopped as stopped:
+            if not self._has_something:
+                raise NothingSelected(stopped.reason) from stopped
+            return stopped.reason
+        self._show_best(BAGS)
+        is_short = self.state.skipped or self.state.cut_off is not None
+        return StopReason.BUDGET if is_short else StopReason.COMPLETED
+
+    def result(self, reason: StopReason) -> SelectionResult:
+        """The result of a run that ended for this reason."""
+        return build_result(self.prepared, self._find(BAGS), reason)
+
+    def result_if_cancelled(self) -> SelectionResult | None:
+        """The result if the run were cancelled now; None before there is anything to choose. Nothing is scored."""
+        if not self._has_something:
+            return None
+        return build_result(self.prepared, self._find(FEW_BAGS), StopReason.CANCELLED)
+
+    def _fits(self, name: str) -> bool:
+        return name in list_classifier_steps(self.setup)
+
+    def _take(self, name: str, step: Callable[[], None]) -> None:
+        """Do a step, and note what the budget cut off.
+
+        What asks no model and the test rows ignore the budget, but for money that is spent.
+        """
+        is_owed = name in (TESTED, "bag_of_words")
+        cost = list_classifier_steps(self.setup).get(name, Cost())
+        reserve = price_test(self.setup) if name != TESTED else Cost()
+        self.meter.limits.reserve = reserve + (self.prepared.price_of_judging if name == SEARCHED else Cost())
+        state = self.state
+        if not is_owed and not self.meter.affords(cost):
+            self._advance(replace(state, done=(*state.done, name), skipped=(*state.skipped, name)))
+            return
+        try:
+            with self.meter.limits.beyond_budget() if is_owed else nullcontext():
+                step()
+        except Stopped as stopped:
+            if stopped.reason is not StopReason.BUDGET:
+                raise
+            cut = self.state.cut_off or self.meter.standing.phase
+            self.meter.standing.cut_off = cut
+            self.state = replace(self.state, skipped=(*self.state.skipped, name), cut_off=cut)
+        self._advance(replace(self.state, done=(*self.state.done, name)))
+
+    def _search(self) -> None:
+        if self.state.lens is not None:
+            for found in Lens(self.setup).steps(self.state.lens, self.meter):
+                self._advance(replace(self.state, lens=found))
+
+    def _judge(self) -> None:
+        judge = Judge(self.setup, self.meter, self.proposals)
+
+        def save(judging: Judging) -> None:
+            self._advance(replace(self.state, judging=judging))
+
+        save(judge.finish(self.state.judging or judge.start(), save))
+
+    def _fit(self, name: str) -> Callable[[], None]:
+        def fit() -> None:
+            classifying = Classifying(self.setup, self.meter)
+            self.meter.use_label_spans(self.setup.task.label_spans)
+            self.meter.enter(Phase.JUDGE, 1, 1)
+            made = {
+                "bag_of_words": classifying.bag_of_words,
+                "states_zero_shot": lambda: classifying.states(()),
+                "states_one_prompt": lambda: classifying.states(classifying.prompt),
+                "label_probabilities": classifying.label_probabilities,
+            }[name]()
+            self.state = replace(self.state, candidates=(*self.state.candidates, *made))
+
+        return fit
+
+    def _test(self) -> None:
+        """Ask what was chosen for the test rows, and no examples and word counting beside."""
+        rows = self.setup.rows.test
+        if not rows:
+            return
+        found = self._find(FEW_BAGS)
+        self.meter.enter(Phase.TEST, 1, 1)
+        for place in found.list_tested_prompts():
+            if place not in self.state.tested:
+                (scores,) = ask_prompts(self.setup, self.meter, [self.proposals[place]], rows)
+                self._advance(replace(self.state, tested={**self.state.tested, place: scores}))
+        classifying = Classifying(self.setup, self.meter)
+        self.meter.use_label_spans(self.setup.task.label_spans)
+        for place in found.list_tested_classifiers():
+            if place not in self.state.tested_classifiers:
+                figures = TestedFigures.of(classifying.test(self.state.candidates[place]))
+                tested = {**self.state.tested_classifiers, place: figures}
+                self._advance(replace(self.state, tested_classifiers=tested))
+
+    @cached_property
+    def proposals(self) -> tuple[Proposal, ...]:
+        """Those after the search; not read before its end."""
+        return propose(self.setup, self._findings, self.meter)
+
+    @property
+    def _findings(self) -> Findings:
+        return Findings() if self.state.lens is None else Lens(self.setup).findings(self.state.lens)
+
+    @property
+    def _has_something(self) -> bool:
+        """Whether something speaks for a choice: judged prompts, or what LENS found."""
+        is_judged = self.state.judging is not None and bool(self.state.judging.cells)
+        return is_judged or bool(self._findings.finalists)
+
+    def _find(self, bags: int) -> Found:
+        is_searched = SEARCHED in self.state.done
+        proposals = self.proposals if is_searched else propose(self.setup, self._findings, None)
+        cells = {} if self.state.judging is None else self.state.judging.cells
+        table = Table.of(self.setup, proposals, cells, self.state.candidates)
+        return Found(self.state, self._findings, Choices(table, proposals, bags))
+
+    def _check_origin(self, checkpoint: Checkpoint) -> None:
+        if checkpoint.fingerprint != self._fingerprint:
+            identity = self.meter.scorer.identity
+            raise CheckpointForeign(
+                "the checkpoint belongs to other data, options, model or engine version, or to another device: it was "
+                f"computed on {checkpoint.device} in {checkpoint.dtype}, and this run computes on {identity.device} "
+                f"in {identity.dtype}"
+            )
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        try:
+            self.state = RunState.from_checkpoint(checkpoint)
+        except UNREADABLE as error:
+            raise CheckpointForeign("the checkpoint has a form that Lens cannot read; start the run afresh") from error
+        self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache, self.state.refused)
+        self.meter.limits.money.resume(self.state.paid)
+        self.meter.standing.cut_off = self.state.cut_off
+
+    def _advance(self, state: RunState) -> None:
+        meter = self.meter
+        rungs = None if self.state.judging is None else self.state.judging.rungs_done
+        self.state = replace(
+            state,
+            spent=meter.spent,
+            seconds=meter.limits.seconds,
+            pairs_from_cache=meter.pairs_from_cache,
+            refused=meter.refused,
+            paid=meter.limits.money.paid,
+        )
+        if state.judging is not None and state.judging.rungs_done != rungs:
+            self._show_best(FEW_BAGS)
+        if state.lens is not None:
+            meter.standing.survivors = self._findings.survivors
+        self.store.save(self._pack())
+
+    def _pack(self) -> Checkpoint:
+        identity, standing = self.meter.scorer.identity, self.meter.standing
+        packed = self.state.to_checkpoint(self._fingerprint, identity.dtype, standing.phase, standing.step)
+        return replace(packed, device=identity.device, result_if_cancelled=self.result_if_cancelled)
+
+    def _show_best(self, bags: int) -> None:
+        choices = self._find(bags).choices
+        if choices.first is not None and (found := choices.estimate(choices.first, None)) is not None:
+            self.meter.standing.expected_accuracy = found.accuracy
+
+    def _make_fingerprint(self) -> str:
+        """SHA-256 of everything that a checkpoint and a run must share. The budget may change between attempts."""
+        problem, identity, setup = self.prepared.problem, self.meter.scorer.identity, self.setup
+        is_fitted = isinstance(setup.task, ChatTask | EndedTask)
+        content: dict[str, Any] = {
+            "lens": __version__,
+            "examples": digest_examples(problem.examples),
+            "test": None if problem.test is None else digest_examples(problem.test),
+            "template": problem.task.template.pattern,
+            "alternatives": [TaskRecord.of(one).model_dump(mode="json") for one in problem.alternatives],
+            "words": list(problem.task.verbalizer.words.items()),
+            "separator": problem.task.separator,
+            "instruction": problem.task.instruction,
+            "config": setup.config.model_dump(mode="json", exclude={"budget"}),
+            "model": [identity.model, identity.revision],
+            **({"asked": TaskRecord.of(setup.task).model_dump(mode="json")} if is_fitted else {}),
+            "place": [identity.dtype, identity.device, identity.executor, identity.beyond_window],
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

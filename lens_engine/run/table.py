@@ -1,0 +1,153 @@
+"""The table of answers: a line for each contender, a column for each judging row.
+
+A prompt has a line for each use: as the model answers, and with label biases, which come from the other folds. A
+classifier is judged by folds too. A prompt is not judged by a row that it shows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from lens_engine.classifier.candidates import Candidate
+from lens_engine.classifier.log_probs import normalise
+from lens_engine.classifier.macro_f1 import value_rows
+from lens_engine.classifier.quality import gold_losses
+from lens_engine.classifier.regression import cut_folds
+from lens_engine.config import Use
+from lens_engine.run.choose import NO_ANSWER, Scores
+from lens_engine.run.propose import Proposal
+from lens_engine.scoring.no_answer import keep_unanswered, pick_answers
+from lens_engine.search.judgement import EvaluationRows, Judgement
+from lens_engine.search.objective import find_label_biases
+from lens_engine.search.setup import Setup
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
+
+_HELD_PRICE = 0.1
+"""Price of a token that is the same for every input, in those of a token that is not: what vendors charge for one in
+their cache, and about what attention to it takes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """What one contender says of the judging rows."""
+
+    name: str
+    prompt: int | None  #: place among the proposals; None for a classifier
+    candidate: int | None  #: place among the candidates for the classifier; None for a prompt
+    use: Use | None  #: how a prompt is read; None for a classifier
+    places: IndexArray  #: `[known]`, the judging rows of which it says something, ascending
+    log_probs: FloatArray  #: `[known, labels]`, normalised
+    num_asked: int  #: number of judging rows for which it was asked
+    tokens: float  #: of an answer, that differ from input to input
+    tokens_held: float  #: that are the same for every input
+
+    @property
+    def price(self) -> float:
+        """The power of two that the tokens of an answer reach: a contender is cheaper if it takes half."""
+        return float(np.floor(np.log2(1.0 + self.tokens + _HELD_PRICE * self.tokens_held)))
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The lines of all contenders, and the gold labels."""
+
+    setup: Setup
+    lines: tuple[Line, ...]
+
+    @classmethod
+    def of(
+        cls,
+        setup: Setup,
+        proposals: Sequence[Proposal],
+        cells: Mapping[int, LabelLogProbs],
+        candidates: Sequence[Candidate] = (),
+    ) -> Self:
+        """The table of what was judged by now."""
+        rows = EvaluationRows(setup.task, setup.rows.judging)
+        lines = list[Line]()
+        for place, found in sorted(cells.items()):
+            lines += _read_prompt(setup, rows.gold, place, proposals[place], found)
+        places = {one.row: place for place, one in enumerate(setup.rows.judging)}
+        lines += [_read_candidate(place, one, places) for place, one in enumerate(candidates)]
+        return cls(setup, tuple(lines))
+
+    @cached_property
+    def gold(self) -> IndexArray:
+        """`[rows]`, index of each judging row's label."""
+        return self.setup.task.index_labels(self.setup.rows.judging)
+
+    @property
+    def num_asked(self) -> int:
+        """The most judging rows for which a prompt was asked."""
+        return max((line.num_asked for line in self.lines if line.prompt is not None), default=0)
+
+    def answers(self, line: Line) -> IndexArray:
+        """`[rows]`, the answer of a contender to each judging row; `NO_ANSWER` where there is none."""
+        found = np.full(len(self.gold), NO_ANSWER, dtype=np.intp)
+        found[line.places] = pick_answers(line.log_probs, self.gold[line.places])
+        return found
+
+    def is_whole(self, line: Line) -> bool:
+        """Whether a contender was asked for as many rows as any."""
+        return line.num_asked >= self.num_asked
+
+    def score(self, lines: Sequence[Line], *, by_accuracy: bool = False) -> Scores:
+        """The scores of some lines on the rows that were asked.
+
+        Args:
+            by_accuracy: whether the figure is the accuracy whatever the objective.
+        """
+        number = self.num_asked or len(self.gold)
+        values, losses = np.full((2, len(lines), len(self.gold)), np.nan)
+        objective = "accuracy" if by_accuracy else self.setup.config.objective
+        for place, line in enumerate(lines):
+            gold = self.gold[line.places]
+            if len(gold):
+                values[place, line.places] = value_rows(pick_answers(line.log_probs, gold), gold, objective)
+                losses[place, line.places] = gold_losses(line.log_probs, gold)
+        return Scores(values[:, :number], losses[:, :number], np.array([line.price for line in lines]))
+
+
+def _read_prompt(setup: Setup, gold: IndexArray, place: int, proposal: Proposal, found: LabelLogProbs) -> list[Line]:
+    shown = {one.row for one in proposal.rows}
+    places = np.array([at for at in range(len(found)) if setup.rows.judging[at].row not in shown], dtype=np.intp)
+    judged, lengths = Judgement(found[places], gold[places]), setup.prices.lengths
+    held = lengths.opening + len(proposal.rows) * lengths.demonstration
+    tokens = lengths.query + proposal.form.nearest * lengths.demonstration
+
+    def make(use: Use, log_probs: FloatArray) -> Line:
+        return Line(proposal.name, place, None, use, places, log_probs, len(found), tokens, held)
+
+    plain = np.asarray(judged.label_log_probs, dtype=np.float64)
+    read: dict[Use, FloatArray] = {"prompt": keep_unanswered(normalise(plain), plain)}
+    if setup.has_probabilities and len(places):
+        read["probabilities"] = keep_unanswered(normalise(plain + _hold_out_biases(judged)), plain)
+    return [make(use, read[use]) for use in setup.uses if use in read]
+
+
+def _hold_out_biases(judged: Judgement) -> FloatArray:
+    """`[rows, labels]`, the label biases of each row, from the rows outside its fold."""
+    biases = np.zeros(judged.label_log_probs.shape)
+    for held_out, rest in cut_folds(judged.gold):
+        if len(rest):
+            biases[held_out] = find_label_biases(judged.take(rest))
+    return biases
+
+
+def _read_candidate(place: int, one: Candidate, places: Mapping[int, int]) -> Line:
+    known = [(places[row], at) for at, row in enumerate(one.rows) if row in places]
+    order = sorted(known)
+    return Line(
+        name=one.title,
+        prompt=None,
+        candidate=place,
+        use=None,
+        places=np.array([at for at, _ in order], dtype=np.intp),
+        log_probs=one.log_probs.array.astype(np.float64)[[at for _, at in order]],
+        num_asked=len(places),
+        tokens=one.classifier.tokens_per_input,
+        tokens_held=float(one.classifier.tokens_held),
+    )
