@@ -29,6 +29,8 @@ from lens_engine.classifier.regression import (
 from lens_engine.types import POOLINGS, FloatArray, IndexArray, LabelLogProbs, States
 
 _LEAST_ROWS = 5
+_FEW_ROWS = 200
+"""Number of fit rows below which the choice of layer, pooling and strength is cross-validated too."""
 _LOG_TEMPERATURES = (-4.0, 5.0)
 """Range of the log of a temperature."""
 _LEAST_ROWS_PER_LABEL = 2
@@ -91,8 +93,8 @@ def fit_head(kind: PromptsHeadKind, label_log_probs: LabelLogProbs | FloatArray,
 def fit_states_head(states: States, layers: Sequence[int], gold: IndexArray, num_labels: int) -> FittedHead:
     """Fit logistic regression on hidden states; layer, pooling and strength of L2 are the best by cross-validation.
 
-    Layer and pooling are compared at the middle strength, and strengths at the best of these: a fit for each
-    combination would take three times as long.
+    While rows are few, a row has no part in that choice either when it is held out: the best of twelve on few rows is
+    better on them than on others.
 
     Args:
         states: `[layers, poolings, rows, size]` on the fit rows.
@@ -100,22 +102,14 @@ def fit_states_head(states: States, layers: Sequence[int], gold: IndexArray, num
         gold: `[rows]`, index of each row's label.
     """
 
-    def hold_out_at(place: tuple[int, ...], inverse_l2: float) -> FloatArray:
+    def predict(rest: IndexArray, held_out: IndexArray) -> FloatArray:
+        place, inverse_l2, _ = _choose_states(states[:, :, rest], gold[rest], num_labels)
         features = states[place]
+        return fit_standardised(features[rest], gold[rest], num_labels, inverse_l2).predict(features[held_out])
 
-        def predict(rest: IndexArray, held_out: IndexArray) -> FloatArray:
-            return fit_standardised(features[rest], gold[rest], num_labels, inverse_l2).predict(features[held_out])
-
-        return hold_out(gold, num_labels, predict)
-
-    def loss(held_out: FloatArray) -> float:
-        return float(gold_losses(held_out, gold).mean())
-
-    weakest, middle, strongest = STATES_INVERSE_L2
-    at_middle = {place: hold_out_at(place, middle) for place in np.ndindex(len(layers), len(POOLINGS))}
-    place = min(at_middle, key=lambda one: loss(at_middle[one]))
-    held_out = {middle: at_middle[place], **{c: hold_out_at(place, c) for c in (weakest, strongest)}}
-    best = min(held_out, key=lambda c: loss(held_out[c]))
+    place, best, held_out = _choose_states(states, gold, num_labels)
+    if len(gold) < _FEW_ROWS:
+        held_out = hold_out(gold, num_labels, predict)
     regression = fit_standardised(states[place], gold, num_labels, best)
     head = StatesHead(
         layer=layers[place[0]],
@@ -124,7 +118,35 @@ def fit_states_head(states: States, layers: Sequence[int], gold: IndexArray, num
         intercepts=round_numbers(regression.intercepts),
         inverse_l2=best,
     )
-    return FittedHead(head, held_out[best])
+    return FittedHead(head, held_out)
+
+
+def _choose_states(
+    states: States, gold: IndexArray, num_labels: int
+) -> tuple[tuple[int, ...], float, FloatArray]:
+    """The best place `(layer, pooling)` and inverse strength of L2, and what is held out with them.
+
+    Layer and pooling are compared at the middle strength, and strengths at the best of these: a fit for each
+    combination would take three times as long.
+    """
+
+    def hold_out_at(place: tuple[int, ...], inverse_l2: float) -> FloatArray:
+        features = states[place]
+
+        def predict(rest: IndexArray, held_out: IndexArray) -> FloatArray:
+            return fit_standardised(features[rest], gold[rest], num_labels, inverse_l2).predict(features[held_out])
+
+        return hold_out(gold, num_labels, predict, cuts=1)
+
+    def loss(held_out: FloatArray) -> float:
+        return float(gold_losses(held_out, gold).mean())
+
+    weakest, middle, strongest = STATES_INVERSE_L2
+    at_middle = {place: hold_out_at(place, middle) for place in np.ndindex(*states.shape[:2])}
+    place = min(at_middle, key=lambda one: loss(at_middle[one]))
+    held_out = {middle: at_middle[place], **{c: hold_out_at(place, c) for c in (weakest, strongest)}}
+    best = min(held_out, key=lambda c: loss(held_out[c]))
+    return place, best, held_out[best]
 
 
 def fit_words_weight(by_states: FloatArray, by_words: FloatArray, gold: IndexArray) -> tuple[float, FloatArray]:

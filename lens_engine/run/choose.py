@@ -24,6 +24,10 @@ BAGS, FEW_BAGS = 1000, 100
 """Samples of an estimate: of a result, and of one that is shown before the end."""
 
 _FEW_BAGS = 200
+_ROUNDING = 1e-9
+_LEAST_ROWS_TO_END = 50
+_MOST_BEHIND = 0.02
+"""By how much a cheaper contender may be behind, beside the standard error: that of few rows is wide."""
 _SUBSAMPLES = 40
 _LOSS_WEIGHT = 1e-4
 """Weight of the log-loss beside the figure: it decides between contenders that are as often right."""
@@ -83,7 +87,7 @@ class Scores:
         return self._average(self._filled, weights[None])[0]
 
     def choose(self, weights: FloatArray | None = None) -> int:
-        """The cheapest within a standard error of the best, paired by row.
+        """The cheapest within a standard error of the best, paired by row, and within two points.
 
         Args:
             weights: how often each row counts `[rows]`; None for once.
@@ -99,20 +103,22 @@ class Scores:
         behind = (paired * differences).sum(axis=1) / counts
         spread = (paired * differences**2).sum(axis=1) / counts - behind**2
         errors = np.sqrt(np.maximum(spread, 0.0) / np.maximum(counts - 1, 1.0))
-        is_level = np.isfinite(means) & (behind <= errors)
+        is_level = np.isfinite(means) & (behind <= np.minimum(errors, _MOST_BEHIND))
         is_level[best] = True
         return int(np.lexsort((-means, np.where(is_level, self.prices, np.inf)))[0])
 
     def chances(self, rng: np.random.Generator) -> FloatArray:
-        """`[contenders]`, the share of bags in which each is the best."""
-        best = self.means(draw_bags(self.num_rows, _FEW_BAGS, rng)).argmax(axis=1)
-        return np.bincount(best, minlength=len(self.values)) / _FEW_BAGS
+        """`[contenders]`, the share of bags in which none has a higher figure."""
+        figures = self._average(self._filled, draw_bags(self.num_rows, _FEW_BAGS, rng))
+        return np.asarray((figures >= figures.max(axis=1, keepdims=True) - _ROUNDING).mean(axis=0))
 
     def what_is_left_to_gain(self, rng: np.random.Generator) -> float:
         """By how much the best contender may lead the one that is the best by now: the mean over bags, times the share
-        of the spread between contenders that is no noise."""
+        of the spread between contenders that is no noise. On few rows that share is unknown; then it is infinite."""
         if len(self.values) < 2:
             return 0.0
+        if self.num_rows < _LEAST_ROWS_TO_END:
+            return np.inf
         means = self.means(draw_bags(self.num_rows, _FEW_BAGS, rng))
         own = self.means(np.ones((1, self.num_rows)))[0]
         gain = float((means.max(axis=1) - means[:, own.argmax()]).mean())

@@ -104,16 +104,18 @@ class Judge:
         """The prompts that go on. No examples and a random set do in any case: the choice is compared with them."""
         table = Table.of(self.setup, self.proposals, state.cells)
         rng = make_generator(self.setup.config.seed, "judge", state.rungs_done)
-        kept, chances, is_open = set(self._references(state.left)), dict[int, float](), False
+        kept, chances, losses, is_open = set(self._references(state.left)), dict[int, float](), dict[int, float](), False
         for use in self.setup.uses:
             lines = [line for line in table.lines if line.use == use and line.prompt in state.left]
             scores = table.score(lines)
             is_open |= scores.what_is_left_to_gain(rng) > _LEAST_GAIN
-            found = scores.chances(rng)
+            found, loss = scores.chances(rng), np.nanmean(scores.losses, axis=1)
             kept.add(lines[int(found.argmax())].prompt or 0)
-            for line, chance in zip(lines, found, strict=True):
-                chances[line.prompt or 0] = max(chances.get(line.prompt or 0, 0.0), float(chance))
-        ranked = sorted(state.left, key=lambda one: (-chances.get(one, 0.0), one))
+            for line, chance, mean in zip(lines, found, loss, strict=True):
+                place = line.prompt or 0
+                chances[place] = max(chances.get(place, 0.0), float(chance))
+                losses[place] = min(losses.get(place, np.inf), float(mean))
+        ranked = sorted(state.left, key=lambda one: (-chances.get(one, 0.0), losses.get(one, 0.0), one))
         likely = [one for one in ranked if chances.get(one, 0.0) >= _LEAST_CHANCE] if is_open else []
         kept |= set(likely[: max(most - len(kept), 0)])
         return tuple(one for one in state.left if one in kept)
