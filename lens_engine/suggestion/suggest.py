@@ -50,7 +50,7 @@ def suggest(
         path: a trusted file, or a folder.
         scorer: the model that measures the cost of each preset, as `open_model` returns it, or any `LabelScorer`; None
             leaves the costs out.
-        test: a trusted file of test rows with the same columns; None to hold rows out.
+        test: a trusted file of test rows with the same columns; None for none.
         text_column, label_column: names of the columns; None to find them. Texts of several columns are joined.
         delimiter, encoding: of the files; None to find them.
 
