@@ -1,6 +1,6 @@
 """What a person sees of a result, an estimate, predictions or an evaluation, wherever it is shown.
 
-words          names of methods, classifiers, steps and phases, and figures in words
+words          names of forms, uses, steps and phases, and figures in words
 verdict        sentences on what to use
 sentences      other sentences about a result, and the result as text
 table          what is shown: tables, matrices, sections

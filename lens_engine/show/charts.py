@@ -148,7 +148,7 @@ def draw_curve(steps: Sequence[Step], *, planned: int | None = None, name: str =
     Args:
         planned: number of pairs where the axis ends; None for the last step.
     """
-    x = fit_amounts([float(max([planned or 1, *(one.pairs for one in steps)]))], _LEFT, _RIGHT)
+    x = fit_amounts(float(max([planned or 1, *(one.pairs for one in steps)])), _LEFT, _RIGHT)
     y = fit_shares((one.accuracy for one in steps), _BOTTOM, _TOP)
     marks, told = _plot(x, y, "pairs scored"), list[str]()
     if steps:

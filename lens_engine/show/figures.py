@@ -9,12 +9,11 @@ from lens_engine.result.headline import find_chosen
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
-    name_contenders,
     say_largest_class,
     show_f1,
     show_with_range,
 )
-from lens_engine.task.wording import describe_usd, show_share
+from lens_engine.task.wording import describe_usd, show_count, show_share
 
 _LEAST_ANSWERED = 0.45
 """Least share of the rows in the table of what is right above a threshold."""
@@ -33,23 +32,24 @@ def tabulate_contenders(result: SelectionResult, *, dropped: bool = False) -> Ta
     Args:
         dropped: whether to list those that were dropped on the way; else the others.
     """
-    names = name_contenders(result.contenders)
-    listed = [(name, one) for name, one in zip(names, result.contenders, strict=True) if one.is_dropped == dropped]
+    listed = [one for one in result.contenders if one.is_dropped == dropped]
     if not listed:
         return None
     columns, chosen = _list_columns(result), list_chosen(result)
-    rows = [(name, *(show(one) for _, show in columns)) for name, one in listed]
-    first = next((one.judged for _, one in listed if one.judged is not None), None)
+    rows = [(one.name, *(show(one) for _, show in columns)) for one in listed]
+    first = next((one.judged for one in listed if one.judged is not None), None)
     if not dropped and first is not None and first.largest_class is not None:
         share, nothing = show_share(first.largest_class, first.n), [NOTHING] * (len(columns) - 1)
         rows.append((ALWAYS_THE_LARGEST, share, *nothing))
     left_out = len(result.contenders) - len(listed)
-    about = [] if dropped or not left_out else [f"{left_out:,} more were dropped after a part of the rows"]
+    about = (
+        [] if dropped or not left_out else [f"{show_count(left_out, 'other', 'was')} dropped after a part of the rows"]
+    )
     return Table(
         title="Ways to answer that were dropped" if dropped else "Every way to answer, on labelled rows",
         header=("", *(name for name, _ in columns)),
         rows=tuple(rows),
-        marked=frozenset(place for place, (_, one) in enumerate(listed) if one in chosen),
+        marked=frozenset(place for place, one in enumerate(listed) if one in chosen),
         caption="; ".join(["in brackets: 95 % range; the best of many is a little too high", *about]),
     )
 
@@ -63,7 +63,7 @@ def _list_columns(result: SelectionResult) -> list[_Column]:
     if any(one.test for one in result.contenders):
         columns.append(("test texts", lambda one: show_with_range(one.test)))
     columns.append(("tokens\na text", lambda one: f"{one.tokens:,.0f}"))
-    columns.append(("held", lambda one: f"{one.tokens_held:,.0f}"))
+    columns.append(("tokens\nheld", lambda one: f"{one.tokens_held:,.0f}"))
     if any(one.usd is not None for one in result.contenders):
         columns.append(("1,000 texts", lambda one: NOTHING if one.usd is None else describe_usd(one.usd)))
     return columns
@@ -75,14 +75,21 @@ def _show_f1(figure: Accuracy | None) -> str:
 
 def list_chosen(result: SelectionResult) -> list[Contender]:
     """The prompt for each use, and the classifier to use."""
-    ways = [(one.use, one.form, one.method, one.rows) for one in result.support_examples]
-    found = [one for one in result.contenders if (one.use, one.form, one.method, one.rows) in ways]
+    task, ways = result.task, [(one.use, one.form, one.method, one.rows) for one in result.support_examples]
+    places = [
+        place
+        for place, one in enumerate(result.wordings)
+        if (one.template, one.instruction) == (task.template, task.instruction)
+    ]
+    found = [
+        one
+        for one in result.contenders
+        if (one.use, one.form, one.method, one.rows) in ways and one.wording in (places or [0])
+    ]
     chosen = find_chosen(result)
-    if chosen is not None:
-        own = (chosen.name, chosen.cross_validated.accuracy)
-        classifiers = (one for one in result.contenders if one.kind == "classifier" and one.judged is not None)
-        found += islice((one for one in classifiers if (one.method, one.judged and one.judged.accuracy) == own), 1)
-    return found
+    own = None if chosen is None else (chosen.name, chosen.cross_validated.accuracy)
+    others = (one for one in result.contenders if one.judged and (one.method, one.judged.accuracy) == own)
+    return [*found, *islice(others, 1)]
 
 
 def tabulate_answered(result: SelectionResult) -> Table | None:

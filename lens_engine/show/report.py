@@ -32,7 +32,6 @@ from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     HEADLINES,
     PROMPT_PRICE,
-    name_contenders,
     name_use,
     show_accuracy,
 )
@@ -194,15 +193,11 @@ class ResultView:
 
 def list_bars(result: SelectionResult) -> list[Bar]:
     """The contenders that were tested, or judged to the end without test rows; and the most frequent label."""
-    names, chosen = name_contenders(result.contenders), list_chosen(result)
-    found = [
-        (name, figure, one)
-        for name, one in zip(names, result.contenders, strict=True)
-        if not one.is_dropped and (figure := one.test if result.has_test else one.judged) is not None
-    ]
+    kept, chosen = [one for one in result.contenders if not one.is_dropped], list_chosen(result)
+    found = [(one, own) for one in kept if (own := one.test if result.has_test else one.judged) is not None]
     bars = [
-        Bar(name, own.accuracy, *own.ci95, own.n, is_prompt=one.kind == "prompt", is_chosen=one in chosen)
-        for name, own, one in found
+        Bar(one.name, own.accuracy, *own.ci95, own.n, is_prompt=one.kind == "prompt", is_chosen=one in chosen)
+        for one, own in found
     ]
     if found and (share := found[0][1].largest_class) is not None:
         bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share, found[0][1].n))

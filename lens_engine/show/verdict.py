@@ -9,7 +9,6 @@ from lens_engine.result import Contender, Estimate, SelectionResult, SupportExam
 from lens_engine.result.headline import find_chosen, find_estimate, find_expected
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
-    name_method,
     say_expected,
     say_largest_class,
     say_right,
@@ -22,19 +21,17 @@ USE_NOTHING = "Use nothing of this run as it is"
 _NAMES: dict[HeadlineKind, str] = {"classifier": "the classifier", "words": "word counting", "prompt": "the prompt"}
 _JUDGED: dict[HeadlineKind, str] = {
     "classifier": "each judged by a classifier that had not seen it",
-    "words": "each judged by a count that had not seen it",
+    "words": "each judged by the words of the others",
     "prompt": "each judged by a prompt that does not show it",
 }
 _READERS = ("states", "states_and_words", "label_probabilities")
 """Classifiers that read the language model."""
 _OTHERS: tuple[HeadlineKind, ...] = ("classifier", "words")
-_RIVALS = ("zero_shot", "random")
+_RIVALS = {"zero_shot": "no examples", "random": "random examples"}
 _FEW, _SURE = 100, 0.95
 """Number of rows below which a figure is rough; share of samples from which one thing is better than another."""
 _MOST_NEAR = 0.01
 """Share of the test texts that may be nearly equal to others before a sentence beside the figures says so."""
-_NO_CLASSIFIER = "No classifier was made: the options ask for none, or the rows are too few for one."
-_NO_CLASSIFIER_YET = "No classifier was made: a run that ends by itself makes one."
 
 
 def say_verdict(result: SelectionResult, *, is_empty_handed: bool = False) -> str:
@@ -46,7 +43,7 @@ def say_verdict(result: SelectionResult, *, is_empty_handed: bool = False) -> st
     told = [_say_partial(result.stop_reason, is_empty_handed=is_empty_handed), _say_first(result)]
     told += [*_say_rough(result), *_say_cheaper(result), *_say_more_rows(find_estimate(result, result.first))]
     if find_chosen(result) is None:
-        told.append(_NO_CLASSIFIER_YET if result.partial else _NO_CLASSIFIER)
+        told.append("No classifier was made.")
     return " ".join(filter(None, told))
 
 
@@ -114,7 +111,7 @@ def say_rest(result: SelectionResult) -> Iterator[str]:
     """Why no other, a sentence each: the prompt and its rivals, word counting, the most frequent label."""
     first, objective, is_test = result.first, result.objective, result.has_test
     beaten = _list_chances(find_estimate(result, first))
-    chances = [f"{name_method(rival)} in {show_percent(beaten[rival])}" for rival in _RIVALS if rival in beaten]
+    chances = [f"{name} in {show_percent(beaten[rival])}" for rival, name in _RIVALS.items() if rival in beaten]
     if chances:
         yield f"Of 100 samples of the rows, {_NAMES[first]} beats {', and '.join(chances)}."
     if result.answer.expected is not None:
@@ -167,7 +164,7 @@ def say_prompt(
 
 def _say_rival(method: str, answer: SupportExamples, contenders: Sequence[Contender], objective: Objective) -> str:
     """How often prompts of a method are right, for the same use: the best without examples, the mean of random sets."""
-    own = [one for one in contenders if (one.kind, one.method, one.use) == ("prompt", method, answer.use)]
+    own = [one for one in contenders if (one.method, one.use, one.form.kind) == (method, answer.use, "fixed")]
     found = [one for one in ((each.judged if answer.test is None else each.test) for each in own) if one is not None]
     if not found:
         return ""
@@ -175,7 +172,7 @@ def _say_rival(method: str, answer: SupportExamples, contenders: Sequence[Conten
         right = say_right(max(found, key=lambda one: one.figure(objective)), objective)
     else:
         right = f"{show_share(fmean(one.accuracy for one in found), found[0].n)} in the mean"
-    return f"with {name_method(method)}: {right}"
+    return f"with {_RIVALS[method]}: {right}"
 
 
 def _say_partial(reason: StopReason, *, is_empty_handed: bool) -> str:

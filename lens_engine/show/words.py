@@ -1,32 +1,14 @@
-"""Names of methods, classifiers, uses, steps and phases, and figures in words: written here and nowhere else."""
+"""Names of forms, uses, steps and phases, and figures in words. A contender has its name from the run."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective, Use
-from lens_engine.result import Contender, SupportExamples
+from lens_engine.result import SupportExamples
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.show.table import NOTHING
 from lens_engine.task.wording import show_percent, show_share
 from lens_engine.types import HeadlineKind, Phase
-
-_METHODS = {
-    "zero_shot": "no examples",
-    "random": "random examples",
-    "spread": "varied examples",
-    "lens": "examples of Lens",
-    "many": "many examples",
-    "nearest": "similar examples for each text",
-}
-"""Where the examples of a prompt come from."""
-
-_CLASSIFIERS = {
-    "bag_of_words": "word counting",
-    "states": "model",
-    "states_and_words": "model + word counting",
-    "label_probabilities": "answers of the model",
-}
 
 HEADLINES: dict[HeadlineKind, str] = {"classifier": "Classifier", "words": "Word counting", "prompt": "Prompt"}
 
@@ -64,41 +46,9 @@ PHASES = {
 ALWAYS_THE_LARGEST = "always the most frequent label"
 
 
-def name_method(method: str) -> str:
-    """Where the examples of a prompt come from; a method that the library does not have keeps its name."""
-    return _METHODS.get(method, method)
-
-
 def name_choice(answer: SupportExamples) -> str:
     """The chosen prompt."""
     return "prompt without examples" if answer.method == "zero_shot" else "prompt"
-
-
-def name_contenders(contenders: Sequence[Contender]) -> list[str]:
-    """Each contender in a table or chart. Sets of examples of one method have numbers."""
-    keys = dict[str, list[object]]()
-    for one in contenders:
-        own = keys.setdefault(_name_way(one), [])
-        own += [] if _key_of(one) in own else [_key_of(one)]
-    return [
-        _name_way(one)
-        + (f" {own.index(_key_of(one)) + 1}" if len(own := keys[_name_way(one)]) > 1 else "")
-        + ", corrected" * (one.use == "probabilities")
-        for one in contenders
-    ]
-
-
-def _key_of(one: Contender) -> object:
-    """What differs between contenders of one name."""
-    return one.rows if one.kind == "prompt" else one.name
-
-
-def _name_way(one: Contender) -> str:
-    if one.kind == "classifier":
-        read = f", {'after' if one.tokens_held else 'no'} examples" * one.method.startswith("states")
-        return _CLASSIFIERS.get(one.method, one.method) + read
-    wording = f", wording {one.wording + 1}" * (one.wording > 0)
-    return (name_form(one.form) if one.form.nearest else f"prompt: {name_method(one.method)}") + wording
 
 
 def name_form(form: PromptForm) -> str:
