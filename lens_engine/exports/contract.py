@@ -76,7 +76,7 @@ def _show_accuracy(answer: SupportExamples) -> str:
     if answer.expected is None:
         return ""
     told = say_expected(answer.expected, is_test=answer.test is not None)
-    return f" ({', where '.join([told, *say_largest_class(answer.expected)])})"
+    return f", {', where '.join([told, *say_largest_class(answer.expected)])}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ def describe_cost(result: SelectionResult) -> str:
     cost, origin = result.cost, result.provenance
     device = origin.device_name or origin.device
     found = f" ({cost.pairs_from_cache:,} from the pair cache)" if cost.pairs_from_cache else ""
-    sets = f", {cost.permutations_judged:,} sets of examples searched" * (cost.permutations_judged > 0)
+    sets = f", {cost.permutations_judged:,} sets of examples" * (cost.permutations_judged > 0)
     return (
         f"Took {describe_seconds(cost.seconds)} with {origin.model} ({origin.dtype}, {device}, seed {origin.seed}): "
         f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens{sets}{_describe_payment(cost.paid)}."

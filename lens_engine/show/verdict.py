@@ -38,7 +38,7 @@ def say_verdict(result: SelectionResult, *, is_empty_handed: bool = False) -> st
     """What to use first and what to expect of it; after a run that ended early, first why it did.
 
     Args:
-        is_empty_handed: whether the run ended before any examples were judged.
+        is_empty_handed: whether the run ended before any examples were chosen.
     """
     told = [_say_partial(result.stop_reason, is_empty_handed=is_empty_handed), _say_first(result)]
     told += [*_say_rough(result), *_say_cheaper(result), *_say_more_rows(find_estimate(result, result.first))]
@@ -181,7 +181,7 @@ def _say_partial(reason: StopReason, *, is_empty_handed: bool) -> str:
         return ""
     if is_empty_handed:
         return (
-            "Partial: a limit was reached before any examples were judged, so those of the prompt are random; give a "
+            "Partial: a limit was reached before any examples were chosen, so those of the prompt are random; give a "
             "larger limit (max_pairs, max_seconds or max_cost)."
         )
     if reason is StopReason.BUDGET:
