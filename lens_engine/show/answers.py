@@ -166,7 +166,7 @@ def _order(one: Answer) -> tuple[int, int, float, int]:
 def list_answered(result: SelectionResult) -> list[Answered]:
     """The classifier first, then each use that was asked; without the rows that a prompt shows."""
     answers, chosen = result.answers, find_chosen(result)
-    quality = chosen and (chosen.test if answers.is_test else chosen.cross_validated)
+    quality = None if chosen is None else chosen.test if answers.is_test else chosen.cross_validated
     found = [("classifier", "classifier", answers.classifier, answers.classifier_probabilities, quality)]
     for one, answered, shares in zip(
         result.support_examples, answers.support_examples, answers.support_examples_probabilities, strict=True
