@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from lens_engine.classifier.candidates import Candidate, TestedClassifier
-from lens_engine.classifier.quality import Accuracy
+from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.result.parts import Contender, Estimate
 from lens_engine.result.selection_result import SelectionResult
 from lens_engine.types import HeadlineKind, Record
@@ -41,18 +41,21 @@ def find_estimate(result: SelectionResult, kind: HeadlineKind) -> Estimate | Non
     return result.classifier_estimate if chosen is not None and kind_of(chosen) == kind else None
 
 
+def find_test(result: SelectionResult, kind: HeadlineKind) -> Quality | None:
+    """Quality of the prompt, the classifier to use, or word counting on the test rows; None if it was not tested."""
+    if kind == "prompt":
+        return result.answer.test
+    found = (one.test for one in result.tested if kind_of(one) == kind and (one.is_chosen or kind == "words"))
+    return next(found, None)
+
+
 def find_expected(result: SelectionResult, kind: HeadlineKind) -> Accuracy | None:
-    """The figure of the test rows if there are any, or else what the run expects; None if that is not known.
+    """The figure of the test rows, or else what the run expects; None if that is not known.
 
     Word counting that was not chosen is one contender, so its figure on the judging rows has no optimism of a choice.
     """
-    found = [one for one in result.contenders if kind == "words" and kind_of(one) == kind]
-    if not result.has_test:
-        return find_estimate(result, kind) or next((one.judged for one in found), None)
-    if kind == "prompt":
-        return result.answer.test
-    chosen = find_chosen(result)
-    return chosen.test if chosen is not None and kind_of(chosen) == kind else next((one.test for one in found), None)
+    judged = (one.judged for one in result.contenders if kind == "words" and kind_of(one) == kind)
+    return find_test(result, kind) or find_estimate(result, kind) or next(judged, None)
 
 
 def list_headlines(result: SelectionResult) -> tuple[Headline, ...]:

@@ -9,6 +9,7 @@ from lens_engine.result.headline import find_chosen
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
+    name_contender,
     say_largest_class,
     show_f1,
     show_with_range,
@@ -36,7 +37,7 @@ def tabulate_contenders(result: SelectionResult, *, dropped: bool = False) -> Ta
     if not listed:
         return None
     columns, chosen = _list_columns(result), list_chosen(result)
-    rows = [(one.name, *(show(one) for _, show in columns)) for one in listed]
+    rows = [(name_contender(one), *(show(one) for _, show in columns)) for one in listed]
     first = next((one.judged for one in listed if one.judged is not None), None)
     if not dropped and first is not None and first.largest_class is not None:
         share, nothing = show_share(first.largest_class, first.n), [NOTHING] * (len(columns) - 1)
@@ -75,17 +76,13 @@ def _show_f1(figure: Accuracy | None) -> str:
 
 def list_chosen(result: SelectionResult) -> list[Contender]:
     """The prompt for each use, and the classifier to use."""
-    task, ways = result.task, [(one.use, one.form, one.method, one.rows) for one in result.support_examples]
-    places = [
-        place
-        for place, one in enumerate(result.wordings)
-        if (one.template, one.instruction) == (task.template, task.instruction)
+    wording = (result.task.template, result.task.instruction)
+    places = [place for place, one in enumerate(result.wordings) if (one.template, one.instruction) == wording] or [0]
+    ways = [
+        (one.use if one.label_biases else "prompt", one.form, one.method, one.rows) for one in result.support_examples
     ]
-    found = [
-        one
-        for one in result.contenders
-        if (one.use, one.form, one.method, one.rows) in ways and one.wording in (places or [0])
-    ]
+    prompts = (one for one in result.contenders if one.kind == "prompt" and one.wording in places)
+    found = [one for one in prompts if (one.use, one.form, one.method, one.rows) in ways]
     chosen = find_chosen(result)
     own = None if chosen is None else (chosen.name, chosen.cross_validated.accuracy)
     others = (one for one in result.contenders if one.judged and (one.method, one.judged.accuracy) == own)

@@ -32,6 +32,7 @@ from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     HEADLINES,
     PROMPT_PRICE,
+    name_contender,
     name_use,
     show_accuracy,
 )
@@ -194,9 +195,12 @@ class ResultView:
 def list_bars(result: SelectionResult) -> list[Bar]:
     """The contenders that were tested, or judged to the end without test rows; and the most frequent label."""
     kept, chosen = [one for one in result.contenders if not one.is_dropped], list_chosen(result)
-    found = [(one, own) for one in kept if (own := one.test if result.has_test else one.judged) is not None]
+    tested = [(one, one.test) for one in kept if one.test is not None]
+    found = tested or [(one, one.judged) for one in kept if one.judged is not None]
     bars = [
-        Bar(one.name, own.accuracy, *own.ci95, own.n, is_prompt=one.kind == "prompt", is_chosen=one in chosen)
+        Bar(
+            name_contender(one), own.accuracy, *own.ci95, own.n, is_prompt=one.kind == "prompt", is_chosen=one in chosen
+        )
         for one, own in found
     ]
     if found and (share := found[0][1].largest_class) is not None:

@@ -1,12 +1,12 @@
 """Sentences on what to use: first the one thing to use, then why no other, then what must be known beside."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from statistics import fmean
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective
 from lens_engine.result import Contender, Estimate, SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen, find_estimate, find_expected
+from lens_engine.result.headline import find_chosen, find_estimate, find_expected, find_test
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     say_expected,
@@ -49,16 +49,16 @@ def say_verdict(result: SelectionResult, *, is_empty_handed: bool = False) -> st
 
 def _say_first(result: SelectionResult) -> str:
     first, objective = result.first, result.objective
-    expected, name = find_expected(result, first), _NAMES[first]
+    expected, name, is_test = find_expected(result, first), _NAMES[first], find_test(result, first) is not None
     if expected is None:
         return "Nothing was judged."
     if not expected.beats_largest_class(objective):
-        right = say_expected(expected, objective, is_test=result.has_test)
+        right = say_expected(expected, objective, is_test=is_test)
         return f"{USE_NOTHING}: {name} is {right}; {say_largest_class(expected, objective)[0]}."
     use = f"Use {name}"
     if first == "words" and any(one.judged and _reads_model(one) for one in result.contenders):
         use = f"You do not need a language model here. {use}"
-    if result.has_test:
+    if is_test:
         return f"{use}: it is {say_expected(expected, objective, is_test=True)}."
     low, high = map(show_percent, expected.ci95)
     figures = show_accuracy(expected) + _say_f1(expected, objective)
@@ -80,7 +80,7 @@ def _say_rough(result: SelectionResult) -> Iterator[str]:
     expected = find_expected(result, result.first)
     if expected is not None and expected.n < _FEW:
         low, high = expected.ci95
-        what = show_count(expected.n, "test text" if result.has_test else "row")
+        what = show_count(expected.n, "test text" if find_test(result, result.first) else "row")
         yield f"With {what} this is a rough figure: it may be {show_percent((high - low) / 2)} points off."
 
 
@@ -109,21 +109,22 @@ def _list_chances(estimate: Estimate | None) -> dict[str, float]:
 
 def say_rest(result: SelectionResult) -> Iterator[str]:
     """Why no other, a sentence each: the prompt and its rivals, word counting, the most frequent label."""
-    first, objective, is_test = result.first, result.objective, result.has_test
+    first, objective = result.first, result.objective
     beaten = _list_chances(find_estimate(result, first))
     chances = [f"{name} in {show_percent(beaten[rival])}" for rival, name in _RIVALS.items() if rival in beaten]
     if chances:
         yield f"Of 100 samples of the rows, {_NAMES[first]} beats {', and '.join(chances)}."
     if result.answer.expected is not None:
-        yield from filter(None, [say_prompt(result.answer, result.contenders, objective, is_first=first == "prompt")])
+        yield from filter(None, [say_prompt(result, result.answer, is_first=first == "prompt")])
     yield from _say_corrected(result)
     for kind in (one for one in _OTHERS if one != first):
         if (expected := find_expected(result, kind)) is not None:
-            yield end_sentence(f"{_NAMES[kind]} is {say_expected(expected, objective, is_test=is_test)}")
+            right = say_expected(expected, objective, is_test=find_test(result, kind) is not None)
+            yield end_sentence(f"{_NAMES[kind]} is {right}")
     for largest in say_largest_class(find_expected(result, first), objective):
         yield end_sentence(largest)
     near, tested = result.counts.near_test_rows, result.counts.test
-    if is_test and near > _MOST_NEAR * tested:
+    if find_test(result, first) is not None and near > _MOST_NEAR * tested:
         yield (
             f"{near:,} of the {tested:,} test texts {'is' if near == 1 else 'are'} nearly equal to texts that the run "
             "learned from, so these figures may be too high."
@@ -133,46 +134,37 @@ def say_rest(result: SelectionResult) -> Iterator[str]:
 def _say_corrected(result: SelectionResult) -> Iterator[str]:
     """What label biases make of the prompt, where the sentences before are without them."""
     for answer in result.support_examples:
-        if answer.use != result.answer.use and answer.use == "probabilities" and answer.expected is not None:
+        if answer.use != result.answer.use and answer.label_biases and answer.expected is not None:
             right = say_expected(answer.expected, result.objective, is_test=answer.test is not None)
             yield f"Where the model gives probabilities, they can be corrected: then the prompt is {right}."
 
 
-def say_prompt(
-    answer: SupportExamples,
-    contenders: Sequence[Contender],
-    objective: Objective = "accuracy",
-    *,
-    is_first: bool = False,
-) -> str:
+def say_prompt(result: SelectionResult, answer: SupportExamples, *, is_first: bool = False) -> str:
     """How often a prompt is right, and without examples or with random ones; and whether not to use it.
 
     Args:
-        contenders: of the run; those for the use of the prompt count.
         is_first: whether another sentence says already how often it is right.
     """
     if answer.expected is None:
         return "The prompt was not judged."
-    is_test = answer.test is not None
-    told = [_say_rival(one, answer, contenders, objective) for one in _RIVALS if one != answer.method]
+    told = [_say_rival(result, one, answer) for one in _RIVALS if one != answer.method]
     rivals = end_sentence("; ".join(filter(None, told))) if any(told) else ""
-    right = say_expected(answer.expected, objective, is_test=is_test)
+    right = say_expected(answer.expected, result.objective, is_test=answer.test is not None)
     if answer.recommended is False:
         return f"Do not use the prompt where something better can be used: it is {right}. {rivals}".strip()
     return rivals if is_first else f"The prompt is {right}. {rivals}".strip()
 
 
-def _say_rival(method: str, answer: SupportExamples, contenders: Sequence[Contender], objective: Objective) -> str:
+def _say_rival(result: SelectionResult, method: str, answer: SupportExamples) -> str:
     """How often prompts of a method are right, for the same use: the best without examples, the mean of random sets."""
-    own = [one for one in contenders if (one.method, one.use, one.form.kind) == (method, answer.use, "fixed")]
-    found = [one for one in ((each.judged if answer.test is None else each.test) for each in own) if one is not None]
+    own = [one for one in result.contenders if (one.method, one.use, one.form.kind) == (method, answer.use, "fixed")]
+    found = [one for one in ((each.test if answer.test else each.judged) for each in own) if one is not None]
     if not found:
         return ""
     if method == "zero_shot" or not found[1:]:
-        right = say_right(max(found, key=lambda one: one.figure(objective)), objective)
-    else:
-        right = f"{show_share(fmean(one.accuracy for one in found), found[0].n)} in the mean"
-    return f"with {_RIVALS[method]}: {right}"
+        return f"with {_RIVALS[method]}: {say_right(found[0], result.objective)}"
+    mean = fmean(one.accuracy for one in found)  # with those that were dropped: the others are no average sets
+    return f"with {_RIVALS[method]}: {show_share(mean, found[0].n)} in the mean"
 
 
 def _say_partial(reason: StopReason, *, is_empty_handed: bool) -> str:

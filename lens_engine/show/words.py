@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective, Use
-from lens_engine.result import SupportExamples
+from lens_engine.result import Contender, SupportExamples
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.show.table import NOTHING
 from lens_engine.task.wording import show_percent, show_share
@@ -19,7 +19,7 @@ _USES: dict[Use, str] = {"prompt": "as the model answers", "probabilities": "cor
 
 STEPS = {
     "search": "the search for better sets of examples",
-    "judge": "a part of the judging",
+    "judging": "a part of the judging",
     "test": "the test texts",
     "bag_of_words": "word counting",
     "states_zero_shot": "the classifier of the model without examples",
@@ -49,6 +49,11 @@ ALWAYS_THE_LARGEST = "always the most frequent label"
 def name_choice(answer: SupportExamples) -> str:
     """The chosen prompt."""
     return "prompt without examples" if answer.method == "zero_shot" else "prompt"
+
+
+def name_contender(one: Contender) -> str:
+    """A contender, and whether label biases correct it."""
+    return one.name + ", corrected" * (one.use == "probabilities")
 
 
 def name_form(form: PromptForm) -> str:

@@ -108,7 +108,7 @@ def make_contender(name: str, method: str, use: Use | None = "prompt", **changes
 CONTENDERS = (
     make_contender("answers of the model", "label_probabilities", None, judged=RIVAL, test=QUALITY, tokens_held=650.0),
     make_contender("LENS 1", "lens", rows=(912,), test=QUALITY, tokens_held=9.0),
-    make_contender("LENS 1, corrected", "lens", "probabilities", rows=(912,), test=SMALLER, tokens_held=9.0),
+    make_contender("LENS 1", "lens", "probabilities", rows=(912,), test=SMALLER, tokens_held=9.0),
     make_contender("no examples", "zero_shot"),
     make_contender("random 1", "random", rows=(4, 1), test=RIVAL, tokens_held=18.0),
     make_contender("word counting", "bag_of_words", None, judged=RIVAL, test=SMALLER, tokens=0.0),

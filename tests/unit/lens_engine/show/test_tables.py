@@ -14,8 +14,8 @@ from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_co
 from lens_engine.show.report import ResultView, list_bars
 from lens_engine.show.table import Table
 from lens_engine.show.tables import tabulate_examples
+from lens_engine.show.words import name_contender
 from lens_engine.task.wording import shorten
-from tests.answered import make_answers
 from tests.unit.lens_cli.results import (
     CONTENDERS,
     JUDGED,
@@ -74,12 +74,19 @@ def test_chosen_prompt_is_that_in_the_chosen_wording() -> None:
     assert [one.name for one in list_chosen(make_result(contenders=twice, wordings=wordings))] == ["1"]
 
 
+def test_prompt_that_is_better_without_corrections_is_marked_as_it_is_read() -> None:
+    answers = (make_answer("prompt"), make_answer("probabilities", label_biases=()))
+    assert [one.use for one in list_chosen(make_result(support_examples=answers, tested=()))] == ["prompt"]
+
+
 def test_bars_are_of_test_texts_where_there_are_any() -> None:
     assert [one.label for one in list_bars(make_result())] == [
-        one.name for one in CONTENDERS if one.test is not None and not one.is_dropped
+        name_contender(one) for one in CONTENDERS if one.test is not None and not one.is_dropped
     ]
-    untested = make_result(answers=make_answers())
-    assert [one.label for one in list_bars(untested)] == [one.name for one in CONTENDERS if not one.is_dropped]
+    untested = tuple(one.model_copy(update={"test": None}) for one in CONTENDERS)
+    assert [one.label for one in list_bars(make_result(contenders=untested))] == [
+        name_contender(one) for one in CONTENDERS if not one.is_dropped
+    ]
 
 
 def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> None:

@@ -11,7 +11,7 @@ from lens_engine.show.sentences import warn_of_random
 from lens_engine.show.verdict import USE_NOTHING, say_prompt, say_rest, say_verdict
 from lens_engine.types import HeadlineKind, StopReason
 from tests.answered import make_answers
-from tests.unit.lens_cli.results import CONTENDERS, ESTIMATE, QUALITY, make_answer, make_contender, make_result
+from tests.unit.lens_cli.results import CONTENDERS, ESTIMATE, QUALITY, TESTED, make_answer, make_contender, make_result
 
 FEW = ESTIMATE.model_copy(update={"n": 24, "ci95": (0.69, 0.96), "more_rows": None})
 WORDS = make_contender("word counting", "bag_of_words", None, tokens=0.0)
@@ -21,7 +21,8 @@ def make_untested(first: HeadlineKind = "classifier", **changes: Any) -> Selecti
     """A result without test rows."""
     contenders = tuple(one.model_copy(update={"test": None}) for one in CONTENDERS)
     answers = (make_answer("prompt", test=None), make_answer("probabilities", test=None))
-    values = {"contenders": contenders, "support_examples": answers, "answers": make_answers()}
+    tested = tuple(one.model_copy(update={"test": None}) for one in TESTED)
+    values = {"contenders": contenders, "support_examples": answers, "tested": tested, "answers": make_answers()}
     return make_result(first=first, **(values | changes))
 
 
@@ -103,14 +104,14 @@ def test_rest_says_how_often_each_other_way_is_right() -> None:
 
 
 def test_prompt_is_compared_on_the_rows_of_its_own_figure() -> None:
-    assert say_prompt(make_answer("prompt"), CONTENDERS) == (
+    assert say_prompt(make_result(), make_answer("prompt")) == (
         "The prompt is right for 181 of 200 test texts (91 %). With random examples: 160 of 200 (80 %)."
     )
-    unwanted = say_prompt(make_answer("prompt", recommended=False), (), is_first=True)
+    unwanted = say_prompt(make_result(contenders=()), make_answer("prompt", recommended=False), is_first=True)
     assert unwanted == (
         "Do not use the prompt where something better can be used: it is right for 181 of 200 test texts (91 %)."
     )
-    assert say_prompt(make_answer("prompt", test=None, estimate=None), CONTENDERS) == "The prompt was not judged."
+    assert say_prompt(make_result(), make_answer("prompt", test=None, estimate=None)) == "The prompt was not judged."
 
 
 @pytest.mark.parametrize(
