@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # commands import this module for their help, and this is slo
 file_option = partial(typer.Option, rich_help_panel="The file", show_default=False)
 
 TestFile = Annotated[
-    Path | None, file_option(help="Test rows with the same columns; default: 25 % of the labelled rows are held out.")
+    Path | None, file_option(help="Test rows with the same columns; default: none, and the labelled rows judge.")
 ]
 
 

@@ -21,9 +21,9 @@ Each label word is the label's own name with a capital. It was not chosen by acc
 DEMO_SPEC: dict[str, Any] = {
     **SAMPLE_SPEC,
     "options": {
-        "splits": {"validation": 48, "confirmation": 32, "test": 120},
+        "rows": {"judging": 80, "test": 120},
         "filtering": {"candidates": 48, "keep": 24, "rounds": 1, "initial_score_size": 8},
-        "search": {"first_permutations": 24, "iterations": 2},
+        "search": {"validation": 48, "first_permutations": 24, "iterations": 2},
         "classifier": {"fit_rows": 220},
     },
 }

@@ -31,19 +31,14 @@ from lens_engine.task.unicode_form import fold_text
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example, FloatArray
 
-_LEAST_TEST_ROWS = 4
 _MOST_SHOWN = 6
-_MANY_LABELS = 16
-"""Number of labels from which on test rows may lack some; see `lens_engine/rows/split_sizes.py`."""
 
 
 class LensClassifier(ClassifierMixin, BaseEstimator):
     """A classifier of texts, made of a language model and the support examples of the task.
 
-    `fit` runs `select_support_examples` and keeps the classifier that the run chose. It takes seconds to minutes. A
-    selection needs test rows; `fit` gives it as few as it can, one a label and at least 4, because `score` and
-    cross-validation measure on rows that `fit` never saw. So do not read the test figures of `result_`; for a report
-    on a quarter of the rows, set `options={"splits.test": 300, "comparisons": "usual"}`.
+    `fit` runs `select_support_examples` and keeps the classifier that the run chose. It takes seconds to minutes. It
+    needs ten rows, and two of each class. No row is held out: `result_.classifier_estimate` says what to expect.
 
     Equal rows, parameters and model give equal predictions.
 
@@ -190,12 +185,7 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
         return find_scorer(_open_once(str(self.model)) if isinstance(self.model, str | Path) else self.model)
 
     def _make_config(self) -> SelectionConfig:
-        num_classes = len(self.classes_)
-        usual = {
-            "comparisons": "none",  # they are for the report, and half of the cost
-            "labels": {"join_spellings": False},  # two values are two classes
-            "splits": {"test": max(_LEAST_TEST_ROWS, num_classes if num_classes < _MANY_LABELS else _MANY_LABELS)},
-        }
+        usual = {"labels": {"join_spellings": False}}  # two values are two classes
         seed = {} if self.random_state is None else {"seed": _draw_seed(self.random_state)}
         return resolve_config(self.preset, overlay_options(usual, nest_options(self.options or {}), seed))
 

@@ -50,8 +50,7 @@ def evaluate(
     """Judge the support examples of a result, or a classifier, on labelled rows.
 
     A prompt that finds demonstrations for each input finds them for these rows too. The model can be another.
-    Of the rows of the selection itself, its test rows alone are judged, and the answers are compared with those of the
-    selection.
+    On the test rows of the selection, the answers are compared with those that it had.
 
     Example:
 

@@ -90,14 +90,16 @@ def _choose_rows(
     evaluation: Evaluation, found: FoundSubject, rows: tuple[Example, ...]
 ) -> tuple[Evaluation, Sequence[str]]:
     """The evaluation on the test rows of the selection, with what it answered, if these are its rows; else on all."""
+    everything = replace(evaluation, examples=rows)
     if found.result is None:
-        return replace(evaluation, examples=rows), ()
-    made_of, answers, digest = found.result.provenance, found.result.test_answers, digest_examples(rows)
-    if not answers.rows or digest != (made_of.test_sha256 or made_of.dataset_sha256):
-        return replace(evaluation, examples=rows), (OPTIMISTIC,) if digest == made_of.dataset_sha256 else ()
-    tested = set(answers.rows)
+        return everything, ()
+    made_of, digest = found.result.provenance, digest_examples(rows)
+    if digest == made_of.dataset_sha256:
+        return everything, (OPTIMISTIC,)
+    if not found.result.has_test or digest != made_of.test_sha256:
+        return everything, ()
+    tested = set(found.result.answers.rows)
     chosen = tuple(one for one in rows if one.row in tested)
-    what = "test rows of the selection" if made_of.test_sha256 else "rows of the selection"
-    only = f"these are the {what}; the {len(chosen):,} of {len(rows):,} on which it was tested are judged"
+    only = f"of {len(rows):,} test rows, the {len(chosen):,} are judged on which the selection was tested"
     known = known_answers(found.result, found.subject)
     return replace(evaluation, examples=chosen, known=known), () if len(chosen) == len(rows) else (only,)

@@ -28,8 +28,8 @@ def select(
     train: Annotated[
         Path,
         typer.Argument(
-            help="Labelled examples: a file of any usual shape with columns of texts and labels, or a folder. Some 500 "
-            "rows give a first result; lens suggest says what a file offers."
+            help="Labelled examples: a file of any usual shape with columns of texts and labels, or a folder. 20 rows "
+            "give a rough result, 100 a good one; lens suggest says what a file offers."
         ),
     ],
     task: TaskOptions,
@@ -42,7 +42,7 @@ def select(
 ) -> None:
     """Find support examples and make a classifier on this machine, without the service.
 
-    Lens searches for the support examples, compares their prompt with others, and chooses a classifier.
+    Lens judges prompts and classifiers on the labelled rows, and says what to expect of the best on new texts.
 
     Ctrl-C stops the run within seconds and keeps the best support examples so far. A second Ctrl-C ends it
     without a result.

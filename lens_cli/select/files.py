@@ -18,7 +18,6 @@ from lens_cli.select.run import SelectionRun
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
 from lens_engine.result import SelectionResult
-from lens_engine.result.headline import find_first
 from lens_engine.show.verdict import USE_NOTHING
 from lens_engine.types import Example, StopReason
 
@@ -74,7 +73,7 @@ def _find_next_command(result: SelectionResult, files: SelectionFiles) -> list[s
         return again
     if USE_NOTHING in result.verdict.sentence:
         return []
-    if result.classifier is None or find_first(result) == "prompt":
+    if result.classifier is None or result.first == "prompt":
         return [] if files.output is not None else [*again, "--output", "result.json"]
     if files.classifier is None:
         return [*again, "--classifier", "classifier.json"]

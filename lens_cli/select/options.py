@@ -12,7 +12,7 @@ import typer
 from lens_cli.asked_model import ModelOptions, model_option
 from lens_cli.refusals import check_output
 from lens_cli.select.words import read_words
-from lens_engine.config import METHOD_NAMES, ComparisonsOption, MethodName, PresetName, SelectionConfig
+from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidConfig
 from lens_engine.presets import nest_options, overlay_options, resolve_config
 from lens_engine.task.combinations import read_instructions, read_templates
@@ -33,7 +33,7 @@ class TaskOptions:
         list[str] | None,
         typer.Option(
             help="Prompt with one {text} followed by one {label}, e.g. '{text} It was {label}.'; repeatable: the run "
-            f"begins with the choice among several. Default: {DEFAULT_TEMPLATE!r}, with the name of the column of "
+            f"chooses among several. Default: {DEFAULT_TEMPLATE!r}, with the name of the column of "
             "labels for Topic if it says what the labels are."
         ),
     ] = None
@@ -89,13 +89,6 @@ class SearchOptions:
         ),
     ] = "quick"
     seed: Annotated[int | None, _search(metavar="N", min=0, help="Seed of every random choice; default: 0.")] = None
-    method: Annotated[
-        MethodName | None,
-        _search(
-            metavar="NAME",
-            help=f"Method that chooses the demonstrations: {', '.join(METHOD_NAMES)}; default: lens.",
-        ),
-    ] = None
     option: Annotated[
         list[str] | None,
         _search(
@@ -104,19 +97,9 @@ class SearchOptions:
             "the names.",
         ),
     ] = None
-    compare: Annotated[
-        ComparisonsOption | None,
-        _search(
-            metavar="NAME",
-            help="Comparisons of the support examples. usual: no examples, and the best random examples at the same "
-            "cost. none: no examples only, if there are confirmation rows. Default: usual.",
-        ),
-    ] = None
     estimate: Annotated[
         bool,
-        _search(
-            "--estimate", metavar="", help="Show the expected cost of the run and the rows of each split, and exit."
-        ),
+        _search("--estimate", metavar="", help="Show the expected cost of the run and what the rows do, and exit."),
     ] = False
 
     def read(self, *, max_cost: float | None = None) -> SelectionConfig:
@@ -128,8 +111,7 @@ class SearchOptions:
         Raises:
             InvalidConfig: an option is unknown, out of range, or not `name=value`.
         """
-        given = {"seed": self.seed, "method": self.method, "comparisons": self.compare}
-        named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        named: dict[str, Any] = {} if self.seed is None else {"seed": self.seed}
         if max_cost is not None:
             named["budget"] = {"max_cost": max_cost}
         return resolve_config(self.preset, overlay_options(named, _read_options(self.option or ())))

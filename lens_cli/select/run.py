@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lens_engine.rows.dealing import deal_rows
 from rich.console import Console
 
 from lens_cli.asked_model import ChosenModel, describe_opening
@@ -23,7 +24,6 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.cleaning import clean_problem
 from lens_engine.rows.label_rows import find_unknown_labels
 from lens_engine.rows.problem import Problem
-from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
 from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.show.report import Texts
@@ -41,16 +41,16 @@ class SelectionRun:
     problem: Problem
     config: SelectionConfig
     notes: tuple[str, ...] = ()  #: what was taken from the files but may surprise
-    warnings: tuple[str, ...] = ()  #: of the splits; the result has them too
+    warnings: tuple[str, ...] = ()  #: of the rows; the result has them too
     input: InputFormat | None = None  #: for the classifier
     unlabelled: tuple[Example, ...] = ()  #: rows of the dataset with a text and no label
     name: str = ""  #: of the file of the dataset
 
     @property
     def texts(self) -> Texts:
-        """Texts of the rows of the dataset, and of those from which the test rows are."""
-        dataset, test = self.problem.examples, self.problem.test
-        return Texts({one.row: one.text for one in dataset}, {one.row: one.text for one in test or dataset})
+        """Texts of the rows of the dataset, and of the test rows."""
+        dataset, test = self.problem.examples, self.problem.test or ()
+        return Texts({one.row: one.text for one in dataset}, {one.row: one.text for one in test})
 
     @classmethod
     def prepare(cls, sources: Sources, asked: TaskRequest, config: SelectionConfig) -> "SelectionRun":
@@ -69,11 +69,11 @@ class SelectionRun:
             if faults.found:  # the bad rows are missing wherever rows are counted
                 faults.found += find_unknown_labels(task.labels, clean_problem(problem, config.labels))
             else:
-                split = split_examples(problem, config)
+                dealt = deal_rows(problem, config)
         faults.refuse()
-        words = note_silent_words(split.task.verbalizer)
-        notes = (*read.notes, *asked.list_defaults(split.task), *words, *split.notes)
-        return cls(problem, config, notes, split.warnings, read.input, read.unlabelled, sources.train.name)
+        words = note_silent_words(dealt.task.verbalizer)
+        notes = (*read.notes, *asked.list_defaults(dealt.task), *words, *dealt.notes)
+        return cls(problem, config, notes, dealt.warnings, read.input, read.unlabelled, sources.train.name)
 
     def execute(
         self, model: LanguageModel, checkpoint: Path | None, console: Console, *, remembers: bool = True

@@ -18,7 +18,6 @@ from lens_engine.show.figures import list_figures
 from lens_engine.show.sentences import (
     describe_asking,
     describe_cost,
-    describe_ranking_rows,
     describe_retrieval,
     describe_suspicious_labels,
 )
@@ -36,7 +35,7 @@ def show_result(result: SelectionResult, console: Console, shown: Collection[str
         console.print(table)
         console.print()
     console.print(Text(result.verdict.sentence, style="bold"))
-    found = (describe_retrieval(result, result.answer), describe_ranking_rows(result), describe_asking(result.task))
+    found = (describe_retrieval(result, result.answer), describe_asking(result.task))
     about = (" ".join(say_rest(result)), *found)
     for sentence in filter(None, about):
         console.print(sentence, markup=False)
@@ -70,7 +69,7 @@ def show_suspicious_labels(result: SelectionResult, examples: Sequence[Example],
 
 
 def show_estimate(estimate: CostEstimate, console: Console) -> None:
-    """Print the cost of a run, the rows of its splits, its limits, and what a bag of words reaches."""
+    """Print the cost of a run, what its rows do, its limits, and what a bag of words reaches."""
     for table in list_cost_tables(estimate):
         console.print(draw_table(table))
     for sentence in describe_estimate(estimate):

@@ -12,9 +12,7 @@ from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Record
 
-OPTIMISTIC = (
-    "these are the rows of the selection, and most of them chose or fitted what is judged; the figures are optimistic"
-)
+OPTIMISTIC = "these are the rows of the selection, which chose or fitted what is judged; the figures are optimistic"
 """What is said of an evaluation on the dataset of the selection."""
 
 
@@ -59,15 +57,17 @@ def classifier_of(subject: Subject) -> Classifier:
 
 
 def known_answers(result: SelectionResult, subject: Subject) -> dict[int, str]:
-    """What the selection answered on its test rows, by row number; nothing if it did not test the subject."""
-    answers = result.test_answers
+    """What the selection answered, by row number; nothing if it did not ask the subject."""
+    answers = result.answers
     found = answers.classifier
     if isinstance(subject, PromptSubject):
         kept = answers.support_examples if subject.in_place_of is None else answers.fixed
         place = [one.use for one in result.support_examples].index(subject.answer.use)
         found = kept[place]
+    if found is None:
+        return {}
     labels = classifier_of(subject).labels
-    return {} if found is None else {row: labels[place] for row, place in zip(answers.rows, found, strict=True)}
+    return {row: labels[place] for row, place in zip(answers.rows, found, strict=True) if place is not None}
 
 
 def make_classifier(subject: Subject, scorer: LabelScorer | None, *, is_other_model: bool = False) -> Classifier:

@@ -7,7 +7,7 @@ from typing import get_args
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.show.words import say_largest_class, show_accuracy
+from lens_engine.show.words import say_expected, say_largest_class
 from lens_engine.task.chat import instruct, join_system
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Template
@@ -73,10 +73,10 @@ class Source:
 
 
 def _show_accuracy(answer: SupportExamples) -> str:
-    if answer.test is None:
+    if answer.expected is None:
         return ""
-    told = f"right for {show_accuracy(answer.test)} of {answer.test.n:,} test texts"
-    return f" ({', where '.join([told, *say_largest_class(answer.test)])})"
+    told = say_expected(answer.expected, is_test=answer.test is not None)
+    return f", {', where '.join([told, *say_largest_class(answer.expected)])}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,34 +1,20 @@
 """The figures that stand first: of the classifier, of word counting, of the prompt."""
 
-from typing import Literal, NamedTuple
-
 from pydantic import Field
 
 from lens_engine.classifier.candidates import Candidate, TestedClassifier
 from lens_engine.classifier.quality import Accuracy, Quality
-from lens_engine.result.parts import BestAnswer
+from lens_engine.result.parts import Contender, Estimate
 from lens_engine.result.selection_result import SelectionResult
-from lens_engine.types import IndexArray, Record
-
-HeadlineKind = Literal["classifier", "words", "prompt"]
+from lens_engine.types import HeadlineKind, Record
 
 
 class Headline(Record):
-    """How often one way to answer is right on the test rows."""
+    """What to expect of one way to answer."""
 
     kind: HeadlineKind = Field(description="classifier: it reads the model. words: word counting, without a model.")
-    test: Accuracy = Field(description="Accuracy on the test rows.")
+    expected: Accuracy = Field(description="Accuracy on the test rows, or else the estimate.")
     tokens: float | None = Field(None, description="Mean number of tokens for one text; null for the prompt.")
-
-
-class Tested(NamedTuple):
-    """A prompt or a classifier on the test rows."""
-
-    kind: HeadlineKind
-    name: str  #: method of the prompt, or name of the candidate
-    test: Quality
-    answers: IndexArray  #: `[test_rows]`
-    is_chosen: bool  #: whether it is the prompt, or the classifier, to use
 
 
 def find_chosen(result: SelectionResult) -> TestedClassifier | None:
@@ -36,44 +22,48 @@ def find_chosen(result: SelectionResult) -> TestedClassifier | None:
     return next((one for one in result.tested if one.is_chosen), None)
 
 
-def find_first(result: SelectionResult) -> HeadlineKind:
-    """What to use first: of the classifier to use and the prompt the more often right on the test rows."""
-    chosen, prompt, objective = find_chosen(result), result.test, result.objective
-    if chosen is None:
-        return "prompt"
-    kind = kind_of(chosen)
-    if chosen.test is None or prompt is None or result.answer.recommended is False:
-        return kind
-    own, rival = chosen.test.figure(objective), prompt.figure(objective)
-    # Where both are level, what needs no language model comes first, then what needs no weights.
-    return kind if own > rival or (own == rival and kind == "words") else "prompt"
+def kind_of(one: TestedClassifier | Candidate | Contender) -> HeadlineKind:
+    """A prompt, word counting, or another classifier."""
+    if isinstance(one, Contender):
+        return "prompt" if one.kind == "prompt" else _kind_of_classifier(one.method)
+    return _kind_of_classifier(one.name)
+
+
+def _kind_of_classifier(name: str) -> HeadlineKind:
+    return "words" if name == "bag_of_words" else "classifier"
+
+
+def find_estimate(result: SelectionResult, kind: HeadlineKind) -> Estimate | None:
+    """What the run expects of the prompt, or of the classifier to use; None for what it did not choose."""
+    if kind == "prompt":
+        return result.answer.estimate
+    chosen = find_chosen(result)
+    return result.classifier_estimate if chosen is not None and kind_of(chosen) == kind else None
 
 
 def find_test(result: SelectionResult, kind: HeadlineKind) -> Quality | None:
-    """How often the prompt, the classifier to use, or word counting is right; None if it was not tested."""
+    """Quality of the prompt, the classifier to use, or word counting on the test rows; None if it was not tested."""
     if kind == "prompt":
-        return result.test
-    found = (one for one in result.tested if kind_of(one) == kind and (one.is_chosen or kind == "words"))
-    return next((one.test for one in found), None)
+        return result.answer.test
+    found = (one.test for one in result.tested if kind_of(one) == kind and (one.is_chosen or kind == "words"))
+    return next(found, None)
 
 
-def kind_of(classifier: TestedClassifier | BestAnswer | Candidate) -> HeadlineKind:
-    """Word counting, or a classifier that reads the model."""
-    return "words" if classifier.name == "bag_of_words" else "classifier"
+def find_expected(result: SelectionResult, kind: HeadlineKind) -> Accuracy | None:
+    """The figure of the test rows, or else what the run expects; None if that is not known.
+
+    Word counting that was not chosen is one contender, so its figure on the judging rows has no optimism of a choice.
+    """
+    judged = (one.judged for one in result.contenders if kind == "words" and kind_of(one) == kind)
+    return find_test(result, kind) or find_estimate(result, kind) or next(judged, None)
 
 
 def list_headlines(result: SelectionResult) -> tuple[Headline, ...]:
-    """What to use first, then the others, the most often right first; empty for a run that tested nothing."""
-    found = [
-        Headline(kind=kind_of(one), test=_plain(one.test), tokens=one.tokens_per_input)
-        for one in result.tested
-        if one.test is not None and (one.is_chosen or kind_of(one) == "words")
-    ]
-    if result.test is not None:
-        found.append(Headline(kind="prompt", test=_plain(result.test)))
-    first = find_first(result)
-    return tuple(sorted(found, key=lambda one: (one.kind != first, -one.test.accuracy)))
-
-
-def _plain(test: Accuracy) -> Accuracy:
-    return Accuracy(**{name: getattr(test, name) for name in Accuracy.model_fields})
+    """What to use first, then the others, the most often right first; empty for a run that judged nothing."""
+    found = list[Headline]()
+    tokens = {kind_of(one): one.tokens_per_input for one in result.tested if one.is_chosen or kind_of(one) == "words"}
+    kinds: tuple[HeadlineKind, ...] = ("classifier", "words", "prompt")
+    for kind in kinds:
+        if (expected := find_expected(result, kind)) is not None:
+            found.append(Headline(kind=kind, expected=expected, tokens=tokens.get(kind)))
+    return tuple(sorted(found, key=lambda one: (one.kind != result.first, -one.expected.accuracy)))

@@ -1,15 +1,15 @@
 """What a person sees of a result, an estimate, predictions or an evaluation, wherever it is shown.
 
-words          names of methods, classifiers, steps and phases, and figures in words
+words          names of forms, uses, steps and phases, and figures in words
 verdict        sentences on what to use
 sentences      other sentences about a result, and the result as text
 table          what is shown: tables, matrices, sections
 tables         support examples, suspicious labels and facts as tables
-figures        figures of prompts and classifiers as tables
+figures        every contender as a table, and answers above a threshold
 answers        which labels are confused, and whether probabilities can be trusted
 estimate       an estimate as tables and sentences
 evaluation     an evaluation as tables and sentences
-charts, axes   accuracies, frontier, calibration and search as SVG
+charts, axes   accuracies, calibration and the course of a run as SVG
 report         a result as the sections of a report
 documents      HTML, notebooks; the templates and the stylesheet
 markdown       escaped text in Markdown, for an export

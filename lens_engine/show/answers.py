@@ -1,4 +1,4 @@
-"""What the answers on the test rows show: which labels are confused, and whether probabilities can be trusted."""
+"""What the answers row by row show: which labels are confused, and whether probabilities can be trusted."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lens_engine.classifier.quality import Quality, place_in_bins
-from lens_engine.result import SelectionResult
+from lens_engine.result import Answers, SelectionResult
+from lens_engine.result.headline import find_chosen
 from lens_engine.show.charts import Bin
 from lens_engine.show.table import NOTHING, Matrix, Table
 from lens_engine.show.tables import CUT, MOST_LABELS, TEXTLESS, show_text
@@ -28,7 +29,7 @@ _MOST_PAIRS = 50
 
 
 class Answer(NamedTuple):
-    """The answer on a test row."""
+    """The answer to a row."""
 
     row: int
     gold: int  #: place of its label
@@ -38,7 +39,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Answered:
-    """The answers of the classifier, or of the support examples for a use, on each test row."""
+    """The answers of the classifier, or of the support examples for a use, on each row that has one."""
 
     name: str  #: `classifier`, or the use
     title: str
@@ -48,6 +49,7 @@ class Answered:
     answers: tuple[int, ...]
     probabilities: tuple[float, ...] | None
     quality: Quality | None
+    is_test: bool = True  #: whether the rows are test rows
 
     @property
     def has_matrix(self) -> bool:
@@ -107,7 +109,13 @@ class Answered:
         left_out = [f"{len(found)} of them are listed"] if len(found) < number else []
         return Table(
             title=title,
-            header=("test row", *(["text"] if texts else []), "label", "answer", "certainty"),
+            header=(
+                "test row" if self.is_test else "row",
+                *(["text"] if texts else []),
+                "label",
+                "answer",
+                "certainty",
+            ),
             rows=tuple(
                 (
                     str(one.row + 1),
@@ -156,16 +164,27 @@ def _order(one: Answer) -> tuple[int, int, float, int]:
 
 
 def list_answered(result: SelectionResult) -> list[Answered]:
-    """The classifier first, then each use that was tested."""
-    answers = result.test_answers
-    quality = next((one.test for one in result.tested if one.is_chosen), None)
+    """The classifier first, then each use that was asked; without the rows that a prompt shows."""
+    answers, chosen = result.answers, find_chosen(result)
+    quality = None if chosen is None else chosen.test if answers.is_test else chosen.cross_validated
     found = [("classifier", "classifier", answers.classifier, answers.classifier_probabilities, quality)]
     for one, answered, shares in zip(
         result.support_examples, answers.support_examples, answers.support_examples_probabilities, strict=True
     ):
-        found.append((one.use, f"{name_choice(one)}, {name_use(one.use)}", answered, shares, one.test))
+        figure = one.test if answers.is_test else one.judged
+        found.append((one.use, f"{name_choice(one)}, {name_use(one.use)}", answered, shares, figure))
     return [
-        Answered(name, title, result.task.labels, answers.rows, answers.gold, answered, shares, quality)
-        for name, title, answered, shares, quality in found
-        if answered is not None and len(answered) > 0
+        Answered(name, title, result.task.labels, *_leave_out_empty(answers, answered, shares), own, answers.is_test)
+        for name, title, answered, shares, own in found
+        if answered is not None and any(one is not None for one in answered)
     ]
+
+
+def _leave_out_empty(
+    answers: Answers, answered: Sequence[int | None], shares: Sequence[float | None] | None
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[float, ...] | None]:
+    """Rows, labels, answers and probabilities of the rows that have an answer."""
+    kept = [place for place, one in enumerate(answered) if one is not None]
+    rows, gold = (tuple(column[place] for place in kept) for column in (answers.rows, answers.gold))
+    own = tuple(one for one in answered if one is not None)
+    return rows, gold, own, None if shares is None else tuple(shares[place] or 0.0 for place in kept)

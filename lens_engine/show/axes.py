@@ -1,7 +1,7 @@
 """Where a figure stands on a chart."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -17,12 +17,10 @@ class Axis:
     end: float  #: place of `high`
     ticks: tuple[float, ...]
     shown: str = "{:.2f}"  #: how a tick is written
-    scale: Callable[[float], float] = float  #: of a figure, before it is placed
 
     def at(self, value: float) -> float:
         """Place of a figure; one out of the range stands at its end."""
-        low, high = self.scale(self.low), self.scale(self.high)
-        share = (self.scale(value) - low) / (high - low)
+        share = (value - self.low) / (self.high - self.low)
         return round(self.start + min(max(share, 0.0), 1.0) * (self.end - self.start), 1)
 
 
@@ -36,14 +34,9 @@ def fit_shares(values: Iterable[float], start: float, end: float) -> Axis:
     return Axis(low, high, start, end, ticks, "{:.0%}" if is_whole else "{:.1%}")
 
 
-def fit_amounts(values: Iterable[float], start: float, end: float) -> Axis:
-    """An axis from 0 that holds all values; logarithmic where the largest is far beyond the smallest above 0."""
-    found = [value for value in values if value > 0] or [1.0]
-    top = max(found)
-    if top <= 20 * min(found):
-        return Axis(0.0, top, start, end, list_ticks(0.0, top), "{:,g}")
-    ticks = (0.0, *(10.0**power for power in range(math.ceil(math.log10(top)) + 1) if 10**power <= top))
-    return Axis(0.0, top, start, end, ticks, "{:,.0f}", math.log1p)
+def fit_amounts(top: float, start: float, end: float) -> Axis:
+    """An axis from 0 to an amount above it."""
+    return Axis(0.0, top, start, end, list_ticks(0.0, top), "{:,g}")
 
 
 def list_ticks(low: float, high: float, most: int = 5) -> tuple[float, ...]:

@@ -32,7 +32,7 @@ _NAME = 64
 _WIDE, _WIDE_NAMES, _WIDE_ROW, _WIDE_NAME = 880, 370, 30, 48
 """Width of a wide chart, end of its names, height of its lines, and its longest name (characters)."""
 
-_RIGHT_ANSWERS = "Right answers on the test texts, with the 95 % range"
+_RIGHT_ANSWERS = "Right answers, with the 95 % range"
 
 
 class Bar(NamedTuple):
@@ -47,15 +47,6 @@ class Bar(NamedTuple):
     is_chosen: bool = False  #: filled
 
 
-class Point(NamedTuple):
-    """A candidate: what it costs, and how often it is right."""
-
-    label: str
-    tokens: float
-    accuracy: float
-    is_chosen: bool = False
-
-
 class Bin(NamedTuple):
     """Answers of about the same probability."""
 
@@ -65,7 +56,7 @@ class Bin(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The best accuracy when a number of pairs has been scored."""
+    """What to expect of the best when a number of pairs has been scored."""
 
     pairs: int
     accuracy: float
@@ -125,28 +116,6 @@ def _draw_bar(axis: Axis, one: Bar, y: float) -> tuple[Markup, Markup]:
     )
 
 
-def draw_frontier(points: Sequence[Point], *, name: str = "frontier") -> Markup:
-    """Accuracy against tokens for an input. A line joins the points that no cheaper one reaches."""
-    x = fit_amounts((one.tokens for one in points), _LEFT, _RIGHT - 16)
-    y = fit_shares((one.accuracy for one in points), _BOTTOM, _TOP)
-    marks = [*_plot(x, y, "tokens for a text"), write_path(_find_frontier(points, x, y), "frontier")]
-    taken = list[tuple[float, float]]()
-    for number, one in enumerate(points, start=1):
-        kind, place = "chosen" if one.is_chosen else "", (x.at(one.tokens), y.at(one.accuracy))
-        taken.append(_find_room(place, taken))
-        marks += [
-            write_mark(*place, kind),
-            write_text(taken[-1][0] + 8, taken[-1][1] + 4, f"{number}", f"number {kind}"),
-        ]
-        line = 222 + number * _LINE
-        marks += [write_text(0, line, f"{number}", kind), write_name(16, line, shorten(one.label, _NAME), kind)]
-    told = (
-        f"{one.label}: {show_percent(one.accuracy)} % for {one.tokens:,.0f} tokens{', chosen' * one.is_chosen}"
-        for one in points
-    )
-    return write_frame(name, "Right answers against tokens for a text", told, 230 + len(points) * _LINE, marks)
-
-
 def draw_calibration(bins: Sequence[Bin], of: str = "answers", *, name: str = "calibration") -> Markup:
     """Accuracy against the probability of the answer, with the number of rows. The diagonal is perfect.
 
@@ -173,47 +142,27 @@ def draw_calibration(bins: Sequence[Bin], of: str = "answers", *, name: str = "c
     return write_frame(name, f"Right answers of the {of} against their certainty", told, 238, marks)
 
 
-def draw_curve(
-    steps: Sequence[Step], rival: Sequence[Step] = (), *, planned: int | None = None, name: str = "curve"
-) -> Markup:
-    """The best validation accuracy against pairs scored, beside that of the best random examples.
+def draw_curve(steps: Sequence[Step], *, planned: int | None = None, name: str = "curve") -> Markup:
+    """What to expect of the best so far, against pairs scored.
 
     Args:
         planned: number of pairs where the axis ends; None for the last step.
     """
-    every = [*steps, *rival]
-    last = float(max([planned or 1, *(one.pairs for one in every)]))
-    x = fit_amounts([last], _LEFT, _RIGHT)
-    y = fit_shares((one.accuracy for one in every), _BOTTOM, _TOP)
+    x = fit_amounts(float(max([planned or 1, *(one.pairs for one in steps)])), _LEFT, _RIGHT)
+    y = fit_shares((one.accuracy for one in steps), _BOTTOM, _TOP)
     marks, told = _plot(x, y, "pairs scored"), list[str]()
-    for title, found, kind in (("best so far", steps, "chosen"), ("best random examples", rival, "rival")):
-        if found:
-            best = found[-1]
-            told.append(f"{title}: {show_percent(best.accuracy)} %")
-            line = 222 + len(told) * _LINE
-            marks.append(write_path(_climb(found, x, y), kind))
-            marks.append(write_mark(x.at(best.pairs), y.at(best.accuracy), kind, is_square=kind == "rival"))
-            marks += [write_mark(6, line - 4, kind, is_square=kind == "rival"), write_text(18, line, told[-1], kind)]
+    if steps:
+        best = steps[-1]
+        told.append(f"best so far: {show_percent(best.accuracy)} %")
+        line = 222 + _LINE
+        marks += [
+            write_path(_climb(steps, x, y), "chosen"),
+            write_mark(x.at(best.pairs), y.at(best.accuracy), "chosen"),
+        ]
+        marks += [write_mark(6, line - 4, "chosen"), write_text(18, line, told[0], "chosen")]
     return write_frame(
-        name, "Right answers on the rows that decide, against pairs scored", told, 230 + len(told) * _LINE, marks
+        name, "Right answers to expect of the best, against pairs scored", told, 230 + len(told) * _LINE, marks
     )
-
-
-def _find_frontier(points: Sequence[Point], x: Axis, y: Axis) -> list[tuple[float, float]]:
-    """Places of the points that are more often right than every cheaper one."""
-    found = list[Point]()
-    for one in sorted(points, key=lambda one: (one.tokens, -one.accuracy)):
-        if not found or one.accuracy > found[-1].accuracy:
-            found.append(one)
-    return [(x.at(one.tokens), y.at(one.accuracy)) for one in found]
-
-
-def _find_room(place: tuple[float, float], taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The place, or one above it where no number stands yet."""
-    x, y = place
-    while any(abs(x - other) < 16 and abs(y - beside) < 12 for other, beside in taken):
-        y -= 12
-    return x, y
 
 
 def _climb(steps: Sequence[Step], x: Axis, y: Axis) -> list[tuple[float, float]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.estimate import CostEstimate, PresetPlan
-from lens_engine.result import Splits
+from lens_engine.result import RowCounts
 from lens_engine.scoring.spending import Bill, Paid
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.verdict import advise_by_words
@@ -16,8 +16,8 @@ _COST = "Expected cost of the run"
 
 
 def list_cost_tables(estimate: CostEstimate) -> list[Table]:
-    """The cost of each phase with the total below, and the rows of each split if they are known."""
-    rows = [] if estimate.splits is None else [_tabulate_rows(estimate.splits, estimate.fit_rows)]
+    """The cost of each phase with the total below, and what the rows do if that is known."""
+    rows = [] if estimate.counts is None else [_tabulate_rows(estimate.counts, estimate.fit_rows)]
     return [_tabulate_bills(estimate) if estimate.bills else _tabulate_cost(estimate), *rows]
 
 
@@ -62,8 +62,8 @@ def tabulate_presets(plans: Sequence[PresetPlan]) -> Table:
     bills = [plan.bill for plan in plans]
     rows = [
         *(
-            _list_row(split, [plan.splits and plan.splits[split] for plan in plans])
-            for split in next((plan.splits for plan in plans if plan.splits is not None), ())
+            _list_row(name, [plan.counts and plan.counts[name] for plan in plans])
+            for name in next((plan.counts for plan in plans if plan.counts is not None), ())
         ),
         _list_row("tokens", [plan.cost and plan.cost.tokens for plan in plans]),
         _list_row("requests", [bill and bill.requests for bill in bills]),
@@ -72,7 +72,7 @@ def tabulate_presets(plans: Sequence[PresetPlan]) -> Table:
         _list_row("time", [plan.seconds for plan in plans], describe_seconds),
     ]
     return Table(
-        title="Presets: rows in each split, and the most that a run costs",
+        title="Presets: what the rows do, and the most that a run costs",
         header=("", *(plan.preset for plan in plans)),
         rows=tuple(row for row in rows if set(row[1:]) != {NOTHING}),
     )
@@ -102,9 +102,8 @@ def describe_estimate(estimate: CostEstimate) -> list[str]:
     if estimate.sample is not None and estimate.sample.requests:
         sentences.append(_describe_sample(estimate.sample, has_prices=estimate.usd is not None))
     if estimate.words_accuracy is not None:
-        some, splits = estimate.words_rows, estimate.splits
-        parts = ("candidates", "score_set", "validation", "confirmation", "unused")
-        number = some or sum(getattr(splits, name, 0) for name in parts)
+        some = estimate.words_rows
+        number = some or (0 if estimate.counts is None else estimate.counts.labelled)
         rows = f"{'' if some is None else f'{some:,} of '}the labelled rows of this run"
         sentences.append(advise_by_words(estimate.words_accuracy, estimate.largest_class, rows, number))
     return sentences
@@ -120,7 +119,7 @@ def _describe_sample(sample: Paid, *, has_prices: bool) -> str:
 def _list_limits(estimate: CostEstimate) -> Iterator[str]:
     pairs, seconds = estimate.budget.max_pairs, estimate.budget.max_seconds
     if pairs is not None and pairs < estimate.total.pairs:
-        first = sum(estimate.phases.get(phase, Cost()).pairs for phase in (Phase.WORDING, Phase.FILTER))
+        first = estimate.phases.get(Phase.FILTER, Cost()).pairs
         early = f", before any set of examples is tried: that takes more than {first:,}" if pairs <= first else ""
         yield f"at {pairs:,} pairs (budget.max_pairs){early}"
     if seconds is not None and (estimate.seconds is None or seconds < estimate.seconds):
@@ -130,15 +129,13 @@ def _list_limits(estimate: CostEstimate) -> Iterator[str]:
         yield f"at {describe_usd(cost)} (budget.max_cost)"
 
 
-def _tabulate_rows(splits: Splits, fit_rows: int | None) -> Table:
-    names = ("test", "validation", "confirmation", "score_set", "candidates")
-    rows = [(name.replace("_", " "), f"{getattr(splits, name):,}") for name in names]
+def _tabulate_rows(counts: RowCounts, fit_rows: int | None) -> Table:
+    rows = [(name, f"{getattr(counts, name):,}") for name in ("labelled", "search", "judging", "test")]
     return Table(
-        title="Rows of each split",
-        header=("split", "rows"),
+        title="What the rows do",
+        header=("", "rows"),
         rows=(*rows, ("fit rows", NOTHING if fit_rows is None else f"{fit_rows:,}")),
-        words=("split",),
-        caption="fit rows: validation rows, confirmation rows and others; the classifier is fitted on them",
+        caption="fit rows: judging rows and others; the classifier is fitted on them",
     )
 
 

@@ -14,7 +14,8 @@ class Word(NamedTuple):
 GLOSSARY = (
     Word("example", "A text with its label that stands in the prompt, before the text to answer.", "demonstration"),
     Word("support examples", "The examples that Lens has chosen, in their order.", "a permutation of demonstrations"),
-    Word("selection", "One search for the best examples of a file, with its test. It takes some minutes."),
+    Word("selection", "One run that finds and judges the best examples of a file. It takes some minutes."),
+    Word("way to answer", "A prompt with its examples, read as it is or corrected; or a classifier.", "contender"),
     Word("template", "How one example is written: one {text} and, after it, one {label}."),
     Word("label word", "What the model writes for a label.", "verbalizer"),
     Word("instruction", "A text that stands once before all examples."),
@@ -25,23 +26,22 @@ GLOSSARY = (
         "retrieval",
     ),
     Word(
-        "test texts",
-        "Labelled texts that had no part in any choice. What is said to be right is counted on them.",
-        "test rows",
+        "judging rows",
+        "Labelled texts by which every way to answer is judged. No prompt is judged by a text that it shows.",
     ),
     Word(
-        "rows that decide",
-        "Labelled texts by which the examples were chosen. What is right on them is too good: they made the choice.",
-        "validation and confirmation rows",
+        "expect 82 to 95 of 100",
+        "Right answers on new texts, in 95 of 100 cases. What the choice among many adds is taken off.",
+        "bootstrap bias corrected cross-validation",
+    ),
+    Word(
+        "test texts",
+        "Labelled texts of a file of their own, which had no part in any choice. Their figures come first.",
+        "test rows",
     ),
     Word("right for 105 of 120", "How many test texts got their label. Also as per cent.", "accuracy"),
     Word("95 % range", "Where the share would be, in 95 of 100 cases, with other test texts.", "confidence interval"),
     Word("no examples", "The model asked without examples.", "zero-shot"),
-    Word(
-        "best random examples",
-        "The best of many random sets of examples, found for the cost of the search: what Lens has to beat.",
-        "random-and-validation",
-    ),
     Word("word counting", "A classifier that counts words and needs no language model.", "bag of words"),
     Word(
         "classifier",

@@ -5,24 +5,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from lens_engine.result import PromptContender, SelectionResult, SupportExamples
+from lens_engine.result import SelectionResult
 from lens_engine.result.headline import Headline, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.asked import RunRequest
-from lens_engine.show.charts import Bar, Point, draw_accuracies, draw_calibration, draw_frontier
-from lens_engine.show.figures import (
-    tabulate_answered,
-    tabulate_classifiers,
-    tabulate_forms,
-    tabulate_prompts,
-    tabulate_shares,
-    tabulate_wordings,
-)
+from lens_engine.show.charts import Bar, draw_accuracies, draw_calibration
+from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
 from lens_engine.show.sentences import (
     describe_asking,
     describe_classifier,
     describe_cost,
-    describe_ranking_rows,
     describe_retrieval,
     describe_suspicious_labels,
 )
@@ -40,16 +32,15 @@ from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     HEADLINES,
     PROMPT_PRICE,
-    name_classifier,
     name_contender,
     name_use,
     show_accuracy,
 )
-from lens_engine.task.wording import end_sentence, show_percent
+from lens_engine.task.wording import end_sentence, show_count, show_percent
 
 _FIXED = "For tools that take the same examples for every text"
 _CORRECTED = "Corrected: a model prefers some labels, which is taken off the probabilities that it gives them."
-_UNTESTED = "Nothing was tested."
+_UNTESTED = "Nothing was judged."
 _NO_PROBABILITIES = "The model gives no probabilities."
 
 
@@ -57,7 +48,7 @@ class Texts(NamedTuple):
     """Texts by row number, as far as they are known."""
 
     dataset: Mapping[int, str] = {}
-    test: Mapping[int, str] = {}
+    test: Mapping[int, str] = {}  #: of a file of test rows
 
 
 @dataclass(frozen=True)
@@ -77,7 +68,7 @@ class ResultView:
     def sections(self) -> tuple[Section, ...]:
         """All sections, in order; those for specialists last."""
         first = (self.choice, self.prompt, self.accuracies, self.confusion, self.suspicious)
-        return (*first, self.asked, self.candidates, self.examples, self.calibration, self.run)
+        return (*first, self.asked, self.examples, self.calibration, self.run)
 
     @property
     def choice(self) -> Section:
@@ -85,13 +76,13 @@ class ResultView:
         result = self.result
         told = (result.verdict.sentence, " ".join(say_rest(result)), describe_classifier(result))
         text = tuple(filter(None, told))
-        notes = (*filter(None, [describe_ranking_rows(result)]), *map(end_sentence, result.warnings))
+        notes = tuple(map(end_sentence, result.warnings))
         return Section("choice", "What to use", text, figures=self._list_figures(), notes=notes, is_lead=True)
 
     def _list_figures(self) -> tuple[Figure, ...]:
         found = list_headlines(self.result)
         return tuple(
-            Figure(HEADLINES[one.kind], show_accuracy(one.test), _describe_headline(one), is_first=one is found[0])
+            Figure(HEADLINES[one.kind], show_accuracy(one.expected), _describe_headline(one), is_first=one is found[0])
             for one in found
         )
 
@@ -115,49 +106,27 @@ class ResultView:
 
     @property
     def accuracies(self) -> Section:
-        """Every classifier and prompt on the test rows, with their intervals."""
+        """Every way to answer: how often it is right, with its interval, and what it costs."""
         bars = list_bars(self.result)
+        tables = (tabulate_contenders(self.result), tabulate_contenders(self.result, dropped=True))
         return Section(
             "accuracies",
             "How often each is right",
             () if bars else (_UNTESTED,),
             charts=(draw_accuracies(bars),) if bars else (),
-            folded=(tabulate_prompts(self.result),),
-        )
-
-    @property
-    def candidates(self) -> Section:
-        """The candidates for the classifier, and which are worth their tokens."""
-        figures = [(one, one.test) for one in self.result.tested]
-        points = [
-            Point(name_classifier(one), one.tokens_per_input, test.accuracy, one.is_chosen)
-            for one, test in figures
-            if test
-        ]
-        table = tabulate_classifiers(self.result)
-        return Section(
-            "candidates",
-            "Classifiers compared",
-            () if table else ("The run made no classifier.",),
-            charts=(draw_frontier(points),) if points else (),
-            tables=(table,) if table else (),
-            is_special=True,
+            folded=tuple(filter(None, tables)),
         )
 
     @property
     def examples(self) -> Section:
-        """What each example does alone, the corrections, and what was tried beside."""
+        """What each example does alone, and the corrections."""
         tables = list[Table | None]()
         for answer in self.result.support_examples:
             tables += [tabulate_effects(one) for one, _ in list_shown(answer)]
             tables.append(tabulate_biases(answer))
-        tables += [tabulate_forms(self.result), tabulate_wordings(self.result)]
         shown = dict.fromkeys(filter(None, tables))
-        untold = "The run did not get that far." if self.result.partial else "Nothing else was tried."
-        text = () if shown else (untold,)
-        return Section(
-            "examples", "What was tried, and what each example does", text, tables=tuple(shown), is_special=True
-        )
+        text = () if shown else ("The run did not measure that.",)
+        return Section("examples", "What each example does", text, tables=tuple(shown), is_special=True)
 
     @property
     def confusion(self) -> Section:
@@ -169,8 +138,13 @@ class ResultView:
             () if answered else (_UNTESTED,),
             matrices=tuple(one.matrix for one in answered if one.has_matrix),
             tables=tuple(one.tabulate_confused() for one in answered if not one.has_matrix),
-            folded=tuple(one.tabulate_wrong(self.texts.test) for one in answered),
+            folded=tuple(one.tabulate_wrong(self._texts) for one in answered),
         )
+
+    @property
+    def _texts(self) -> Mapping[int, str]:
+        """Texts of the rows that have answers."""
+        return self.texts.test if self.result.has_test else self.texts.dataset
 
     @property
     def calibration(self) -> Section:
@@ -183,7 +157,7 @@ class ResultView:
         shares = [tabulate_answered(self.result)]  # of the classifier, by which a person chooses the threshold
         for one in self.answered:
             if one.quality is not None and one.name != "classifier":
-                shares.append(tabulate_shares(one.title, one.quality, f"{one.quality.n:,} test texts"))
+                shares.append(tabulate_shares(one.title, one.quality, show_count(one.quality.n, "text")))
         shown = tuple(filter(None, shares))
         title = "Can the percentages be trusted?"
         return Section("calibration", title, text, charts=charts, tables=shown, folded=tables, is_special=True)
@@ -209,31 +183,32 @@ class ResultView:
 
     @property
     def wrong_rows(self) -> set[int]:
-        """Numbers of the test rows that are listed as wrong."""
+        """Numbers of the rows that are listed as wrong."""
         return {row for one in self.answered for row, *_ in one.wrong}
 
     @cached_property
     def answered(self) -> list[Answered]:
-        """The answers on the test rows: of the classifier, then of the support examples for each use."""
+        """The answers row by row: of the classifier, then of the support examples for each use."""
         return list_answered(self.result)
 
 
 def list_bars(result: SelectionResult) -> list[Bar]:
-    """Classifiers, prompts for each use, and the most frequent label."""
-    tested = [(name_classifier(one), one.test, False, one.is_chosen) for one in result.tested]
-    for answer in result.support_examples:
-        tested += [(_name_bar(one, answer), one.test, True, False) for one in answer.contenders]
-    bars = [Bar(name, test.accuracy, *test.ci95, test.n, *kind) for name, test, *kind in tested if test is not None]
-    if (first := result.tested_first) is not None and (share := first.largest_class) is not None:
-        bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share, first.n))
+    """The contenders that were tested, or judged to the end without test rows; and the most frequent label."""
+    kept, chosen = [one for one in result.contenders if not one.is_dropped], list_chosen(result)
+    tested = [(one, one.test) for one in kept if one.test is not None]
+    found = tested or [(one, one.judged) for one in kept if one.judged is not None]
+    bars = [
+        Bar(
+            name_contender(one), own.accuracy, *own.ci95, own.n, is_prompt=one.kind == "prompt", is_chosen=one in chosen
+        )
+        for one, own in found
+    ]
+    if found and (share := found[0][1].largest_class) is not None:
+        bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share, found[0][1].n))
     return bars
 
 
-def _name_bar(one: PromptContender, answer: SupportExamples) -> str:
-    return f"prompt: {name_contender(one, answer.use)}"
-
-
 def _describe_headline(one: Headline) -> str:
-    low, high = one.test.ci95
+    low, high = one.expected.ci95
     price = {"words": "no model", "prompt": PROMPT_PRICE}.get(one.kind, f"{one.tokens or 0:,.0f} tokens a text")
     return f"{show_percent(low)}–{show_percent(high)} % · {price}"

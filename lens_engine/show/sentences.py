@@ -7,8 +7,8 @@ from lens_engine.result import Payment, SelectionResult, SupportExamples
 from lens_engine.result.headline import find_chosen, kind_of
 from lens_engine.show.figures import list_figures
 from lens_engine.show.tables import list_shown, tabulate_examples
-from lens_engine.show.verdict import say_chance, say_rest
-from lens_engine.show.words import name_choice, say_right
+from lens_engine.show.verdict import say_rest
+from lens_engine.show.words import say_expected
 from lens_engine.task.chat import join_system
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import describe_seconds, describe_usd, show_count
@@ -23,7 +23,7 @@ def summarise(result: SelectionResult) -> str:
     opening = (describe_choice(result), describe_retrieval(result, answer))
     examples = [tabulate_examples(one, is_other=is_other) for one, is_other in list_shown(answer)]
     tables = (one.as_text() for one in (*examples, *list_figures(result)))
-    closing = (describe_ranking_rows(result), describe_suspicious_labels(result), describe_asking(result.task))
+    closing = (describe_suspicious_labels(result), describe_asking(result.task))
     notes = (f"note: {warning}" for warning in result.warnings)
     parts = (*opening, *tables, *closing, *notes, describe_cost(result), f"digest {result.digest}")
     return "\n\n".join(filter(None, parts))
@@ -31,10 +31,10 @@ def summarise(result: SelectionResult) -> str:
 
 def represent(result: SelectionResult) -> str:
     """What to use, support examples, classifier, cost and digest: a line each."""
-    rows, test = [row + 1 for row in result.rows], result.test
+    rows, expected = [row + 1 for row in result.rows], result.expected
     form = f"{result.answer.form.name}, " * (result.answer.form.nearest > 0)
     shown = ", ".join(map(str, rows[:_MOST_ROWS])) + (f" and {len(rows) - _MOST_ROWS} more" * (len(rows) > _MOST_ROWS))
-    figure = "not tested" if test is None else f"right for {say_right(test)}, macro-F1 {test.macro_f1 or 0.0:.2f}"
+    figure = "not judged" if expected is None else say_expected(expected, is_test=result.has_test)
     return "\n".join(
         [
             f"SelectionResult: {result.verdict.sentence}",
@@ -51,24 +51,10 @@ def describe_choice(result: SelectionResult) -> str:
     return " ".join([result.verdict.sentence, *say_rest(result)])
 
 
-def describe_ranking_rows(result: SelectionResult) -> str:
-    """How often the prompt was right on the rows that decided the choice, and whether its lead may be chance."""
-    judged, found = result.answer.judged, result.answer.comparison
-    if judged is None:
-        return ""
-    believe = (
-        "they chose it, so this is too high" if result.test is None else "believe the test texts, which chose nothing"
-    )
-    right = say_right(judged, result.objective)
-    text = f"The {name_choice(result.answer)} was right for {right} of the rows that decided; {believe}."
-    if found is None or result.answer.method == "random_and_validation" or result.test is None:
-        return text
-    return f"{text} {say_chance(found, 'it', 'the best random examples')}"
-
-
 def warn_of_random(answer: SupportExamples) -> str:
-    """That no search chose the examples of the prompt; nothing where one did."""
-    return "The examples of this prompt are random: no search chose them." if answer.method == "random" else ""
+    """That nothing speaks for the examples of the prompt; nothing where they were judged."""
+    is_random = answer.method in ("random", "spread") and answer.judged is None
+    return "The examples of this prompt are random: they were not judged." if is_random else ""
 
 
 def describe_suspicious_labels(result: SelectionResult) -> str:
@@ -136,11 +122,10 @@ def describe_cost(result: SelectionResult) -> str:
     cost, origin = result.cost, result.provenance
     device = origin.device_name or origin.device
     found = f" ({cost.pairs_from_cache:,} from the pair cache)" if cost.pairs_from_cache else ""
-    eliminated = f" ({cost.permutations_dropped:,} of them in part)" if cost.permutations_dropped else ""
-    sets = f"{cost.permutations_judged:,} sets of examples{eliminated}"
+    sets = f", {cost.permutations_judged:,} sets of examples" * (cost.permutations_judged > 0)
     return (
         f"Took {describe_seconds(cost.seconds)} with {origin.model} ({origin.dtype}, {device}, seed {origin.seed}): "
-        f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens, {sets}{_describe_payment(cost.paid)}."
+        f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens{sets}{_describe_payment(cost.paid)}."
     )
 
 

@@ -137,9 +137,9 @@ def show_text(texts: Mapping[int, str], row: int) -> str:
 
 
 def tabulate_facts(result: SelectionResult) -> tuple[Table, ...]:
-    """The rows of each split, and where the result comes from."""
+    """The rows of each kind, and where the result comes from."""
     origin = result.provenance.model_dump(exclude={"config"}) | {"digest": result.digest}
-    tables = ("Rows for each purpose", result.splits.model_dump()), ("Where it comes from", origin)
+    tables = ("Rows for each purpose", result.counts.model_dump()), ("Where it comes from", origin)
     return tuple(
         Table(title, ("", "value"), tuple((name.replace("_", " "), _show_fact(fact)) for name, fact in facts.items()))
         for title, facts in tables

@@ -1,153 +1,170 @@
 """Sentences on what to use: first the one thing to use, then why no other, then what must be known beside."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator
+from statistics import fmean
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective
-from lens_engine.result import HitComparison, Lead, PromptContender, SelectionResult, SupportExamples
-from lens_engine.result.headline import HeadlineKind, Tested, find_chosen, find_first, find_test, kind_of
-from lens_engine.show.words import ALWAYS_THE_LARGEST, name_method, say_largest_class, say_right
-from lens_engine.task.wording import end_sentence, show_share
-from lens_engine.types import StopReason
+from lens_engine.result import Contender, Estimate, SelectionResult, SupportExamples
+from lens_engine.result.headline import find_chosen, find_estimate, find_expected, find_test
+from lens_engine.show.words import (
+    ALWAYS_THE_LARGEST,
+    say_expected,
+    say_largest_class,
+    say_right,
+    show_accuracy,
+)
+from lens_engine.task.wording import end_sentence, show_count, show_percent, show_share
+from lens_engine.types import HeadlineKind, StopReason
 
 USE_NOTHING = "Use nothing of this run as it is"
-_TEXTS = " test texts"
 _NAMES: dict[HeadlineKind, str] = {"classifier": "the classifier", "words": "word counting", "prompt": "the prompt"}
+_JUDGED: dict[HeadlineKind, str] = {
+    "classifier": "each judged by a classifier that had not seen it",
+    "words": "each judged by the words of the others",
+    "prompt": "each judged by a prompt that does not show it",
+}
+_READERS = ("states", "states_and_words", "label_probabilities")
+"""Classifiers that read the language model."""
+_OTHERS: tuple[HeadlineKind, ...] = ("classifier", "words")
+_RIVALS = {"zero_shot": "no examples", "random": "random examples"}
+_FEW, _SURE = 100, 0.95
+"""Number of rows below which a figure is rough; share of samples from which one thing is better than another."""
 _MOST_NEAR = 0.01
 """Share of the test texts that may be nearly equal to others before a sentence beside the figures says so."""
-_NO_CLASSIFIER = "No classifier was made: the options ask for none, or the rows are too few for one."
-_NO_CLASSIFIER_YET = "No classifier was made: a run that ends by itself makes one."
 
 
-def say_verdict(
-    result: SelectionResult,
-    *,
-    is_empty_handed: bool = False,
-    better: Mapping[HeadlineKind, Tested | None] = MappingProxyType({}),
-) -> str:
-    """What to use first, and how often it is right; after a run that ended early, first why it did.
+def say_verdict(result: SelectionResult, *, is_empty_handed: bool = False) -> str:
+    """What to use first and what to expect of it; after a run that ended early, first why it did.
 
     Args:
         is_empty_handed: whether the run ended before any examples were chosen.
-        better: what the test rows show as clearly better than each of what was tested, as `find_better` gives it.
     """
-    told = [_say_partial(result.stop_reason, is_empty_handed=is_empty_handed), _say_first(result, better)]
+    told = [_say_partial(result.stop_reason, is_empty_handed=is_empty_handed), _say_first(result)]
+    told += [*_say_rough(result), *_say_cheaper(result), *_say_more_rows(find_estimate(result, result.first))]
     if find_chosen(result) is None:
-        told.append(_NO_CLASSIFIER_YET if result.partial else _NO_CLASSIFIER)
+        told.append("No classifier was made.")
     return " ".join(filter(None, told))
 
 
-def _say_first(result: SelectionResult, better: Mapping[HeadlineKind, Tested | None]) -> str:
-    first, chosen, objective = find_first(result), find_chosen(result), result.objective
-    test, name = find_test(result, first), _NAMES[first]
-    if test is None:
-        if chosen is None or first == "prompt":
-            return "The prompt was not tested."
-        return f"Use {name}: by cross-validation it is right for {say_right(chosen.cross_validated)}."
-    right = f"right for {say_right(test, objective, _TEXTS)}"
-    if ahead := _say_ahead(test, better.get(first), objective):
-        return f"{USE_NOTHING}: {name} is {right}; {ahead}."
-    if first != "words":
-        told = [f"{name} is {right}"]
-        for kind in (one for one in better if one != first and better[one] is None):
-            if (other := find_test(result, kind)) is not None and other.beats_largest_class(objective):
-                name, told = f"{name} or {_NAMES[kind]}", [*told, f"{_NAMES[kind]} for {say_right(other, objective)}"]
-        if told[1:]:
-            return f"Use {name}: the test texts cannot tell which is better. {end_sentence(', '.join(told))}"
-        return f"Use {name}: it is {right}."
-    if any(kind_of(one) == "classifier" for one in result.tested):
-        return f"You do not need a language model here: {name} is {right}."
-    return end_sentence(f"{name} is {right}; no other classifier was tried")
+def _say_first(result: SelectionResult) -> str:
+    first, objective = result.first, result.objective
+    expected, name, is_test = find_expected(result, first), _NAMES[first], find_test(result, first) is not None
+    if expected is None:
+        return "Nothing was judged."
+    if not expected.beats_largest_class(objective):
+        right = say_expected(expected, objective, is_test=is_test)
+        return f"{USE_NOTHING}: {name} is {right}; {say_largest_class(expected, objective)[0]}."
+    use = f"Use {name}"
+    if first == "words" and any(one.judged and _reads_model(one) for one in result.contenders):
+        use = f"You do not need a language model here. {use}"
+    if is_test:
+        return f"{use}: it is {say_expected(expected, objective, is_test=True)}."
+    low, high = map(show_percent, expected.ci95)
+    figures = show_accuracy(expected) + _say_f1(expected, objective)
+    return (
+        f"{use}: expect {low} to {high} of 100 new texts right ({figures}; from {expected.n:,} rows, {_JUDGED[first]})."
+    )
 
 
-def _say_ahead(test: Accuracy, better: Tested | None, objective: Objective) -> str:
-    """What is better than what comes first, although the run does not choose it; nothing if nothing is."""
-    if better is None:
-        return "" if test.beats_largest_class(objective) else say_largest_class(test, objective)[0]
-    named = {"words": "word counting", "classifier": "a classifier that reads the model"}
-    name = named.get(better.kind, f"the model with {name_method(better.name)}")
-    return f"{name} is right for {say_right(better.test, objective)}"
+def _reads_model(one: Contender) -> bool:
+    return one.kind == "prompt" or one.method in _READERS
+
+
+def _say_f1(one: Accuracy, objective: Objective) -> str:
+    return "" if objective == "accuracy" or one.macro_f1 is None else f", macro-F1 {one.macro_f1:.2f}"
+
+
+def _say_rough(result: SelectionResult) -> Iterator[str]:
+    """That a figure of few rows is rough."""
+    expected = find_expected(result, result.first)
+    if expected is not None and expected.n < _FEW:
+        low, high = expected.ci95
+        what = show_count(expected.n, "test text" if find_test(result, result.first) else "row")
+        yield f"With {what} this is a rough figure: it may be {show_percent((high - low) / 2)} points off."
+
+
+def _say_cheaper(result: SelectionResult) -> Iterator[str]:
+    """Whether word counting, which costs nothing, may be as good."""
+    chance = _list_chances(find_estimate(result, result.first)).get("words")
+    if result.first == "words" or chance is None:
+        return
+    if chance >= _SURE:
+        name = _NAMES[result.first].capitalize()
+        yield f"{name} is better than counting words in {show_percent(chance)} of 100 samples of the rows."
+    else:
+        yield f"Counting words may be as good: {show_percent(1 - chance)} of 100 samples of the rows say so."
+
+
+def _say_more_rows(estimate: Estimate | None) -> Iterator[str]:
+    if estimate is not None and estimate.more_rows is not None:
+        points = round(100 * estimate.more_rows)
+        worth = f"be worth about {show_count(points, 'point')}" if points > 0 else "hardly change this"
+        yield f"50 more labelled rows would {worth}."
+
+
+def _list_chances(estimate: Estimate | None) -> dict[str, float]:
+    return {} if estimate is None else {one.rival: one.chance for one in estimate.beats}
 
 
 def say_rest(result: SelectionResult) -> Iterator[str]:
     """Why no other, a sentence each: the prompt and its rivals, word counting, the most frequent label."""
-    first, objective = find_first(result), result.objective
-    answer, chosen = result.answer, find_chosen(result)
-    if answer.test is not None:
-        yield from filter(None, [say_prompt(answer, objective, is_first=first == "prompt")])
-        yield from _say_corrected(result)
-    if first == "prompt" and chosen is not None and chosen.test is not None and kind_of(chosen) != "words":
-        yield f"The classifier is right for {say_right(chosen.test, objective)}."
-    words = next((one for one in result.tested if kind_of(one) == "words"), None)
-    if first != "words" and words is not None and words.test is not None:
-        yield f"Word counting, without any language model, is right for {say_right(words.test, objective)}."
-    if result.words is not None:
-        yield say_chance(result.words, "the classifier", "word counting")
-    for largest in say_largest_class(result.tested_first, objective):
-        yield f"{largest[0].upper()}{largest[1:]}."
-    near, tested = result.splits.near_test_rows, result.splits.test
-    if result.tested_first is not None and near > _MOST_NEAR * tested:
+    first, objective = result.first, result.objective
+    beaten = _list_chances(find_estimate(result, first))
+    chances = [f"{name} in {show_percent(beaten[rival])}" for rival, name in _RIVALS.items() if rival in beaten]
+    if chances:
+        yield f"Of 100 samples of the rows, {_NAMES[first]} beats {', and '.join(chances)}."
+    if result.answer.expected is not None:
+        yield from filter(None, [say_prompt(result, result.answer, is_first=first == "prompt")])
+    yield from _say_corrected(result)
+    for kind in (one for one in _OTHERS if one != first):
+        if (expected := find_expected(result, kind)) is not None:
+            right = say_expected(expected, objective, is_test=find_test(result, kind) is not None)
+            yield end_sentence(f"{_NAMES[kind]} is {right}")
+    for largest in say_largest_class(find_expected(result, first), objective):
+        yield end_sentence(largest)
+    near, tested = result.counts.near_test_rows, result.counts.test
+    if find_test(result, first) is not None and near > _MOST_NEAR * tested:
         yield (
             f"{near:,} of the {tested:,} test texts {'is' if near == 1 else 'are'} nearly equal to texts that the run "
             "learned from, so these figures may be too high."
         )
 
 
-def say_chance(found: HitComparison, own: str, rival: str) -> str:
-    """On how many test texts one of two alone is right, and how sure their difference is."""
-    cases = round(100 * found.p_value) or "less than 1"
-    return (
-        f"Of the test texts, {own} alone is right for {found.only_own_right:,} and {rival} alone for "
-        f"{found.only_rival_right:,}: a difference like this is chance in {cases} of 100 cases."
-    )
-
-
 def _say_corrected(result: SelectionResult) -> Iterator[str]:
-    """What label biases make of the prompt, and of its rival, where the sentences before are without them."""
+    """What label biases make of the prompt, where the sentences before are without them."""
     for answer in result.support_examples:
-        if answer.use == result.answer.use or answer.use != "probabilities" or answer.test is None:
-            continue
-        rivals = [one.test for one in answer.contenders if one.method == "random_and_validation" and one.test]
-        rival = f", the best random examples for {say_right(rivals[0], result.objective)}" if rivals else ""
-        yield (
-            "Where the model gives probabilities, they can be corrected: then the prompt is right for "
-            f"{say_right(answer.test, result.objective)}{rival}."
-        )
+        if answer.use != result.answer.use and answer.label_biases and answer.expected is not None:
+            right = say_expected(answer.expected, result.objective, is_test=answer.test is not None)
+            yield f"Where the model gives probabilities, they can be corrected: then the prompt is {right}."
 
 
-def say_prompt(answer: SupportExamples, objective: Objective = "accuracy", *, is_first: bool = False) -> str:
-    """How often a prompt and those that it was compared with are right, and whether not to use it.
+def say_prompt(result: SelectionResult, answer: SupportExamples, *, is_first: bool = False) -> str:
+    """How often a prompt is right, and without examples or with random ones; and whether not to use it.
 
     Args:
         is_first: whether another sentence says already how often it is right.
     """
-    if answer.test is None:
-        return "The prompt was not tested."
-    others = [
-        f"with {name_method(one.method)}: {say_right(one.test, objective)}"
-        for one in answer.contenders
-        if one.test is not None and not _is_chosen(one, answer)
-    ]
-    rivals = end_sentence("; ".join(others)) if others else ""
-    right = f"right for {say_right(answer.test, objective, _TEXTS)}"
+    if answer.expected is None:
+        return "The prompt was not judged."
+    told = [_say_rival(result, one, answer) for one in _RIVALS if one != answer.method]
+    rivals = end_sentence("; ".join(filter(None, told))) if any(told) else ""
+    right = say_expected(answer.expected, result.objective, is_test=answer.test is not None)
     if answer.recommended is False:
-        where = "" if answer.best is None or kind_of(answer.best) == "words" else " where the classifier can be used"
-        return f"Do not use the prompt{where}: it is {right}. {rivals}".strip()
+        return f"Do not use the prompt where something better can be used: it is {right}. {rivals}".strip()
     return rivals if is_first else f"The prompt is {right}. {rivals}".strip()
 
 
-def say_best(answer: SupportExamples) -> str:
-    """How often the classifier is right where it is ahead of the prompt; nothing where it is not."""
-    best = answer.best
-    if best is None or best.test is None or best.name == answer.method:
+def _say_rival(result: SelectionResult, method: str, answer: SupportExamples) -> str:
+    """How often prompts of a method are right, for the same use: the best without examples, the mean of random sets."""
+    own = [one for one in result.contenders if (one.method, one.use, one.form.kind) == (method, answer.use, "fixed")]
+    found = [one for one in ((each.test if answer.test else each.judged) for each in own) if one is not None]
+    if not found:
         return ""
-    name = "Word counting" if kind_of(best) == "words" else "The classifier"
-    return f"{name} is right for {say_right(best.test)}."
-
-
-def _is_chosen(one: PromptContender, answer: SupportExamples) -> bool:
-    return (one.method, one.form) == (answer.method, answer.form)
+    if method == "zero_shot" or not found[1:]:
+        return f"with {_RIVALS[method]}: {say_right(found[0], result.objective)}"
+    mean = fmean(one.accuracy for one in found)  # with those that were dropped: the others are no average sets
+    return f"with {_RIVALS[method]}: {show_share(mean, found[0].n)} in the mean"
 
 
 def _say_partial(reason: StopReason, *, is_empty_handed: bool) -> str:
@@ -156,19 +173,12 @@ def _say_partial(reason: StopReason, *, is_empty_handed: bool) -> str:
         return ""
     if is_empty_handed:
         return (
-            "Partial: a limit was reached before any examples were chosen, so those of the prompt are random; with a "
-            "larger limit (max_pairs, max_seconds or max_cost) the run searches for better ones."
+            "Partial: a limit was reached before any examples were chosen, so those of the prompt are random; give a "
+            "larger limit (max_pairs, max_seconds or max_cost)."
         )
     if reason is StopReason.BUDGET:
         return "Partial: a limit was reached; a larger one may find better examples."
     return "Partial: the run was stopped; a run that goes on may find better examples."
-
-
-def describe_noisy_lead(lead: Lead | None, dtype: str) -> list[str]:
-    """A note if the rounding of a 16-bit format may have decided; none for float32."""
-    if lead is None or not lead.within_noise or dtype == "float32":
-        return []
-    return ["two sets of examples were as good as equal; on another machine the other may be chosen"]
 
 
 def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objective = "accuracy") -> list[str]:

@@ -14,9 +14,8 @@ from lens_engine.presets import PRESETS
 from lens_engine.reading import Dialect, Named, ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.table import ColumnNames
 from lens_engine.rows.cleaning import join_spellings
-from lens_engine.rows.fit_rows import list_labelled_rows
+from lens_engine.rows.dealing import DealtRows, deal_rows
 from lens_engine.rows.problem import Problem
-from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.spending import find_paid_scorer
@@ -31,7 +30,7 @@ from lens_engine.task.silent_words import find_silent, warn_of_silent
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 
-MeasurePace = Callable[[SplitRows, Task, LabelScorer], float | None]
+MeasurePace = Callable[[DealtRows, Task, LabelScorer], float | None]
 
 
 def suggest(
@@ -50,7 +49,7 @@ def suggest(
         path: a trusted file, or a folder.
         scorer: the model that measures the cost of each preset, as `open_model` returns it, or any `LabelScorer`; None
             leaves the costs out.
-        test: a trusted file of test rows with the same columns; None to hold rows out.
+        test: a trusted file of test rows with the same columns; None for none.
         text_column, label_column: names of the columns; None to find them. Texts of several columns are joined.
         delimiter, encoding: of the files; None to find them.
 
@@ -128,20 +127,20 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer, measure: Measu
     asked: TaskRecord | None = None
     plans = list[PresetPlan]()
     for plan in suggestion.plans:
-        if plan.splits is None:
+        if plan.counts is None:
             plans.append(plan)
             continue
         try:
             prepared = prepare_run(suggestion.problem, scorer, _with_labels(plan.preset, suggestion.label_options))
         except InvalidInput as error:
-            plans.append(replace(plan, splits=None, refusal=str(error)))
+            plans.append(replace(plan, counts=None, refusal=str(error)))
             continue
-        asked = TaskRecord.of(prepared.run.task)
+        task = prepared.setup.task
+        asked = TaskRecord.of(task)
         if pace is None:
-            pace = measure(prepared.run.rows, prepared.run.task, scorer)
-        cost = sum(price_run(prepared.runs, prepared.method).values(), Cost())
-        seconds = cost.tokens / pace if pace else None
-        label_spans = prepared.run.task.label_spans
+            pace = measure(prepared.setup.rows, task, scorer)
+        cost = sum(price_run(prepared.setup).values(), Cost())
+        seconds, label_spans = cost.tokens / pace if pace else None, task.label_spans
         bill = None if paid is None else paid.bill(cost.pairs, cost.prompt_tokens, label_spans, cost.prefixes)
         plans.append(replace(plan, cost=cost, seconds=seconds, bill=bill))
     sample = None if paid is None or before is None else paid.spending.paid - before
@@ -165,7 +164,7 @@ def _count_labels(problem: Problem, rare: Collection[str]) -> tuple[LabelCount, 
 def _find_rare(problem: Problem) -> frozenset[str]:
     """The labels that a selection leaves out; none if it is refused even without them."""
     try:
-        kept = split_examples(problem, _with_labels("quick", LabelOptions(rare="drop"))).task.labels
+        kept = deal_rows(problem, _with_labels("quick", LabelOptions(rare="drop"))).task.labels
     except InvalidInput:
         return frozenset()
     return frozenset(problem.task.labels) - frozenset(kept)
@@ -189,23 +188,18 @@ def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetP
     for preset in PRESETS:
         config = _with_labels(preset, labels)
         try:
-            rows = split_examples(problem, config)
+            rows = deal_rows(problem, config)
         except InvalidInput as error:
             plans.append(PresetPlan(preset, None, refusal=str(error)))
             continue
         plans.append(PresetPlan(preset, _count_rows(rows), warnings=rows.notes))
         if preset == "quick":
-            labelled = list_labelled_rows(rows)
+            labelled = rows.labelled
             found, largest = estimate_by_words(labelled, rows.task), share_of_largest(labelled, rows.task)
             of_words = _OfWords(found.accuracy, found.rows_if_fewer(len(labelled)), largest)
     return tuple(plans), of_words
 
 
-def _count_rows(rows: SplitRows) -> dict[str, int]:
-    return {
-        "test": len(rows.test),
-        "validation": len(rows.validation),
-        "confirmation": len(rows.confirmation),
-        "score set": len(rows.score_set),
-        "candidates": len(rows.candidates),
-    }
+def _count_rows(rows: DealtRows) -> dict[str, int]:
+    counts = {"labelled": rows.labelled, "search": rows.search, "judging": rows.judging, "test": rows.test}
+    return {name: len(found) for name, found in counts.items()}

@@ -20,7 +20,7 @@ class LabelCount:
     label: str
     rows: int
     read_as: str  #: the same label, or the more frequent spelling that it goes under
-    is_rare: bool = False  #: too few rows for the splits; the suggestion drops the label
+    is_rare: bool = False  #: fewer than two rows; the suggestion drops the label
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,21 +108,17 @@ def test_select_prints_dataset_warnings_on_stderr(reviews: Path) -> None:
     reviews.write_text(reviews.read_text().replace("text,label", "text,label\n\n"))
     test = reviews.with_name("test.csv")
     test.write_text(reviews.read_text().replace("film", "play"))
-    small = ("--preset", "quick", "--option", "splits.validation=4", "--option", "splits.confirmation=4")
-    small += ("--option", "splits.test=4", "--option", "filtering.keep=16")
-    done = lens("select", str(reviews), *TASK, "--test", str(test), *small, "--model", "./nothing-here")
+    done = lens("select", str(reviews), *TASK, "--test", str(test), "--model", "./nothing-here")
     assert done.returncode == 2
     assert [line for line in done.stderr.splitlines() if line.startswith("note: ")][:-1] == [
         "note: dataset: 2 blank rows were skipped and are not counted in row numbers",
         "note: test: 2 blank rows were skipped and are not counted in row numbers",
-        "note: too few test rows for a reliable accuracy: 4, fewer than 30",
-        "note: too few validation rows for a reliable choice of prompts: 4, fewer than 10",
     ]
     assert "note:" not in done.stdout
 
 
 def test_select_says_what_it_takes_by_default(reviews: Path) -> None:
-    done = lens("select", str(reviews), "--preset", "quick", "--option", "filtering.keep=16", "--model", "./none")
+    done = lens("select", str(reviews), "--preset", "quick", "--model", "./none")
     assert done.returncode == 2
     assert "where: --model" in done.stderr
     notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
@@ -138,7 +134,7 @@ def test_refusal_of_select_does_not_wait_for_torch(wrong: tuple[str, str], revie
         "import sys\nfrom lens_cli.application import main\n"
         "try:\n    main()\nfinally:\n    print('loaded:', *{'torch', 'transformers'} & set(sys.modules))"
     )
-    words = ["select", str(reviews), *TASK, "--preset", "quick", "--option", "filtering.keep=16", *wrong]
+    words = ["select", str(reviews), *TASK, "--preset", "quick", *wrong]
     done = subprocess.run([sys.executable, "-c", script, *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert wrong[1] in done.stderr
     assert (done.returncode, done.stdout.strip()) == (2, "loaded:")
@@ -182,7 +178,7 @@ def test_select_tells_all_that_is_wrong_with_a_messy_file(tmp_path: Path) -> Non
 
 
 def test_select_says_that_it_will_write_no_file(reviews: Path) -> None:
-    small = ("--preset", "quick", "--option", "filtering.keep=16", "--model", "./none")
+    small = ("--preset", "quick", "--model", "./none")
     note = "note: no file will be written; add --classifier classifier.json to keep the classifier"
     assert note in lens("select", str(reviews), *small).stderr.splitlines()
     for kept in (("--output", str(reviews.with_name("result.json"))), ("--estimate",)):

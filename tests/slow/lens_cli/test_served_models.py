@@ -24,9 +24,7 @@ ROOT = Path(__file__).parents[3]
 SMALL = [
     *(
         "num_demonstrations=2",
-        "splits.validation=8",
-        "splits.confirmation=4",
-        "splits.test=8",
+        "search.sets=4",
         "classifier.fit_rows=12",
     ),
     *("classifier.kind=label_probabilities", "filtering.candidates=24", "filtering.keep=8"),
@@ -76,7 +74,7 @@ def test_hosted_model_is_asked_as_the_refusal_of_its_name_says(train: Path, monk
 
 
 def select(train: Path, at: list[str], *more: str) -> list[str]:
-    words = ["select", str(train), *at, "--compare", "none", "--verbalizer", "bad=B", "--verbalizer"]
+    words = ["select", str(train), *at, "--verbalizer", "bad=B", "--verbalizer"]
     return [*words, "good=G", *(word for option in SMALL for word in ("--option", option)), *more]
 
 

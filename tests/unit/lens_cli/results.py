@@ -6,18 +6,17 @@ from lens_engine.classifier.candidates import CandidateName, TestedClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import ArgmaxHead, HeadKind
 from lens_engine.classifier.prompt import ModelRecord, Prompt
-from lens_engine.classifier.quality import Accuracy, Quality
+from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
 from lens_engine.result import (
-    BestAnswer,
-    Comparison,
+    Chance,
+    Contender,
+    Estimate,
     LabelBias,
-    PromptContender,
     Provenance,
+    RowCounts,
     SelectionResult,
     Spending,
-    Splits,
-    Spread,
     SupportExample,
     SupportExamples,
     Verdict,
@@ -26,12 +25,24 @@ from lens_engine.task.record import LabelWord, TaskRecord
 from lens_engine.types import StopReason
 from tests.answered import make_answers
 
-JUDGED = Accuracy(accuracy=0.91, n=100, ci95=(0.838, 0.952), macro_f1=0.91)
+JUDGED = Quality(accuracy=0.91, n=100, ci95=(0.838, 0.952), macro_f1=0.91, log_loss=0.3, ece=0.05)
 RIVAL = Quality(accuracy=0.8, n=200, ci95=(0.739, 0.85), macro_f1=0.79, log_loss=0.5, ece=0.1)
-SPREAD = Spread(mean=0.655, sd=0.143, min=0.5, max=0.83, permutations=10, n=60)
-VERDICT = Verdict(sentence="Use the classifier: it is right for 181 of 200 test texts (91 %).")
 QUALITY = Quality(accuracy=0.905, n=200, ci95=(0.856, 0.938), macro_f1=0.903, log_loss=0.287, ece=0.031)
 SMALLER = Quality(accuracy=0.86, n=200, ci95=(0.805, 0.901), macro_f1=0.855, log_loss=0.391, ece=0.047)
+ESTIMATE = Estimate(
+    accuracy=0.88,
+    n=100,
+    ci95=(0.802, 0.93),
+    macro_f1=0.87,
+    naive=0.91,
+    beats=(
+        Chance(rival="zero_shot", chance=0.97),
+        Chance(rival="words", chance=0.59),
+        Chance(rival="random", chance=0.81),
+    ),
+    more_rows=0.018,
+)
+VERDICT = Verdict(sentence="Use the classifier: it is right for 181 of 200 test texts (91 %).")
 
 CLASSIFIER = Classifier(
     task=TaskRecord(
@@ -80,26 +91,29 @@ def make_answer(use: Use, **changes: object) -> SupportExamples:
         "prompt": "[red]loved[/red] it It was great.\n",
         "label_biases": (LabelBias(label="positive", bias=0.3), LabelBias(label="negative", bias=-0.3)),
         "judged": JUDGED,
-        "without_biases": QUALITY,
-        "with_biases": SMALLER,
-        "contenders": (
-            PromptContender(method="lens", rows=(912,), judged=JUDGED, test=test),
-            PromptContender(method="zero_shot", rows=(), judged=JUDGED, test=None),
-            PromptContender(method="random_and_validation", rows=(4, 1), judged=JUDGED, test=RIVAL),
-        ),
-        "comparison": Comparison(
-            only_own_right=30,
-            only_rival_right=9,
-            p_value=0.00116,
-            permutations=72,
-            macro_f1=0.113,
-            macro_f1_error=0.032,
-        ),
+        "estimate": ESTIMATE,
+        "test": test,
         "recommended": True,
-        "best": BestAnswer(name="lens", test=test),
         "reason": "The prompt is right for 181 of 200 test texts (91 %).",
     }
     return SupportExamples.model_validate(values | changes)
+
+
+def make_contender(name: str, method: str, use: Use | None = "prompt", **changes: object) -> Contender:
+    """A prompt for a use; a classifier for None."""
+    values = {"kind": "classifier" if use is None else "prompt", "judged": JUDGED, "tokens": 40.6, "tokens_held": 0.0}
+    return Contender.model_validate(values | {"name": name, "method": method, "use": use} | changes)
+
+
+CONTENDERS = (
+    make_contender("answers of the model", "label_probabilities", None, judged=RIVAL, test=QUALITY, tokens_held=650.0),
+    make_contender("LENS 1", "lens", rows=(912,), test=QUALITY, tokens_held=9.0),
+    make_contender("LENS 1", "lens", "probabilities", rows=(912,), test=SMALLER, tokens_held=9.0),
+    make_contender("no examples", "zero_shot"),
+    make_contender("random 1", "random", rows=(4, 1), test=RIVAL, tokens_held=18.0),
+    make_contender("word counting", "bag_of_words", None, judged=RIVAL, test=SMALLER, tokens=0.0),
+    make_contender("random 2", "random", rows=(7, 8), is_dropped=True, tokens_held=18.0),
+)
 
 
 def make_result(**changes: object) -> SelectionResult:
@@ -109,12 +123,14 @@ def make_result(**changes: object) -> SelectionResult:
         "task": CLASSIFIER.task,
         "support_examples": (make_answer("prompt"), make_answer("probabilities")),
         "classifier": CLASSIFIER,
+        "classifier_estimate": ESTIMATE,
         "tested": TESTED,
-        "random": SPREAD,
+        "first": "classifier",
+        "contenders": CONTENDERS,
         "verdict": VERDICT,
         "truncated_prompts": 0,
-        "splits": Splits(
-            candidates=100, score_set=16, validation=100, confirmation=0, test=200, unused=0,
+        "counts": RowCounts(
+            labelled=300, search=100, judging=200, test=200,
             duplicates_dropped=0, conflicting_texts=0, leaked_from_test=0,
         ),
         "cost": Spending(pairs=25541, tokens=714216, seconds=312.4, permutations_judged=68),
@@ -127,4 +143,4 @@ def make_result(**changes: object) -> SelectionResult:
     }  # fmt: skip
     values |= changes
     answers: Any = values["support_examples"]
-    return SelectionResult.model_validate({"test_answers": make_answers(len(answers)), **values})
+    return SelectionResult.model_validate({"answers": make_answers(len(answers), is_test=True), **values})

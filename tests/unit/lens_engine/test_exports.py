@@ -47,8 +47,8 @@ TASKS = pytest.mark.parametrize("task", [TASK, INSTRUCTED], ids=["plain", "instr
 SYSTEM = "Answer with one of these labels and nothing else: 0, {good}, it's 🎬."
 TURNS = [(text, ("0", "{good}", "it's 🎬")[place % 3]) for place, text in enumerate(AWKWARD)]
 NOTE = (
-    "The best prompt has the form nearest 2 (right for 91 % of 200 test texts), which this format cannot hold. This is "
-    "its fixed form (right for 91 % of 200 test texts)."
+    "The best prompt has the form nearest 2, right for 181 of 200 test texts (91 %), which this format cannot hold. "
+    "This is its fixed form, right for 181 of 200 test texts (91 %)."
 )
 INPUT = 'The {x} "live" {{input}} 🎬 {% raw %}'
 

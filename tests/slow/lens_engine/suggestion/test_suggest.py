@@ -12,7 +12,7 @@ from lens_engine.config import LabelOptions
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.metering.estimate import measure_pace
 from lens_engine.presets import PRESETS
-from lens_engine.rows.splits import split_examples
+from lens_engine.rows.dealing import deal_rows
 from lens_engine.show.estimate import describe_estimate
 from lens_engine.suggestion.suggest import suggest_for_rows
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
@@ -50,17 +50,16 @@ def test_rows_labels_words_and_templates_are_told(write: Any) -> None:
     assert found.label_options == LabelOptions()
 
 
-def test_splits_are_those_of_a_selection(write: Any) -> None:
+def test_rows_are_those_of_a_selection(write: Any) -> None:
     found = suggest(write(make_rows()))
     assert [plan.preset for plan in found.plans] == list(PRESETS)
     for plan in found.plans:
-        rows = split_examples(found.problem, PRESETS[plan.preset])
-        assert plan.splits == {
+        rows = deal_rows(found.problem, PRESETS[plan.preset])
+        assert plan.counts == {
+            "labelled": len(rows.labelled),
+            "search": len(rows.search),
+            "judging": len(rows.judging),
             "test": len(rows.test),
-            "validation": len(rows.validation),
-            "confirmation": len(rows.confirmation),
-            "score set": len(rows.score_set),
-            "candidates": len(rows.candidates),
         }
         assert (plan.warnings, plan.cost, plan.seconds) == (rows.warnings, None, None)
 
@@ -69,7 +68,7 @@ def test_tokens_are_those_of_the_estimate_and_the_pace_is_measured_once(write: A
     scorer = TableScorer()
     found = suggest(write(make_rows()), scorer)
     lone = TableScorer()
-    measure_pace(split_examples(found.problem, PRESETS["quick"]), found.problem.task, lone)
+    measure_pace(deal_rows(found.problem, PRESETS["quick"]), found.problem.task, lone)
     assert 0 < scorer.num_calls <= lone.num_calls
     for plan in found.plans:
         assert plan.cost == estimate_cost(found.problem, TableScorer(), PRESETS[plan.preset]).total
@@ -81,18 +80,9 @@ def test_tokens_are_those_of_the_estimate_and_the_pace_is_measured_once(write: A
 
 def test_too_few_rows_are_said_for_each_preset(write: Any) -> None:
     found = suggest(write(make_rows(3)), TableScorer())
-    assert [plan.splits for plan in found.plans] == [None, None, None]
+    assert [plan.counts for plan in found.plans] == [None, None, None]
     assert all(plan.refusal and plan.cost is None for plan in found.plans)
     assert found.words_accuracy is None
-
-
-def test_texts_of_test_rows_change_nothing(write: Any) -> None:
-    path = write(make_rows())
-    found = suggest(path)
-    test = {example.text for example in split_examples(found.problem, PRESETS["quick"]).test}
-    examples = [("no words of" if one.text in test else "") + one.text for one in found.problem.examples]
-    again = suggest(write(zip(examples, [one.label for one in found.problem.examples], strict=True)))
-    assert (again.words_accuracy, again.plans) == (found.words_accuracy, found.plans)
 
 
 def test_other_columns_are_read(write: Any) -> None:
@@ -126,11 +116,11 @@ def test_spellings_are_one_label_and_a_rare_label_is_left_out(write: Any) -> Non
         ("odd", 1, "odd", True),
     ]
     assert found.label_options == LabelOptions(rare="drop")
-    assert all(plan.splits is not None for plan in found.plans)
+    assert all(plan.counts is not None for plan in found.plans)
 
 
 def test_labels_that_are_all_rare_are_kept(write: Any) -> None:
-    found = suggest(write((f"text {row}", f"l{row // 2}") for row in range(60)))
+    found = suggest(write((f"text {row}", f"l{row}") for row in range(60)))
     assert found.label_options == LabelOptions()
     assert not any(one.is_rare for one in found.labels)
 
@@ -140,7 +130,7 @@ def test_test_rows_follow_the_labels_of_the_examples(write: Any, tmp_path: Path)
     rows = [(f"play {row}", label) for row, label in enumerate(("GOOD", "not_good", "good", "odd") * 3)]
     test.write_text(write(rows).read_text())
     found = suggest(write([*make_rows(), ("one of its kind", "odd"), ("loud again", "Good")]), test=test)
-    assert [plan.splits["test"] for plan in found.plans if plan.splits] == [9, 9, 9]
+    assert [plan.counts["test"] for plan in found.plans if plan.counts] == [9, 9, 9]
 
 
 def test_figures_are_those_of_an_estimate_with_the_same_options(write: Any) -> None:
@@ -171,14 +161,13 @@ def test_rows_are_suggested_for_as_their_file_is(write: Any) -> None:
     assert of_rows.columns is None
     assert of_rows.labels == of_file.labels
     assert of_rows.label_options.rare == of_file.label_options.rare == "drop"
-    assert [plan.splits for plan in of_rows.plans] == [plan.splits for plan in of_file.plans]
+    assert [plan.counts for plan in of_rows.plans] == [plan.counts for plan in of_file.plans]
     assert {plan.cost for plan in of_rows.plans} == {None}
     assert of_rows.words_accuracy == of_file.words_accuracy
 
 
-def test_test_rows_of_a_file_of_their_own_are_not_held_out(write: Any) -> None:
+def test_only_a_file_of_test_rows_has_any(write: Any) -> None:
     rows = read_examples(write(make_rows()))
     test = read_examples(write(make_rows(20)))
-    held_out, own = suggest_for_rows(rows).plans[0], suggest_for_rows(rows, test).plans[0]
-    assert (held_out.splits or {})["test"] == 20
-    assert (own.splits or {})["test"] == 40
+    plain, own = suggest_for_rows(rows).plans[0], suggest_for_rows(rows, test).plans[0]
+    assert ((plain.counts or {})["test"], (own.counts or {})["test"]) == (0, 40)

@@ -29,9 +29,8 @@ CONFIG = SelectionConfig.model_validate(
     {
         "num_demonstrations": 4,
         "labels": {"rare": "drop"},
-        "splits": {"validation": 20, "confirmation": 16, "test": 60},
-        "filtering": {"keep": 24, "rounds": 1, "initial_score_size": 4, "max_score_size": 8},
-        "search": {"beam_width": 2, "children": 4, "iterations": 1},
+        "rows": {"search": 0, "judging": 60},
+        "search": {"sets": 4},
         "classifier": {"kind": "label_probabilities"},
     }
 )

@@ -137,18 +137,18 @@ def test_figures_are_shown(bench: Workbench) -> None:
     def log_prob(prefix: tuple[str, ...], query: str, span: str) -> float:
         return hashed_log_prob(prefix, f"{query}?", span)  # other answers than those of the selection
 
-    files = bench.save(select()), bench.write(ROWS)
+    files = bench.save(select(with_test=True)), bench.write(ROWS[:40])
     result, _ = bench.run(*files, scorer=lambda: TableScorer(log_prob))
     console = Console(file=StringIO(), width=120)
     show_evaluation(result, "The support examples", Path("figures.json"), console)
     assert isinstance(console.file, StringIO)
     shown = console.file.getvalue()
-    assert "The support examples, asked of table\n60 rows, 0 unanswered" in shown
+    assert "The support examples, asked of table\n40 rows, 0 unanswered" in shown
     for name, figure in (("right answers", show_accuracy(result.quality)), ("ECE", f"{result.quality.ece:.3f}")):
         assert name in shown
         assert figure in shown
     assert "Rows by label and answer" in shown
-    assert "On 60 rows that the selection judged too, " in shown
+    assert "On 40 rows that the selection judged too, " in shown
     assert "exact McNemar test: p = " in shown
     assert shown.rstrip().endswith("figures in figures.json")
 

@@ -1,4 +1,4 @@
-"""Of the rows of the selection itself, the test rows alone are judged, and answer as they did."""
+"""The test rows of the selection answer as they did, and its other rows chose what is judged."""
 
 import pytest
 from evaluating import LABELS, ROWS, Workbench, select
@@ -18,39 +18,35 @@ NEW = [(f"Play {number}", LABELS[number % 2]) for number in range(30)]
 
 
 @pytest.mark.parametrize(("what", "use"), [(None, None), (None, "probabilities"), ("classifier", None)])
-def test_held_out_rows_are_judged_and_answer_as_in_the_selection(
+def test_test_rows_are_judged_and_answer_as_in_the_selection(
     what: WhatIsAsked | None, use: Use | None, bench: Workbench
 ) -> None:
-    result, shown = bench.run(bench.save(select()), bench.write(ROWS), what=what, use=use)
-    found = select()
-    test = found.classifier.test if what and found.classifier else found.answer_for(use).test
-    assert "note: these are the rows of the selection; the 60 of 240 on which it was tested are judged" in shown
+    found = select(with_test=True)
+    result, shown = bench.run(bench.save(found), bench.write(ROWS[:40]), what=what, use=use)
+    test = found.classifier.quality if what and found.classifier else found.answer_for(use).test
+    assert "note" not in shown
     assert test is not None
-    assert (result.quality.accuracy, result.quality.n) == (test.accuracy, 60)
+    assert (result.quality.accuracy, result.quality.n) == (test.accuracy, 40)
     assert result.quality.log_loss == pytest.approx(test.log_loss)
     assert result.matches
     assert result.comparison is not None
-    assert (result.comparison.same_answers, result.comparison.p_value) == (60, 1.0)
+    assert (result.comparison.same_answers, result.comparison.p_value) == (40, 1.0)
 
 
 def test_labels_that_the_selection_joined_are_judged(bench: Workbench) -> None:
     rows = tuple((text, label.upper() if number % 3 else label) for number, (text, label) in enumerate(ROWS))
-    result, _ = bench.run(bench.save(select(rows=rows)), bench.write(rows))
-    usual, _ = bench.run(bench.save(select()), bench.write(ROWS))
+    result, _ = bench.run(bench.save(select(rows=rows, with_test=True)), bench.write(rows[:40]))
+    usual, _ = bench.run(bench.save(select(with_test=True)), bench.write(ROWS[:40]))
     assert result.matches
     assert result.quality == usual.quality
 
 
-def test_rows_of_the_test_file_are_judged_without_a_note(bench: Workbench) -> None:
-    result, shown = bench.run(bench.save(select(with_test=True)), bench.write(ROWS[:40]))
-    assert "note" not in shown
-    assert (result.quality.n, result.matches) == (40, True)
-
-
-def test_rows_that_chose_the_examples_are_called_optimistic(bench: Workbench) -> None:
-    result, shown = bench.run(bench.save(select(with_test=True)), bench.write(ROWS[40:]))
-    assert "note: these are the rows of the selection, and most of them chose or fitted what is judged" in shown
-    assert (result.quality.n, result.comparison) == (200, None)
+@pytest.mark.parametrize("with_test", [True, False])
+def test_rows_that_chose_the_examples_are_called_optimistic(with_test: bool, bench: Workbench) -> None:
+    rows = ROWS[40:] if with_test else ROWS
+    result, shown = bench.run(bench.save(select(with_test=with_test)), bench.write(rows))
+    assert "note: these are the rows of the selection, which chose or fitted what is judged" in shown
+    assert (result.quality.n, result.comparison) == (len(rows), None)
 
 
 def test_other_rows_are_all_judged_and_compared_with_nothing(bench: Workbench) -> None:

@@ -79,9 +79,9 @@ def test_faults_of_several_parts_of_a_task_are_told_at_once() -> None:
 
 
 def test_options_override_the_preset() -> None:
-    options = ["search.beam_width=3", "splits.test=null", "balanced=false", "filtering.contribution=vocabulary"]
+    options = ["search.beam_width=3", "rows.test=null", "balanced=false", "filtering.contribution=vocabulary"]
     config = SearchOptions("quick", 7, option=options).read()
-    assert (config.seed, config.search.beam_width, config.splits.test, config.balanced) == (7, 3, None, False)
+    assert (config.seed, config.search.beam_width, config.rows.test, config.balanced) == (7, 3, None, False)
     assert config.filtering.contribution == "vocabulary"
     assert config.search.iterations == PRESETS["quick"].search.iterations
 
@@ -100,12 +100,6 @@ def test_bad_option_is_refused_with_its_path(option: str, field: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
         SearchOptions(option=[option]).read()
     assert caught.value.field == field
-
-
-def test_comparisons_are_those_asked_for() -> None:
-    assert SearchOptions().read().comparisons == "usual"
-    assert SearchOptions(compare="none").read().comparisons == "none"
-    assert SearchOptions(option=["comparisons=none"]).read().comparisons == "none"
 
 
 def test_label_with_an_equals_sign_is_found_among_those_of_the_dataset() -> None:

@@ -3,9 +3,8 @@
 import io
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -35,37 +34,30 @@ SMALL = ["filtering.candidates=64", "filtering.keep=16", "search.first_permutati
     ],
 )
 def test_run_that_is_stopped_early_says_whether_scores_are_kept(
-    remembers: bool, is_resumable: bool, end: str, tmp_path: Path, make_stopping_scorer: Callable[..., TableScorer]
+    remembers: bool, is_resumable: bool, end: str, tmp_path: Path, stopping_scorer: TableScorer
 ) -> None:
-    checkpoint = tmp_path / "run.checkpoint"
+    checkpoint = tmp_path / "run.checkpoint" if is_resumable else None
     config = SearchOptions(option=SMALL).read()
     run = SelectionRun(Problem(TASK, EXAMPLES), config)
-    scorer = make_stopping_scorer(checkpoint.exists if is_resumable else lambda: True)
     stream = io.StringIO()
     console = Console(file=stream, width=100)
 
     with pytest.raises(Refusal) as refusal:
-        run.execute(LanguageModel(scorer), checkpoint, console, remembers=remembers)
+        run.execute(LanguageModel(stopping_scorer), checkpoint, console, remembers=remembers)
 
-    assert checkpoint.exists() == is_resumable
+    assert checkpoint is None or checkpoint.exists()
     assert str(refusal.value) == f"stopped before any examples were chosen; {end}"
     assert refusal.value.exit_code == 130
     assert "Done" not in stream.getvalue()
 
 
 @pytest.fixture
-def make_stopping_scorer() -> Any:
-    """Makes a scorer that sends this process one Ctrl-C, before the first call at which it is time."""
+def stopping_scorer() -> Iterator[TableScorer]:
+    """A scorer that sends this process one Ctrl-C, before its first call."""
 
-    def make(is_time: Callable[[], bool]) -> TableScorer:
-        sent: list[int] = []
-
-        def interrupt(call: int) -> None:
-            if not sent and is_time():
-                sent.append(call)
-                os.kill(os.getpid(), signal.SIGINT)
-
-        return TableScorer(before_call=interrupt)
+    def interrupt(call: int) -> None:
+        if call == 0:
+            os.kill(os.getpid(), signal.SIGINT)
 
     with default_signals():
-        yield make
+        yield TableScorer(before_call=interrupt)

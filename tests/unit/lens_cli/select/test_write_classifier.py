@@ -20,7 +20,7 @@ from lens_engine.rows.problem import Problem
 from lens_engine.show.verdict import USE_NOTHING
 from lens_engine.task.template import Task
 from lens_engine.types import StopReason
-from tests.unit.lens_cli.results import CLASSIFIER, QUALITY, make_result, make_tested
+from tests.unit.lens_cli.results import CLASSIFIER, make_result
 
 RUN = SelectionRun(Problem(Task("{text} {label}", {"a": "a", "b": "b"}), []), resolve_config())
 
@@ -40,15 +40,13 @@ def test_missing_classifier_is_reported_and_nothing_is_written(tmp_path: Path) -
     assert not path.exists()
 
 
-AHEAD = {
-    "tested": (make_tested("states", "states", is_chosen=True, test=QUALITY.model_copy(update={"accuracy": 0.95})),)
-}
-NOTHING = {**AHEAD, "verdict": Verdict(sentence=f"{USE_NOTHING}: the classifier is right for 190 of 200 test texts.")}
+PROMPT = {"first": "prompt"}
+NOTHING = {"verdict": Verdict(sentence=f"{USE_NOTHING}: the classifier is right for 190 of 200 test texts.")}
 
 
 def test_written_files_and_the_next_command_are_named() -> None:
     console = Console(file=StringIO(), width=300)
-    show_files(make_result(**AHEAD), SelectionFiles(Path("result.json"), Path("my classifier.json")), console)
+    show_files(make_result(), SelectionFiles(Path("result.json"), Path("my classifier.json")), console)
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue().splitlines() == [
         "Written: result.json (with the single prompt as text: support_examples[0].prompt), "
@@ -69,12 +67,12 @@ def test_file_that_holds_words_of_the_texts_is_said_to() -> None:
 @pytest.mark.parametrize(
     ("changes", "output", "classifier", "command"),
     [
-        (AHEAD, None, None, "lens select train.csv --classifier classifier.json"),
-        (AHEAD, "result.json", None, "lens select train.csv --classifier classifier.json"),
-        (AHEAD, None, "c.json", "lens classify new.csv --classifier c.json --output predictions.csv"),
+        ({}, None, None, "lens select train.csv --classifier classifier.json"),
+        ({}, "result.json", None, "lens select train.csv --classifier classifier.json"),
+        ({}, None, "c.json", "lens classify new.csv --classifier c.json --output predictions.csv"),
         (NOTHING, "result.json", "c.json", None),
-        ({}, None, "c.json", "lens select train.csv --output result.json"),
-        ({}, "result.json", "c.json", None),
+        (PROMPT, None, "c.json", "lens select train.csv --output result.json"),
+        (PROMPT, "result.json", "c.json", None),
         ({"classifier": None}, None, None, "lens select train.csv --output result.json"),
         ({"classifier": None}, "result.json", None, None),
         ({"stop_reason": StopReason.CANCELLED}, "result.json", "c.json", "lens select train.csv"),

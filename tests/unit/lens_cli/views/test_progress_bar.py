@@ -28,20 +28,23 @@ PROGRESS = Progress(
     tokens_total=60_000,
     tokens_per_second=1849.6,
     eta_seconds=75.2,
-    best_validation_accuracy=0.83,
+    expected_accuracy=0.83,
 )
 
 
 def test_facts_name_pairs_speed_time_left_and_accuracy() -> None:
-    assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1 min 15 s left · best so far: 83 % right"
+    assert (
+        describe_facts(PROGRESS)
+        == "1,200/25,541 pairs · 1,850 tokens/s · 1 min 15 s left · best so far: about 83 % right"
+    )
     assert describe_facts(replace(PROGRESS, largest_class=0.6)).endswith(
-        " · best so far: 83 % right (always the most frequent label: 60 %)"
+        " · best so far: about 83 % right (always the most frequent label: 60 %)"
     )
 
 
 def test_place_counts_steps_if_there_are_several() -> None:
     assert describe_place(PROGRESS) == "Search 2/4"
-    assert describe_place(replace(PROGRESS, phase=Phase.INITIALISE, step=1, steps=1)) == "First sets"
+    assert describe_place(replace(PROGRESS, phase=Phase.JUDGE, step=1, steps=1)) == "Judging"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +147,7 @@ def test_bar_of_a_stopped_run_keeps_its_place() -> None:
     assert isinstance(console.file, StringIO)
     last_line = console.file.getvalue().rpartition("\r")[2]
     assert "Stopped" in last_line
-    assert "1,200/25,541 pairs · 1,850 tokens/s · best so far: 83 % right" in last_line
+    assert "1,200/25,541 pairs · 1,850 tokens/s · best so far: about 83 % right" in last_line
 
 
 @pytest.mark.parametrize(

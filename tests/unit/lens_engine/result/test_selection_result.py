@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import SelectionConfig
 from lens_engine.pipeline import select_support_examples
-from lens_engine.result import SelectionResult, Spending, Spread
+from lens_engine.result import SelectionResult, Spending
 from lens_engine.rows.problem import Problem
 from lens_engine.task.template import Task
 from lens_engine.types import Example
@@ -19,7 +19,7 @@ def result(
     make_planted_scorer: Callable[..., Any],
     make_config: Callable[..., SelectionConfig],
 ) -> SelectionResult:
-    config = make_config(search={"iterations": 1}, comparisons="none")
+    config = make_config(search={"iterations": 1})
     return select_support_examples(make_planted_problem(), make_planted_scorer(), config)
 
 
@@ -45,7 +45,7 @@ def test_digest_leaves_out_why_an_executor_was_refused_but_not_which_ran(result:
         {"support_examples": ()},
         {"warnings": ("careful",)},
         {"truncated_prompts": 1},
-        {"random": Spread(mean=0.0, sd=0.0, min=0.0, max=0.0, permutations=1, n=1)},
+        {"contenders": ()},
     ],
 )
 def test_digest_changes_with_anything_else(update: dict[str, Any], result: SelectionResult) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from lens_engine.classifier.suspicion import SuspiciousLabel
-from lens_engine.result import HitComparison, LabelBias, LabelEffect, SelectionResult, SupportExample, SupportExamples
+from lens_engine.result import LabelBias, LabelEffect, SelectionResult, SupportExample, SupportExamples
 from lens_engine.task.record import LabelWord, TaskRecord
 from tests.answered import make_answers
 from tests.unit.lens_cli.results import make_answer, make_result
@@ -20,7 +20,8 @@ def make_reported(**changes: Any) -> SelectionResult:
     values: dict[str, Any] = {
         "task": TaskRecord(template="{text} Topic: {label}.", label_words=words, separator="\n"),
         "support_examples": (_make_answer("prompt", (3, 912, 17)), _make_answer("probabilities", (44, 5))),
-        "test_answers": make_answers(
+        "answers": make_answers(
+            is_test=True,
             rows=tuple(range(100, 100 + ROWS)),
             gold=gold,
             support_examples=(wrong, gold),
@@ -28,7 +29,6 @@ def make_reported(**changes: Any) -> SelectionResult:
             support_examples_probabilities=(shares, tuple(reversed(shares))),
             classifier_probabilities=shares,
         ),
-        "words": HitComparison(only_own_right=23, only_rival_right=9, p_value=0.02),
         "suspicious_labels": (
             SuspiciousLabel(
                 row=71, label="account", likelier="billing", probability=0.031, probability_of_likelier=0.944

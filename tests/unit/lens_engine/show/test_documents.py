@@ -11,6 +11,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_html
 from lens_engine.show.report import ResultView, Texts
 from lens_engine.show.verdict import say_rest
+from tests.answered import make_answers
 from tests.unit.lens_cli.results import make_answer, make_result
 from tests.unit.lens_engine.show.reported import LABELS, make_reported
 
@@ -18,30 +19,24 @@ HOSTILE = "<script>alert(1)</script>\" onload='x' | `a` ]]> {{ 7 * 7 }}"
 
 # (where in result.json, the changed figure, how a report writes it)
 FIGURES: list[tuple[tuple[str | int, ...], Any, str]] = [
-    (("tested", 0, "test", "accuracy"), 0.6173, "62 %"),
-    (("tested", 0, "test", "ci95", 0), 0.1374, "(14–"),
-    (("tested", 0, "test", "log_loss"), 0.7193, "0.719"),
-    (("tested", 0, "test", "ece"), 0.4321, "0.432"),
-    (("tested", 2, "tokens_per_input"), 731.4, "731"),
-    (("tested", 0, "cross_validated", "log_loss"), 0.2719, "0.272"),
-    (("support_examples", 0, "contenders", 0, "test", "accuracy"), 0.6173, "62 %"),
-    (("support_examples", 1, "contenders", 2, "test", "ci95", 1), 0.9671, "–97)"),
-    (("support_examples", 0, "comparison", "p_value"), 0.0372, "chance in 4 of 100"),
-    (("words", "p_value"), 0.0611, "chance in 6 of 100"),
-    (("words", "only_own_right"), 31, "the classifier alone is right for 31 and word counting alone for 9"),
-    (("support_examples", 0, "judged", "accuracy"), 0.7719, "(77 %)"),
+    (("contenders", 0, "test", "accuracy"), 0.6173, "62 %"),
+    (("contenders", 1, "judged", "ci95", 0), 0.1374, "(14–"),
+    (("contenders", 2, "tokens"), 731.4, "731"),
+    (("contenders", 3, "tokens_held"), 1234.0, "1,234"),
+    (("contenders", 4, "usd"), 1.31, "1.31 USD"),
+    (("contenders", 6, "judged", "n"), 4321, "4,321"),
+    (("tested", 3, "test", "accuracy"), 0.6173, "62 %"),
+    (("support_examples", 0, "test", "accuracy"), 0.6173, "62 %"),
+    (("classifier_estimate", "beats", 0, "chance"), 0.43, "beats no examples in 43"),
     (("support_examples", 0, "examples", 1, "effects", 2, "effect"), -0.3571, "-0.3571"),
     (("support_examples", 1, "examples", 0, "info_score"), 0.0937, "+0.0937"),
     (("support_examples", 1, "label_biases", 0, "bias"), -0.7713, "-0.7713"),
-    (("support_examples", 0, "without_biases", "ece"), 0.2345, "off by 23 points"),
-    (("tested", 3, "test", "ece"), 0.1717, "0.172"),
-    (("test_answers", "classifier", 0), 3, "answered technical"),
-    (("test_answers", "classifier_probabilities", 7), 0.9127, "91 %"),
-    (("random", "mean"), 0.6119, "61 % ("),
-    (("random", "max"), 0.9333, "–93)"),
+    (("support_examples", 0, "test", "ece"), 0.2345, "off by 23 points"),
+    (("answers", "classifier", 0), 3, "answered technical"),
+    (("answers", "classifier_probabilities", 7), 0.9127, "91 %"),
     (("suspicious_labels", 0, "probability_of_likelier"), 0.8881, "89 %"),
     (("cost", "pairs"), 31234, "31,234"),
-    (("splits", "validation"), 4321, "4,321"),
+    (("counts", "judging"), 4321, "4,321"),
     (("provenance", "seed"), 77123, "77,123"),
 ]
 
@@ -115,7 +110,7 @@ def test_ids_are_unique_and_headings_in_order() -> None:
     page = write_html(ResultView(make_reported()))
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
-    assert re.findall(r"<h(\d)", page) == ["1", *["2"] * 10]
+    assert re.findall(r"<h(\d)", page) == ["1", *["2"] * 9]
     named = re.findall(r'aria-labelledby="([^"]+)"', page)
     assert {one for names in named for one in names.split()} <= set(ids)
 
@@ -130,20 +125,33 @@ def test_report_says_what_was_asked() -> None:
     assert "4711" in shown
 
 
-def test_result_of_a_run_that_tested_nothing_has_a_report() -> None:
-    assert "Nothing was tested" in write_html(ResultView(make_result()))
-    assert write_html(ResultView(make_result(tested=(), classifier=None, random=None)))
+def test_result_of_a_run_that_judged_nothing_has_a_report() -> None:
+    assert "Nothing was judged" in write_html(ResultView(make_result()))
+    assert write_html(ResultView(make_result(tested=(), classifier=None, contenders=())))
+
+
+def test_answers_by_cross_validation_leave_out_the_rows_that_a_prompt_shows() -> None:
+    answers = make_reported().answers
+    first, second = answers.support_examples
+    assert first is not None
+    shown = answers.model_copy(update={"is_test": False, "support_examples": ((None, *first[1:]), second)})
+    view = ResultView(make_reported(answers=shown), Texts({100: "Charged twice"}))
+    _, prompt, _ = view.answered
+    assert (prompt.rows[0], len(prompt.rows), prompt.quality) == (101, 39, view.result.answer.judged)
+    table = view.answered[0].tabulate_wrong({100: "Charged twice"})
+    assert table.header[0] == "row"
+    assert "Charged twice" in write_html(view)
 
 
 def test_report_says_why_it_shows_no_answers() -> None:
-    answers = make_reported().test_answers
+    answers = make_reported().answers
     silent = {"support_examples_probabilities": (None, None), "classifier_probabilities": None}
     unanswered = {"support_examples": (None, None), "classifier": None}
     for found, confusion, calibration in (
         (answers.model_copy(update=silent), (), "The model gives no probabilities."),
-        (answers.model_copy(update=silent | unanswered), ("Nothing was tested.",), "Nothing was tested."),
+        (answers.model_copy(update=silent | unanswered), ("Nothing was judged.",), "Nothing was judged."),
     ):
-        view = ResultView(make_reported(test_answers=found))
+        view = ResultView(make_reported(answers=found))
         assert view.confusion.text == confusion
         assert view.calibration.text == (calibration,)
 
@@ -168,19 +176,12 @@ def test_notebook_shows_the_first_sections() -> None:
 @pytest.mark.parametrize(("near", "is_said"), [(2, False), (3, True)])
 def test_near_repeats_stand_beside_the_figures(near: int, is_said: bool) -> None:
     result = make_reported()
-    splits = result.splits.model_copy(update={"near_test_rows": near})
-    result = result.model_copy(update={"splits": splits})
+    counts = result.counts.model_copy(update={"near_test_rows": near})
+    result = result.model_copy(update={"counts": counts})
     (text,) = (one.text for one in ResultView(result).sections[:1])
     assert (f"{near} of the 200 test texts are nearly equal to texts" in " ".join(text)) == is_said
-    assert not any("nearly equal" in one for one in say_rest(leave_tests_out(result))), "there is no figure"
-
-
-def leave_tests_out(result: SelectionResult) -> SelectionResult:
-    content = json.loads(result.model_dump_json()) | {"tested": [], "words": None}
-    for answer in content["support_examples"]:
-        for one in answer["contenders"]:
-            one["test"] = None
-    return SelectionResult.model_validate(content)
+    untested = result.model_copy(update={"tested": (), "answers": make_answers()})
+    assert not any("nearly equal" in one for one in say_rest(untested)), "there is no figure"
 
 
 def test_each_way_to_answer_has_one_table_of_thresholds() -> None:
@@ -192,19 +193,15 @@ def test_each_way_to_answer_has_one_table_of_thresholds() -> None:
         one["cross_validated"]["shares_answered"] = shares
         one["test"] = one["test"] and one["test"] | {"shares_answered": shares}
     for one in content["support_examples"]:
-        for use in ("without_biases", "with_biases"):
-            one[use] = one[use] and one[use] | {"shares_answered": shares}
+        one["test"] |= {"shares_answered": shares}
     tables = ResultView(SelectionResult.model_validate(content)).calibration.tables
     assert [one.title.partition(": ")[2] for one in tables] == [
         "classifier, on 200 rows by cross-validation",
-        "prompt, as the model answers, on 200 test texts",
-        "prompt, corrected, on 200 test texts",
+        "prompt, as the model answers, on 200 texts",
+        "prompt, corrected, on 200 texts",
     ]
 
 
-@pytest.mark.parametrize(
-    ("partial", "told"), [(False, "Nothing else was tried."), (True, "The run did not get that far.")]
-)
-def test_run_with_nothing_more_to_show_says_why(partial: bool, told: str) -> None:
-    result = make_result(support_examples=(make_answer("prompt", label_biases=(), examples=()),), partial=partial)
-    assert ResultView(result).examples.text == (told,)
+def test_run_that_measured_no_example_says_so() -> None:
+    result = make_result(support_examples=(make_answer("prompt", label_biases=(), examples=()),))
+    assert ResultView(result).examples.text == ("The run did not measure that.",)

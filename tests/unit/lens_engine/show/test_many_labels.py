@@ -30,7 +30,8 @@ def make_wide(number: int) -> SelectionResult:
             separator="\n",
         ),
         support_examples=(_widen(first, labels), _widen(second, labels)),
-        test_answers=make_answers(
+        answers=make_answers(
+            is_test=True,
             rows=tuple(range(ROWS)),
             gold=gold,
             support_examples=(answers, answers),

@@ -1,4 +1,4 @@
-"""Support examples, compared prompts and candidates for the classifier, as tables of strings."""
+"""Support examples and contenders, as tables of strings and bars."""
 
 import re
 
@@ -8,14 +8,23 @@ import pytest
 from lens_engine.classifier.abstaining import AnsweredShare
 from lens_engine.classifier.predictions import Predictions
 from lens_engine.classifier.quality import measure_quality
+from lens_engine.result import Wording
 from lens_engine.show.documents import write_fragment, write_html
-from lens_engine.show.figures import tabulate_answered, tabulate_classifiers, tabulate_prompts, tabulate_shares
-from lens_engine.show.report import ResultView
+from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
+from lens_engine.show.report import ResultView, list_bars
 from lens_engine.show.table import Table
 from lens_engine.show.tables import tabulate_examples
-from lens_engine.show.words import name_choice, name_classifier
+from lens_engine.show.words import name_contender
 from lens_engine.task.wording import shorten
-from tests.unit.lens_cli.results import QUALITY, TESTED, make_answer, make_result, make_tested
+from tests.unit.lens_cli.results import (
+    CONTENDERS,
+    JUDGED,
+    QUALITY,
+    make_answer,
+    make_contender,
+    make_result,
+    make_tested,
+)
 
 
 def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
@@ -26,68 +35,58 @@ def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
     assert tabulate_examples(answer).title == "No examples"
 
 
-def test_prompts_are_shown_for_both_uses() -> None:
-    assert tabulate_prompts(make_result()).rows == (
-        ("examples of Lens", "91 % (86–94)", "0.90", "86 % (81–90)", "0.85"),
-        ("no examples", "–", "–", "–", "–"),
-        ("best random examples", "80 % (74–85)", "0.79", "80 % (74–85)", "0.79"),
-        ("random examples, on rows that decide, mean of 10", "66 % (50–83)", "–", "–", "–"),
-    )
-
-
-def test_result_without_tested_prompts_is_shown() -> None:
-    answers = tuple(
-        answer.model_copy(
-            update={"contenders": tuple(one.model_copy(update={"test": None}) for one in answer.contenders)}
-        )
-        for answer in make_result().support_examples
-    )
-    largest = {"largest_class": 0.75, "largest_class_macro_f1": 0.429}
-    tested = make_tested("bag_of_words", "bag_of_words", 0, test=QUALITY.model_copy(update=largest))
-    result = make_result(support_examples=answers, tested=(tested,))
-    assert tabulate_prompts(result).rows[3] == ("always the most frequent label", *("75 %", "0.43") * 2)
-    assert str(result)
-    assert result.summary()
-    assert result._repr_html_()
-
-
-@pytest.mark.parametrize(("method", "row"), [("lens", 0), ("zero_shot", 1), ("random_and_validation", 2)])
-def test_prompt_of_the_answer_is_marked(method: str, row: int) -> None:
-    answers = (make_answer("prompt", method=method), make_answer("probabilities"))
-    assert tabulate_prompts(make_result(support_examples=answers)).marked == {row}
-
-
-def test_candidates_are_named_by_what_they_read() -> None:
-    assert [name_classifier(one) for one in TESTED] == [
-        "word counting",
-        "model, no examples, layer 16",
-        "model, after examples, layer 20",
-        "answers of the model, prior",
-    ]
-
-
-def test_candidates_have_every_figure_and_the_chosen_one_is_marked() -> None:
-    table = tabulate_classifiers(make_result())
+def test_every_contender_has_its_figures_and_the_chosen_are_marked() -> None:
+    table = tabulate_contenders(make_result())
     assert table is not None
-    assert table.rows[-1][1:] == ("91 % (86–94)", "0.90", "41", "0.500", "0.287", "0.031")
-    assert table.rows[1][1:] == ("–", "–", "41", "0.500", "–", "–")
-    assert table.marked == {place for place, one in enumerate(TESTED) if one.is_chosen}
+    assert table.header == ("", "right answers", "rows", "test texts", "tokens\na text", "tokens\nheld")
+    assert table.rows[:2] == (
+        ("answers of the model", "80 % (74–85)", "200", "91 % (86–94)", "41", "650"),
+        ("LENS 1", "91 % (84–95)", "100", "91 % (86–94)", "41", "9"),
+    )
+    assert table.rows[3] == ("no examples", "91 % (84–95)", "100", "–", "41", "0")
+    assert table.marked == {0, 1, 2}
+    assert table.caption.endswith("1 other was dropped after a part of the rows")
 
 
-def test_result_without_candidates_has_no_table_of_them() -> None:
-    assert tabulate_classifiers(make_result(tested=())) is None
+def test_dropped_contenders_have_a_table_of_their_own() -> None:
+    table = tabulate_contenders(make_result(), dropped=True)
+    assert table is not None
+    assert [name for name, *_ in table.rows] == ["random 2"]
+    kept = make_result(contenders=CONTENDERS[:4])
+    assert tabulate_contenders(kept, dropped=True) is None
+    assert tabulate_contenders(make_result(contenders=())) is None
 
 
-@pytest.mark.parametrize(
-    ("method", "name"),
-    [
-        ("lens", "prompt"),
-        ("zero_shot", "prompt without examples"),
-        ("random_and_validation", "prompt of the best random examples"),
-    ],
-)
-def test_prompt_is_named_by_where_its_examples_come_from(method: str, name: str) -> None:
-    assert name_choice(make_answer("prompt", method=method)) == name
+def test_columns_are_those_of_which_something_is_known() -> None:
+    priced = make_contender("LENS 1", "lens", judged=JUDGED.model_copy(update={"largest_class": 0.6}), usd=0.25)
+    facts = make_result().provenance.model_copy(update={"config": {"objective": "macro_f1"}})
+    table = tabulate_contenders(make_result(contenders=(priced,), provenance=facts))
+    assert table is not None
+    assert table.header == ("", "right answers", "macro\nF1", "rows", "tokens\na text", "tokens\nheld", "1,000 texts")
+    assert table.rows[0][2::4] == ("0.91", "0.2500 USD")
+    assert table.rows[1] == ("always the most frequent label", "60 %", *["–"] * 5)
+
+
+def test_chosen_prompt_is_that_in_the_chosen_wording() -> None:
+    task = make_result().task
+    wordings = (Wording(template="{text} {label}", instruction=""), Wording(template=task.template, instruction=""))
+    twice = tuple(make_contender(str(place), "lens", rows=(912,), wording=place) for place in (0, 1))
+    assert [one.name for one in list_chosen(make_result(contenders=twice, wordings=wordings))] == ["1"]
+
+
+def test_prompt_that_is_better_without_corrections_is_marked_as_it_is_read() -> None:
+    answers = (make_answer("prompt"), make_answer("probabilities", label_biases=()))
+    assert [one.use for one in list_chosen(make_result(support_examples=answers, tested=()))] == ["prompt"]
+
+
+def test_bars_are_of_test_texts_where_there_are_any() -> None:
+    assert [one.label for one in list_bars(make_result())] == [
+        name_contender(one) for one in CONTENDERS if one.test is not None and not one.is_dropped
+    ]
+    untested = tuple(one.model_copy(update={"test": None}) for one in CONTENDERS)
+    assert [one.label for one in list_bars(make_result(contenders=untested))] == [
+        name_contender(one) for one in CONTENDERS if not one.is_dropped
+    ]
 
 
 def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> None:
