@@ -84,7 +84,7 @@ class Scores:
 
     def average(self, weights: FloatArray) -> FloatArray:
         """`[contenders]`, the figure of each contender on its rows with these weights `[rows]`; -inf on none."""
-        return self._average(self._filled, weights[None])[0]
+        return np.asarray(self._average(self._filled, weights[None])[0])
 
     def choose(self, weights: FloatArray | None = None) -> int:
         """The cheapest within a standard error of the best, paired by row, and within two points.

@@ -23,11 +23,10 @@ from lens_engine.types import Example, Phase, StopReason
 
 _SMALL: dict[str, Any] = {
     "num_demonstrations": 4,
-    "splits": {"validation": 20, "confirmation": 16, "test": 60},
+    "rows": {"search": 60, "judging": 60, "test": 60},
     "filtering": {"keep": 24, "rounds": 3, "initial_score_size": 4, "max_score_size": 16},
-    "search": {"beam_width": 4, "children": 4, "iterations": 3},
+    "search": {"beam_width": 4, "children": 4, "iterations": 3, "validation": 30, "sets": 8, "forms": ("fixed",)},
     "classifier": {"kind": "none"},
-    "comparisons": "usual",
 }
 
 
