@@ -7,12 +7,11 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
-from lens_engine.metering.prices import Prices, TokenLengths
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import PRESETS
-from lens_engine.result import PromptContender, SelectionResult
+from lens_engine.result import Contender, SelectionResult
 from lens_engine.rows.problem import Problem, digest_examples
-from lens_engine.rows.splits import split_examples
+from lens_engine.rows.dealing import deal_rows
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.cache.scorer import remember_pairs
@@ -89,11 +88,9 @@ def saved(store: Any) -> list[bytes]:
     return list(store.saved)
 
 
-OF_A_SELECTION = [phase for phase in Phase if phase is not Phase.WORDING]
-
-
-def find(result: SelectionResult, method: str) -> PromptContender | None:
-    return next((one for one in result.answer.contenders if one.method == method), None)
+def find(result: SelectionResult, method: str) -> Contender | None:
+    """The best contender of a method for the use of the run."""
+    return next((one for one in result.contenders if one.method == method and one.use in (None, "prompt")), None)
 
 
 def quality_of(text: str) -> int:
@@ -107,42 +104,49 @@ def quality_of(text: str) -> int:
 def test_planted_good_examples_are_found(options: dict[str, Any], select: Callable[..., SelectionResult]) -> None:
     result = select(**options)
 
-    assert result.test is not None
-    zero_shot = find(result, "zero_shot")
-    assert result.random is not None
-    assert zero_shot is not None
-    assert zero_shot.test is not None
-    assert result.test.accuracy > max(result.random.mean + 0.2, zero_shot.test.accuracy)
-    assert sum(quality_of(example.text) for example in result.examples) / 4 >= 80  # of random examples: 50
+    zero_shot, random = find(result, "zero_shot"), find(result, "random")
+    assert (result.answer.method, result.first) == ("lens", "prompt")
+    assert result.expected is not None
+    for rival in (zero_shot, random):
+        assert rival is not None
+        assert rival.judged is not None
+        assert result.expected.accuracy > rival.judged.accuracy + 0.2
+    assert sum(quality_of(example.text) for example in result.examples) / 4 >= 75  # of random examples: 50
 
 
 def test_result_holds_every_figure_with_its_rows(whole: SelectionResult) -> None:
     assert not whole.partial
     assert whole.stop_reason is StopReason.COMPLETED
     assert [answer.use for answer in whole.support_examples] == ["prompt", "probabilities"]
+    assert {one.judged.n for one in whole.contenders if one.judged and not one.is_dropped} == {60}
+    assert all(one.judged.n < 60 for one in whole.contenders if one.judged and one.is_dropped)
+    assert {"no examples", "random 1", "LENS 1"} <= {one.name for one in whole.contenders}
     for answer in whole.support_examples:
-        assert [one.method for one in answer.contenders] == ["lens", "zero_shot", "random_and_validation"]
-        assert {one.judged.n for one in answer.contenders if one.judged} == {20 + 16}
-        assert {one.test.n for one in answer.contenders if one.test} == {60}
-        assert [one.label for one in answer.label_biases] == ["negative", "positive"]
-        assert answer.comparison is not None
-    random = whole.random
-    assert random is not None
-    assert random.n == 20
-    assert random.permutations == whole.answer.comparison.permutations  # type: ignore[union-attr]
+        assert answer.judged is not None
+        assert answer.estimate is not None
+        assert answer.judged.n == answer.estimate.n == 60
+        assert answer.estimate.naive == answer.judged.accuracy
+        assert answer.estimate.ci95[0] < answer.estimate.accuracy < answer.estimate.ci95[1]
+        assert {one.rival for one in answer.estimate.beats} == {"zero_shot", "random"}
+    corrected = [one for one in whole.support_examples if one.label_biases]
+    assert all([bias.label for bias in one.label_biases] == ["negative", "positive"] for one in corrected)
+    counts = whole.counts
+    assert (counts.labelled, counts.search, counts.judging, counts.test) == (240, 60, 60, 0)
+    assert not whole.answers.is_test
+    assert len(whole.answers.rows) == len(whole.answers.gold) == 60
 
 
 def test_examples_are_rows_of_the_upload_in_order_and_balanced(
     whole: SelectionResult, make_planted_problem: Make, make_config: Make
 ) -> None:
     problem = make_planted_problem()
-    rows = split_examples(problem, make_config())
+    rows = deal_rows(problem, make_config())
 
     assert [example.position for example in whole.examples] == [0, 1, 2, 3]
     for example in whole.examples:
         original = problem.examples[example.row]
         assert (example.text, example.label) == (original.text, original.label)
-        assert original in rows.candidates
+        assert original in rows.search
         assert example.tokens == len(problem.task.render_demonstration(original).split())
         assert example.label_word == example.label.upper()
     assert sorted(example.label for example in whole.examples) == ["negative"] * 2 + ["positive"] * 2
@@ -196,8 +200,8 @@ def test_checkpoint_of_other_data_options_or_model_is_foreign(
 @pytest.mark.parametrize(
     "changes",
     [
-        *({name: ...} for name in ("spent", "method", "evaluation", "chosen")),
-        *({"evaluation": value} for value in ({"unheard_of": 1}, {"done": 7}, None)),
+        *({name: ...} for name in ("spent", "lens", "judging", "candidates")),
+        *({name: 7} for name in ("lens", "judging", "done")),
     ],
 )
 def test_checkpoint_whose_values_are_missing_or_of_another_form_is_foreign(
@@ -224,23 +228,15 @@ def test_result_names_the_gpu_also_through_the_pair_cache_and_its_digest_leaves_
     assert (whole.provenance.device, whole.provenance.device_name) == ("cpu", None)
 
 
-def least_pairs(problem: Problem, config: SelectionConfig) -> int:
-    planner = Prices(split_examples(problem, config), config, TokenLengths(1.0, 1.0))
-    first = planner.filter_rounds[0]
-    return first.pairs + first.new_columns + 2 * planner.testing().pairs
+LEAST = 12
+"""Pairs of one prompt on the first judging rows."""
 
 
-@pytest.mark.parametrize("share", [0.3, 0.99])
-def test_budget_is_never_exceeded_and_always_buys_a_test_figure(
-    share: float,
-    whole: SelectionResult,
-    select: Callable[..., SelectionResult],
-    make_planted_scorer: Make,
-    make_planted_problem: Make,
-    make_config: Make,
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.99])
+def test_budget_is_never_exceeded_and_ends_in_a_result_that_says_what_it_knows(
+    share: float, whole: SelectionResult, select: Callable[..., SelectionResult], make_planted_scorer: Make
 ) -> None:
-    least = least_pairs(make_planted_problem(), make_config())
-    limit = round(least + share * (whole.cost.pairs - least))
+    limit = round(LEAST + share * (whole.cost.pairs - LEAST))
     scorer = make_planted_scorer()
 
     result = select(scorer=scorer, budget={"max_pairs": limit})
@@ -248,95 +244,48 @@ def test_budget_is_never_exceeded_and_always_buys_a_test_figure(
     assert scorer.num_pairs == result.cost.pairs <= limit
     assert result.partial
     assert result.stop_reason is StopReason.BUDGET
-    assert result.test is not None
-    assert len(result.examples) == 4
-    assert sorted(example.label for example in result.examples) == ["negative"] * 2 + ["positive"] * 2
-
-
-def test_steps_the_budget_does_not_cover_are_named(
-    select: Callable[..., SelectionResult], whole: SelectionResult
-) -> None:
-    result = select(budget={"max_pairs": whole.cost.pairs - 1_200})
-
-    assert find(result, "random_and_validation") is None
-    assert result.answer.comparison is None
-    assert any("did not cover" in warning and "the best random examples" in warning for warning in result.warnings)
+    assert any("did not cover" in warning for warning in result.warnings)
+    assert result.expected is not None
+    if share > 0.5:
+        assert len(result.examples) == 4
+        assert sorted(example.label for example in result.examples) == ["negative"] * 2 + ["positive"] * 2
 
 
 def test_search_the_budget_cut_short_keeps_its_best(
     select: Callable[..., SelectionResult], whole: SelectionResult, saved: list[bytes]
 ) -> None:
-    in_search = Checkpoint.from_bytes(saved[4]).values["spent"][0]
+    spent = {Checkpoint.from_bytes(data).phase: Checkpoint.from_bytes(data).values["spent"][0] for data in saved}
+    after_search = whole.cost.pairs - spent[Phase.SEARCH]
 
-    result = select(budget={"max_pairs": in_search + 200})
+    result = select(budget={"max_pairs": spent[Phase.SEARCH] - 200 + 2 * after_search})
 
     assert result.answer.judged is not None
     assert 0 < result.cost.permutations_judged < whole.cost.permutations_judged
     assert any("the search ended after" in warning and "of 3 iterations" in warning for warning in result.warnings)
 
 
-def test_budget_in_filtering_chooses_among_the_best_kept(
-    select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make, make_store: Make
-) -> None:
-    store = make_store()
-    least = least_pairs(make_planted_problem(), make_config())
-
-    result = select(checkpoints=store, budget={"max_pairs": least})
-
-    assert (result.answer.judged, result.cost.permutations_judged) == (None, 0)
-    assert result.test is not None
-    assert sum(quality_of(example.text) for example in result.examples) / 4 > 40
-    info_scores = Checkpoint.from_bytes(store.saved[0]).arrays["contributions"].mean(axis=1)
-    assert len(info_scores) > 2 * 24
-    least_kept = sorted(info_scores, reverse=True)[2 * 24]  # 12 of each label, and one label may be the better one
-    assert all(example.info_score > least_kept for example in result.examples)
-
-
 def test_budget_below_the_least_is_refused_with_the_number(
-    select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make, make_planted_scorer: Make
+    select: Callable[..., SelectionResult], make_planted_scorer: Make
 ) -> None:
-    least = least_pairs(make_planted_problem(), make_config())
     scorer = make_planted_scorer()
 
-    with pytest.raises(InvalidConfig, match=f"takes {least}") as refusal:
-        select(scorer=scorer, budget={"max_pairs": least - 1})
+    with pytest.raises(InvalidConfig, match=f"takes {LEAST}") as refusal:
+        select(scorer=scorer, budget={"max_pairs": LEAST - 1})
     assert refusal.value.field == "options.budget.max_pairs"
     assert scorer.num_pairs == 0
 
 
-@pytest.mark.parametrize("share", [0.6, 1.0])
+@pytest.mark.parametrize("share", [0.3, 0.6])
 def test_budgeted_run_resumed_from_any_checkpoint_gives_the_same_digest(
-    share: float,
-    whole: SelectionResult,
-    select: Callable[..., SelectionResult],
-    make_store: Make,
-    make_planted_problem: Make,
-    make_config: Make,
+    share: float, whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
 ) -> None:
-    """With a share of 1.0 the budget has nothing to spare for asking again what was done before the resume."""
-    least = least_pairs(make_planted_problem(), make_config())
-    spare = 400 if share == 1.0 else 0
-    budget = {"max_pairs": round(least + share * (whole.cost.pairs - least)) + spare}
-    store = make_store()
+    budget, store = {"max_pairs": round(share * whole.cost.pairs)}, make_store()
     result = select(checkpoints=store, budget=budget)
-    assert (find(result, "random_and_validation") is not None) or share < 1.0
 
     for data in store.of_each_phase():
         resumed = select(checkpoints=make_store(data), budget=budget)
         assert resumed.digest == result.digest
         assert resumed.cost.pairs == result.cost.pairs
-
-
-def test_larger_budget_after_a_resume_keeps_what_was_tested(
-    select: Callable[..., SelectionResult], make_store: Make, make_planted_problem: Make, make_config: Make
-) -> None:
-    store = make_store()
-    first = select(checkpoints=store, budget={"max_pairs": least_pairs(make_planted_problem(), make_config())})
-
-    resumed = select(checkpoints=make_store(store.saved[-1]), budget={"max_pairs": 10**9})
-
-    assert resumed.rows == first.rows
-    assert resumed.test == first.test
 
 
 def test_progress_is_monotone_and_never_above_the_total(heard: tuple[Any, SelectionResult]) -> None:
@@ -352,25 +301,24 @@ def test_progress_is_monotone_and_never_above_the_total(heard: tuple[Any, Select
     assert all(1 <= progress.step <= progress.steps for progress in listener.seen)
     phases = [progress.phase for progress in listener.seen]
     assert phases == sorted(phases, key=list(Phase).index)
-    assert set(phases) == set(OF_A_SELECTION)
+    assert set(phases) == {Phase.FILTER, Phase.SEARCH, Phase.JUDGE}
 
 
-def test_best_validation_accuracy_is_shown_as_it_grows(heard: tuple[Any, SelectionResult]) -> None:
+def test_what_to_expect_is_shown_once_prompts_are_judged(heard: tuple[Any, SelectionResult]) -> None:
     listener, result = heard
 
-    shown = [p.best_validation_accuracy for p in listener.seen if p.best_validation_accuracy is not None]
-    assert shown == sorted(shown)
-    assert all(p.best_validation_accuracy is None for p in listener.seen if p.phase is Phase.FILTER)
-    assert shown[-1] > 0.5
-    assert result.answer.judged is not None
+    assert all(one.expected_accuracy is None for one in listener.seen if one.phase in (Phase.FILTER, Phase.SEARCH))
+    assert result.expected is not None
+    assert listener.seen[-1].expected_accuracy == pytest.approx(result.expected.accuracy, abs=0.02)
 
 
-@pytest.mark.parametrize("phase", OF_A_SELECTION)
+@pytest.mark.parametrize("phase", [Phase.FILTER, Phase.SEARCH, Phase.JUDGE])
 def test_run_cancelled_in_any_phase_gives_the_best_so_far_or_an_error(
     phase: Phase, heard: tuple[Any, SelectionResult], select: Callable[..., SelectionResult], make_listener: Make
 ) -> None:
     everything, _ = heard
-    stop_after = 1 + next(place for place, progress in enumerate(everything.seen) if progress.phase is phase)
+    later = 2 if phase is Phase.JUDGE else 1  # after the first block of prompts
+    stop_after = later + next(place for place, progress in enumerate(everything.seen) if progress.phase is phase)
     listener, outcome = make_listener(stop_after=stop_after), None
 
     try:
@@ -380,27 +328,46 @@ def test_run_cancelled_in_any_phase_gives_the_best_so_far_or_an_error(
 
     assert listener.seen[-1].phase is phase
     assert len(listener.seen) <= stop_after + 1
-    if phase in (Phase.FILTER, Phase.INITIALISE):
+    if phase is Phase.FILTER:
         assert isinstance(outcome, NothingSelected)
         assert outcome.stop_reason == "cancelled"
     else:
         assert outcome.stop_reason is StopReason.CANCELLED
         assert len(outcome.examples) == 4
         assert outcome.partial
-        assert outcome.answer.judged is not None
-        assert outcome.test is None
+        assert outcome.answer.test is None
         assert outcome.cost.pairs <= everything.seen[-1].pairs_done
 
 
-def test_comparisons_not_asked_for_are_left_out(select: Callable[..., SelectionResult]) -> None:
-    result = select(splits={"confirmation": 0}, comparisons="none")
+def test_few_rows_all_judge_and_sets_are_drawn(make_planted_problem: Make, make_planted_scorer: Make) -> None:
+    for count in (10, 20, 60):
+        result = select_support_examples(make_planted_problem(count=count), make_planted_scorer(), progress=False)
 
-    assert (result.classifier, result.random) == (None, None)
-    assert "No classifier was made: the options ask for none" in result.verdict.sentence
-    assert [one.method for one in result.answer.contenders] == ["lens"]
-    assert result.tested == ()
-    assert not result.partial
-    assert result.test is not None
+        assert (result.counts.search, result.counts.judging) == (0, count)
+        assert {one.method for one in result.contenders} >= {"zero_shot", "random", "spread", "bag_of_words"}
+        shown = [one for one in result.contenders if one.rows and one.judged and not one.is_dropped]
+        assert all(one.judged.n == count - len(one.rows) for one in shown if one.judged)
+        assert result.expected is not None
+
+
+def test_test_rows_are_asked_for_what_was_chosen_and_their_figures_come_first(
+    make_planted_problem: Make, make_planted_scorer: Make, make_config: Make
+) -> None:
+    planted = make_planted_problem(count=300)
+    test = [replace(one, row=row) for row, one in enumerate(planted.examples[240:])]
+    problem = Problem(planted.task, planted.examples[:240], test)
+
+    result = select_support_examples(problem, make_planted_scorer(), make_config(), progress=False)
+
+    assert result.answers.is_test
+    assert result.counts.test == 60
+    assert result.expected is result.answer.test is not None
+    assert result.answer.test.n == 60
+    tested = {one.name for one in result.contenders if one.test is not None}
+    assert "no examples" in tested
+    assert len(tested) <= 3  # no examples, and what was chosen for each use
+    hits = [own == gold for own, gold in zip(result.answers.support_examples[0] or (), result.answers.gold, strict=True)]
+    assert sum(hits) / 60 == pytest.approx(result.answer.test.accuracy)
 
 
 def test_provenance_names_model_data_and_every_option(
