@@ -15,7 +15,7 @@ from lens_engine.classifier.quality import is_clearly_better
 from lens_engine.config import Use
 from lens_engine.randomness import make_generator
 from lens_engine.result import Chance, Estimate
-from lens_engine.run.choose import NO_ANSWER, Corrected, correct, measure_growth
+from lens_engine.run.choose import BAGS, NO_ANSWER, Corrected, correct, measure_growth
 from lens_engine.run.propose import Proposal
 from lens_engine.run.table import Line, Table
 from lens_engine.types import IndexArray
@@ -72,7 +72,7 @@ class Choices:
         places = {id(one): place for place, one in enumerate([*lines, *others])}
         named = {name: [places[id(one)] for one in group if one in whole] for name, group in rivals.items()}
         found = correct(scores, len(lines), hits, {name: own for name, own in named.items() if own}, rng, self.bags)
-        growth = measure_growth(scores.take(range(len(lines))), rng) if self.bags >= 1000 else None
+        growth = measure_growth(scores.take(range(len(lines))), rng) if self.bags >= BAGS else None
         return self._describe(line, found, growth)
 
     def is_clearly_behind(self, line: Line) -> bool:

@@ -20,7 +20,7 @@ from lens_engine.types import FloatArray, IndexArray
 NO_ANSWER = -1
 """In a table of answers: the contender shows the row, or was not asked for it."""
 
-BAGS, FEW_BAGS = 1000, 100
+BAGS, FEW_BAGS = 500, 50
 """Samples of an estimate: of a result, and of one that is shown before the end."""
 
 _FEW_BAGS = 200

@@ -240,7 +240,8 @@ class SelectionRun:
         if state.judging is not None and state.judging.rungs_done != rungs:
             self._show_best(FEW_BAGS)
         if state.lens is not None:
-            meter.standing.survivors = self._findings.survivors
+            filtering = state.lens.filtering
+            meter.standing.survivors = len(filtering.survivors) if filtering.rounds_done else None
         self.store.save(self._pack())
 
     def _pack(self) -> Checkpoint:

@@ -95,5 +95,4 @@ class Findings:
     info_scores: Mapping[int, float] = field(default_factory=dict)  #: by row
     gains: Mapping[int, FloatArray] = field(default_factory=dict)  #: by row, on the first rows of the score set
     num_judged: int = 0  #: permutations ranked on all or some rows
-    survivors: int | None = None  #: candidates that filtering has kept so far; None without filtering
     warnings: tuple[str, ...] = ()

@@ -129,7 +129,6 @@ class Lens:
             info_scores=scores if filtering.rounds_done else {},
             gains={rows[index]: gains for index, gains in filtering.gains_by_candidate.items()},
             num_judged=0 if search is None else search.num_judged,
-            survivors=len(filtering.survivors),
             warnings=(message,) if is_short else (),
         )
 
