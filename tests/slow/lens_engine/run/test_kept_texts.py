@@ -24,7 +24,7 @@ def run(
     def select(scorer: TableScorer, kind: str) -> tuple[Problem, SelectionResult]:
         problem = make_planted_problem()
         remembering = RememberingScorer(scorer, PairCache(tmp_path / "pairs.sqlite3", 1 << 24), ())
-        config = make_config(classifier={"kind": kind, "fit_rows": 60}, comparisons="none")
+        config = make_config(classifier={"kind": kind, "fit_rows": 60}, search={"forms": ("fixed",)})
         store = FileCheckpointStore(tmp_path / "run.checkpoint")
         return problem, select_support_examples(problem, remembering, config, checkpoints=store)
 

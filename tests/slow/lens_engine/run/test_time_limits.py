@@ -48,7 +48,8 @@ def problem() -> Problem:
     examples = [
         Example(row, f"text {row} of {labels[row % NUM_LABELS]}", labels[row % NUM_LABELS]) for row in range(800)
     ]
-    return Problem(Task(Template("{text} It was {label}"), Verbalizer(words)), examples)
+    test = [Example(row, f"another {one.text}", one.label) for row, one in enumerate(examples[:160])]
+    return Problem(Task(Template("{text} It was {label}"), Verbalizer(words)), examples, test)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def config() -> SelectionConfig:
     return SelectionConfig.model_validate(
         {
             "num_demonstrations": NUM_LABELS,
-            "splits": {"validation": 80, "confirmation": 40, "test": 160},
+            "rows": {"search": 160, "judging": 160},
             "filtering": {"candidates": 160},
         }
     )

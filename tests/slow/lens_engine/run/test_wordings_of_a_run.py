@@ -1,17 +1,16 @@
-"""The choice among templates and instructions: made first, by random permutations, and for every prompt of the run."""
+"""Templates and instructions: each contender has one, and the best prompt decides that of the run."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from lens_engine.errors import CheckpointForeign, InvalidConfig, InvalidVerbalizer, PromptTooLong
+from lens_engine.errors import CheckpointForeign, InvalidVerbalizer, PromptTooLong
 from lens_engine.metering import chunks
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import Prefix
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer, hashed_log_prob
@@ -55,36 +54,21 @@ def chosen(select: Callable[..., SelectionResult]) -> SelectionResult:
     return select(ASKED, TOLD, BOTH)
 
 
-def test_best_wording_is_that_of_every_prompt(chosen: SelectionResult) -> None:
-    assert chosen.task.task() == BOTH
+def test_best_wording_is_that_of_every_prompt_of_the_result(chosen: SelectionResult) -> None:
+    assert chosen.task.task().instruction == "Say odd or even."
     assert chosen.prompt.startswith("Say odd or even.\n")
-    first, *others = chosen.wordings
-    assert (first.template, first.instruction) == (BOTH.template.pattern, BOTH.instruction)
-    assert first.n == chosen.splits.validation
-    assert len(others) == 3
-    assert all(one.n < first.n for one in others)
-
-
-def test_wordings_cost_no_rival_its_fairness(chosen: SelectionResult, select: Callable[..., SelectionResult]) -> None:
-    alone = select(task=BOTH)
-
-    assert alone.wordings == ()
-    assert alone.random == chosen.random
-    assert alone.support_examples == chosen.support_examples
-    assert alone.cost.pairs < chosen.cost.pairs
+    assert [(one.template, one.instruction) for one in chosen.wordings] == [
+        (one.template.pattern, one.instruction) for one in (TASK, ASKED, TOLD, BOTH)
+    ]
+    assert {one.wording for one in chosen.contenders if one.method == "random"} >= {0, 1}
+    assert {one.wording for one in chosen.contenders if one.method == "zero_shot"} == {0, 1, 2, 3}
 
 
 def test_one_wording_is_no_choice(select: Callable[..., SelectionResult]) -> None:
-    assert select(TASK).digest == select().digest
+    result = select(TASK)
 
-
-def test_price_has_a_phase_for_the_choice(make_config: Make, rows: list[Example]) -> None:
-    problem = Problem(TASK, rows, alternatives=(ASKED, TOLD, BOTH))
-    prepared = prepare_run(problem, TableScorer(understanding), make_config())
-    planned = price_run(prepared.runs, prepared.method)
-
-    assert next(iter(planned)) is Phase.WORDING
-    assert planned[Phase.WORDING].pairs == 4 * (4 * 3 + 2 * 2 + 1 * 15)
+    assert result.digest == select().digest
+    assert result.wordings == ()
 
 
 def test_run_that_is_cut_off_after_any_phase_ends_with_the_same_digest(
@@ -99,7 +83,7 @@ def test_run_that_is_cut_off_after_any_phase_ends_with_the_same_digest(
         scorer = TableScorer(understanding)
         assert select(ASKED, TOLD, BOTH, scorer=scorer, store=make_store(data)).digest == chosen.digest
         assert scorer.num_pairs < first.num_pairs
-    assert {Phase.WORDING, Phase.FILTER, Phase.EVALUATE} <= phases
+    assert {Phase.FILTER, Phase.SEARCH, Phase.JUDGE} <= phases
 
 
 def test_checkpoint_of_other_wordings_is_foreign(select: Callable[..., SelectionResult], make_store: Make) -> None:
@@ -108,12 +92,6 @@ def test_checkpoint_of_other_wordings_is_foreign(select: Callable[..., Selection
 
     with pytest.raises(CheckpointForeign):
         select(ASKED, BOTH, store=make_store(store.saved[-1]))
-
-
-def test_budget_covers_the_choice_or_is_refused(select: Callable[..., SelectionResult]) -> None:
-    select(budget={"max_pairs": 500})
-    with pytest.raises(InvalidConfig, match=r"max_pairs is 500, and .* takes 620"):
-        select(ASKED, TOLD, BOTH, budget={"max_pairs": 500})
 
 
 def test_alternatives_have_the_label_words_of_the_task(rows: list[Example]) -> None:
