@@ -204,7 +204,7 @@ CREATE TABLE counters (
 """
 
 # Triggers write the history, so that no code path can forget an event.
-_NOTED = ("phase", "step", "steps", "survivors", "best_validation_accuracy", "best_random_accuracy")
+_NOTED = ("phase", "step", "steps", "survivors", "expected_accuracy")
 _STEP = ", ".join(f"'{name}', {{0}}.progress -> '{name}'" for name in _NOTED)
 _HISTORY = f"""
 CREATE FUNCTION record_job_change() RETURNS trigger LANGUAGE plpgsql AS $$
