@@ -145,8 +145,7 @@ def _list_new(job: Job, view: ResultView | None) -> dict[str, str]:
     """What a selection would put into production."""
     if view is None:
         return {}
-    made = view.result.classifier
-    return list_version(summarise(view.result, job.figures, made and made.head.kind))
+    return list_version(summarise(view.result, view.result.classifier, job.figures))
 
 
 @router.get("/compare")

@@ -30,6 +30,7 @@ from app.store.prompt_tables import Prompt, PromptContent, PromptVersion
 from app.store.quota import check_bytes, lock_owner
 from app.store.tables import StoredClassifier
 from app.web.etag import matches, version_etag
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 
 _OF_VERSION = ("name", "version", "selection_id", "note", "key_name", "created_at")
@@ -168,9 +169,9 @@ class Change:
         num_rows = count_rows(session, selection.dataset_id)
         pool = pools.copy_pool(session, self.owner_id, self.name, selection_id, num_rows)
         digest = _digest(result, classifier, pool)
-        head = None if classifier is None else ClassifierPart.model_validate(classifier).head.kind
+        made = None if classifier is None else ClassifierPart.model_validate(classifier)
         content = PromptContent(digest=digest, result=result, classifier=classifier, pool_digest=pool)
-        return NextVersion(selection_id, summarise(part, selection.figures, head).model_dump(), content)
+        return NextVersion(selection_id, summarise(part, made, selection.figures).model_dump(), content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,16 +218,18 @@ def _digest(result: Mapping[str, Any], classifier: Mapping[str, Any] | None, poo
 
 
 def summarise(
-    result: PromptPart | SelectionResult, figures: Sequence[Mapping[str, Any]] | None, head: str | None
+    result: PromptPart | SelectionResult,
+    classifier: ClassifierPart | Classifier | None,
+    figures: Sequence[Mapping[str, Any]] | None,
 ) -> PromptSummary:
     """What lists show of a result.
 
     Args:
         figures: of the row of its selection.
-        head: kind of the classifier's head; None without one.
     """
     answer, expected = result.answer_for(None), {one["kind"]: one["expected"] for one in figures or ()}
-    own = None if head is None else expected.get("words" if head == "bag_of_words" else "classifier")
+    head = None if classifier is None else classifier.head.kind
+    own = expected.get("words" if head == "bag_of_words" else "classifier") if head else None
     prompt = expected.get("prompt")
     return PromptSummary(
         model=result.provenance.model,

@@ -148,8 +148,8 @@ class EventOut(Outgoing):
         examples=["status"],
     )
     data: dict[str, Any] = Field(
-        description="status, phase: `from`, `to` and `attempt`. classifier: `head` and `accuracy` (on the test rows, or "
-        "else by cross-validation). progress: `pairs_done` and what `progress` of the selection said then. "
+        description="status, phase: `from`, `to` and `attempt`. classifier: `head` and `accuracy` (on the test rows, "
+        "or else by cross-validation). progress: `pairs_done` and what `progress` of the selection said then. "
         "checkpoint-damaged, checkpoint-foreign, checkpoint-unwritten, model-moved, endpoint-away: `detail`. "
         "worker-unfit: `code` (what is wrong with the worker) and `attempt`. "
         "stalled: `seconds` (without progress) and `attempt`. "
