@@ -1,12 +1,12 @@
-"""Answers on test rows, for results that are made by hand."""
+"""Answers row by row, for results that are made by hand."""
 
 from typing import Any
 
-from lens_engine.result import TestAnswers
+from lens_engine.result import Answers
 
 
-def make_answers(num_uses: int = 2, **changes: Any) -> TestAnswers:
-    """Answers on no rows, as of a run that tested nothing.
+def make_answers(num_uses: int = 2, **changes: Any) -> Answers:
+    """Answers on no rows, as of a run that judged nothing.
 
     Args:
         num_uses: number of support examples of the result.
@@ -14,6 +14,7 @@ def make_answers(num_uses: int = 2, **changes: Any) -> TestAnswers:
     """
     none = (None,) * num_uses
     values = {
+        "is_test": False,
         "rows": (),
         "gold": (),
         "support_examples": none,
@@ -22,4 +23,4 @@ def make_answers(num_uses: int = 2, **changes: Any) -> TestAnswers:
         "support_examples_probabilities": none,
         "classifier_probabilities": None,
     }
-    return TestAnswers.model_validate(values | changes)
+    return Answers.model_validate(values | changes)

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints
 
 from app.web.validation import Incoming, Outgoing
-from lens_engine.classifier.quality import Accuracy
+from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
 from lens_engine.result import LabelBias, SupportExample, SupportExamples
 from lens_engine.retrieval.form import PromptForm
@@ -107,8 +107,8 @@ class AnswerOut(Outgoing):
     expected: ExpectedOut | None = Field(
         description="How often the prompt is right for this use; null if it was not judged."
     )
-    judged: Accuracy | None = Field(
-        description="Accuracy on the rows that chose the prompt, which is optimistic; null if it was not judged."
+    judged: Quality | None = Field(
+        description="Quality on the rows that chose the prompt, which is optimistic; null if it was not judged."
     )
 
 
