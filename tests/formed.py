@@ -27,18 +27,24 @@ def take_form(result: SelectionResult, kind: FormKind = "nearest", nearest: int 
     """The result as if this form was the best for each use, over `POOL`, without digest."""
     form = PromptForm(kind=kind, nearest=nearest)
     answers = tuple(_take_form(answer, form, result) for answer in result.support_examples)
-    return result.model_copy(update={"support_examples": answers, "pool": POOL})
+    rows = () if kind == "nearest" else result.rows
+    contenders = [
+        one.model_copy(update={"name": f"{form.name} {one.use}", "method": kind, "form": form, "rows": rows})
+        for one in result.contenders
+        if one.method == "lens"
+    ]
+    changes = {"support_examples": answers, "pool": POOL, "contenders": (*contenders, *result.contenders)}
+    return result.model_copy(update=changes)
 
 
 def _take_form(answer: SupportExamples, form: PromptForm, result: SelectionResult) -> SupportExamples:
-    examples = () if form.kind == "nearest" else answer.examples
     opening = result.task.task().opening
     return answer.model_copy(
         update={
-            "method": "nearest",
+            "method": form.kind,
             "form": form,
             "fixed": answer,
-            "examples": examples,
+            "examples": () if form.kind == "nearest" else answer.examples,
             "prompt": "".join(opening) if form.kind == "nearest" else answer.prompt,
         }
     )
