@@ -93,7 +93,7 @@ def get_view(services: Services, owner_id: str, selection_id: str, *, with_wrong
         return view
     with services.database.session_scope() as session:
         judged = load_texts(session, find_answered(selection, result), view.wrong_rows)
-        return replace(view, texts=Texts(texts, judged))
+        return replace(view, texts=Texts(texts, judged) if result.answers.is_test else Texts({**texts, **judged}))
 
 
 def find_answered(selection: Job, result: SelectionResult) -> str:

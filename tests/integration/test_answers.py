@@ -181,7 +181,7 @@ def test_unknown_format_and_unfinished_selection_are_refused(client: TestClient,
     [
         ({"inputs": []}, "/inputs", None),
         ({"inputs": ["x"] * 101}, "/inputs", None),
-        ({"input": "a", "prompts": "classifier"}, "", ["unknown field `prompts`"]),
+        ({"input": "a", "prompts": "classifier"}, "/prompts", "unknown field `prompts`"),
         ({"text": "a"}, "", ["`input` (or `inputs`) is missing", "unknown field `text`; did you mean `input`?"]),
         ({}, "", ["`input` (or `inputs`) is missing"]),
         ({"input": "a", "inputs": ["b"]}, "", ["give either `input` or `inputs`, not both"]),
