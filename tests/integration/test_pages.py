@@ -197,14 +197,14 @@ def test_page_and_report_show_the_figures_of_the_result(client: TestClient, sele
     for address in addresses:
         shown = client.get(address, headers=FRAGMENT).text
         assert before in shown
-        assert "12\xa0% (" not in shown
+        assert "<strong>12\xa0%</strong>" not in shown
     assert ">4, 913, 18<" in client.get(f"/pages/compare?of={selection_id}&of={selection_id}", headers=FRAGMENT).text
 
     change = "UPDATE reports SET result = jsonb_set(result, CAST(:path AS text[]), '0.1234') WHERE job_id = :id"
     run_sql(selections.database, change, path=figure, id=selection_id)
 
     for address in addresses:
-        assert "12\xa0% (" in client.get(address, headers=FRAGMENT).text
+        assert "<strong>12\xa0%</strong>" in client.get(address, headers=FRAGMENT).text
 
 
 def test_cancelled_selection_without_a_result_offers_none(client: TestClient, selections: Selections) -> None:
