@@ -62,7 +62,7 @@ def test_a_run_that_completes_stores_the_classifier_of_its_result(selections: Se
     assert selections.events_of(selection_id, "classifier") == [
         {
             "head": expected.head.kind,
-            "accuracy": expected.test and expected.test.accuracy,
+            "accuracy": expected.quality and expected.quality.accuracy,
         }
     ]
 
@@ -148,7 +148,7 @@ def test_a_run_with_too_little_time_for_a_first_choice_ends_with_a_bag_of_words(
     assert (selection["status"], selection["partial"], selection["stop_reason"]) == ("succeeded", True, "budget")
     result = selections.client.get(f"/selections/{selection_id}/result").json()
     assert [one["name"] for one in result["tested"]] == ["bag_of_words"]
-    assert "before any examples were judged" in result["verdict"]["sentence"]
+    assert "before any examples were chosen" in result["verdict"]["sentence"]
     assert any(warning.startswith("the operator's time limit for a run") for warning in result["warnings"])
 
 
