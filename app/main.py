@@ -70,9 +70,8 @@ accepts requests from localhost only.
 **Errors.** Every error is a problem (RFC 9457) of media type `application/problem+json`.
 
 **Words.** A *demonstration* is a labelled example in a prompt. A *permutation* is an ordered set of demonstrations. A
-*pair* is one prefix (the demonstrations) and one query, scored together. *Random-and-validation* is the best of as many
-random permutations as the same budget judges. A *head* turns the label log-probabilities that the model gives after a
-prompt into class probabilities. A *classifier* is a task, its prompt and a head.
+*pair* is one prefix (the demonstrations) and one query, scored together. A *head* turns the label log-probabilities
+that the model gives after a prompt into class probabilities. A *classifier* is a task, its prompt and a head.
 """
 _ABOUT: dict[str, Any] = {
     "title": "Lens",

@@ -141,11 +141,9 @@ class Findings:
         """The classifier, as a file that `lens classify` reads."""
         return self._connection.read_json(self._path(name, "classifier"))
 
-    def render(
-        self, name: str, inputs: str | List[str], *, prompts: PromptKind = "support_examples", use: Use | None = None
-    ) -> Rendered:
+    def render(self, name: str, inputs: str | List[str], *, use: Use | None = None) -> Rendered:
         """The prompts for new inputs; `str` of the answer is the first."""
-        body = {**make_inputs(inputs), "prompts": prompts, **leave_none_out({"use": use})}
+        body = {**make_inputs(inputs), **leave_none_out({"use": use})}
         return self._connection.ask_as(Rendered, "POST", self._path(name, "render"), json=body)
 
     def export(self, name: str, format: str = "json", *, use: Use | None = None) -> bytes:

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 Use = Literal["prompt", "probabilities"]
+First = Literal["prompt", "words", "classifier"]
 PromptKind = Literal["support_examples", "classifier"]
 Status = Literal["queued", "running", "cancelling", "cancelled", "succeeded", "failed"]
 
@@ -58,15 +59,6 @@ class Dataset(Answer):
     created_at: datetime
 
 
-class Best(Answer):
-    """What is most often right: the prompt, or a classifier."""
-
-    name: str
-    accuracy: float | None
-    n: int | None
-    path: str | None
-
-
 class LabelWord(Answer):
     """A label and its word in the prompt."""
 
@@ -107,6 +99,15 @@ class Form(Answer):
     nearest: int
 
 
+class Expected(Answer):
+    """How many answers to new texts will be right: by test rows, or an estimate."""
+
+    accuracy: float
+    ci95: tuple[float, float]
+    n: int
+    basis: Literal["test", "estimate"]
+
+
 class Accuracy(Answer):
     """How often a prompt was right on the rows that chose it."""
 
@@ -138,13 +139,12 @@ class SupportExamples(Answer):
     form: Form | None = None
     pool_rows: int | None = None  #: number of rows among which demonstrations are found
     demonstrations: tuple[Demonstration, ...] | None = None  #: of `input`; None if none was given
+    expected: Expected | None
     judged: Accuracy | None = None
     label_biases: tuple[LabelBias, ...]
-    accuracy_without_biases: float | None
-    accuracy_with_biases: float | None
     recommended: bool | None
-    best: Best | None
-    reason: str | None
+    first: First
+    reason: str
     name: str | None = None  #: of the prompt that was read
     version: int | None = None
 
@@ -167,13 +167,13 @@ class Rendered(Answer):
     label_words: tuple[LabelWord, ...]
     label_biases: tuple[LabelBias, ...]
     prompts: tuple[RenderedPrompt, ...]
-    accuracy: float | None
+    expected: Expected | None
     form: Form | None = None
     pool_rows: int | None = None  #: number of rows among which demonstrations are found
     judged: Accuracy | None = None
     recommended: bool | None
-    best: Best | None
-    reason: str | None
+    first: First
+    reason: str
     name: str | None = None  #: of the prompt that was read
     version: int | None = None
 
@@ -192,8 +192,8 @@ class PromptVersion(Answer):
     key_name: str | None
     created_at: datetime
     model: str | None = None
-    accuracy: float | None = None
-    recommended: bool | None = None
+    accuracy: float | None = None  #: that is expected
+    first: First | None = None
     head: str | None = None
     classifier_accuracy: float | None = None
     largest_class: float | None = None  #: accuracy of always answering the most frequent label

@@ -106,6 +106,8 @@ def tell_owner(error: Exception) -> str:
 
 def describe_timeout(settings: Settings, claim: Claim) -> dict[str, Any]:
     """Describe a run that did not end before its time limit."""
-    mend = "set a smaller budget max_seconds, or fewer test rows (splits.test), to end earlier with the best so far"
+    mend = (
+        "set a smaller budget max_seconds, or fewer rows (rows.judging, rows.test), to end earlier with the best so far"
+    )
     detail = f"the run did not end within the service's time limit of {settings.job_timeout_seconds} s; {mend}"
     return problem("timeout", detail, instance=claim.path)

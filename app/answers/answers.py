@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from app.answers.indexes import Indexes, PoolSource
 from app.answers.schemas import (
-    BestOut,
     Demonstration,
+    ExpectedOut,
     RenderBody,
     Rendered,
     RenderedPrompt,
@@ -17,17 +17,14 @@ from app.answers.schemas import (
     SupportExamplesOut,
 )
 from app.answers.stored import PromptPart
-from app.errors import NoClassifier, NoResult
+from app.errors import NoResult
 from app.web.etag import make_etag, version_etag
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
-from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
 from lens_engine.exports import Source
 from lens_engine.result import SupportExamples
 from lens_engine.result.of_prompt import PromptOfAnswer
 from lens_engine.result.rendering import find_renderer
-from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.pool import Found, Pool
 from lens_engine.retrieval.prompts import RenderedPrompt as PromptOfInput
 from lens_engine.types import Example
@@ -59,7 +56,6 @@ class Answers:
 
     version: Version
     about: Mapping[str, Any]  #: fields of each answer: the id of the selection, and what a prompt has besides
-    path: str  #: of the resource that the client reads
     result: PromptPart
     read_classifier: Callable[[Session], Classifier]  #: raises NoClassifier if the result has none
     pool: PoolSource | None = None  #: None where no prompt finds examples for an input
@@ -91,8 +87,6 @@ class Answers:
             examples=answer.examples,
             prompt=prompt,
             demonstrations=demonstrations,
-            accuracy_without_biases=_accuracy(answer.without_biases),
-            accuracy_with_biases=_accuracy(answer.with_biases),
         )
 
     def export(self, use: Use | None) -> Source:
@@ -112,61 +106,34 @@ class Answers:
         prompt = PromptOfAnswer(result.task, answer, result.provenance, pool, result.most_tokens, result.opening_tokens)
         return prompt.classifier(), answer.use
 
-    def render(self, body: RenderBody, classifier: Classifier | None, pool: Pool | None = None) -> Rendered:
-        """The prompts for each input: of the support examples, or of this classifier.
+    def render(self, body: RenderBody, pool: Pool | None = None) -> Rendered:
+        """The prompt for each input.
 
         Args:
-            pool: of `fetch_pool`; None for the prompts of a classifier.
-
-        Raises:
-            NoClassifier: the classifier reads no label probabilities, so its prompts alone classify nothing.
+            pool: of `fetch_pool`.
         """
         inputs = body.inputs if body.inputs is not None else [body.input or ""]
-        if classifier is not None:
-            return self._render_classifier(classifier, inputs)
         answer = self.result.answer_for(body.use)
         rendered = find_renderer(self.result.task, answer, pool).render(inputs)
         return self.prompts_type(
             **self._describe(answer),
             label_words=self.result.task.label_words,
             prompts=[_present(number, one, _list_shown(answer, one.found)) for number, one in enumerate(rendered)],
-            accuracy=_accuracy(answer.test),
         )
-
-    def _render_classifier(self, classifier: Classifier, inputs: Sequence[str]) -> Rendered:
-        if classifier.head.kind not in PROMPTS_HEAD_KINDS:
-            what = "the words of a text" if classifier.head.kind == "bag_of_words" else "the model from within"
-            detail = f"the classifier reads {what}, which no prompt shows; download it, and run lens classify"
-            raise NoClassifier(detail)
-        return self.prompts_type(
-            **self._about,
-            recommended=True,  # it is what the verdict recommends
-            best=self._present_best("label_probabilities", classifier.test, is_prompt=False),
-            reason=self.result.verdict.sentence,
-            form=PromptForm(),
-            pool_rows=None,
-            label_words=classifier.task.label_words,
-            label_biases=(),
-            prompts=[_present(number, one, ()) for number, one in enumerate(classifier.renderer.render(inputs))],
-            accuracy=_accuracy(classifier.test),
-            judged=None,
-        )
-
-    @property
-    def _about(self) -> dict[str, Any]:
-        return {**self.about, "partial": self.result.partial}
 
     def _describe(self, answer: SupportExamples) -> dict[str, Any]:
         """The fields that support examples and their prompts for inputs have in common."""
-        source, best = self._find_pool(answer), answer.best
+        source = self._find_pool(answer)
         return {
-            **self._about,
+            **self.about,
+            "partial": self.result.partial,
             "recommended": answer.recommended,
-            "best": best and self._present_best(best.name, best.test, is_prompt=best.name == answer.method),
+            "first": self.result.first,
             "reason": answer.reason,
             "form": answer.form,
             "pool_rows": None if source is None else source.num_rows,
             "label_biases": answer.label_biases,
+            "expected": ExpectedOut.of(answer),
             "judged": answer.judged,
         }
 
@@ -176,14 +143,6 @@ class Answers:
         if self.pool is None:
             raise NoResult(CHANGED)
         return self.pool
-
-    def _present_best(self, name: str, test: Quality | None, *, is_prompt: bool) -> BestOut:
-        path = None if is_prompt else f"{self.path}/classifier"
-        return BestOut(name=name, accuracy=_accuracy(test), n=None if test is None else test.n, path=path)
-
-
-def _accuracy(quality: Quality | None) -> float | None:
-    return None if quality is None else quality.accuracy
 
 
 def _list_shown(answer: SupportExamples, found: Sequence[Found]) -> list[tuple[Example, dict[str, Any]]]:

@@ -23,7 +23,7 @@ class Wish(Incoming):
     prompts: Literal["support_examples", "classifier"] | None = Field(
         default=None,
         description="What is asked. classifier: the classifier. support_examples: the prompt of the support examples, "
-        "which finds demonstrations for each input where its form does. Null: the more often right of both.",
+        "which finds demonstrations for each input where its form does. Null: what to use first.",
     )
     use: Use | None = Field(
         default=None, description="Use for which the support examples are the best; default: that of the selection."

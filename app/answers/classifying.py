@@ -125,9 +125,8 @@ def read_asked(finder: Finder, session: Session, wish: Wish) -> Asked:
         NotFound, NotFinished, NoResult, NoClassifier: there is nothing of the kind.
     """
     answers = finder.read(session)
-    prompt = answers.result.answer_for(None)
     is_open = wish.prompts is None and wish.use is None and not wish.fixed
-    if wish.prompts == "classifier" or (is_open and prompt.best is not None and prompt.best.name != prompt.method):
+    if wish.prompts == "classifier" or (is_open and answers.result.first != "prompt"):
         classifier = answers.read_classifier(session)
         return Asked(Subject.of(classifier), _describe(classifier, None), answers.about)
     classifier, use = answers.make_classifier(wish.use, is_fixed=wish.fixed)

@@ -13,7 +13,6 @@ from app.answers.schemas import RenderBody, Rendered, refuse_blank
 from app.web.etag import REVALIDATED, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, sends, takes_json
 from app.web.request_body import json_body
-from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.exports import FORMATS, FormatName, write_export
 
@@ -92,15 +91,13 @@ async def render(finder: Finder, indexes: Indexes, body: RenderBody) -> Rendered
     """The prompts for the inputs of a body.
 
     Raises:
-        NoClassifier: the prompts of a classifier are asked for, and there is none that reads them alone.
         NotFound, NotFinished, NoResult: as `Finder.read`.
     """
 
-    def read() -> tuple[Answers, Classifier | None]:
+    def read() -> Answers:
         with finder.services.database.session_scope() as session:
-            answers = finder.read(session)
-            return answers, answers.read_classifier(session) if body.prompts == "classifier" else None
+            return finder.read(session)
 
-    answers, classifier = await run_in_threadpool(read)
-    pool = await answers.fetch_pool(indexes, body.use) if classifier is None else None
-    return await run_in_threadpool(answers.render, body, classifier, pool)
+    answers = await run_in_threadpool(read)
+    pool = await answers.fetch_pool(indexes, body.use)
+    return await run_in_threadpool(answers.render, body, pool)

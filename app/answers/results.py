@@ -92,8 +92,13 @@ def get_view(services: Services, owner_id: str, selection_id: str, *, with_wrong
     if not with_wrong:
         return view
     with services.database.session_scope() as session:
-        test_id = selection.test_dataset_id or selection.dataset_id
-        return replace(view, texts=Texts(texts, load_texts(session, test_id, view.wrong_rows)))
+        judged = load_texts(session, find_answered(selection, result), view.wrong_rows)
+        return replace(view, texts=Texts(texts, judged) if result.answers.is_test else Texts({**texts, **judged}))
+
+
+def find_answered(selection: Job, result: SelectionResult) -> str:
+    """Id of the dataset that has the rows of the answers."""
+    return (result.answers.is_test and selection.test_dataset_id) or selection.dataset_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,6 @@ class SelectionFinder:
         return Answers(
             version,
             {"selection_id": self.selection_id},
-            self.path,
             PromptPart.model_validate(report.result),
             self._read_classifier,
             self._find_pool(session),

@@ -1,17 +1,18 @@
 """Wire types of what production reads: support examples, and the prompts for new inputs."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from app.web.validation import Incoming, Outgoing
-from lens_engine.classifier.quality import Accuracy
+from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
-from lens_engine.result import LabelBias, SupportExample
+from lens_engine.result import LabelBias, SupportExample, SupportExamples
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.task.chat import Turn
 from lens_engine.task.record import LabelWord, TaskRecord
 from lens_engine.task.text_checks import is_blank
+from lens_engine.types import HeadlineKind
 
 MAX_INPUTS = 100
 
@@ -26,7 +27,7 @@ Input = Annotated[str, StringConstraints(max_length=100_000), AfterValidator(ref
 
 
 class RenderBody(Incoming):
-    """One input or several inputs, and which prompts to build for each."""
+    """One input or several inputs, and the use of their prompts."""
 
     one_of = ("input", "inputs")
     other_names: ClassVar = {"text": "input", "texts": "inputs"}
@@ -37,26 +38,28 @@ class RenderBody(Incoming):
     inputs: list[Input] | None = Field(
         default=None, min_length=1, max_length=MAX_INPUTS, description="Several texts, in place of `input`."
     )
-    prompts: Literal["support_examples", "classifier"] = Field(
-        default="support_examples",
-        description="Which prompts to build for each input. support_examples: the prompt of the support examples. "
-        "classifier: the prompt of a classifier that reads label probabilities.",
-    )
     use: Use | None = Field(
         default=None, description="Use for which the support examples are the best; default: that of the selection."
     )
 
 
-class BestOut(Outgoing):
-    """What is most often right: the prompt, or the classifier to use, by rows that are no test rows."""
+class ExpectedOut(Outgoing):
+    """How many answers to new texts will be right."""
 
-    name: str = Field(
-        description="Method of the prompt, or what the classifier reads: bag_of_words, states, states_and_words or "
-        "label_probabilities."
+    accuracy: float = Field(description="Share of right answers, between 0 and 1.")
+    ci95: tuple[float, float] = Field(description="Interval at 95 %: lower and upper bound.")
+    n: int = Field(description="Number of rows that tell it.")
+    basis: Literal["test", "estimate"] = Field(
+        description="test: the figure of the test rows. estimate: by cross-validation on the dataset, without the "
+        "optimism of the choice."
     )
-    accuracy: float | None = Field(description="Accuracy on the test rows; null if it was not tested.")
-    n: int | None = Field(description="Number of test rows.")
-    path: str | None = Field(description="Path of the classifier to use; null if the prompt is the best.")
+
+    @classmethod
+    def of(cls, answer: SupportExamples) -> Self | None:
+        """What is expected of support examples; None if they were not judged."""
+        found = answer.expected
+        basis: Literal["test", "estimate"] = "estimate" if answer.test is None else "test"
+        return None if found is None else cls(accuracy=found.accuracy, ci95=found.ci95, n=found.n, basis=basis)
 
 
 class Demonstration(Outgoing):
@@ -82,30 +85,30 @@ class AnswerOut(Outgoing):
     """What each answer says of a prompt: whether it is recommended, how good it is, and what it finds."""
 
     recommended: bool | None = Field(
-        description="True if the prompt is at least as often right on the test rows as the classifier to use, and "
-        "nothing that was tested is clearly better (paired test at 5 %). False if the classifier is more often right "
-        "and something is clearly better than the prompt. Null if that cannot be told, or nothing was compared."
+        description="True if the prompt is the first choice of the run, or as good. False if something else is clearly "
+        "better (paired test at 5 %). Null if that cannot be told."
     )
-    best: BestOut | None = Field(
-        description="The more often right of the prompt and the classifier to use; null if nothing was compared."
+    first: HeadlineKind = Field(
+        description="What to use first. prompt: the support examples. words: the classifier, which counts words. "
+        "classifier: the classifier, which reads the model or sentence embeddings."
     )
     reason: str = Field(description="How often the prompt and what it was compared with are right.")
     selection_id: str = Field(description="Id of the selection.")
     partial: bool = Field(description="True if the run was stopped before its end: this is the best found until then.")
     form: PromptForm = Field(
-        description="How the demonstrations of an input are found; fixed if they are the same for every input, as in "
-        "the prompts of a classifier."
+        description="How the demonstrations of an input are found; fixed if they are the same for every input."
     )
     pool_rows: int | None = Field(
         description="Number of labelled rows among which they are found; null for a fixed form."
     )
     label_biases: tuple[LabelBias, ...] = Field(
-        description="Number to add to the log-probability of each label word (nats), where production reads them; none "
-        "for the prompts of a classifier."
+        description="Number to add to the log-probability of each label word (nats), where production reads them."
     )
-    judged: Accuracy | None = Field(
-        description="Accuracy on the rows that chose the prompt, which is optimistic; null if it was not judged, and "
-        "for the prompts of a classifier."
+    expected: ExpectedOut | None = Field(
+        description="How often the prompt is right for this use; null if it was not judged."
+    )
+    judged: Quality | None = Field(
+        description="Quality on the rows that chose the prompt, which is optimistic; null if it was not judged."
     )
 
 
@@ -118,8 +121,8 @@ class SupportExamplesOut(AnswerOut):
         "biases are added to the log-probabilities first."
     )
     method: str = Field(
-        description="Method that chose the examples: random-and-validation or zero-shot where they were better. Or the "
-        "kind of `form`."
+        description="Where the examples come from. zero_shot: there are none. random, spread, many: a drawn set. lens: "
+        "the search. nearest: rows like the input."
     )
     examples: tuple[SupportExample, ...] = Field(description="Support examples, in the order of the prompt.")
     prompt: str = Field(
@@ -128,8 +131,6 @@ class SupportExamplesOut(AnswerOut):
     demonstrations: list[ShownDemonstration] | None = Field(
         description="Demonstrations of `input`, in order; null if none was given."
     )
-    accuracy_without_biases: float | None = Field(description="Accuracy on the test rows, without label biases.")
-    accuracy_with_biases: float | None = Field(description="Accuracy on the test rows, with label biases.")
 
 
 class RenderedPrompt(Outgoing):
@@ -142,9 +143,7 @@ class RenderedPrompt(Outgoing):
         None,
         description="The same prompt as turns of a chat, to send in its place; null for a prompt that is one text.",
     )
-    demonstrations: list[Demonstration] = Field(
-        description="Demonstrations of the prompt, in order; none for the prompts of a classifier."
-    )
+    demonstrations: list[Demonstration] = Field(description="Demonstrations of the prompt, in order.")
 
 
 class Rendered(AnswerOut):
@@ -155,7 +154,3 @@ class Rendered(AnswerOut):
         "its label."
     )
     prompts: list[RenderedPrompt] = Field(description="Prompt of each input.")
-    accuracy: float | None = Field(
-        description="Accuracy on the test rows of the prompt for this use, or of the classifier; null if it was not "
-        "tested."
-    )

@@ -97,16 +97,16 @@ def export_support_examples(
     "/selections/{selection_id}/render",
     response_model=Rendered,
     response_description="The prompts of each input.",
-    responses=refusals(400, 401, 404, 413, 415, 422, 503, conflict=_NO_CLASSIFIER, is_conflict_brief=True),
+    responses=refusals(400, 401, 404, 413, 415, 422, 503, conflict=_NO_RESULT, is_conflict_brief=True),
     openapi_extra=RENDER_BODY,
 )
 async def render_prompt(finder: SelectionFinderDep, body: RenderBodyDep, indexes: IndexesDep) -> Rendered:
-    """Build the prompt of the support examples for each new input, or the prompt of the classifier.
+    """Build the prompt of the support examples for each new input.
 
     Where the form of the prompt finds demonstrations for each input, each prompt says which.
 
     To classify with the support examples: let the model score each label word after the prompt, add the label
-    biases if the use is `probabilities`, and take the likeliest. The prompts of a classifier need its head too.
+    biases if the use is `probabilities`, and take the likeliest.
     """
     return await render(finder, indexes, body)
 

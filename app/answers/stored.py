@@ -3,12 +3,12 @@
 from app.lifecycle.spec import StoredPart
 from lens_engine.classifier.heads import HeadKind
 from lens_engine.classifier.input_format import InputFormat
-from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Use
-from lens_engine.result import Provenance, SupportExamples, Verdict
+from lens_engine.result import Provenance, SupportExamples
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.task.record import TaskRecord
+from lens_engine.types import HeadlineKind
 
 
 class PromptPart(StoredPart):
@@ -17,7 +17,7 @@ class PromptPart(StoredPart):
     partial: bool
     task: TaskRecord
     support_examples: tuple[SupportExamples, ...]
-    verdict: Verdict
+    first: HeadlineKind
     provenance: Provenance
     most_tokens: int | None = None
     opening_tokens: int = 0
@@ -50,6 +50,5 @@ class ClassifierPart(StoredPart):
 
     head: HeadPart
     task: TaskRecord
-    test: Quality | None
     retrieval: RetrievalPart | None = None
     input: InputFormat | None

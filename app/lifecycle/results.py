@@ -93,6 +93,6 @@ def _store_classifier(session: Session, job_id: str, classifier: Classifier) -> 
     session.execute(insert(StoredClassifier).values(job_id=job_id, classifier=stored))
     event = {
         "head": classifier.head.kind,
-        "accuracy": None if classifier.test is None else classifier.test.accuracy,
+        "accuracy": None if classifier.quality is None else classifier.quality.accuracy,
     }
     session.execute(insert(Event).values(job_id=job_id, type="classifier", data=event))

@@ -54,11 +54,6 @@ class StoredSpec(BaseModel):
         words, templates = Verbalizer(dict(self.verbalizer)), read_templates(self.template)
         return combine_wordings(words, templates, read_instructions(self.instruction), self.separator)
 
-    @property
-    def has_choice(self) -> bool:
-        """Whether the run begins with a choice among several templates or instructions."""
-        return not (isinstance(self.template, str) and isinstance(self.instruction, str))
-
     @classmethod
     def read(cls, stored: dict[str, Any]) -> Self:
         """Read a stored spec to run it.

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from app.lifecycle.spec import StoredSpec
 from app.pages.fields import read_request
-from app.prompts.schemas import PromptVersionOut
+from app.prompts.schemas import PromptSummary
 from app.store.tables import Job
-from lens_engine.result import SelectionResult
+from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.result.headline import list_headlines
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import HEADLINES
@@ -18,7 +18,7 @@ _MOST_ROWS = 100
 
 
 class Changed(NamedTuple):
-    """A test row that one of two answers rightly."""
+    """A row that one of two answers rightly."""
 
     row: int
     label: str
@@ -29,13 +29,13 @@ class Changed(NamedTuple):
 
 def compare_figures(before: SelectionResult, after: SelectionResult) -> Table:
     """How often each is right, and the difference in points."""
-    first, second = ({one.kind: one.test for one in list_headlines(result)} for result in (before, after))
+    first, second = ({one.kind: one.expected for one in list_headlines(result)} for result in (before, after))
     rows = list[tuple[str, ...]]()
     for kind, name in HEADLINES.items():
         one, other = first.get(kind), second.get(kind)
         if one is None and other is None:
             continue
-        shown = [NOTHING if test is None else show_right(test.accuracy, test.n) for test in (one, other)]
+        shown = [NOTHING if found is None else show_right(found.accuracy, found.n) for found in (one, other)]
         points = NOTHING if one is None or other is None else f"{100 * (other.accuracy - one.accuracy):+.0f} points"
         rows.append((name, *shown, points))
     return Table("How often each is right", ("", "baseline", "other", "difference"), tuple(rows))
@@ -54,9 +54,8 @@ def compare_facts(jobs: tuple[Job, Job], results: tuple[SelectionResult, Selecti
 
 
 def list_changed(before: SelectionResult, after: SelectionResult, *, of_classifier: bool) -> list[Changed] | None:
-    """The test rows that one answers rightly and the other does not; None where they have other test rows."""
-    origins = [(one.provenance.test_sha256, one.provenance.dataset_sha256) for one in (before, after)]
-    if before.task.labels != after.task.labels or (origins[0][0] or origins[0][1]) != (origins[1][0] or origins[1][1]):
+    """The rows that one answers rightly and the other does not; None where they have no rows in common."""
+    if before.task.labels != after.task.labels or _find_origin(before) != _find_origin(after):
         return None
     first, second = (_answers_by_row(one, of_classifier) for one in (before, after))
     labels = before.task.labels
@@ -68,11 +67,17 @@ def list_changed(before: SelectionResult, after: SelectionResult, *, of_classifi
     return found if set(first) & set(second) else None
 
 
+def _find_origin(result: SelectionResult) -> str | None:
+    """SHA-256 of the file that has the rows of the answers."""
+    return result.provenance.test_sha256 if result.answers.is_test else result.provenance.dataset_sha256
+
+
 def _answers_by_row(result: SelectionResult, of_classifier: bool) -> Mapping[int, tuple[int, int]]:
-    """Label and answer of each test row."""
-    told = result.test_answers
+    """Label and answer of each row that has an answer."""
+    told = result.answers
     answers = told.classifier if of_classifier else next(iter(told.support_examples), None)
-    return {} if answers is None else dict(zip(told.rows, zip(told.gold, answers, strict=True), strict=True))
+    found = zip(told.rows, told.gold, answers or (), strict=answers is not None)
+    return {row: (gold, answer) for row, gold, answer in found if answer is not None}
 
 
 def tabulate_changed(found: list[Changed], texts: Mapping[int, str], *, is_better: bool) -> Table | None:
@@ -86,7 +91,12 @@ def tabulate_changed(found: list[Changed], texts: Mapping[int, str], *, is_bette
     return Table(title, names, rows, words=names, caption=f"the first {_MOST_ROWS}" * (len(own) > _MOST_ROWS))
 
 
-def list_version(one: PromptVersionOut) -> dict[str, str]:
+def warn_of_unjudged(answer: SupportExamples) -> str:
+    """That nobody knows how good a prompt is; nothing where it was judged."""
+    return "" if answer.judged else "The run ended before it judged this prompt: nobody knows how good it is."
+
+
+def list_version(one: PromptSummary) -> dict[str, str]:
     """What a version has in production."""
     shares = {"prompt right for": one.accuracy, "classifier right for": one.classifier_accuracy}
     figures = {name: NOTHING if share is None else f"{show_percent(share)} %" for name, share in shares.items()}
@@ -101,14 +111,14 @@ def tabulate_changes(before: Mapping[str, str], after: Mapping[str, str]) -> Tab
 
 def _list_facts(job: Job, result: SelectionResult) -> dict[str, Any]:
     """What two selections may differ in."""
-    origin = result.provenance
+    origin, largest = result.provenance, result.expected and result.expected.largest_class
     return {
         "file": origin.dataset_sha256[:12],
-        "test rows": "a file of their own" if origin.test_sha256 else "kept aside of the file",
+        "test rows": "a file of their own" if origin.test_sha256 else NOTHING,
         **read_request(StoredSpec.model_validate(job.spec)).list_parts(),
         "form of the prompt": result.answer.form.name,
         "rows of the examples": ", ".join(str(row + 1) for row in result.rows) or NOTHING,
         "time": describe_seconds(result.cost.seconds),
         "pairs": f"{result.cost.pairs:,}",
-        **({"always the most frequent label": show_share(result.largest_class, 1)} if result.largest_class else {}),
+        **({"always the most frequent label": show_share(largest, 1)} if largest else {}),
     }

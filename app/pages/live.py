@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Any
 
 from markupsafe import Markup
@@ -12,6 +13,7 @@ from app.selections.schemas import ProgressOut, QueueOut
 from app.selections.views import present_progress
 from app.store.states import Status
 from app.store.tables import Event, Job
+from lens_engine.rows.dealing import SEARCH_FROM
 from lens_engine.show.charts import Step, draw_curve
 from lens_engine.show.words import PHASES
 from lens_engine.task.wording import show_count
@@ -59,11 +61,12 @@ class Run:
         return 0 if self.progress is None else int(100 * self.progress.pairs_done / (self.progress.pairs_total or 1))
 
 
-def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> Run:
+def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event], num_rows: int) -> Run:
     """How a run goes.
 
     Args:
         events: of the job, oldest first.
+        num_rows: of its dataset.
     """
     steps, progress = _list_steps(events), present_progress(job)
     sentence, is_trouble = _say_status(job, place, _goes_on(job, steps))
@@ -71,10 +74,10 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event]) -> R
         sentence=sentence,
         is_trouble=is_trouble,
         progress=progress,
-        phases=tuple(_list_phases(job, progress)),
+        phases=tuple(_list_phases(job, progress, num_rows)),
         rounds=tuple(_list_rounds(steps)),
         elapsed=0.0 if job.started_at is None else (datetime.now(UTC) - job.started_at).total_seconds(),
-        curve=_draw_search(progress, steps),
+        curve=_draw_expected(progress, steps),
         notes=tuple(_list_notes(events))[::-1],
     )
 
@@ -137,11 +140,11 @@ def _say_queue(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, bo
     return f"It waits in the queue{before}; {workers}.{again}", False
 
 
-def _list_phases(job: Job, progress: ProgressOut | None) -> Iterator[tuple[str, str]]:
-    spec = StoredSpec.model_validate(job.spec)
-    usual = set(PHASES) if spec.config.method == "lens" else {Phase.SEARCH, Phase.EVALUATE}
-    planned = usual | {Phase.WORDING} if spec.has_choice else usual - {Phase.WORDING}
-    phases = {one: words.task for one, words in PHASES.items() if one in planned}
+def _list_phases(job: Job, progress: ProgressOut | None, num_rows: int) -> Iterator[tuple[str, str]]:
+    searches = num_rows >= SEARCH_FROM and StoredSpec.model_validate(job.spec).config.rows.search > 0
+    left_out = {Phase.FILTER, Phase.SEARCH} if not searches else set[Phase]()
+    left_out |= {Phase.TEST} if job.test_dataset_id is None else set()
+    phases = {one: words.task for one, words in PHASES.items() if one not in left_out}
     order = list(phases)
     reached = order.index(progress.phase) if progress is not None and progress.phase in order else -1
     is_done = job.status == Status.SUCCEEDED
@@ -154,16 +157,15 @@ def _list_phases(job: Job, progress: ProgressOut | None) -> Iterator[tuple[str, 
         elif place == reached and (was_ended or not is_done):
             yield name, "stopped here"
         else:
-            yield name, _say_past(phase, order, progress)
+            yield name, _say_past(phase, progress)
 
 
-def _say_past(phase: Phase, order: Sequence[Phase], progress: ProgressOut) -> str:
+def _say_past(phase: Phase, progress: ProgressOut) -> str:
     """What became of a phase before the one that is reached."""
-    if progress.cut_off in order and phase != Phase.EVALUATE:
-        cut, own = order.index(progress.cut_off), order.index(phase)
-        if own >= cut:
-            return "stopped early" if own == cut else "did not run"
-    return "did not run" if phase == Phase.FILTER and progress.survivors is None else "done"
+    if phase == progress.cut_off:
+        return "stopped early"
+    is_left_out = progress.survivors is None if phase == Phase.FILTER else progress.cut_off == Phase.FILTER
+    return "did not run" if is_left_out and phase != Phase.JUDGE else "done"
 
 
 def _list_rounds(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -172,23 +174,12 @@ def _list_rounds(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"Round {number}: {show_count(survivors, 'example')} left"
 
 
-def _draw_search(progress: ProgressOut | None, steps: Sequence[Mapping[str, Any]]) -> Markup | None:
-    """The best accuracies so far, over all attempts that went on from each other."""
-    best, rival = (list(_climb(steps, name)) for name in ("best_validation_accuracy", "best_random_accuracy"))
-    planned = None if progress is None else progress.pairs_total
-    return draw_curve(best, rival, planned=planned) if best or rival else None
-
-
-def _climb(steps: Sequence[Mapping[str, Any]], name: str) -> Iterator[Step]:
-    top, reached = -1.0, 0
-    for step in steps:
-        value = step.get(name)
-        if value is not None and value > top:
-            top = value
-            reached = max(reached, step.get("pairs_done") or 0)
-            yield Step(reached, value)
-    if steps and top >= 0:
-        yield Step(max(step.get("pairs_done") or 0 for step in steps), top)
+def _draw_expected(progress: ProgressOut | None, steps: Sequence[Mapping[str, Any]]) -> Markup | None:
+    """What was expected of the best, over all attempts that went on from each other."""
+    told = [step for step in steps if step.get("expected_accuracy") is not None]
+    pairs = accumulate((step.get("pairs_done") or 0 for step in told), max)
+    points = [Step(reached, step["expected_accuracy"]) for reached, step in zip(pairs, told, strict=True)]
+    return draw_curve(points, planned=None if progress is None else progress.pairs_total) if points else None
 
 
 _MOVES = {"succeeded": "It is done.", "failed": "It failed.", "cancelled": "It was stopped."}

@@ -101,7 +101,7 @@ def _ask_for_words(num_rows: Mapping[str, int], template: str, refusal: str) -> 
         "templates": (template, *OTHER_TEMPLATES),
         "instructions": (),
         "rare": "reject",
-        "plans": [{"preset": preset, "refusal": None, "splits": None, "pairs": None} for preset in PRESETS],
+        "plans": [{"preset": preset, "refusal": None, "counts": None, "pairs": None} for preset in PRESETS],
         "preset": "quick",
         "advice": None,
         "language": None,
@@ -147,7 +147,7 @@ def _show_plan(plan: PresetPlan, *, is_local: bool) -> dict[str, Any]:
     return {
         "preset": plan.preset,
         "refusal": plan.refusal,
-        "splits": plan.splits,
+        "counts": plan.counts,
         "pairs": cost and cost.pairs,
         "tokens": cost and cost.tokens,
         "lasts": lasts,

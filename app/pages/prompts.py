@@ -11,7 +11,7 @@ from app.answers.indexes import IndexesDep
 from app.answers.stored import PromptPart
 from app.dependencies import OWNER_ROUTE, PageDep
 from app.errors import NotFound
-from app.pages.comparing import list_version, tabulate_changes
+from app.pages.comparing import list_version, tabulate_changes, warn_of_unjudged
 from app.pages.creation import FILE_TYPES
 from app.pages.fields import FieldsDep, read_field
 from app.pages.rendering import VisitDep
@@ -28,7 +28,6 @@ from app.web.validation import read_model
 from lens_engine.exports import FORMATS
 from lens_engine.retrieval.pool import PoolRow
 from lens_engine.show.charts import Bar, draw_accuracies
-from lens_engine.show.sentences import warn_of_random
 from lens_engine.show.words import PROMPT_PRICE
 
 router = APIRouter(prefix="/pages/prompts", dependencies=OWNER_ROUTE, include_in_schema=False)
@@ -82,7 +81,7 @@ def show_name(visit: VisitDep, name: NameDep) -> HTMLResponse:
 def _list_figures(current: PromptVersionOut) -> list[tuple[str, float, str]]:
     """Name, share and note of each figure; what to use first."""
     found = [("Prompt", current.accuracy, PROMPT_PRICE), ("Classifier", current.classifier_accuracy, "")]
-    if current.recommended is False:
+    if current.first != "prompt":
         found.reverse()
     found.append(("Most frequent label", current.largest_class, "always the same answer"))
     return [(name, share, note) for name, share, note in found if share is not None]
@@ -107,7 +106,7 @@ def show_changes(visit: VisitDep, name: NameDep, version: Annotated[int, Query(g
         "changes.html",
         current=current,
         changes=tabulate_changes(list_version(current), list_version(then)),
-        warning=warn_of_random(shown),
+        warning=warn_of_unjudged(shown),
         action=f"{visit.root}/pages/prompts/{name}/back",
         fields={"current": current.version, "version": version},
         does=f"Go back to version {version}",

@@ -19,13 +19,14 @@ from app.pages.comparing import (
     list_version,
     tabulate_changed,
     tabulate_changes,
+    warn_of_unjudged,
 )
 from app.pages.creation import FILE_TYPES
 from app.pages.fields import FieldsDep, find_sizes, read_field
 from app.pages.preview import leave_out_suspicious
 from app.pages.rendering import Visit, VisitDep
 from app.prompts.schemas import PromptBody
-from app.prompts.service import present
+from app.prompts.service import present, summarise
 from app.selections import service
 from app.selections.receiving import do_large
 from app.services import Services
@@ -34,11 +35,9 @@ from app.store.prompts import find_current, list_names
 from app.store.tables import Job
 from app.web.validation import read_model
 from lens_engine.exports import FORMATS
-from lens_engine.result.headline import find_chosen
+from lens_engine.result import SelectionResult
 from lens_engine.show.report import ResultView
-from lens_engine.show.sentences import warn_of_random
-from lens_engine.show.table import NOTHING, Table
-from lens_engine.show.words import name_form, show_accuracy
+from lens_engine.show.table import Table
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
 
@@ -53,7 +52,7 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
     with services.database.session_scope() as session:
         names = [one.name for one in list_names(session, job.owner_id, None, _MOST_NAMES)]
     view = _find_view(services, job)
-    warning = "" if view is None else warn_of_random(view.result.answer)
+    warning = "" if view is None else warn_of_unjudged(view.result.answer)
     shown = {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "warning": warning}
     return shown | {"types": FILE_TYPES}
 
@@ -73,7 +72,7 @@ def show_rows(
     gold: Annotated[int, Query(ge=0)],
     answered: Annotated[int, Query(ge=0, alias="answer")],
 ) -> HTMLResponse:
-    """The test rows behind a cell of a confusion matrix, with their texts."""
+    """The rows behind a cell of a confusion matrix, with their texts."""
     view = results.get_view(visit.services, visit.owner, selection_id)
     found = next((one for one in view.answered if one.name == of), None)
     if found is None or max(gold, answered) >= len(found.labels):
@@ -81,7 +80,7 @@ def show_rows(
     rows = [one.row for one in found.list_cell(gold, answered)]
     with visit.services.database.session_scope() as session:
         job = service.get(session, visit.owner, selection_id)
-        texts = load_texts(session, job.test_dataset_id or job.dataset_id, rows)
+        texts = load_texts(session, results.find_answered(job, view.result), rows)
     return visit.answer("rows.html", table=found.tabulate_cell(gold, answered, texts))
 
 
@@ -96,7 +95,7 @@ async def run_without_suspicious(visit: VisitDep, selection_id: SelectionIdDep) 
 def promote(visit: VisitDep, selection_id: SelectionIdDep, fields: FieldsDep) -> HTMLResponse:
     """Put what a selection found into production.
 
-    Over another version only after a look at what changes; a prompt that no search chose only after a warning.
+    Over another version only after a look at what changes; a prompt that was not judged only after a warning.
     """
     note, version = read_field(fields, "note"), read_field(fields, "version")
     name = _write_name(read_field(fields, "name"))
@@ -105,15 +104,16 @@ def promote(visit: VisitDep, selection_id: SelectionIdDep, fields: FieldsDep) ->
     if not version and not read_field(fields, "sure"):
         with visit.services.database.session_scope() as session:
             current = find_current(session, visit.owner, name)
-        view = _find_view(visit.services, _get(visit, selection_id))
-        warning = "" if view is None else warn_of_random(view.result.answer)
+        job = _get(visit, selection_id)
+        view = _find_view(visit.services, job)
+        warning = "" if view is None else warn_of_unjudged(view.result.answer)
         if current is not None or warning:
             shown = None if current is None else present(current)
             version_field = {"sure": "yes"} if shown is None else {"version": shown.version}
             return visit.answer(
                 "changes.html",
                 current=shown,
-                changes=None if shown is None else tabulate_changes(list_version(shown), _list_new(view)),
+                changes=None if shown is None else tabulate_changes(list_version(shown), _list_new(job, view)),
                 warning=warning,
                 action=f"{visit.root}/pages/selections/{selection_id}/names",
                 fields={"name": name, "note": note, **version_field},
@@ -141,17 +141,11 @@ def _get(visit: Visit, selection_id: str) -> Job:
         return service.get(session, visit.owner, selection_id)
 
 
-def _list_new(view: ResultView | None) -> dict[str, str]:
+def _list_new(job: Job, view: ResultView | None) -> dict[str, str]:
     """What a selection would put into production."""
     if view is None:
         return {}
-    result, made = view.result, find_chosen(view.result)
-    return {
-        "prompt right for": show_accuracy(result.test),
-        "classifier right for": NOTHING if made is None else show_accuracy(made.test),
-        "model": result.provenance.model,
-        "examples": name_form(result.answer.form),
-    }
+    return list_version(summarise(view.result, view.result.classifier, job.figures))
 
 
 @router.get("/compare")
@@ -168,7 +162,7 @@ def compare(visit: VisitDep, of: Annotated[list[str], Query(default_factory=list
     with visit.services.database.session_scope() as session:
         sizes = find_sizes(session, {before.dataset_id, after.dataset_id})
         changed = [
-            (name, _tabulate_changed(session, before, list_changed(first, second, of_classifier=is_classifier)))
+            (name, _tabulate_changed(session, before, first, list_changed(first, second, of_classifier=is_classifier)))
             for name, is_classifier in (("classifier", True), ("prompt", False))
         ]
     shown = {"figures": compare_figures(first, second), "changed": changed, "differ": differ, "same": same}
@@ -176,8 +170,10 @@ def compare(visit: VisitDep, of: Annotated[list[str], Query(default_factory=list
     return visit.answer("compare.html", None, jobs=(before, after), names=names, **shown)
 
 
-def _tabulate_changed(session: Session, job: Job, found: list[Changed] | None) -> list[Table | None] | None:
+def _tabulate_changed(
+    session: Session, job: Job, result: SelectionResult, found: list[Changed] | None
+) -> list[Table | None] | None:
     if found is None:
         return None
-    texts = load_texts(session, job.test_dataset_id or job.dataset_id, [one.row for one in found])
+    texts = load_texts(session, results.find_answered(job, result), [one.row for one in found])
     return [tabulate_changed(found, texts, is_better=is_better) for is_better in (False, True)]

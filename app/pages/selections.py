@@ -90,7 +90,7 @@ def _list(services: Services, owner: str, page: Page, asked: Asked) -> Selection
     columns = ("figures", "dataset_id", "model", "num_labels")
     if not asked.sort:
         return list_page(services, owner, page, None, *asked.filters, more=columns)
-    best = Job.figures[0]["test"]["accuracy"].as_float()
+    best = Job.figures[0]["expected"]["accuracy"].as_float()
     with services.database.session_scope() as session:
         names = [name for name in (*SelectionSummary.model_fields, *columns) if name in Job.__table__.columns]
         filters = (*asked.filters, best.is_not(None))
@@ -154,4 +154,4 @@ def _describe(visit: Visit, selection_id: str) -> dict[str, Any]:
         place = service.find_place(visit.services, session, JobState.of(job))
         events = service.list_newest_events(session, selection_id, _MOST_EVENTS)
         asked = read_request(StoredSpec.model_validate(job.spec)).tabulate()
-    return {"job": job, "run": describe_run(job, place, events), "asked": asked, "size": size}
+    return {"job": job, "run": describe_run(job, place, events, size.num_rows), "asked": asked, "size": size}

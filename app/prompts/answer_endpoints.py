@@ -49,7 +49,7 @@ from lens_engine.classifier.classifier import Classifier
 
 router = APIRouter(tags=["prompts"], dependencies=OWNER_ROUTE)
 
-_NO_CLASSIFIER = "The version has no classifier, or one whose prompts alone classify nothing."
+_NO_CLASSIFIER = "The version has no classifier."
 _REFUSALS = refusals(400, 401, 404, 503)
 
 
@@ -96,7 +96,7 @@ def export_prompt(
     "/prompts/{name}/render",
     response_model=NamedPrompts,
     response_description="The prompts of each input.",
-    responses=refusals(400, 401, 404, 413, 415, 422, 503, conflict=_NO_CLASSIFIER),
+    responses=refusals(400, 401, 404, 413, 415, 422, 503),
     openapi_extra=RENDER_BODY,
 )
 async def render_named_prompt(finder: PromptFinderDep, body: RenderBodyDep, indexes: IndexesDep) -> NamedPrompts:

@@ -44,7 +44,6 @@ class CurrentVersion:
         return PromptAnswers(
             Version(of_prompt=self.version.version),
             {"selection_id": self.version.selection_id or "", **self.about},
-            f"/prompts/{self.version.name}",
             PromptPart.model_validate(self.content.result),
             lambda _: self.get_classifier(),
             None if self.pool is None else self.pool.source,

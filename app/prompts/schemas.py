@@ -7,6 +7,7 @@ from pydantic import Field, StringConstraints
 
 from app.answers.schemas import Rendered, SupportExamplesOut
 from app.web.validation import Incoming, Outgoing
+from lens_engine.types import HeadlineKind
 
 MOST_ADDED = 200
 """Number of rows that one request may add to a pool."""
@@ -73,8 +74,8 @@ class PromptSummary(Outgoing):
     """What lists show of a version."""
 
     model: str | None = Field(None, description="Language model for which the support examples were found.")
-    accuracy: float | None = Field(None, description="Accuracy of the support examples on the test rows.")
-    recommended: bool | None = Field(None, description="Whether the support examples are recommended.")
+    accuracy: float | None = Field(None, description="Accuracy that is expected of the support examples.")
+    first: HeadlineKind | None = Field(None, description="What to use first: prompt, words or classifier.")
     form: str | None = Field(None, description="Form of the prompt: fixed, nearest 8, or fixed+nearest 8.")
     pool_rows: int | None = Field(
         None, description="Number of labelled rows in which it finds the demonstrations of an input; null for fixed."
@@ -82,9 +83,9 @@ class PromptSummary(Outgoing):
     added: int = Field(0, description="Number of rows that this version added to those of the version before.")
     taken_out: int = Field(0, description="Number of rows that this version took out.")
     head: str | None = Field(None, description="Kind of the classifier's head; null without a classifier.")
-    classifier_accuracy: float | None = Field(None, description="Accuracy of the classifier on the test rows.")
+    classifier_accuracy: float | None = Field(None, description="Accuracy that is expected of the classifier.")
     largest_class: float | None = Field(
-        None, description="Share of the largest class among the test rows: the accuracy of always answering it."
+        None, description="Share of the largest class among the rows that tell it: the accuracy of always answering it."
     )
 
 

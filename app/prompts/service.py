@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,8 @@ from app.store.prompt_tables import Prompt, PromptContent, PromptVersion
 from app.store.quota import check_bytes, lock_owner
 from app.store.tables import StoredClassifier
 from app.web.etag import matches, version_etag
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.result import SelectionResult
 
 _OF_VERSION = ("name", "version", "selection_id", "note", "key_name", "created_at")
 
@@ -167,8 +169,9 @@ class Change:
         num_rows = count_rows(session, selection.dataset_id)
         pool = pools.copy_pool(session, self.owner_id, self.name, selection_id, num_rows)
         digest = _digest(result, classifier, pool)
+        made = None if classifier is None else ClassifierPart.model_validate(classifier)
         content = PromptContent(digest=digest, result=result, classifier=classifier, pool_digest=pool)
-        return NextVersion(selection_id, _summarise(part, classifier), content)
+        return NextVersion(selection_id, summarise(part, made, selection.figures).model_dump(), content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,16 +217,26 @@ def _digest(result: Mapping[str, Any], classifier: Mapping[str, Any] | None, poo
     return hashlib.sha256(json.dumps([result, classifier, pool], sort_keys=True).encode()).hexdigest()
 
 
-def _summarise(result: PromptPart, classifier: Mapping[str, Any] | None) -> dict[str, Any]:
-    answer, made = result.answer_for(None), None if classifier is None else ClassifierPart.model_validate(classifier)
-    test = None if made is None else made.test
-    tested = test or answer.test
+def summarise(
+    result: PromptPart | SelectionResult,
+    classifier: ClassifierPart | Classifier | None,
+    figures: Sequence[Mapping[str, Any]] | None,
+) -> PromptSummary:
+    """What lists show of a result.
+
+    Args:
+        figures: of the row of its selection.
+    """
+    answer, expected = result.answer_for(None), {one["kind"]: one["expected"] for one in figures or ()}
+    head = None if classifier is None else classifier.head.kind
+    own = expected.get("words" if head == "bag_of_words" else "classifier") if head else None
+    prompt = expected.get("prompt")
     return PromptSummary(
         model=result.provenance.model,
-        accuracy=None if answer.test is None else answer.test.accuracy,
-        recommended=answer.recommended,
+        accuracy=prompt and prompt["accuracy"],
+        first=result.first,
         form=answer.form.name,
-        head=None if made is None else made.head.kind,
-        classifier_accuracy=None if test is None else test.accuracy,
-        largest_class=None if tested is None else tested.largest_class,
-    ).model_dump()
+        head=head,
+        classifier_accuracy=own and own["accuracy"],
+        largest_class=next((one["largest_class"] for one in expected.values()), None),
+    )

@@ -24,7 +24,7 @@ from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.reading.table import ColumnNames
 from lens_engine.rows.problem import Problem
 from lens_engine.run.budget_checks import refuse_unpriced
-from lens_engine.run.preparation import split_within_budget
+from lens_engine.run.preparation import deal_within_budget
 from lens_engine.task.combinations import NO_INSTRUCTION, read_instructions, read_templates
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.silent_words import warn_of_silent
@@ -204,7 +204,7 @@ def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> N
         joins = spec.config.labels.join_spellings
         wordings = spec.task.complete(dataset.examples, join_spellings=joins, label_column=column)
         test_rows = None if test is None else test.examples
-        split = split_within_budget(
+        rows = deal_within_budget(
             Problem(wordings.task, dataset.examples, test_rows, wordings.alternatives), spec.config
         )
     stored = StoredSpec.of(spec.model, wordings, spec.preset, spec.config)
@@ -218,9 +218,9 @@ def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> N
     warnings = (f"spec: {one}" for one in (*spec.task.list_defaults(wordings.task), *words, *spec.warnings))
     return NewSelection(
         stored.model_dump(mode="json"),
-        len(split.task.labels),
+        len(rows.task.labels),
         dataset,
         test,
         spec.name,
-        warnings=(*warnings, *split.notes),
+        warnings=(*warnings, *rows.notes),
     )

@@ -34,10 +34,9 @@ class ProgressOut(Outgoing):
     """Progress of a run. A pair is one prefix (the demonstrations) and one query scored."""
 
     phase: Phase = Field(
-        description="Phase of the run. wording: the choice among several templates and instructions, if there are. "
-        "filter: candidates are filtered by InfoScore. initialise: the first permutations are judged. search: the "
-        "beam, or a random search, looks for better permutations. evaluate: confirmation rows, test rows and "
-        "baselines."
+        description="Phase of the run. filter: candidates are filtered by InfoScore. search: the beam looks for better "
+        "permutations. judge: every way to answer is judged on the judging rows. test: what was chosen answers the "
+        "test rows."
     )
     step: int = Field(description="Number of the current step of the phase, counted from 1.")
     steps: int = Field(description="Number of steps of the phase.")
@@ -51,18 +50,14 @@ class ProgressOut(Outgoing):
     eta_seconds: float | None = Field(
         description="Expected remaining time (seconds). 0 after success; null while unknown, and after a stop."
     )
-    best_validation_accuracy: float | None = Field(description="Best accuracy so far on validation rows.")
+    expected_accuracy: float | None = Field(
+        description="Accuracy that is expected of the best so far on new texts; null while LENS searches."
+    )
     survivors: int | None = Field(None, description="Number of candidates that the rounds of filtering have kept.")
-    best_random_accuracy: float | None = Field(
-        None, description="Best accuracy so far of random-and-validation, on validation rows."
-    )
     largest_class: float | None = Field(
-        None, description="Share of the largest class among the validation rows: the accuracy of always answering it."
+        None, description="Share of the largest class among the judging rows: the accuracy of always answering it."
     )
-    cut_off: Phase | None = Field(
-        None,
-        description="Phase in which a limit or a stop ended the search; those between it and `evaluate` did not run.",
-    )
+    cut_off: Phase | None = Field(None, description="Phase that a limit or a stop ended early.")
 
 
 class QueueOut(Outgoing):
@@ -87,7 +82,7 @@ class SelectionSummary(Outgoing):
     name: str | None = Field(description="Display name.")
     status: Status = Field(description="Status.")
     dataset_id: str = Field(description="Id of the dataset; a later submission can name it instead of sending rows.")
-    test_dataset_id: str | None = Field(description="Id of the test rows; null if they are held out of the dataset.")
+    test_dataset_id: str | None = Field(description="Id of the test rows; null if there are none.")
     progress: ProgressOut | None = Field(description="Progress of the run; null before the first report.")
     partial: bool | None = Field(
         description="True if the run was stopped and the result is the best found until then; its `verdict` says what "
@@ -118,7 +113,7 @@ class SelectionOut(SelectionSummary):
     spec: SpecOut = Field(description="The spec with every option resolved.")
 
     warnings: list[str] = Field(
-        description="Warnings about accepted but unusual content of the dataset and the test rows, about small splits, "
+        description="Warnings about accepted but unusual content of the dataset and the test rows, about few rows, "
         "and what was taken by default for the spec. A warning about the content of one upload begins with `dataset:` "
         "or `test:`, one about the spec with `spec:`.",
         examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
@@ -153,8 +148,8 @@ class EventOut(Outgoing):
         examples=["status"],
     )
     data: dict[str, Any] = Field(
-        description="status, phase: `from`, `to` and `attempt`. classifier: `head` "
-        "and `accuracy` (on the test rows). progress: `pairs_done` and what `progress` of the selection said then. "
+        description="status, phase: `from`, `to` and `attempt`. classifier: `head` and `accuracy` (on the test rows, "
+        "or else by cross-validation). progress: `pairs_done` and what `progress` of the selection said then. "
         "checkpoint-damaged, checkpoint-foreign, checkpoint-unwritten, model-moved, endpoint-away: `detail`. "
         "worker-unfit: `code` (what is wrong with the worker) and `attempt`. "
         "stalled: `seconds` (without progress) and `attempt`. "

@@ -42,7 +42,6 @@ class SelectionSpec(Incoming):
 
     other_names: ClassVar = {
         "label_words": "verbalizer",
-        "method": "options.method",
         "prompt": "template",
         "seed": "options.seed",
         "system_prompt": "instruction",
@@ -52,8 +51,8 @@ class SelectionSpec(Incoming):
         default=None,
         min_length=1,
         max_length=MAX_WORDINGS,
-        description="Prompt with one `{text}` followed by one `{label}`, or a list of several: the run begins with the "
-        f"choice among them. Null for {DEFAULT_TEMPLATE!r}, with the name of the column of labels for Topic if it says "
+        description="Prompt with one `{text}` followed by one `{label}`, or a list of several, which the run "
+        f"compares. Null for {DEFAULT_TEMPLATE!r}, with the name of the column of labels for Topic if it says "
         "what the labels are.",
         examples=["{text} It was {label}.", ["{text} Topic: {label}.", "Text: {text}\nLabel: {label}\n"]],
         json_schema_extra=_allow_one_text(None),
@@ -84,7 +83,7 @@ class SelectionSpec(Incoming):
     )
     options: dict[str, Any] = Field(
         default_factory=dict,
-        description="Options that override the preset, among them `method` and `seed`; nested like `spec.config` in "
+        description="Options that override the preset, such as `seed`; nested like `spec.config` in "
         "the answer of GET /selections/{selection_id}.",
         examples=[{"seed": 1, "search": {"beam_width": 4}}],
     )
@@ -126,7 +125,7 @@ class SubmissionBody(RowsBody):
         "a file, in a form.",
     )
     test_examples: list[Any] | None = Field(
-        default=None, description="Test rows for the report; null to hold out a share of the dataset."
+        default=None, description="Test rows for the report; null to judge by cross-validation on the dataset."
     )
     dataset_id: str | None = Field(default=None, max_length=40, description="`dataset_id` of one of your selections.")
     test_dataset_id: str | None = Field(
@@ -144,11 +143,7 @@ EXAMPLE_SPEC: dict[str, Any] = {
     "template": "{text} It was {label}.",
     "verbalizer": {"positive": "great", "negative": "terrible"},
     "preset": "quick",
-    "options": {
-        "num_demonstrations": 2,
-        "splits": {"validation": 4, "confirmation": 0, "test": 8},
-        "filtering": {"candidates": None, "keep": 4, "rounds": 1, "initial_score_size": 2, "max_score_size": 4},
-    },
+    "options": {"num_demonstrations": 2, "search": {"sets": 4}},
 }
 _PRAISE = ["A warm and funny film", "I would watch it again", "The cast is a delight", "Sharp, tender, alive"]
 _BLAME = ["A dull two hours", "I left before the end", "The jokes fall flat", "Loud, long and empty"]

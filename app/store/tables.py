@@ -89,7 +89,7 @@ class Example(Base):
 
 
 _STATUSES = "'queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed'"
-_PHASES = "'fine_tune', 'wording', 'filter', 'initialise', 'search', 'evaluate'"
+_PHASES = "'filter', 'search', 'judge', 'test'"
 
 
 class Job(Base):

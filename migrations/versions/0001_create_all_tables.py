@@ -56,7 +56,7 @@ CREATE TABLE jobs (
     status varchar(20) NOT NULL DEFAULT 'queued' CONSTRAINT ck_jobs_status_known
         CHECK (status IN ('queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed')),
     phase varchar(20) CONSTRAINT ck_jobs_phase_known
-        CHECK (phase IN ('fine_tune', 'wording', 'filter', 'initialise', 'search', 'evaluate')),
+        CHECK (phase IN ('filter', 'search', 'judge', 'test')),
     progress jsonb,
     partial boolean, dtype varchar(20), digest varchar(64),
     stop_reason varchar(20) CONSTRAINT ck_jobs_stop_reason_known
@@ -204,7 +204,7 @@ CREATE TABLE counters (
 """
 
 # Triggers write the history, so that no code path can forget an event.
-_NOTED = ("phase", "step", "steps", "survivors", "best_validation_accuracy", "best_random_accuracy")
+_NOTED = ("phase", "step", "steps", "survivors", "expected_accuracy")
 _STEP = ", ".join(f"'{name}', {{0}}.progress -> '{name}'" for name in _NOTED)
 _HISTORY = f"""
 CREATE FUNCTION record_job_change() RETURNS trigger LANGUAGE plpgsql AS $$

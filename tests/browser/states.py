@@ -14,9 +14,9 @@ from tests.unit.lens_engine.show.reported import make_reported
 HOUR = 3600.0
 
 _STEPS = (
-    replace(PROGRESS, phase=Phase.FILTER, survivors=200, best_validation_accuracy=None, pairs_done=20_000),
-    replace(PROGRESS, survivors=100, best_validation_accuracy=0.7, best_random_accuracy=0.6, pairs_done=60_000),
-    replace(PROGRESS, survivors=100, best_random_accuracy=0.65),
+    replace(PROGRESS, phase=Phase.FILTER, survivors=200, pairs_done=20_000),
+    replace(PROGRESS, phase=Phase.JUDGE, survivors=100, expected_accuracy=0.7, pairs_done=60_000),
+    replace(PROGRESS, phase=Phase.JUDGE, survivors=100, expected_accuracy=0.72),
 )
 
 
@@ -51,7 +51,7 @@ def wait_in_the_queue(stage: Selections) -> State:
 
 
 def run(stage: Selections) -> State:
-    return State(f"/pages/selections/{_run(stage)}", "Right answers of the best set")
+    return State(f"/pages/selections/{_run(stage)}", "Right answers to expect")
 
 
 def succeed(stage: Selections) -> State:

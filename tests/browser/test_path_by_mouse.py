@@ -32,14 +32,13 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
     tab.fill_in("Further options, as JSON", json.dumps(OPTIONS))
     tab.press_button("Start the selection")
 
-    tab.see("Right answers of the best set of examples so far")
     tab.see("Searching.")
     tab.see("Round 1: 8 examples left")
     tab.run("window.isSamePage = true")
     lens.let_go()
     tab.see("What to use")
     assert tab.run("return window.isSamePage"), "the page was loaded again"
-    tab.see("How the search went")
+    tab.see("How the run went")
 
     selection_id = tab.path.rpartition("/")[2]
     spec = lens.scalar("SELECT spec FROM jobs WHERE id = :id", id=selection_id)

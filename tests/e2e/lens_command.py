@@ -11,9 +11,10 @@ from lens_cli.application import main
 
 _OPTIONS = {
     "num_demonstrations": 2,
-    "splits.validation": 8,
-    "splits.confirmation": 4,
-    "splits.test": 12,
+    "rows.search": 32,
+    "rows.judging": 24,
+    "search.validation": 8,
+    "search.sets": 4,
     "filtering.candidates": 16,
     "filtering.keep": 8,
     "filtering.initial_score_size": 4,

@@ -29,9 +29,17 @@ _numbers = itertools.count()
 
 OPTIONS: dict[str, Any] = {
     "num_demonstrations": 2,
-    "splits": {"validation": 8, "confirmation": 4, "test": 8},
+    "rows": {"search": 32, "judging": 16},
     "filtering": {"candidates": 16, "keep": 8, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
-    "search": {"beam_width": 2, "children": 3, "iterations": 3, "first_permutations": None, "halvings": 0},
+    "search": {
+        "validation": 8,
+        "sets": 4,
+        "beam_width": 2,
+        "children": 3,
+        "iterations": 3,
+        "first_permutations": None,
+        "halvings": 0,
+    },
     "classifier": {"kind": "label_probabilities"},
 }
 """A selection of 28 calls of the scorer, the search being calls 5 to 7."""
@@ -40,7 +48,7 @@ NEAREST: dict[str, Any] = {**OPTIONS, "search": {**OPTIONS["search"], "forms": [
 
 EXAMPLES = [
     {"text": f"message {row} about {'joy' if row % 2 else 'grief'}", "label": "good" if row % 2 else "bad"}
-    for row in range(80)
+    for row in range(160)
 ]
 
 
@@ -216,7 +224,7 @@ _ENDINGS = """
 SELECT id, status, lease_until, error,
        EXISTS (SELECT FROM reports WHERE job_id = id) AS has_report,
        EXISTS (SELECT FROM reports WHERE job_id = id
-               AND result #> '{support_examples,0,contenders,0,rows}' <> '[]') AS has_examples,
+               AND result -> 'support_examples' <> '[]') AS has_examples,
        (SELECT count(*) FROM checkpoints WHERE job_id = id) AS num_checkpoints
 FROM jobs
 """

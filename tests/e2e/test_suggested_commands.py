@@ -51,8 +51,8 @@ def test_pasted_command_runs_with_the_rows_and_the_cost_that_were_shown(model: P
 
     estimated = run([*words, "--estimate"])
     assert estimated.returncode == 0, estimated.stderr
-    splits = ["test", "validation", "confirmation", "score set", "candidates"]
-    assert figures_of(suggested.stdout, splits) == figures_of(estimated.stdout, splits)
+    rows = ["labelled", "search", "judging"]
+    assert figures_of(suggested.stdout, rows) == figures_of(estimated.stdout, rows)
     assert figures_of(suggested.stdout, ["tokens"])[0] in estimated.stdout
 
     done = run([*words, *SMALL])

@@ -3,21 +3,20 @@
 from typing import Any
 
 from lens_engine.classifier.bag_of_words import WordRegression
-from lens_engine.classifier.candidates import Candidate, CandidateName, TestedClassifier
+from lens_engine.classifier.candidates import CandidateName, TestedClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import BagOfWordsHead, PriorHead, StatesAndWordsHead, StatesHead
 from lens_engine.classifier.prompt import ModelRecord, Prompt
-from lens_engine.classifier.quality import Accuracy, Quality
-from lens_engine.config import MethodName, Use
+from lens_engine.classifier.quality import Quality
+from lens_engine.config import Use
 from lens_engine.metering.progress import Progress
 from lens_engine.result import (
-    BestAnswer,
+    Estimate,
     LabelBias,
-    PromptContender,
     Provenance,
+    RowCounts,
     SelectionResult,
     Spending,
-    Splits,
     SupportExample,
     SupportExamples,
     Verdict,
@@ -25,7 +24,7 @@ from lens_engine.result import (
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer
-from lens_engine.types import Example, Phase, StopReason
+from lens_engine.types import Example, HeadlineKind, Phase, StopReason
 from tests.answered import make_answers
 
 SCENES = (
@@ -52,12 +51,11 @@ PROGRESS = Progress(
     tokens_total=30_000_000,
     tokens_per_second=2400.5,
     eta_seconds=610.0,
-    best_validation_accuracy=0.83,
+    expected_accuracy=None,
 )
 SMALL_OPTIONS: dict[str, Any] = {
     "num_demonstrations": 2,
-    "splits": {"validation": 4, "confirmation": 0, "test": 8},
-    "filtering": {"candidates": None, "keep": 4, "rounds": 1, "initial_score_size": 2, "max_score_size": 4},
+    "search": {"sets": 4},
 }
 
 
@@ -106,7 +104,7 @@ def make_classifier() -> Classifier:
         model=ModelRecord(model="table", revision="0" * 64, dtype="float32", device="cpu"),
         tokens_per_input=37.25,
         tokens_held=29,
-        test=Quality(accuracy=0.75, n=8, ci95=(0.41, 0.93), macro_f1=0.733, log_loss=0.6931471805599453, ece=0.1),
+        quality=Quality(accuracy=0.75, n=8, ci95=(0.41, 0.93), macro_f1=0.733, log_loss=0.6931471805599453, ece=0.1),
     )
 
 
@@ -133,15 +131,13 @@ def make_pool() -> Classifier:
     return states.model_copy(update={"head": head})
 
 
-def make_answer(use: Use, method: MethodName, *numbers: int) -> SupportExamples:
+def make_estimate(accuracy: float) -> Estimate:
+    return Estimate(accuracy=accuracy, n=60, ci95=(0.4, 0.98), macro_f1=0.7, largest_class=0.5, naive=0.9)
+
+
+def make_answer(use: Use, method: str, *numbers: int) -> SupportExamples:
     """Support examples for a use: these rows of `make_rows`. Label biases make it worse."""
-    rows = make_rows()
-    without, with_biases = (
-        Quality(accuracy=accuracy, n=8, ci95=(0.4, 0.98), macro_f1=0.7, log_loss=0.5, ece=0.1)
-        for accuracy in (0.875, 0.75)
-    )
-    test = without if use == "prompt" else with_biases
-    judged = Accuracy(accuracy=0.875, n=8, ci95=(0.53, 0.98), macro_f1=0.873)
+    rows, estimate = make_rows(), make_estimate(0.875 if use == "prompt" else 0.75)
     return SupportExamples(
         use=use,
         method=method,
@@ -159,14 +155,11 @@ def make_answer(use: Use, method: MethodName, *numbers: int) -> SupportExamples:
         ),
         prompt=make_prompt(*numbers).text,
         label_biases=(LabelBias(label="positive", bias=0.1 + 0.2), LabelBias(label="negative", bias=-1e-5)),
-        judged=judged,
-        without_biases=without,
-        with_biases=with_biases,
-        contenders=(PromptContender(method=method, rows=numbers, judged=judged, test=test),),
-        comparison=None,
+        judged=Quality(accuracy=0.9, n=60, ci95=(0.8, 0.95), macro_f1=0.873, log_loss=0.5, ece=0.1),
+        estimate=estimate,
+        test=None,
         recommended=use == "prompt",
-        best=BestAnswer(name=method, test=test) if use == "prompt" else BestAnswer(name="states", test=without),
-        reason=f"The prompt of {method} has {test.accuracy:.3f} on 8 test rows.",
+        reason=f"The prompt of {method} is right for {estimate.accuracy:.3f}.",
     )
 
 
@@ -179,30 +172,43 @@ def make_result(
         has_classifier: False for a run that was cancelled before its classifier was made.
     """
     made = classifier or make_classifier()
-    assert made.test is not None
+    assert made.quality is not None
     kind = made.head.kind
     name: CandidateName = kind if kind in ("states", "bag_of_words", "states_and_words") else "label_probabilities"
-    candidate = Candidate(name=name, classifier=made, cross_validated=made.test, losses=(0.5, 0.75))
+    tested = TestedClassifier(
+        name=name,
+        is_chosen=True,
+        prompts=len(made.prompts),
+        demonstrations=2 * len(made.prompts),
+        head=kind,
+        fit_rows=made.fit_rows,
+        tokens_per_input=made.tokens_per_input,
+        tokens_held=made.tokens_held,
+        cross_validated=made.quality,
+        test=None,
+    )
+    first: HeadlineKind = "prompt" if kind != "bag_of_words" or not has_classifier else "words"
     return SelectionResult(
         task=TaskRecord.of(TASK),
         support_examples=(
             make_answer("prompt", "lens", 3, 0),
-            make_answer("probabilities", "random_and_validation", 4, 1),
+            make_answer("probabilities", "random", 4, 1),
         ),
+        first=first,
+        contenders=(),
         classifier=made if has_classifier else None,
-        tested=(TestedClassifier.of(candidate, is_chosen=True),) if has_classifier else (),
+        classifier_estimate=make_estimate(0.75) if has_classifier else None,
+        tested=(tested,) if has_classifier else (),
         partial=stop_reason is not StopReason.COMPLETED,
         stop_reason=stop_reason,
-        verdict=Verdict(sentence=f"{'Use the' if has_classifier else 'No'} classifier: 0.750 on 8 test rows."),
-        test_answers=make_answers(),
+        verdict=Verdict(sentence=f"Use {first}."),
+        answers=make_answers(),
         truncated_prompts=0,
-        splits=Splits(
-            candidates=40,
-            score_set=4,
-            validation=4,
-            confirmation=0,
-            test=8,
-            unused=4,
+        counts=RowCounts(
+            labelled=60,
+            search=0,
+            judging=60,
+            test=0,
             duplicates_dropped=0,
             conflicting_texts=0,
             leaked_from_test=0,

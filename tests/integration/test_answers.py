@@ -18,10 +18,8 @@ from tests.integration.conftest import Selections
 from tests.integration.samples import (
     TASK,
     make_answer,
-    make_bag_of_words,
     make_classifier,
     make_result,
-    make_states_classifier,
     pointers_of,
     problem_of,
 )
@@ -39,24 +37,21 @@ AWKWARD = [
 ]
 ANSWERS: dict[Use, SupportExamples] = {
     "prompt": make_answer("prompt", "lens", 3, 0),
-    "probabilities": make_answer("probabilities", "random_and_validation", 4, 1),
+    "probabilities": make_answer("probabilities", "random", 4, 1),
 }
-CLASSIFIER = {"prompts": "classifier"}
 
 
-def prompts_of(text: str, use: Use = "prompt") -> list[str]:
-    return [ANSWERS[use].prompt + TASK.render_query(text)]
+def prompt_of(text: str, use: Use = "prompt") -> str:
+    return ANSWERS[use].prompt + TASK.render_query(text)
 
 
-def prompts_of_classifier(text: str) -> list[str]:
-    return [one.text + TASK.render_query(text) for one in make_classifier().prompts]
-
-
-def expect(selection_id: str, path: str, prompts: list[list[str]], of: SupportExamples | None = None) -> dict[str, Any]:
-    """The answer with these prompts of each input: those of the classifier, or of the support examples."""
-    fixed = () if of is None else of.examples
-    demonstrations = [{"row": one.row, "label": one.label, "similarity": None, "origin": "fixed"} for one in fixed]
-    answer: dict[str, Any] = {
+def expect(selection_id: str, path: str, prompts: list[str], of: SupportExamples) -> dict[str, Any]:
+    """The answer with these prompts of the inputs."""
+    demonstrations = [
+        {"row": one.row, "label": one.label, "similarity": None, "origin": "fixed"} for one in of.examples
+    ]
+    assert of.judged is not None
+    return {
         "selection_id": selection_id,
         **({"name": "triage", "version": 1} if path.startswith("/prompts") else {}),
         "partial": False,
@@ -65,31 +60,12 @@ def expect(selection_id: str, path: str, prompts: list[list[str]], of: SupportEx
         "label_words": [{"label": "positive", "word": "great"}, {"label": "negative", "word": "terrible"}],
         "prompts": [
             {"input": number, "prompt": one, "characters": len(one), "turns": None, "demonstrations": demonstrations}
-            for number, of_input in enumerate(prompts)
-            for one in of_input
+            for number, one in enumerate(prompts)
         ],
-    }
-    best = {"name": "label_probabilities", "accuracy": 0.75, "n": 8, "path": f"{path}/classifier"}
-    if of is None:
-        reason = make_result().verdict.sentence
-        return answer | {
-            "recommended": True,
-            "best": best,
-            "reason": reason,
-            "accuracy": 0.75,
-            "label_biases": [],
-            "judged": None,
-        }
-    assert of.best is not None
-    assert of.best.test is not None
-    assert of.test is not None
-    assert of.judged is not None
-    best |= {"name": of.best.name, "accuracy": of.best.test.accuracy, **({"path": None} if of.recommended else {})}
-    return answer | {
         "recommended": of.recommended,
-        "best": best,
+        "first": "prompt",
         "reason": of.reason,
-        "accuracy": of.test.accuracy,
+        "expected": {"accuracy": 0.875 if of.recommended else 0.75, "ci95": [0.4, 0.98], "n": 60, "basis": "estimate"},
         "label_biases": [one.model_dump() for one in of.label_biases],
         "judged": of.judged.model_dump(mode="json"),
     }
@@ -100,7 +76,7 @@ def test_prompt_is_what_was_scored(client: TestClient, selections: Selections, p
     selection_id = selections.succeeded()
     path = publish(selection_id)
     rendered = client.post(f"{path}/render", json={"inputs": AWKWARD, "use": use})
-    assert rendered.json() == expect(selection_id, path, [prompts_of(text, use) for text in AWKWARD], ANSWERS[use])
+    assert rendered.json() == expect(selection_id, path, [prompt_of(text, use) for text in AWKWARD], ANSWERS[use])
     if use == "prompt":
         one = client.post(f"{path}/render", json={"input": "Fun."}).json()["prompts"]
         assert [shown["prompt"] for shown in one] == [
@@ -108,11 +84,14 @@ def test_prompt_is_what_was_scored(client: TestClient, selections: Selections, p
         ]
 
 
-def test_classifier_gives_every_prompt_of_its_own(client: TestClient, selections: Selections, publish: Publish) -> None:
-    selection_id = selections.succeeded()
-    path = publish(selection_id)
-    rendered = client.post(f"{path}/render", json={"inputs": AWKWARD, **CLASSIFIER})
-    assert rendered.json() == expect(selection_id, path, [prompts_of_classifier(text) for text in AWKWARD])
+def test_figures_of_test_rows_come_before_an_estimate(
+    client: TestClient, selections: Selections, publish: Publish
+) -> None:
+    test = ANSWERS["prompt"].judged
+    answers = tuple(one.model_copy(update={"test": test}) for one in ANSWERS.values())
+    path = publish(selections.succeeded(make_result().model_copy(update={"support_examples": answers})))
+    for shown in (client.get(f"{path}/support-examples"), client.post(f"{path}/render", json={"input": "b"})):
+        assert shown.json()["expected"] == {"accuracy": 0.9, "ci95": [0.8, 0.95], "n": 60, "basis": "test"}
 
 
 def test_saved_classifier_is_the_one_that_was_made(
@@ -126,25 +105,12 @@ def test_saved_classifier_is_the_one_that_was_made(
     assert loaded.labels == ("positive", "negative")
 
 
-@pytest.mark.parametrize(
-    ("classifier", "reads"), [(make_states_classifier(), "the model"), (make_bag_of_words(), "the words")]
-)
-def test_classifier_that_reads_no_label_probabilities_has_no_prompt_to_send(
-    client: TestClient, selections: Selections, publish: Publish, classifier: Classifier, reads: str
-) -> None:
-    path = publish(selections.succeeded(make_result(classifier=classifier)))
-    refusal = problem_of(client.post(f"{path}/render", json={"input": "b", **CLASSIFIER}), 409, "no-classifier")
-    assert f"the classifier reads {reads}" in refusal["detail"]
-    assert client.post(f"{path}/render", json={"input": "b"}).json()["prompts"][0]["prompt"] == prompts_of("b")[0]
-
-
 def test_result_without_classifier_has_its_best_prompt_only(
     client: TestClient, selections: Selections, publish: Publish
 ) -> None:
     path = publish(selections.succeeded(make_result(StopReason.BUDGET, has_classifier=False)))
     best = client.post(f"{path}/render", json={"input": "b"}).json()
-    assert (best["prompts"][0]["prompt"], best["partial"]) == (prompts_of("b")[0], True)
-    problem_of(client.post(f"{path}/render", json={"input": "b", **CLASSIFIER}), 409, "no-classifier")
+    assert (best["prompts"][0]["prompt"], best["partial"]) == (prompt_of("b"), True)
     problem_of(client.get(f"{path}/classifier"), 409, "no-classifier")
 
 
@@ -159,26 +125,19 @@ def test_label_words_are_those_of_the_result(client: TestClient, selections: Sel
 def test_instruction_stands_once_before_the_prompt(
     client: TestClient, selections: Selections, publish: Publish
 ) -> None:
-    """In the prompt of the support examples, in those of the classifier, and in exports."""
-    said, result, classifier = "Praise {text} or blame?", make_result(), make_classifier()
+    """In the prompt of the support examples, and in exports."""
+    said, result = "Praise {text} or blame?", make_result()
     task = result.task.model_copy(update={"instruction": said})
-    prompts = tuple(
-        one.model_copy(update={"demonstrations": (f"{said}\n", *one.demonstrations)}) for one in classifier.prompts
-    )
     answers = tuple(
         one.model_copy(update={"prompt": f"Praise {{text}} or blame?\n{one.prompt}"}) for one in result.support_examples
     )
-    changed = classifier.model_copy(update={"task": task, "prompts": prompts})
-    changes = {"task": task, "support_examples": answers, "classifier": changed}
-    path = publish(selections.succeeded(result.model_copy(update=changes)))
+    path = publish(selections.succeeded(result.model_copy(update={"task": task, "support_examples": answers})))
     (rendered,) = client.post(f"{path}/render", json={"input": "b"}).json()["prompts"]
-    assert rendered["prompt"] == f"{said}\n{prompts_of('b')[0]}"
+    assert rendered["prompt"] == f"{said}\n{prompt_of('b')}"
     shown = client.get(f"{path}/support-examples").json()
     assert shown["task"]["instruction"] == said
     assert rendered["prompt"].startswith(shown["prompt"])
     assert client.get(f"{path}/export", params={"format": "text"}).text.startswith(shown["prompt"])
-    several = client.post(f"{path}/render", json={"input": "b", **CLASSIFIER}).json()["prompts"]
-    assert [one["prompt"] for one in several] == [f"{said}\n{one}" for one in prompts_of_classifier("b")]
 
 
 @pytest.mark.parametrize("format", get_args(FormatName))
@@ -222,7 +181,7 @@ def test_unknown_format_and_unfinished_selection_are_refused(client: TestClient,
     [
         ({"inputs": []}, "/inputs", None),
         ({"inputs": ["x"] * 101}, "/inputs", None),
-        (CLASSIFIER, "", None),
+        ({"input": "a", "prompts": "classifier"}, "/prompts", "unknown field `prompts`"),
         ({"text": "a"}, "", ["`input` (or `inputs`) is missing", "unknown field `text`; did you mean `input`?"]),
         ({}, "", ["`input` (or `inputs`) is missing"]),
         ({"input": "a", "inputs": ["b"]}, "", ["give either `input` or `inputs`, not both"]),

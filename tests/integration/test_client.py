@@ -67,7 +67,7 @@ def test_from_a_submission_to_production(url: str, finish: Callable[[str], None]
         assert client.selections.result(made.id)["digest"] == client.selections.get(made.id).digest
         assert client.prompts.put("support-triage", selection_id=made.id, note="first").version == 1
         assert str(client.prompts.render("support-triage", "Fun.")).endswith("\nFun. It was")
-        both = client.prompts.render("support-triage", ["a", "b"], prompts="classifier")
+        both = client.prompts.render("support-triage", ["a", "b"])
         assert (both.version, both.name, {one.input for one in both.prompts}) == (1, "support-triage", {0, 1})
         client.selections.delete(made.id)
         with refusing("not-found"):

@@ -14,6 +14,7 @@ from app.lifecycle import endings
 from app.lifecycle.claims import renew_lease
 from app.store.database import Database
 from app.store.tables import Job
+from lens_engine.config import USES
 from lens_engine.show.documents import join_percent
 from lens_engine.task.wording import show_share
 from lens_engine.types import StopReason
@@ -190,20 +191,20 @@ def test_content_of_another_owner_is_not_shown(make_guarded: Callable[..., TestC
 def test_page_and_report_show_the_figures_of_the_result(client: TestClient, selections: Selections) -> None:
     selection_id = selections.succeeded(make_reported())
     addresses = (f"/pages/selections/{selection_id}", f"/selections/{selection_id}/report")
-    figure = "{support_examples,0,contenders,0,test,accuracy}"
+    figure = "{support_examples,0,test,accuracy}"
     read = "SELECT result #>> CAST(:path AS text[]) FROM reports WHERE job_id = :id"
     before = join_percent(show_share(float(run_sql(selections.database, read, path=figure, id=selection_id)), 200))
     for address in addresses:
         shown = client.get(address, headers=FRAGMENT).text
         assert before in shown
-        assert "12\xa0% (" not in shown
+        assert "<strong>12\xa0%</strong>" not in shown
     assert ">4, 913, 18<" in client.get(f"/pages/compare?of={selection_id}&of={selection_id}", headers=FRAGMENT).text
 
     change = "UPDATE reports SET result = jsonb_set(result, CAST(:path AS text[]), '0.1234') WHERE job_id = :id"
     run_sql(selections.database, change, path=figure, id=selection_id)
 
     for address in addresses:
-        assert "12\xa0% (" in client.get(address, headers=FRAGMENT).text
+        assert "<strong>12\xa0%</strong>" in client.get(address, headers=FRAGMENT).text
 
 
 def test_cancelled_selection_without_a_result_offers_none(client: TestClient, selections: Selections) -> None:
@@ -285,15 +286,15 @@ def test_page_of_a_name_says_to_send_a_key_where_one_is_asked_for(
     assert "YOUR_KEY" in make_client().get(address, headers={**FRAGMENT, **headers_of("local")}).text
 
 
-def test_prompt_that_no_search_chose_goes_live_only_after_a_warning(client: TestClient, selections: Selections) -> None:
-    answers = (make_answer("prompt", "random", 3, 0), make_answer("probabilities", "random", 3, 0))
+def test_prompt_that_was_not_judged_goes_live_only_after_a_warning(client: TestClient, selections: Selections) -> None:
+    unknown = {"judged": None, "estimate": None}
+    answers = tuple(make_answer(use, "random", 3, 0).model_copy(update=unknown) for use in USES)
     found = make_result(StopReason.BUDGET).model_copy(update={"support_examples": answers})
     selection_id = selections.succeeded(found.with_digest())
     address, form = f"/pages/selections/{selection_id}", {"name": "Films"}
-    says = "The examples of this prompt are random: no search chose them."
+    says = "The run ended before it judged this prompt"
     shown = client.get(address, headers=FRAGMENT).text
     assert says in shown
-    assert "examples of Lens" not in shown
 
     asked = client.post(f"{address}/names", data=form, headers=FRAGMENT).text
 

@@ -190,7 +190,7 @@ def save(database: Database) -> Callable[..., None]:
     """Stores a checkpoint with this best so far, as the heartbeat does."""
 
     def store(claim: claims.Claim, best: SelectionResult | None, step: int = 1) -> None:
-        packed = PackedCheckpoint.of(Checkpoint("f", Phase.EVALUATE, step, "float32"), best)
+        packed = PackedCheckpoint.of(Checkpoint("f", Phase.JUDGE, step, "float32"), best)
         with database.session_scope() as session:
             assert claims.save_checkpoint(session, claim, packed)
 

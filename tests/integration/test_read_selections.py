@@ -164,19 +164,19 @@ def advance(selections: Selections, claim: Claim, progress: Progress = PROGRESS)
 
 def test_steps_of_a_selection_are_events(selections: Selections) -> None:
     claim = selections.running()
-    first = replace(PROGRESS, phase=Phase.FILTER, step=1, survivors=200, best_validation_accuracy=None, pairs_done=10)
+    first = replace(PROGRESS, phase=Phase.FILTER, step=1, survivors=200, pairs_done=10)
     second = replace(first, survivors=100, pairs_done=20)
-    third = replace(PROGRESS, best_random_accuracy=0.5, pairs_done=30)
+    third = replace(PROGRESS, phase=Phase.JUDGE, expected_accuracy=0.83, pairs_done=30)
     for progress in (first, replace(first, pairs_done=15), second, third, replace(third, pairs_done=35)):
         advance(selections, claim, progress)
 
     told = selections.events_of(claim.job_id, "progress")
 
-    names = ("survivors", "best_validation_accuracy", "best_random_accuracy", "pairs_done", "attempt")
+    names = ("survivors", "expected_accuracy", "pairs_done", "attempt")
     assert [tuple(one[name] for name in names) for one in told] == [
-        (200, None, None, 10, 1),
-        (100, None, None, 20, 1),
-        (third.survivors, 0.83, 0.5, 30, 1),
+        (200, None, 10, 1),
+        (100, None, 20, 1),
+        (third.survivors, 0.83, 30, 1),
     ]
 
 
@@ -230,14 +230,12 @@ def test_support_examples_are_the_part_of_the_result_for_the_use(
     result = client.get(f"{path}/result").json()
     answer = next(one for one in result["support_examples"] if one["use"] == use)
     shown = client.get(f"{path}/support-examples{query}").json()
-    assert (shown.pop("accuracy_without_biases"), shown.pop("accuracy_with_biases")) == (0.875, 0.75)
+    expected = shown.pop("expected")
+    assert expected == {**{name: answer["estimate"][name] for name in ("accuracy", "ci95", "n")}, "basis": "estimate"}
     assert [example["row"] for example in shown["examples"]] == rows
-    best = shown.pop("best")
-    assert (best["name"], best["accuracy"]) == (answer["best"]["name"], answer["best"]["test"]["accuracy"])
-    assert best["path"] == (None if answer["recommended"] else f"{path}/classifier")
     assert [shown.pop(name) for name in ("pool_rows", "demonstrations")] == [None, None]
     assert shown == {name: (answer if name in answer else result)[name] for name in shown}
-    assert {"task", "method", "prompt", "label_biases", "recommended", "reason"} <= shown.keys()
+    assert {"task", "method", "prompt", "label_biases", "recommended", "first", "reason"} <= shown.keys()
 
 
 def test_uses_have_etags_of_their_own(client: TestClient, selections: Selections) -> None:
@@ -319,7 +317,7 @@ def test_report_has_the_texts_of_rows_that_it_calls_wrong(
     claim, rows = selections.running(), make_rows()
     judged = {"label": "a", "likelier": "b", "probability": 0.1, "probability_of_likelier": 0.9}
     answers = make_answers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
-    found = {"suspicious_labels": (SuspiciousLabel(row=7, **judged),), "test_answers": answers}
+    found = {"suspicious_labels": (SuspiciousLabel(row=7, **judged),), "answers": answers}
     with database.session_scope() as session:
         assert endings.finish(session, claim, make_result().model_copy(update=found))
     path = f"/selections/{claim.job_id}/report"
@@ -338,8 +336,8 @@ def test_report_has_the_texts_of_rows_of_the_test_file(
 ) -> None:
     rows = [{"text": f"Unseen {number:02}", "label": ("positive", "negative")[number % 2]} for number in range(20)]
     submitted = client.post("/selections", json={**make_submission(), "test_examples": rows}).json()
-    answers = make_answers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
-    result = make_result().model_copy(update={"test_answers": answers})
+    answers = make_answers(is_test=True, rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
+    result = make_result().model_copy(update={"answers": answers})
     with database.session_scope() as session:
         endings.finish(session, selections.claim(submitted["id"]), result)
     report = client.get(f"/selections/{submitted['id']}/report").text

@@ -14,7 +14,7 @@ from lens_engine.errors import EndpointAway, InvalidConfig, UnreadableModel
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.testing import TableScorer
 
-LATE = 4
+LATE = 2
 """A call of the scorer after the first checkpoint."""
 
 

@@ -62,7 +62,7 @@ def test_a_run_that_completes_stores_the_classifier_of_its_result(selections: Se
     assert selections.events_of(selection_id, "classifier") == [
         {
             "head": expected.head.kind,
-            "accuracy": expected.test and expected.test.accuracy,
+            "accuracy": expected.quality and expected.quality.accuracy,
         }
     ]
 
@@ -132,8 +132,7 @@ def test_a_run_without_a_budget_ends_before_the_time_limit_with_the_best_so_far(
     selection = selections.client.get(f"/selections/{selection_id}").json()
     assert (selection["status"], selection["partial"], selection["stop_reason"]) == ("succeeded", True, "budget")
     result = selections.client.get(f"/selections/{selection_id}/result").json()
-    for own in (one["contenders"][0] for one in result["support_examples"]):
-        assert (len(own["rows"]), own["test"]["n"]) == (2, 8)
+    assert all(one["judged"]["n"] for one in result["support_examples"])
     assert any(warning.startswith("the operator's time limit for a run") for warning in result["warnings"])
     assert result["provenance"]["config"]["budget"] == {"max_pairs": None, "max_seconds": None, "max_cost": None}
 

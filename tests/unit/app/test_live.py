@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from app.lifecycle.spec import StoredSpec
-from app.pages.live import describe_run
+from app.pages import live
+from app.pages.live import Run
 from app.selections.schemas import QueueOut
 from app.store.tables import Event, Job
-from lens_engine.config import SelectionConfig
+from lens_engine.config import RowOptions, SelectionConfig
+from lens_engine.show.words import PHASES
 from lens_engine.task.combinations import Wordings
 from lens_engine.types import Phase
 from tests.integration.samples import PROGRESS, TASK
@@ -21,13 +23,13 @@ WORKERS = QueueOut(position=None, workers=2)
 
 
 def make_job(status: str, **values: Any) -> Job:
+    spec = StoredSpec.of("m", Wordings(TASK), "quick", values.pop("config", SelectionConfig())).model_dump(mode="json")
     usual: dict[str, Any] = {"attempt": 0, "crashes": 0, "progress": None, "lease_until": None, "error": None}
-    return Job(status=status, **({"spec": make_spec()} | usual | values))
+    return Job(status=status, **({"spec": spec, "test_dataset_id": "ds_1"} | usual | values))
 
 
-def make_spec(method: Any = "lens", **changes: Any) -> dict[str, Any]:
-    spec = StoredSpec.of("m", Wordings(TASK), "quick", SelectionConfig(method=method))
-    return {**spec.model_dump(mode="json"), **changes}
+def describe_run(job: Job, place: QueueOut | None, events: list[Event], num_rows: int = 1000) -> Run:
+    return live.describe_run(job, place, events, num_rows)
 
 
 def make_event(kind: str, **data: Any) -> Event:
@@ -107,33 +109,30 @@ def test_later_attempt_says_where_it_begins(crashes: int, events: list[Event], q
 
 def test_curve_of_a_run_that_begins_afresh_has_nothing_of_before() -> None:
     job = make_job("running", attempt=2, progress=asdict(PROGRESS), lease_until=AHEAD)
-    found = describe_run(job, None, [STEP, make_event("retried", error={}), make_step(best_validation_accuracy=0.5)])
+    before, after = make_step(expected_accuracy=0.83), make_step(expected_accuracy=0.5)
+    found = describe_run(job, None, [before, make_event("retried", error={}), after])
     assert "50 %" in str(found.curve)
     assert "83 %" not in str(found.curve)
-    assert describe_run(job, None, [STEP, make_event("retried", error={})]).curve is None
+    assert describe_run(job, None, [before, make_event("retried", error={})]).curve is None
 
 
-def test_other_methods_do_not_filter() -> None:
-    job = make_job("succeeded")
-    job.spec = make_spec("random")
-    assert [name for name, _ in describe_run(job, None, []).phases] == [
-        "Improve the best sets",
-        "Test on rows kept aside",
-    ]
-
-
-@pytest.mark.parametrize("method", ["lens", "random"])
-@pytest.mark.parametrize("name", ["template", "instruction"])
-def test_run_with_a_choice_of_wordings_begins_with_it(name: str, method: str) -> None:
-    job = make_job("running", attempt=1, progress=asdict(replace(PROGRESS, phase=Phase.WORDING)), lease_until=AHEAD)
-    job.spec = make_spec(method, **{name: ["", "x"]})
-    first, *others = describe_run(job, None, []).phases
-    assert first == ("Choose how examples are written", "now, step 2 of 4")
-    assert {state for _, state in others} == {"to come"}
+@pytest.mark.parametrize(
+    ("num_rows", "values", "phases"),
+    [
+        (150, {}, [Phase.FILTER, Phase.SEARCH, Phase.JUDGE, Phase.TEST]),
+        (149, {}, [Phase.JUDGE, Phase.TEST]),
+        (150, {"test_dataset_id": None}, [Phase.FILTER, Phase.SEARCH, Phase.JUDGE]),
+        (150, {"config": SelectionConfig(rows=RowOptions(search=0))}, [Phase.JUDGE, Phase.TEST]),
+    ],
+    ids=["all", "few-rows", "no-test-rows", "no-search"],
+)
+def test_phases_are_those_that_the_run_will_have(num_rows: int, values: dict[str, Any], phases: list[Phase]) -> None:
+    found = describe_run(make_job("queued", **values), WORKERS, [], num_rows)
+    assert [name for name, _ in found.phases] == [PHASES[one].task for one in phases]
 
 
 def test_phases_are_done_now_or_to_come() -> None:
-    assert list_states() == ["done", "done", "now, step 2 of 4", "to come"]
+    assert list_states() == ["done", "now, step 2 of 4", "to come", "to come"]
     assert {state for _, state in describe_run(make_job("queued"), WORKERS, []).phases} == {"to come"}
     assert {state for _, state in describe_run(make_job("succeeded"), None, []).phases} == {"done"}
 
@@ -147,31 +146,30 @@ def list_states(status: str = "running", **changes: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("status", "changes", "states"),
     [
-        ("running", {"cut_off": Phase.FILTER}, ["stopped early", "did not run", "did not run", "now, step 2 of 4"]),
-        ("cancelling", {"cut_off": Phase.SEARCH}, ["done", "done", "stopped early", "now, step 2 of 4"]),
-        ("succeeded", {"cut_off": Phase.INITIALISE}, ["done", "stopped early", "did not run", "done"]),
+        ("running", {"cut_off": Phase.FILTER}, ["stopped early", "did not run", "done", "now, step 2 of 4"]),
+        ("cancelling", {"cut_off": Phase.SEARCH}, ["done", "stopped early", "done", "now, step 2 of 4"]),
+        ("succeeded", {"cut_off": Phase.JUDGE}, ["done", "done", "stopped early", "done"]),
         ("running", {"survivors": None}, ["did not run", "done", "done", "now, step 2 of 4"]),
-        ("failed", {"phase": Phase.INITIALISE}, ["done", "stopped here", "to come", "to come"]),
-        ("queued", {"phase": Phase.SEARCH}, ["done", "done", "stopped here", "to come"]),
-        ("succeeded", {"phase": Phase.INITIALISE}, ["done", "stopped here", "did not run", "did not run"]),
+        ("failed", {"phase": Phase.SEARCH}, ["done", "stopped here", "to come", "to come"]),
+        ("queued", {"phase": Phase.JUDGE}, ["done", "done", "stopped here", "to come"]),
+        ("succeeded", {"phase": Phase.SEARCH}, ["done", "stopped here", "did not run", "did not run"]),
     ],
-    ids=["limit-while-sorting-out", "stop-in-search", "limit-in-first-sets", "no-rounds", "failed", "crashed", "late"],
+    ids=["limit-while-sorting-out", "stop-in-search", "limit-in-judging", "no-rounds", "failed", "crashed", "late"],
 )
 def test_phase_that_did_not_run_says_so(status: str, changes: dict[str, Any], states: list[str]) -> None:
-    assert list_states(status, **({"phase": Phase.EVALUATE} | changes)) == states
+    assert list_states(status, **({"phase": Phase.TEST} | changes)) == states
 
 
-def test_rounds_and_search_are_drawn_from_the_steps() -> None:
-    filtered = [
-        make_step(phase=Phase.FILTER, survivors=number, best_validation_accuracy=None) for number in (200, 200, 100)
-    ]
+def test_rounds_and_curve_are_drawn_from_the_steps() -> None:
+    filtered = [make_step(phase=Phase.FILTER, survivors=number) for number in (200, 200, 100)]
     job = make_job("running", attempt=1, progress=asdict(PROGRESS), lease_until=AHEAD)
     before = describe_run(job, None, filtered)
     assert before.rounds == ("Round 1: 200 examples left", "Round 2: 100 examples left")
     assert before.curve is None
-    after = describe_run(job, None, [*filtered, make_step(survivors=100), make_step(best_validation_accuracy=0.5)])
+    judged = [make_step(survivors=100, expected_accuracy=share) for share in (0.83, 0.5)]
+    after = describe_run(job, None, [*filtered, *judged])
     assert after.rounds == before.rounds
-    assert "83 %" in str(after.curve), "the best so far, though a later step is worse"
+    assert "50 %" in str(after.curve), "what is expected now, though it was more before"
 
 
 def test_percent_is_of_the_planned_pairs() -> None:

@@ -43,13 +43,6 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, list[str], str]] = [
         "are 18 wordings, and a run chooses among at most 16",
     ),
     (
-        "budget for less than the choice",
-        {"template": [PLAIN, "{text} Is it {label}?"], "options": {**SMALL_OPTIONS, "budget": {"max_pairs": 110}}},
-        "invalid-options",
-        ["/spec/options/budget/max_pairs"],
-        "with the test rows takes",
-    ),
-    (
         "label to escape",
         {"verbalizer": {"a.b/c": " ", "b": "x"}},
         "invalid-verbalizer",
@@ -76,7 +69,7 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, list[str], str]] = [
         {"options": {**SMALL_OPTIONS, "budget": {"max_pairs": 5}}},
         "invalid-options",
         ["/spec/options/budget/max_pairs"],
-        "the first round of filtering with the test rows takes",
+        "one prompt on the first judging rows with the test rows takes",
     ),
     (
         "wrong options",

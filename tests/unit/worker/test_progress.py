@@ -27,7 +27,7 @@ def progress(pairs: int, step: int = 1) -> Progress:
         tokens_total=1000,
         tokens_per_second=None,
         eta_seconds=None,
-        best_validation_accuracy=None,
+        expected_accuracy=None,
     )
 
 
