@@ -228,8 +228,8 @@ class SelectionConfig(Options):
     )
     objective: Objective = Field(
         "accuracy",
-        description="Figure by which contenders are chosen. accuracy: the share of right rows. macro_f1: the mean F1 of "
-        "the labels that have rows, so that a rare label counts as much as a frequent one.",
+        description="Figure by which contenders are chosen. accuracy: the share of right rows. macro_f1: the mean F1 "
+        "of the labels that have rows, so that a rare label counts as much as a frequent one.",
     )
     num_demonstrations: int = Field(8, ge=1, le=256, description="Number of demonstrations in the prompt (n).")
     balanced: bool = Field(True, description="Equal number of demonstrations for each label.")

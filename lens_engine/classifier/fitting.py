@@ -121,9 +121,7 @@ def fit_states_head(states: States, layers: Sequence[int], gold: IndexArray, num
     return FittedHead(head, held_out)
 
 
-def _choose_states(
-    states: States, gold: IndexArray, num_labels: int
-) -> tuple[tuple[int, ...], float, FloatArray]:
+def _choose_states(states: States, gold: IndexArray, num_labels: int) -> tuple[tuple[int, ...], float, FloatArray]:
     """The best place `(layer, pooling)` and inverse strength of L2, and what is held out with them.
 
     Layer and pooling are compared at the middle strength, and strengths at the best of these: a fit for each

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.log_probs import normalise
-from lens_engine.classifier.quality import Quality, RowFigures, measure_accuracy, measure_figures
+from lens_engine.classifier.quality import Quality, measure_accuracy, measure_figures
 from lens_engine.config import Use
 from lens_engine.result import (
     Answers,
@@ -26,7 +24,7 @@ from lens_engine.result import (
     Wording,
 )
 from lens_engine.rows.problem import digest_examples
-from lens_engine.run.choices import Choices
+from lens_engine.run.found import Found
 from lens_engine.run.preparation import PreparedRun, count_rows
 from lens_engine.run.propose import Proposal
 from lens_engine.run.run_warnings import list_warnings
@@ -34,14 +32,12 @@ from lens_engine.run.state import RunState
 from lens_engine.run.table import Line
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
-from lens_engine.scoring.no_answer import keep_unanswered, pick_answers
+from lens_engine.scoring.no_answer import pick_answers
 from lens_engine.scoring.spending import TokenPrices, find_paid_scorer
-from lens_engine.search.judgement import Judgement
-from lens_engine.search.objective import find_label_biases
-from lens_engine.search.setup import Findings, Setup
+from lens_engine.search.setup import Findings
 from lens_engine.show.verdict import say_prompt, say_verdict
 from lens_engine.task.record import TaskRecord
-from lens_engine.types import FloatArray, HeadlineKind, IndexArray, StopReason
+from lens_engine.types import FloatArray, StopReason
 from lens_engine.version import __version__
 
 _GPU = "GPU "
@@ -49,83 +45,6 @@ _GPU = "GPU "
 
 _LEAST_CACHED = 1024
 """Tokens of a prefix from which on vendors keep it in their cache."""
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What a run has found by now."""
-
-    state: RunState
-    findings: Findings
-    choices: Choices
-
-    @property
-    def setup(self) -> Setup:
-        return self.choices.table.setup
-
-    @property
-    def is_empty_handed(self) -> bool:
-        """Whether nothing speaks for the prompt: no row was judged, and nothing was searched."""
-        return not self.findings.finalists and not any(one.prompt is not None for one in self.choices.table.lines)
-
-    @property
-    def first(self) -> HeadlineKind:
-        line = self.choices.first
-        if line is None or line.prompt is not None:
-            return "prompt"
-        return "words" if self.state.candidates[line.candidate or 0].name == "bag_of_words" else "classifier"
-
-    def list_tested_prompts(self) -> list[int]:
-        """Places of the proposals that are asked for the test rows: the chosen ones, and no examples."""
-        found = [line.prompt for _, line in self._list_chosen() if line is not None and line.prompt is not None]
-        return list(dict.fromkeys([*found, *self._list_zero_shot()]))
-
-    def list_tested_classifiers(self) -> list[int]:
-        """Places of the candidates that are asked for the test rows: the chosen one, and word counting."""
-        line = self.choices.classifier
-        chosen = [] if line is None or line.candidate is None else [line.candidate]
-        words = [place for place, one in enumerate(self.state.candidates) if one.name == "bag_of_words"]
-        return list(dict.fromkeys([*chosen, *words]))
-
-    def _list_chosen(self) -> list[tuple[Use, Line | None]]:
-        uses = self.setup.uses
-        return [(use, self.choices.prompt(use, is_fixed=is_fixed)) for use in uses for is_fixed in (False, True)]
-
-    def _list_zero_shot(self) -> list[int]:
-        wording = self.choices.wording
-        proposals = enumerate(self.choices.proposals)
-        return [place for place, one in proposals if one.method == "zero_shot" and one.wording == wording]
-
-    # What the test rows say.
-
-    @cached_property
-    def test_gold(self) -> IndexArray:
-        return self.setup.task.index_labels(self.setup.rows.test)
-
-    def test_prompt(self, line: Line) -> RowFigures | None:
-        """A prompt on the test rows, as its line is read; None if it was not asked for them."""
-        if line.prompt is None or line.prompt not in self.state.tested:
-            return None
-        plain = self.state.tested[line.prompt].astype(np.float64)
-        biases = self.find_biases(line)
-        read = keep_unanswered(normalise(plain if biases is None else plain + biases), plain)
-        return RowFigures.of(read, self.test_gold)
-
-    def test_classifier(self, place: int) -> RowFigures | None:
-        found = self.state.tested_classifiers.get(place)
-        return None if found is None else found.figures(self.test_gold)
-
-    def find_biases(self, line: Line) -> FloatArray | None:
-        """`[labels]`, label biases from all judging rows that a prompt does not show; None if it is read without."""
-        if line.use != "probabilities" or line.prompt is None or self.state.judging is None or not len(line.places):
-            return None
-        scores = self.state.judging.cells[line.prompt][line.places]
-        return find_label_biases(Judgement(scores, self.choices.table.gold[line.places]))
-
-    # What the judging rows say.
-
-    def judge_line(self, line: Line) -> RowFigures:
-        return RowFigures.of(line.log_probs, self.choices.table.gold[line.places])
 
 
 def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> SelectionResult:

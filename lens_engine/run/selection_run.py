@@ -28,10 +28,11 @@ from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
 from lens_engine.run.choices import Choices
 from lens_engine.run.choose import BAGS, FEW_BAGS
 from lens_engine.run.classifying import Classifying
+from lens_engine.run.found import Found
 from lens_engine.run.judge import Judge, Judging, ask_prompts
 from lens_engine.run.preparation import PreparedRun, list_classifier_steps, price_test
 from lens_engine.run.propose import Proposal, propose
-from lens_engine.run.report import Found, build_result
+from lens_engine.run.report import build_result
 from lens_engine.run.state import RunState, TestedFigures
 from lens_engine.run.table import Table
 from lens_engine.search.lens.method import Lens
@@ -242,7 +243,8 @@ class SelectionRun:
         if state.lens is not None:
             filtering = state.lens.filtering
             meter.standing.survivors = len(filtering.survivors) if filtering.rounds_done else None
-        self.store.save(self._pack())
+        if state.cut_off is None or self._has_something:  # with a larger budget the run begins again
+            self.store.save(self._pack())
 
     def _pack(self) -> Checkpoint:
         identity, standing = self.meter.scorer.identity, self.meter.standing

@@ -195,7 +195,7 @@ class ResultView:
 def list_bars(result: SelectionResult) -> list[Bar]:
     """The contenders that were tested, or judged to the end without test rows; and the most frequent label."""
     kept, chosen = [one for one in result.contenders if not one.is_dropped], list_chosen(result)
-    tested = [(one, one.test) for one in kept if one.test is not None]
+    tested: list[tuple[Contender, Accuracy]] = [(one, one.test) for one in kept if one.test is not None]
     found = tested or [(one, one.judged) for one in kept if one.judged is not None]
     bars = [
         Bar(

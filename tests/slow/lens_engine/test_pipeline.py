@@ -366,7 +366,9 @@ def test_test_rows_are_asked_for_what_was_chosen_and_their_figures_come_first(
     tested = {one.name for one in result.contenders if one.test is not None}
     assert "no examples" in tested
     assert len(tested) <= 3  # no examples, and what was chosen for each use
-    hits = [own == gold for own, gold in zip(result.answers.support_examples[0] or (), result.answers.gold, strict=True)]
+    hits = [
+        own == gold for own, gold in zip(result.answers.support_examples[0] or (), result.answers.gold, strict=True)
+    ]
     assert sum(hits) / 60 == pytest.approx(result.answer.test.accuracy)
 
 

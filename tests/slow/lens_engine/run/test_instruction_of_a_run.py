@@ -63,7 +63,7 @@ def test_every_prompt_of_the_run_begins_with_the_instruction(run: tuple[Selectio
     """Those of filtering, of the search, without demonstrations, and of the classifiers."""
     _, scorer = run
     assert {prefix[:1] for prefix in scorer.prefixes} == {(OPENING,)}
-    assert {len(prefix) for prefix in scorer.prefixes} == {1, 2, 5}
+    assert {len(prefix) for prefix in scorer.prefixes} == {1, 2, 5, 33, 65}
     assert not any(INSTRUCTION in segment for prefix in scorer.prefixes for segment in prefix[1:])
 
 

@@ -86,10 +86,10 @@ def test_run_without_a_choice_ends_at_its_limit_with_word_counting(
     assert [one.name for one in result.tested] == ["bag_of_words"]
     assert result.classifier is not None
     assert "before any examples were chosen" in result.verdict.sentence
-    assert "the budget ended before any examples were chosen: those of the prompt are random" in result.warnings
+    assert "the budget ended before any row was judged: the examples of the prompt are random" in result.warnings
     assert not any("InfoScore" in warning for warning in result.warnings)
     assert result.support_examples[0].recommended is None
-    assert result.answer.method == result.answer.contenders[0].method == "random"
+    assert result.answer.method == "random"
     assert "examples of Lens" not in result.summary()
     assert len(listener.seen) > 2
     assert [one.cut_off for one in (listener.seen[0], listener.seen[-1])] == [None, Phase.FILTER]
@@ -117,10 +117,10 @@ def test_test_rows_of_a_known_choice_take_the_limit_once_more_at_most(
 ) -> None:
     scorer = SlowScorer()
 
-    result = select_support_examples(problem, scorer, limit(config, 0.5, method="random"))
+    result = select_support_examples(problem, scorer, limit(config, 0.5))
 
     assert scorer.num_pairs * PAIR_SECONDS < 1.5
-    assert result.test is None
+    assert result.answer.test is None
     assert any("the budget did not cover:" in warning and "the test texts" in warning for warning in result.warnings)
     assert result.classifier is not None
     check_shown(result)
@@ -129,12 +129,10 @@ def test_test_rows_of_a_known_choice_take_the_limit_once_more_at_most(
 def test_test_rows_end_at_the_last_moment_of_a_run_without_a_limit(problem: Problem, config: SelectionConfig) -> None:
     scorer, began = SlowScorer(), time.monotonic()
 
-    result = select_support_examples(
-        problem, scorer, config.model_copy(update={"method": "random"}), deadline=began + 0.3, last_moment=began + 0.8
-    )
+    result = select_support_examples(problem, scorer, config, deadline=began + 0.3, last_moment=began + 0.8)
 
     assert scorer.num_pairs * PAIR_SECONDS < 1.5
-    assert result.test is None
+    assert result.answer.test is None
     assert result.classifier is not None
     assert any("the operator's time limit for a run" in warning for warning in result.warnings)
 
@@ -153,7 +151,7 @@ def test_many_labels_are_scored_in_small_chunks(problem: Problem, config: Select
     scorer = TableScorer(log_prob=lambda *_: -1.0)
     plain = config.model_copy(update={"budget": config.budget.model_copy(update={"max_pairs": 2000})})
 
-    select_support_examples(problem, scorer, plain.model_copy(update={"method": "random"}))
+    select_support_examples(problem, scorer, plain)
 
     fed = [prefixes * queries * labels * 4 for prefixes, queries, labels in scorer.calls]
     assert np.max(fed) <= 8_192
