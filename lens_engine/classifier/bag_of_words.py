@@ -127,7 +127,7 @@ def fit_bag_of_words(texts: Sequence[str], gold: IndexArray, num_labels: int) ->
         gold: `[texts]`, index of each text's label.
     """
     few = slice(0, _MOST_GRID_ROWS)
-    losses = {c: gold_losses(_hold_out(texts[few], gold[few], num_labels, c), gold[few]) for c in _INVERSE_L2}
+    losses = {c: gold_losses(_hold_out(texts[few], gold[few], num_labels, c, 1), gold[few]) for c in _INVERSE_L2}
     best = min(_INVERSE_L2, key=lambda c: float(losses[c].sum()))
     places = pick_rows(gold, _MOST_SCORES // num_labels)
     own_texts, own_gold = [texts[place] for place in places], gold[places]
@@ -168,7 +168,7 @@ def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -
     """
     places = pick_rows(gold, _MOST_ESTIMATE_SCORES // num_labels)
     own_gold = gold[places]
-    found = _hold_out([texts[place] for place in places], own_gold, num_labels, _INVERSE_L2[1])
+    found = _hold_out([texts[place] for place in places], own_gold, num_labels, _INVERSE_L2[1], 1)
     return WordsEstimate(float((found.argmax(axis=1) == own_gold).mean()), len(places))
 
 
@@ -228,10 +228,12 @@ def _fit(texts: Sequence[str], gold: IndexArray, num_labels: int, inverse_l2: fl
     return vectorizer, fit_regression(vectorizer.fit_transform(texts), gold, num_labels, inverse_l2)
 
 
-def _hold_out(texts: Sequence[str], gold: IndexArray, num_labels: int, inverse_l2: float) -> FloatArray:
+def _hold_out(
+    texts: Sequence[str], gold: IndexArray, num_labels: int, inverse_l2: float, cuts: int | None = None
+) -> FloatArray:
     def predict(rest: IndexArray, held_out: IndexArray) -> FloatArray:
         fitted_on, asked = ([texts[place] for place in places] for places in (rest, held_out))
         vectorizer, regression = _fit(fitted_on, gold[rest], num_labels, inverse_l2)
         return regression.predict(vectorizer.transform(asked))
 
-    return hold_out(gold, num_labels, predict)
+    return hold_out(gold, num_labels, predict, cuts)

@@ -195,8 +195,9 @@ class ResultView:
 def list_bars(result: SelectionResult) -> list[Bar]:
     """The contenders that were tested, or judged to the end without test rows; and the most frequent label."""
     kept, chosen = [one for one in result.contenders if not one.is_dropped], list_chosen(result)
-    tested: list[tuple[Contender, Accuracy]] = [(one, one.test) for one in kept if one.test is not None]
-    found = tested or [(one, one.judged) for one in kept if one.judged is not None]
+    is_tested = any(one.test for one in kept)
+    figures = ((one, one.test if is_tested else one.judged) for one in kept)
+    found = [(one, own) for one, own in figures if own is not None]
     bars = [
         Bar(
             name_contender(one), own.accuracy, *own.ci95, own.n, is_prompt=one.kind == "prompt", is_chosen=one in chosen

@@ -231,4 +231,4 @@ def test_budget_leaves_out_the_dearest_candidates_first(
 
     assert result.partial
     assert {one.name for one in result.tested} == {"bag_of_words", "states", "states_and_words"}
-    assert any("the classifier of the model after examples" in warning for warning in result.warnings)
+    assert any("the classifier of the model after examples" in warning for warning in result.warnings), result.warnings

@@ -103,7 +103,7 @@ def test_same_run_with_more_time_goes_on(make_planted_problem: Make, make_config
     config = make_config(classifier={"kind": "auto"})
     whole = select_support_examples(problem, TableScorer(), config)
 
-    early = select_support_examples(problem, SlowScorer(), limit(config, 0.3), checkpoints=store)
+    early = select_support_examples(problem, SlowScorer(), limit(config, 0.01), checkpoints=store)
     resumed = select_support_examples(
         problem, TableScorer(), config, checkpoints=make_store(store.saved[-1] if store.saved else None)
     )
