@@ -42,7 +42,7 @@ OPTIONS: dict[str, Any] = {
     },
     "classifier": {"kind": "label_probabilities"},
 }
-"""A selection of 28 calls of the scorer, the search being calls 5 to 7."""
+"""A selection of 20 calls of the scorer, the search being calls 5 to 7."""
 NEAREST: dict[str, Any] = {**OPTIONS, "search": {**OPTIONS["search"], "forms": ["nearest"]}}
 """A selection whose prompt finds examples for each input."""
 
