@@ -121,6 +121,7 @@ class Scores:
             return np.inf
         means = self.means(draw_bags(self.num_rows, _FEW_BAGS, rng))
         own = self.means(np.ones((1, self.num_rows)))[0]
+        means = np.where(np.isfinite(means), means, own)  # a bag may have no row that a contender answers
         gain = float((means.max(axis=1) - means[:, own.argmax()]).mean())
         centred = means - means.mean(axis=1, keepdims=True)
         noise, spread = float(centred.var(axis=0).mean()), float(own.var())

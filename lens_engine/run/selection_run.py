@@ -127,7 +127,10 @@ class SelectionRun:
         self.meter.limits.reserve = reserve + (self.prepared.price_of_judging if name == SEARCHED else Cost())
         state = self.state
         if not is_owed and not self.meter.affords(cost):
-            self._advance(replace(state, done=(*state.done, name), skipped=(*state.skipped, name)))
+            cut = state.cut_off or (Phase.FILTER if name == SEARCHED else Phase.JUDGE)
+            self.meter.standing.cut_off = cut
+            done, skipped = (*state.done, name), (*state.skipped, name)
+            self._advance(replace(state, done=done, skipped=skipped, cut_off=cut))
             return
         try:
             with self.meter.limits.beyond_budget() if is_owed else nullcontext():
@@ -157,7 +160,8 @@ class SelectionRun:
         def fit() -> None:
             classifying = Classifying(self.setup, self.meter)
             self.meter.use_label_spans(self.setup.task.label_spans)
-            self.meter.enter(Phase.JUDGE, 1, 1)
+            if name != "bag_of_words":  # which comes first
+                self.meter.enter(Phase.JUDGE, 1, 1)
             made = {
                 "bag_of_words": classifying.bag_of_words,
                 "states_zero_shot": lambda: classifying.states(()),

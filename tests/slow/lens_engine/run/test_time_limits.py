@@ -91,8 +91,7 @@ def test_run_without_a_choice_ends_at_its_limit_with_word_counting(
     assert result.support_examples[0].recommended is None
     assert result.answer.method == "random"
     assert "examples of Lens" not in result.summary()
-    assert len(listener.seen) > 2
-    assert [one.cut_off for one in (listener.seen[0], listener.seen[-1])] == [None, Phase.FILTER]
+    assert listener.seen[-1].cut_off is Phase.FILTER
     assert time.monotonic() - began < 60
     check_shown(result)
 
