@@ -14,7 +14,7 @@ from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Objective
 from lens_engine.types import FloatArray, Pooling, Record
 
-CandidateName = Literal["bag_of_words", "states", "states_and_words", "label_probabilities"]
+CandidateName = Literal["bag_of_words", "embeddings", "states", "states_and_words", "label_probabilities"]
 
 
 class Candidate(Record):
@@ -45,8 +45,9 @@ class TestedClassifier(Record):
     __test__ = False  # pytest would collect the class
 
     name: CandidateName = Field(
-        description="What the classifier reads. bag_of_words: the words of a text. states: a hidden state of the "
-        "model. states_and_words: both. label_probabilities: the probabilities of the label words."
+        description="What the classifier reads. bag_of_words: the words of a text. embeddings: its sentence "
+        "embedding. states: a hidden state of the model. states_and_words: the state and the words. "
+        "label_probabilities: the probabilities of the label words."
     )
     is_chosen: bool = Field(description="Whether it is the classifier to use.")
     prompts: int = Field(description="Number of prompts asked for one input.")
@@ -84,12 +85,13 @@ class TestedClassifier(Record):
 def choose_candidate(candidates: Sequence[Candidate], objective: Objective = "accuracy") -> Candidate | None:
     """The cheapest within one standard error of the best, paired by row; None without any.
 
-    The best has the lowest cross-validated log-loss, or for the objective `macro_f1` the highest macro-F1.
+    The best has the lowest cross-validated log-loss, or for the objective `macro_f1` the highest macro-F1. A bag of
+    words is cheaper than embeddings, which ask no language model either.
 
     Args:
         candidates: judged on the same fit rows.
     """
     if not candidates:
         return None
-    by_price = sorted(candidates, key=lambda one: one.price)
+    by_price = sorted(candidates, key=lambda one: (one.price, one.name != "bag_of_words"))
     return by_price[first_within_an_error([one.list_losses(objective) for one in by_price])]

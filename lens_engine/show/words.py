@@ -6,7 +6,7 @@ from lens_engine.classifier.candidates import CandidateName, TestedClassifier
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective, Use
 from lens_engine.result import PromptContender, SupportExamples
-from lens_engine.result.headline import HeadlineKind, kind_of
+from lens_engine.result.headline import HeadlineKind
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.show.table import NOTHING
 from lens_engine.task.wording import show_percent, show_share
@@ -35,6 +35,7 @@ _METHODS = {
 
 _CLASSIFIERS: dict[CandidateName, str] = {
     "bag_of_words": "word counting",
+    "embeddings": "sentence embeddings",
     "states": "model",
     "states_and_words": "model + word counting",
     "label_probabilities": "answers of the model",
@@ -54,6 +55,7 @@ STEPS = {
     "test": "the test texts",
     "zero_shot": "the prompt without examples",
     "bag_of_words": "word counting",
+    "embeddings": "sentence embeddings",
     "states_zero_shot": "the classifier of the model without examples",
     "states_one_prompt": "the classifier of the model after examples",
     "label_probabilities": "the classifier of label probabilities",
@@ -121,7 +123,7 @@ def name_use(use: Use) -> str:
 def name_classifier(one: TestedClassifier) -> str:
     """A candidate for the classifier in a table."""
     name = _CLASSIFIERS[one.name]
-    if kind_of(one) == "words":
+    if not one.prompts:
         return name
     if one.layer is not None:
         return f"{name}, {'after' if one.demonstrations else 'no'} examples, layer {one.layer}"
