@@ -187,6 +187,13 @@ class ClassifierOptions(Options):
         "or else the label probabilities. bag_of_words: the words of a text, no language model. states: the model's "
         "hidden states. label_probabilities: the label words' probabilities after a prompt. none: no classifier.",
     )
+    embeddings: str | None = Field(
+        None,
+        max_length=4096,
+        description="Embedder, whose sentence embeddings stand beside the words of a text, as a candidate and in the "
+        "search for nearest rows: a folder in the layout of sentence-transformers, or auto, the one of the variable "
+        "LENS_EMBEDDINGS, or else the bundled one if it is installed; null for none. A service takes auto or null.",
+    )
     fit_rows: int = Field(
         800,
         ge=0,

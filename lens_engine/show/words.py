@@ -112,7 +112,8 @@ def name_form(form: PromptForm) -> str:
     """A form in a few words."""
     if form.kind == "fixed":
         return "the same examples for every text"
-    return f"{'the same examples, then ' * (form.kind == 'fixed+nearest')}{form.nearest} similar ones for each text"
+    by = ", by sentence embeddings" * (form.similarity == "embeddings")
+    return f"{'the same examples, then ' * (form.kind == 'fixed+nearest')}{form.nearest} similar ones for each text{by}"
 
 
 def name_use(use: Use) -> str:
