@@ -265,6 +265,8 @@ def test_cheapest_candidate_within_an_error_of_the_best_is_chosen(whole: Selecti
     assert choose_candidate([best, near, far]) is near
     assert choose_candidate([far, best]) is best
     assert choose_candidate([]) is None
+    words = far.model_copy(update={"name": "bag_of_words"})
+    assert choose_candidate([far.model_copy(update={"name": "embeddings"}), words]) is words
 
 
 def test_candidate_is_chosen_by_macro_f1_if_that_is_the_objective(whole: SelectionResult) -> None:

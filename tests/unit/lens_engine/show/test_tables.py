@@ -58,7 +58,8 @@ def test_prompt_of_the_answer_is_marked(method: str, row: int) -> None:
 
 
 def test_candidates_are_named_by_what_they_read() -> None:
-    assert [name_classifier(one) for one in TESTED] == [
+    assert [name_classifier(one) for one in (make_tested("embeddings", "embeddings", 0), *TESTED)] == [
+        "sentence embeddings",
         "word counting",
         "model, no examples, layer 16",
         "model, after examples, layer 20",
