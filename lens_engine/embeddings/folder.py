@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lens_engine.embeddings.encoders import BertEncoder, Encoder, StaticEncoder
 from lens_engine.errors import UnknownModel, UnreadableModel
 
@@ -27,8 +29,10 @@ def read_folder(folder: Path) -> tuple[Encoder, Any]:
     except (UnknownModel, UnreadableModel):
         raise
     except Exception as error:  # tokenizers raises nothing narrower
-        told = f"the embedder {folder.name!r} cannot be read ({type(error).__name__}: {error})"
-        raise UnreadableModel(told) from error
+        told = error.strerror if isinstance(error, OSError) else error
+        raise UnreadableModel(
+            f"the embedder {folder.name!r} cannot be read ({type(error).__name__}: {told})"
+        ) from error
     return encoder, tokenizer
 
 
@@ -61,6 +65,7 @@ def _read(folder: Path) -> tuple[Encoder, Any]:
     limits = _read_json(parts[0] / "sentence_bert_config.json", {})
     most = config["max_position_embeddings"] - first
     tokenizer.enable_truncation(min(limits.get("max_seq_length") or most, most))
+    weights = {name: numbers.astype(np.float32, copy=False) for name, numbers in weights.items()}
     return BertEncoder(weights, _check(folder, config), first, _reads_first(folder, parts[1])), tokenizer
 
 
@@ -88,7 +93,7 @@ def _reads_first(folder: Path, pooling: Path) -> bool:
 
 def _find(file: Path) -> Path:
     if not file.is_file():
-        raise UnknownModel(f"the embedder lacks the file {file}")
+        raise UnknownModel(f"the embedder lacks the file {file.name}")  # clients of a service read it: no folders
     return file
 
 

@@ -62,9 +62,7 @@ def test_embeddings_are_those_of_transformers(
         with torch.no_grad():
             hidden = model(torch.tensor([tokens])).last_hidden_state[0]
         expected = (hidden[0] if reads_first else hidden.mean(dim=0)).numpy()
-        np.testing.assert_allclose(
-            vector, expected / np.linalg.norm(expected), atol=2e-6 if dtype == torch.float32 else 2e-3
-        )
+        np.testing.assert_allclose(vector, expected / np.linalg.norm(expected), atol=2e-6)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from lens_engine.classifier.quality import measure_quality
 from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.figures import tabulate_answered, tabulate_classifiers, tabulate_prompts, tabulate_shares
 from lens_engine.show.report import ResultView
+from lens_engine.show.sentences import describe_classifier
 from lens_engine.show.table import Table
 from lens_engine.show.tables import tabulate_examples
 from lens_engine.show.words import name_choice, name_classifier
@@ -65,6 +66,13 @@ def test_candidates_are_named_by_what_they_read() -> None:
         "model, after examples, layer 20",
         "answers of the model, prior",
     ]
+
+
+def test_classifier_of_embeddings_needs_no_language_model() -> None:
+    chosen = make_tested("embeddings", "embeddings", 0, is_chosen=True)
+    assert "the sentence embedding of a text, and needs no language model" in describe_classifier(
+        make_result(tested=(chosen,))
+    )
 
 
 def test_candidates_have_every_figure_and_the_chosen_one_is_marked() -> None:
