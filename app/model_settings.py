@@ -96,6 +96,11 @@ class ModelSettings(BaseSettings):
     allow_testing_models: bool = Field(
         False, description="Models of the form `testing:module:function` (for tests only). Not read from `.env`."
     )
+    embeddings: Path | None = Field(
+        None,
+        description="Folder of the embedder that the option `classifier.embeddings` means by `auto`; null for the "
+        "bundled one. Not read from `.env`.",
+    )
     device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$", description="auto, cpu, mps, cuda or cuda:1.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
         "auto",

@@ -9,8 +9,9 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from app.model_settings import KeyHash, ModelSettings, PostgresAddress, RedisAddress
 
-_VARIABLES_ONLY = frozenset({"allow_testing_models"})
-"""Settings that let others run code here. A `.env` lies in any folder in which somebody calls `lens`."""
+_VARIABLES_ONLY = frozenset({"allow_testing_models", "embeddings"})
+"""Settings that let others run code here, or that the engine reads from the environment. A `.env` lies in any folder in
+which somebody calls `lens`."""
 
 
 class _VariablesThenFile(PydanticBaseSettingsSource):

@@ -14,7 +14,7 @@ USES: tuple[Use, ...] = get_args(Use)
 Objective = Literal["accuracy", "macro_f1"]
 FormKind = Literal["fixed", "nearest", "fixed+nearest"]
 FORM_KINDS: tuple[FormKind, ...] = get_args(FormKind)
-ClassifierKind = Literal["auto", "none", "bag_of_words", "states", "label_probabilities"]
+ClassifierKind = Literal["auto", "none", "bag_of_words", "embeddings", "states", "label_probabilities"]
 PresetName = Literal["quick", "standard", "paper"]
 
 
@@ -188,6 +188,13 @@ class ClassifierOptions(Options):
         description="Candidates for the classifier. auto: the words, and the hidden states of a model that shows them, "
         "or else the label probabilities. bag_of_words: the words of a text, no language model. states: the model's "
         "hidden states. label_probabilities: the label words' probabilities after a prompt. none: no classifier.",
+    )
+    embeddings: str | None = Field(
+        None,
+        max_length=4096,
+        description="Embedder, whose sentence embeddings stand beside the words of a text, as a candidate and in the "
+        "search for nearest rows: a folder in the layout of sentence-transformers, or auto, the one of the variable "
+        "LENS_EMBEDDINGS, or else the bundled one if it is installed; null for none. A service takes auto or null.",
     )
     fit_rows: int = Field(
         800,

@@ -66,7 +66,7 @@ _MAX_PROBLEMS = 10
 _MAX_SHOWN = 60
 """Longest part of a given value that a message repeats (characters)."""
 
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 def refuse_options(error: ValidationError) -> InvalidConfig:

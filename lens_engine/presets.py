@@ -21,9 +21,10 @@ PRESETS: dict[PresetName, SelectionConfig] = {
         rows=RowOptions(judging=300, test=300),
         filtering=FilteringOptions(candidates=256, keep=64, rounds=2, initial_score_size=5, max_score_size=64),
         search=SearchOptions(beam_width=4, children=4, iterations=3, first_permutations=80, halvings=4),
+        classifier=ClassifierOptions(embeddings="auto"),
     ),
     "standard": SelectionConfig(
-        classifier=ClassifierOptions(fit_rows=2000),
+        classifier=ClassifierOptions(fit_rows=2000, embeddings="auto"),
         filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
         search=SearchOptions(iterations=10, first_permutations=1024, halvings=3, sets=40),
     ),

@@ -37,19 +37,18 @@ class Subject:
         """
         classifier = Classifier.model_validate_json(content)
         if classifier.retrieval is not None:
-            _ = classifier.retrieval.pool.index
+            _ = classifier.retrieval.index
         return cls(hashlib.sha256(content).hexdigest(), content, classifier)
 
 
 def weigh_subject(subject: Subject) -> int:
     """Memory that a subject takes (bytes), estimated. An index counts once it is made."""
     retrieval = subject.classifier.retrieval
-    has_index = retrieval is not None and "index" in retrieval.pool.__dict__
-    pool_bytes = weigh_pool(retrieval.pool) if retrieval is not None and has_index else 0
+    pool_bytes = weigh_pool(retrieval.pool) if retrieval is not None and retrieval.pool.indexes else 0
     return _PARSED * len(subject.content) + pool_bytes
 
 
 def weigh_pool(pool: Pool) -> int:
-    """Memory that a pool takes with its index, which is made (bytes), estimated."""
+    """Memory that a pool takes with its indexes; that of its words is made if it has none (bytes), estimated."""
     texts = sum(sys.getsizeof(row.text) for row in pool.rows)
-    return texts + _ROW_BYTES * len(pool.examples) + pool.index.num_bytes
+    return texts + _ROW_BYTES * len(pool.examples) + sum(one.num_bytes for one in pool.indexes.values() or [pool.index])

@@ -72,8 +72,8 @@ class Contender(Outgoing):
     """What answered."""
 
     kind: Literal["classifier", "prompt", "words"] = Field(
-        description="classifier: it reads a language model. words: a classifier that counts words, without a model. "
-        "prompt: the prompt of the support examples."
+        description="classifier: it reads a language model or a sentence embedding. words: a classifier that counts "
+        "words, without a model. prompt: the prompt of the support examples."
     )
     head: HeadKind = Field(description="Kind of the head.")
     form: PromptForm | None = Field(description="Form of the prompt; null of a classifier.")

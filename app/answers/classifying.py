@@ -135,7 +135,7 @@ def read_asked(finder: Finder, session: Session, wish: Wish) -> Asked:
 
 
 def _describe(classifier: Classifier, use: Use | None) -> Contender:
-    kind = "prompt" if use is not None else "classifier" if classifier.prompts else "words"
+    kind = "prompt" if use is not None else "words" if classifier.head.kind == "bag_of_words" else "classifier"
     form = PromptForm() if classifier.retrieval is None else classifier.retrieval.form
     return Contender(
         kind=kind,

@@ -18,7 +18,8 @@ from app.settings import Settings
 from app.store.datasets import find_label_column, load_rows, load_warnings, owns_dataset
 from app.web.validation import read_model
 from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.errors import Faults
+from lens_engine.embeddings.embedder import AUTO
+from lens_engine.errors import Faults, InvalidConfig
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.reading.table import ColumnNames
@@ -187,7 +188,7 @@ def _check_spec(spec: SelectionSpec, settings: Settings) -> _CheckedSpec:
             task = TaskRequest(templates, verbalizer, spec.separator, instructions)
         with faults.noting():
             config = resolve_config(spec.preset, spec.options)
-            faults.found += list_excesses(config.budget, model, settings)
+            faults.found += [*list_excesses(config.budget, model, settings), *_list_folders(config)]
             has_prices = find_prices(model, settings) is not None
             refuse_unpriced(config, is_served=model in settings.endpoints, has_prices=has_prices)
         faults.refuse()
@@ -195,6 +196,14 @@ def _check_spec(spec: SelectionSpec, settings: Settings) -> _CheckedSpec:
     assert config is not None
     bounded, warnings = bound_budget(config, model, settings)
     return _CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
+
+
+def _list_folders(config: SelectionConfig) -> list[InvalidConfig]:
+    """The refusal of a folder of this machine, which is for the operator to name."""
+    if config.classifier.embeddings in (None, AUTO):
+        return []
+    detail = "classifier.embeddings must be auto or null here; the operator of the service names the embedder"
+    return [InvalidConfig(detail, field="options.classifier.embeddings")]
 
 
 def _complete(spec: _CheckedSpec, dataset: Labelled, test: Labelled | None) -> NewSelection:

@@ -5,7 +5,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lens_engine.rows.dealing import deal_rows
 from rich.console import Console
 
 from lens_cli.asked_model import ChosenModel, describe_opening
@@ -22,6 +21,7 @@ from lens_engine.opening import LanguageModel
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.cleaning import clean_problem
+from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.label_rows import find_unknown_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import FileCheckpointStore

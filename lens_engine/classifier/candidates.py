@@ -10,10 +10,11 @@ from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.types import Pooling, Record, StoredLogProbs
 
-CandidateName = Literal["bag_of_words", "states", "states_and_words", "label_probabilities"]
+CandidateName = Literal["bag_of_words", "embeddings", "states", "states_and_words", "label_probabilities"]
 
 _TITLES: dict[CandidateName, str] = {
     "bag_of_words": "words",
+    "embeddings": "embeddings",
     "states": "states",
     "states_and_words": "states and words",
     "label_probabilities": "label probabilities",
@@ -52,8 +53,9 @@ class TestedClassifier(Record):
     __test__ = False  # pytest would collect the class
 
     name: CandidateName = Field(
-        description="What the classifier reads. bag_of_words: the words of a text. states: a hidden state of the "
-        "model. states_and_words: both. label_probabilities: the probabilities of the label words."
+        description="What the classifier reads. bag_of_words: the words of a text. embeddings: its sentence "
+        "embedding. states: a hidden state of the model. states_and_words: the state and the words. "
+        "label_probabilities: the probabilities of the label words."
     )
     is_chosen: bool = Field(description="Whether it is the classifier to use.")
     prompts: int = Field(description="Number of prompts asked for one input.")

@@ -11,12 +11,20 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field, ValidationError, computed_field, model_validator
 
-from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead, StatesHead, fits_shape
+from lens_engine.classifier.heads import (
+    BagOfWordsHead,
+    EmbeddingsHead,
+    Head,
+    StatesAndWordsHead,
+    StatesHead,
+    fits_shape,
+)
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.classifier.predictions import Predictions
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import Quality
 from lens_engine.disk.replace_file import replace_file
+from lens_engine.embeddings.embedder import open_recorded
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
 from lens_engine.retrieval.pool import Retrieval
 from lens_engine.retrieval.prompts import PromptRenderer
@@ -41,13 +49,15 @@ class Classifier(Record):
     """A text classifier: prompts for a language model, and a head on what the model says after them.
 
     The head `states` reads a hidden state of the model after one prompt. The head `bag_of_words` looks at the words of
-    a text alone, and has no prompts. The head `states_and_words` does both. Other heads read the log-probabilities of
-    the label words after one prompt.
+    a text alone, the head `embeddings` at its sentence embedding; they have no prompts. The head `states_and_words`
+    looks at the state and the words. Other heads read the log-probabilities of the label words after one prompt.
     """
 
     schema_version: Literal[1] = Field(1, description="Version of this format.")
     task: TaskRecord = Field(description="Template, label words, separator and instruction.")
-    prompts: tuple[Prompt, ...] = Field(description="The prompt that is asked for every text; none for a bag of words.")
+    prompts: tuple[Prompt, ...] = Field(
+        description="The prompt that is asked for every text; none for words or embeddings."
+    )
     head: Head = Field(description="Formula that gives the probabilities of the labels.")
     fit_rows: int = Field(description="Number of rows on which the head was fitted.")
     model: ModelRecord | None = Field(
@@ -156,7 +166,8 @@ class Classifier(Record):
             scorer: the model that the head was fitted on, from `open_model`. A classifier without prompts needs none.
 
         Raises:
-            ModelMismatch: the scorer is missing, another model or another revision.
+            ModelMismatch: the scorer or the embedder is another model or another revision, or the scorer is missing.
+            UnknownModel, InvalidConfig: the embedder, or a package that it needs, is missing.
             PromptTooLong: a prompt exceeds the model's context.
             InvalidDataset: a text is empty, or `texts` is a table; the message names the text by its index.
             TypeError: `texts` is a single string, or holds something that is no string.
@@ -180,6 +191,8 @@ class Classifier(Record):
         head, task = self.head, self.task.task()
         if isinstance(head, BagOfWordsHead):
             return head.bag_of_words.class_log_probs(texts)
+        if isinstance(head, EmbeddingsHead):
+            return head.class_log_probs(open_recorded(head.embedder).embed(texts))
         if scorer is None:
             raise self._mismatch("give the model")
         if takes_turns(scorer) != (self.task.chat is not None):

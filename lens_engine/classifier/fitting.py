@@ -1,13 +1,15 @@
 """Fits heads on labelled rows, and cross-validates them."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lens_engine.classifier.heads import (
     PROMPTS_HEAD_KINDS,
     ArgmaxHead,
+    EmbeddingsHead,
     PriorHead,
     PromptsHead,
     PromptsHeadKind,
@@ -22,10 +24,12 @@ from lens_engine.classifier.log_probs import round_numbers
 from lens_engine.classifier.macro_f1 import standard_error
 from lens_engine.classifier.quality import gold_losses
 from lens_engine.classifier.regression import (
+    EMBEDDINGS_INVERSE_L2,
     STATES_INVERSE_L2,
     fit_standardised,
     hold_out,
 )
+from lens_engine.embeddings.embedder import EmbedderRecord
 from lens_engine.types import POOLINGS, FloatArray, IndexArray, LabelLogProbs, States
 
 _LEAST_ROWS = 5
@@ -129,12 +133,7 @@ def _choose_states(states: States, gold: IndexArray, num_labels: int) -> tuple[t
     """
 
     def hold_out_at(place: tuple[int, ...], inverse_l2: float) -> FloatArray:
-        features = states[place]
-
-        def predict(rest: IndexArray, held_out: IndexArray) -> FloatArray:
-            return fit_standardised(features[rest], gold[rest], num_labels, inverse_l2).predict(features[held_out])
-
-        return hold_out(gold, num_labels, predict, cuts=1)
+        return _hold_out_regression(states[place], gold, num_labels, inverse_l2)
 
     def loss(held_out: FloatArray) -> float:
         return float(gold_losses(held_out, gold).mean())
@@ -145,6 +144,39 @@ def _choose_states(states: States, gold: IndexArray, num_labels: int) -> tuple[t
     held_out = {middle: at_middle[place], **{c: hold_out_at(place, c) for c in (weakest, strongest)}}
     best = min(held_out, key=lambda c: loss(held_out[c]))
     return place, best, held_out[best]
+
+
+def fit_embeddings_head(
+    vectors: NDArray[np.float32], gold: IndexArray, num_labels: int, embedder: EmbedderRecord
+) -> tuple[EmbeddingsHead, FloatArray]:
+    """Fit logistic regression on sentence embeddings; the strength of L2 is the best by cross-validation.
+
+    Args:
+        vectors: `[rows, size]`, as this embedder gives them.
+        gold: `[rows]`, index of each row's label.
+
+    Returns:
+        The head, and what it says of the rows, each without its fold  # class_log_probs  # [rows, labels].
+    """
+    held_out = {c: _hold_out_regression(vectors, gold, num_labels, c) for c in EMBEDDINGS_INVERSE_L2}
+    best = min(held_out, key=lambda c: float(gold_losses(held_out[c], gold).mean()))
+    regression = fit_standardised(vectors, gold, num_labels, best)
+    head = EmbeddingsHead(
+        embedder=embedder,
+        weights=tuple(map(round_numbers, regression.weights)),
+        intercepts=round_numbers(regression.intercepts),
+        inverse_l2=best,
+    )
+    return head, held_out[best]
+
+
+def _hold_out_regression(features: NDArray[Any], gold: IndexArray, num_labels: int, inverse_l2: float) -> FloatArray:
+    """`[rows, labels]`, class log-probabilities of each row by a regression without the row's fold."""
+
+    def predict(rest: IndexArray, held_out: IndexArray) -> FloatArray:
+        return fit_standardised(features[rest], gold[rest], num_labels, inverse_l2).predict(features[held_out])
+
+    return hold_out(gold, num_labels, predict, cuts=1)
 
 
 def fit_words_weight(by_states: FloatArray, by_words: FloatArray, gold: IndexArray) -> tuple[float, FloatArray]:

@@ -3,8 +3,9 @@
 On the label log-probabilities of a prompt: `argmax` is the paper's, the label words' probabilities as they are. `prior`
 takes out the prompt's bias towards some labels.
 
-`states` is logistic regression on a hidden state of the model. `bag_of_words` looks at the words of the text alone.
-`states_and_words` is a logarithmic opinion pool of both (Heskes, 1998).
+`states` is logistic regression on a hidden state of the model, `embeddings` on a vector that an embedder gives. The
+head `bag_of_words` looks at the words of the text alone. `states_and_words` is a logarithmic opinion pool of states and
+words (Heskes, 1998).
 """
 
 from collections.abc import Sequence
@@ -12,15 +13,17 @@ from functools import cached_property
 from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from lens_engine.classifier.bag_of_words import WordRegression
 from lens_engine.classifier.log_probs import normalise
+from lens_engine.embeddings.embedder import EmbedderRecord
 from lens_engine.scoring.no_answer import keep_unanswered
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Pooling, Record
 
 PromptsHeadKind = Literal["argmax", "prior"]
-HeadKind = Literal[PromptsHeadKind, "states", "bag_of_words", "states_and_words"]
+HeadKind = Literal[PromptsHeadKind, "states", "bag_of_words", "embeddings", "states_and_words"]
 PROMPTS_HEAD_KINDS: tuple[PromptsHeadKind, ...] = ("argmax", "prior")
 """The simpler first."""
 
@@ -52,28 +55,41 @@ class PriorHead(Record):
         return keep_unanswered(normalise(mean_within_labels(corrected) / self.temperature), label_log_probs[0])
 
 
-class StatesHead(Record):
-    """Multinomial logistic regression with L2 on a hidden state of the language model."""
+class _RegressionHead(Record):
+    """Multinomial logistic regression with L2 on a vector of each text."""
+
+    kind: str
+    weights: tuple[tuple[float, ...], ...] = Field(
+        description="Weights: a list for each label, a number for each dimension of the vector."
+    )
+    intercepts: tuple[float, ...] = Field(description="Intercept of each label.")
+    inverse_l2: float = Field(gt=0.0, description="Inverse strength of the L2 penalty, chosen by cross-validation.")
+
+    def class_log_probs(self, vectors: FloatArray | NDArray[np.float32]) -> FloatArray:
+        """`[rows, size]` -> `[rows, labels]`, natural log."""
+        weights, intercepts = self._arrays
+        return normalise(vectors.astype(np.float64) @ weights.T + intercepts)
+
+    @cached_property
+    def _arrays(self) -> tuple[FloatArray, FloatArray]:
+        return np.array(self.weights), np.array(self.intercepts)
+
+
+class StatesHead(_RegressionHead):
+    """Logistic regression on a hidden state of the language model."""
 
     kind: Literal["states"] = Field("states", description="Kind of the head.")
     layer: int = Field(ge=1, description="Number of the decoder layer whose output is read, from 1.")
     pooling: Pooling = Field(
         description="State that is read. last: of the query's last token. mean: the mean over the query's tokens."
     )
-    weights: tuple[tuple[float, ...], ...] = Field(
-        description="Weights: a list for each label, a number for each dimension of the state."
-    )
-    intercepts: tuple[float, ...] = Field(description="Intercept of each label.")
-    inverse_l2: float = Field(gt=0.0, description="Inverse strength of the L2 penalty, chosen by cross-validation.")
 
-    def class_log_probs(self, states: FloatArray) -> FloatArray:
-        """`[rows, size]` -> `[rows, labels]`, natural log."""
-        weights, intercepts = self._arrays
-        return normalise(states.astype(np.float64) @ weights.T + intercepts)
 
-    @cached_property
-    def _arrays(self) -> tuple[FloatArray, FloatArray]:
-        return np.array(self.weights), np.array(self.intercepts)
+class EmbeddingsHead(_RegressionHead):
+    """Logistic regression on sentence embeddings: the head of a classifier without prompts."""
+
+    kind: Literal["embeddings"] = Field("embeddings", description="Kind of the head.")
+    embedder: EmbedderRecord = Field(description="What gives a text its vector.")
 
 
 class BagOfWordsHead(Record):
@@ -100,18 +116,20 @@ class StatesAndWordsHead(Record):
 PromptsHead = ArgmaxHead | PriorHead
 """A head on the label log-probabilities."""
 
-Head = Annotated[PromptsHead | StatesHead | BagOfWordsHead | StatesAndWordsHead, Field(discriminator="kind")]
+Head = Annotated[
+    PromptsHead | StatesHead | BagOfWordsHead | EmbeddingsHead | StatesAndWordsHead, Field(discriminator="kind")
+]
 
 
 def fits_shape(head: Head, num_prompts: int, num_labels: int) -> bool:
     """Whether the head's coefficients are for this many prompts and labels."""
     if isinstance(head, BagOfWordsHead):
         return num_prompts == 0 and head.bag_of_words.fits_shape(num_labels)
-    if num_prompts != 1:
+    if num_prompts != (not isinstance(head, EmbeddingsHead)):
         return False
     if isinstance(head, StatesAndWordsHead):
         return fits_shape(head.states, num_prompts, num_labels) and head.bag_of_words.fits_shape(num_labels)
-    if isinstance(head, StatesHead):
+    if isinstance(head, StatesHead | EmbeddingsHead):
         return len(head.weights) == len(head.intercepts) == num_labels
     return isinstance(head, ArgmaxHead) or [len(row) for row in head.biases] == [num_labels]
 

@@ -13,6 +13,9 @@ from lens_engine.types import FloatArray, IndexArray
 STATES_INVERSE_L2 = (0.01, 0.03, 0.1)
 """Grid of the inverse strength of L2 for standardised hidden states, which have hundreds of dimensions."""
 
+EMBEDDINGS_INVERSE_L2 = (0.01, 0.1, 1.0)
+"""The same for standardised sentence embeddings."""
+
 _FOLDS = 5
 _FEW_ROWS, _CUTS = 100, 3
 """Number of rows below which the folds are cut several times, and how often."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from lens_engine.embeddings.embedder import EmbedderRecord, open_recorded
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.index import ExampleIndex
 from lens_engine.types import Example, Record
@@ -64,10 +65,27 @@ class Pool(Record):
 
     @property
     def index(self) -> ExampleIndex:
-        """The index of the texts, made at the first use. Python 3.11 would make a `cached_property` pool after pool."""
-        made: ExampleIndex | None = self.__dict__.get("index")
-        if made is None:
-            made = self.__dict__["index"] = ExampleIndex.of([row.text for row in self.rows])
+        """The index of the texts by their words."""
+        return self.find_index(None)
+
+    def find_index(self, embedder: EmbedderRecord | None) -> ExampleIndex:
+        """The index of the texts by their embeddings, or with None by their words.
+
+        It is made at the first use. Python 3.11 would make a `cached_property` pool after pool.
+
+        Raises:
+            ModelMismatch, UnknownModel, InvalidConfig: as `open_recorded`.
+        """
+        made = self.indexes
+        if embedder not in made:
+            opened = None if embedder is None else open_recorded(embedder)
+            made[embedder] = ExampleIndex.of([row.text for row in self.rows], opened)
+        return made[embedder]
+
+    @property
+    def indexes(self) -> dict[EmbedderRecord | None, ExampleIndex]:
+        """The indexes that were made."""
+        made: dict[EmbedderRecord | None, ExampleIndex] = self.__dict__.setdefault("index", {})
         return made
 
     @cached_property
@@ -86,6 +104,11 @@ class Retrieval(Record):
     form: PromptForm
     pool: Pool
 
+    @property
+    def index(self) -> ExampleIndex:
+        """The index of the pool that the form needs, made at the first use."""
+        return self.pool.find_index(self.form.embedder)
+
     def demonstrations(self, texts: Sequence[str], fixed: Collection[int] = ()) -> list[list[Found]]:
         """For each text its nearest rows, the nearest last; none for a fixed form.
 
@@ -96,5 +119,5 @@ class Retrieval(Record):
         shown = [pool.places[row] for row in fixed if row in pool.places]
         return [
             [Found(pool.examples[one.place], one.similarity) for one in reversed(neighbours)]
-            for neighbours in pool.index.nearest(texts, self.form.nearest, excluded=shown)
+            for neighbours in self.index.nearest(texts, self.form.nearest, excluded=shown)
         ]

@@ -12,10 +12,17 @@ import numpy as np
 from lens_engine.classifier.bag_of_words import FittedWords, fit_bag_of_words
 from lens_engine.classifier.candidates import Candidate, CandidateName
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.fitting import can_fit_states, fit_prompts_head, fit_states_head, fit_words_weight
+from lens_engine.classifier.fitting import (
+    can_fit_states,
+    fit_embeddings_head,
+    fit_prompts_head,
+    fit_states_head,
+    fit_words_weight,
+)
 from lens_engine.classifier.heads import (
     ArgmaxHead,
     BagOfWordsHead,
+    EmbeddingsHead,
     Head,
     PriorHead,
     StatesAndWordsHead,
@@ -24,6 +31,7 @@ from lens_engine.classifier.heads import (
 from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import RowFigures
 from lens_engine.classifier.suspicion import find_suspicious
+from lens_engine.embeddings.embedder import Embedder, find_embedder
 from lens_engine.metering.meter import Meter
 from lens_engine.rows.fit_rows import index_rows, pick_fit_rows
 from lens_engine.scoring.states import require_states_scorer
@@ -49,6 +57,15 @@ class Classifying:
         words = self._words
         head = BagOfWordsHead(bag_of_words=words.regression)
         return [self._candidate("bag_of_words", (), head, words.held_out, self.setup.rows.labelled, words.num_rows)]
+
+    def embeddings(self) -> list[Candidate]:
+        """Sentence embeddings of the fit rows. It asks no language model."""
+        embedder, rows = self._embedder, self._pick_rows(())
+        if embedder is None or not can_fit_states(len(rows), len(self.setup.task.labels)):
+            return []
+        vectors = embedder.embed(rows.texts)
+        head, held_out = fit_embeddings_head(vectors, rows.gold, len(self.setup.task.labels), embedder.record)
+        return [self._candidate("embeddings", (), head, held_out, rows.examples)]
 
     def states(self, demonstrations: Sequence[Example]) -> list[Candidate]:
         """Hidden states of the query after the prompt with these demonstrations, alone and with the bag of words.
@@ -82,6 +99,9 @@ class Classifying:
         classifier, rows = one.classifier, EvaluationRows(self.setup.task, self.setup.rows.test)
         if isinstance(classifier.head, BagOfWordsHead):
             return classifier.head.bag_of_words.judge(rows.texts, rows.gold)
+        if isinstance(classifier.head, EmbeddingsHead):
+            assert self._embedder is not None
+            return RowFigures.of(classifier.head.class_log_probs(self._embedder.embed(rows.texts)), rows.gold)
         (prompt,) = classifier.prompts
         head, states = classifier.head, find_states_head(classifier.head)
         if states is None:
@@ -100,6 +120,10 @@ class Classifying:
         rows, setup = self.setup.rows.proposable, self.setup
         (drawn,) = draw_permutations(rows, setup.task, setup.rows.quotas, setup.config.seed, 0, 1)
         return tuple(rows[index] for index in drawn)
+
+    @cached_property
+    def _embedder(self) -> Embedder | None:
+        return find_embedder(self.setup.config.classifier.embeddings)
 
     @cached_property
     def _words(self) -> FittedWords:

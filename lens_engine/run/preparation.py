@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from lens_engine.config import SelectionConfig
+from lens_engine.embeddings.embedder import has_embedder
 from lens_engine.errors import InvalidConfig, InvalidInput
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.metering.cost import Cost
@@ -183,6 +184,8 @@ def list_classifier_steps(setup: Setup) -> dict[str, Cost]:
     steps = {}
     if kind in ("auto", "bag_of_words"):
         steps["bag_of_words"] = Cost()
+    if kind in ("auto", "embeddings") and has_embedder(options.embeddings):
+        steps["embeddings"] = Cost()
     if kind in ("auto", "states") and setup.shows_states:
         steps["states_zero_shot"] = prices.judging(1, num_rows, 0)
         steps["states_one_prompt"] = prices.judging(1, num_rows)

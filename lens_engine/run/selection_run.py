@@ -47,6 +47,10 @@ SEARCHED, JUDGED, TESTED = "search", "judging", "test"
 """Names of steps; those of classifiers are in `list_classifier_steps`."""
 
 
+_WITHOUT_MODEL = ("bag_of_words", "embeddings")
+"""Steps that ask no language model, so they come first, and no budget leaves them out."""
+
+
 @dataclass
 class SelectionRun:
     """One run: its state, and the steps that advance it, each followed by a checkpoint.
@@ -87,7 +91,7 @@ class SelectionRun:
         Raises:
             NothingSelected: the run was cancelled before there was anything to choose.
         """
-        steps: dict[str, Callable[[], None]] = {name: self._fit(name) for name in ("bag_of_words",) if self._fits(name)}
+        steps: dict[str, Callable[[], None]] = {name: self._fit(name) for name in _WITHOUT_MODEL if self._fits(name)}
         steps |= {SEARCHED: self._search, JUDGED: self._judge}
         steps |= {name: self._fit(name) for name in list_classifier_steps(self.setup) if name not in steps}
         steps |= {TESTED: self._test}
@@ -121,7 +125,7 @@ class SelectionRun:
 
         What asks no model and the test rows ignore the budget, but for money that is spent.
         """
-        is_owed = name in (TESTED, "bag_of_words")
+        is_owed = name in (TESTED, *_WITHOUT_MODEL)
         cost = list_classifier_steps(self.setup).get(name, Cost())
         reserve = price_test(self.setup) if name != TESTED else Cost()
         self.meter.limits.reserve = reserve + (self.prepared.price_of_judging if name == SEARCHED else Cost())
@@ -160,10 +164,11 @@ class SelectionRun:
         def fit() -> None:
             classifying = Classifying(self.setup, self.meter)
             self.meter.use_label_spans(self.setup.task.label_spans)
-            if name != "bag_of_words":  # which comes first
+            if name not in _WITHOUT_MODEL:  # which come first
                 self.meter.enter(Phase.JUDGE, 1, 1)
             made = {
                 "bag_of_words": classifying.bag_of_words,
+                "embeddings": classifying.embeddings,
                 "states_zero_shot": lambda: classifying.states(()),
                 "states_one_prompt": lambda: classifying.states(classifying.prompt),
                 "label_probabilities": classifying.label_probabilities,

@@ -71,6 +71,11 @@ def describe_classifier(result: SelectionResult) -> str:
     chosen = find_chosen(result)
     if chosen is None or kind_of(chosen) == "words":
         return ""
+    if chosen.name == "embeddings":
+        return (
+            "The classifier is a file that Lens made from your rows: it reads the sentence embedding of a text, and "
+            "needs no language model. The command lens classify and the service answer with it."
+        )
     reads = {"states": "what {} computes of a text", "states_and_words": "what {} computes of a text, and its words"}
     what = reads.get(chosen.name, "the probabilities that {} gives the labels").format(result.provenance.model)
     return (

@@ -22,6 +22,7 @@ STEPS = {
     "judging": "a part of the judging",
     "test": "the test texts",
     "bag_of_words": "word counting",
+    "embeddings": "sentence embeddings",
     "states_zero_shot": "the classifier of the model without examples",
     "states_one_prompt": "the classifier of the model after examples",
     "label_probabilities": "the classifier of label probabilities",
@@ -60,7 +61,8 @@ def name_form(form: PromptForm) -> str:
     """A form in a few words."""
     if form.kind == "fixed":
         return "the same examples for every text"
-    return f"{'the same examples, then ' * (form.kind == 'fixed+nearest')}{form.nearest} similar ones for each text"
+    by = ", by sentence embeddings" * (form.similarity == "embeddings")
+    return f"{'the same examples, then ' * (form.kind == 'fixed+nearest')}{form.nearest} similar ones for each text{by}"
 
 
 def name_use(use: Use) -> str:

@@ -79,6 +79,13 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, list[str], str]] = [
         "search.iterations must be a whole number from 0 to 1,000; it is -1",
     ),
     (
+        "folder of the operator's machine",
+        {"options": {**SMALL_OPTIONS, "classifier": {"embeddings": "/etc"}}},
+        "invalid-options",
+        ["/spec/options/classifier/embeddings"],
+        "classifier.embeddings must be auto or null here",
+    ),
+    (
         "faults of every kind",
         {"template": "{text}", "verbalizer": {"a": "x"}, "instruction": "\t", "options": {"seed": -1}},
         "invalid-template",

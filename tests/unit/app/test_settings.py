@@ -102,11 +102,14 @@ def test_variable_replaces_the_whole_object_of_the_file(tmp_path: Path, monkeypa
     assert (settings.allowed_models, settings.max_rows) == ({"b": "y"}, 7)
 
 
-def test_file_of_a_folder_cannot_allow_testing_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_of_a_folder_cannot_allow_testing_models_or_name_an_embedder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     lines = ('LENS_ALLOWED_MODELS={"x": "testing:os:getcwd"}', "LENS_DEFAULT_MODEL=x", "LENS_ALLOW_TESTING_MODELS=true")
-    Path(".env").write_text("\n".join(lines))
+    Path(".env").write_text("\n".join((*lines, "LENS_EMBEDDINGS=/x")))
     with pytest.raises(ValidationError, match="requires the variable LENS_ALLOW_TESTING_MODELS"):
         Settings()
     monkeypatch.setenv("LENS_ALLOW_TESTING_MODELS", "true")
-    assert Settings().allowed_models == {"x": "testing:os:getcwd"}
+    settings = Settings()
+    assert (settings.allowed_models, settings.embeddings) == ({"x": "testing:os:getcwd"}, None)

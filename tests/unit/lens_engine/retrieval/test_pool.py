@@ -1,11 +1,14 @@
 import pickle
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
+from lens_engine.embeddings.embedder import open_embedder
 from lens_engine.retrieval.form import FormKind, PromptForm
 from lens_engine.retrieval.pool import Found, Pool, PoolRow, Retrieval
 from lens_engine.types import Example
+from tests.unit.lens_engine.embeddings.folders import SIMILAR, VECTORS, write_static
 
 EXAMPLES = (
     Example(12, "where is my parcel", "delivery"),
@@ -108,3 +111,24 @@ def test_found_is_an_example_with_its_similarity() -> None:
     found = Retrieval(form=PromptForm(kind="nearest", nearest=1), pool=POOL).demonstrations(["unheard-of"], ())
 
     assert found == [[Found(Example(3, "a good film", "films"), 0.0)]]
+
+
+def test_nearest_rows_by_embeddings_need_no_common_word(tmp_path: Path) -> None:
+    record = open_embedder(str(write_static(tmp_path / "own", VECTORS | SIMILAR))).record
+    twice = (Example(20, "good film", "films"), Example(21, "good film!", "films"))
+    pool = Pool.of((*EXAMPLES, *twice))
+    form = PromptForm(kind="nearest", nearest=6, embedder=record)
+    retrieval = Retrieval.model_validate_json(Retrieval(form=form, pool=pool).model_dump_json())
+
+    movie, package = ([one.example.row for one in found] for found in retrieval.demonstrations(["movie", "package"]))
+
+    assert movie[::-1] == [5, 3, 20, 21, 7, 12]  # a film: cosine 1; a good film thrice, in order; late; parcel
+    assert package[::-1][:2] == [12, 7]
+    assert [one.similarity for one in retrieval.demonstrations(["movie"])[0]][:2] == [0.0, pytest.approx(0.0, abs=0.03)]
+    assert [one.example.row for one in retrieval.demonstrations(["GOOD film"], [12])[0]][::-1] == [5, 3, 21, 7]
+    assert list(retrieval.pool.indexes) == [record]
+    assert retrieval.pool.index.nearest(["movie"], 1)[0][0].similarity == 0.0
+    assert (form.name, form.similarity, EIGHT.similarity) == ("nearest 6 by embeddings", "embeddings", "words")
+    assert EIGHT.model_dump() == {"kind": "nearest", "nearest": 8}
+    with pytest.raises(ValidationError, match="a fixed form finds no rows, and has an embedder"):
+        PromptForm(embedder=record)
