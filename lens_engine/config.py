@@ -186,8 +186,9 @@ class ClassifierOptions(Options):
     kind: ClassifierKind = Field(
         "auto",
         description="Candidates for the classifier. auto: the words, and the hidden states of a model that shows them, "
-        "or else the label probabilities. bag_of_words: the words of a text, no language model. states: the model's "
-        "hidden states. label_probabilities: the label words' probabilities after a prompt. none: no classifier.",
+        "or else the label probabilities. bag_of_words: the words of a text, no language model. embeddings: sentence "
+        "embeddings, no language model. states: the model's hidden states. label_probabilities: the label words' "
+        "probabilities after a prompt. none: no classifier.",
     )
     embeddings: str | None = Field(
         None,

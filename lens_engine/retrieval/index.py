@@ -173,7 +173,7 @@ class ExampleIndex:
 
     def similarities(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """How much each row is like each text, 0 to 1  # [texts, rows]."""
-        return np.array([self._postings.score(text[: self._most_characters]) for text in texts]) / float(_ONE) ** 2
+        return np.array([self._rows.score(text[: self._most_characters]) for text in texts]) / float(_ONE) ** 2
 
     def _find(self, text: str, k: int, excluded: Collection[int]) -> list[Neighbour]:
         scores = self._rows.score(text[: self._most_characters])

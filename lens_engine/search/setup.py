@@ -68,7 +68,7 @@ class Setup:
     def reads_label_probabilities(self) -> bool:
         """Whether a classifier that reads label probabilities is a candidate."""
         kind = self.config.classifier.kind
-        if not self.has_probabilities or kind in ("none", "bag_of_words"):
+        if not self.has_probabilities or kind in ("none", "bag_of_words", "embeddings"):
             return False
         return kind == "label_probabilities" or not self.shows_states
 
