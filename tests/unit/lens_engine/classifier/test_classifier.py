@@ -72,7 +72,7 @@ def make_classifier() -> Make:
             "fit_rows": len(TEXTS),
             "model": ModelRecord.of(scorer.identity) if demonstrations else None,
             "tokens_per_input": 1 / 3,
-            "test": measure_quality(found, gold),
+            "quality": measure_quality(found, gold),
         }
         return Classifier(**(given | changes))
 
