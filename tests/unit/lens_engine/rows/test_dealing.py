@@ -108,7 +108,9 @@ def test_seed_decides_the_rows_of_every_part(problem: Problem, make_config: Make
         assert set(getattr(first, part)) != set(getattr(other, part))
 
 
-@pytest.mark.parametrize(("counts", "usable"), [({"negative": 4, "positive": 5}, 9), ({"negative": 2, "positive": 2}, 4)])
+@pytest.mark.parametrize(
+    ("counts", "usable"), [({"negative": 4, "positive": 5}, 9), ({"negative": 2, "positive": 2}, 4)]
+)
 def test_fewer_than_ten_rows_are_refused_with_both_numbers(
     counts: dict[str, int], usable: int, task: Task, make_examples: MakeExamples, make_config: MakeConfig
 ) -> None:

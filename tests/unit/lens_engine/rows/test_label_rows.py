@@ -20,7 +20,9 @@ MORE = [Example(500 + row, "the same", "b") for row in range(3)]
 def deal(make_task: Callable[..., Task], make_examples: Make, make_config: Callable[..., SelectionConfig]) -> Make:
     """Deal rows of these labels; `labels` are those that have a label word."""
 
-    def run(counts: dict[str, int], *, rare: str = "reject", labels: str = "", more: Any = (), **test: int) -> DealtRows:
+    def run(
+        counts: dict[str, int], *, rare: str = "reject", labels: str = "", more: Any = (), **test: int
+    ) -> DealtRows:
         task, given = make_task(*(labels or counts)), make_examples(test, stem="test") if test else None
         return deal_rows(Problem(task, [*make_examples(counts), *more], given), make_config(labels={"rare": rare}))
 
@@ -33,14 +35,22 @@ def deal(make_task: Callable[..., Task], make_examples: Make, make_config: Calla
         ({"counts": {"a": 90, "b": 0}, "more": MORE}, ClassTooSmall, "'b' has 3 rows, 1 of them with a text of the"),
         ({"counts": {"a": 90, "b": 1}}, ClassTooSmall, "'b' has 1 row; the minimum is 2 rows per label: one to show"),
         ({"counts": {"a": 90, "b": 90}, "labels": "abc"}, InvalidVerbalizer, "'c' has a label word but no row; "),
-        ({"counts": {"a": 90, "b": 90, "c": 3}, "labels": "ab"}, InvalidDataset, "3 rows have the label 'c' .*no label"),
+        (
+            {"counts": {"a": 90, "b": 90, "c": 3}, "labels": "ab"},
+            InvalidDataset,
+            "3 rows have the label 'c' .*no label",
+        ),
         ({"counts": {"a": 90, "b": 1}, "rare": "drop"}, ClassTooSmall, "fewer than two labels would be left"),
         (
             {"counts": {"a": 90, "b": 1, "c": 90, "d": 1}},
             ClassTooSmall,
             "^2 faults; .*'b' has 1 row; .* set options.labels.rare to \"drop\" to leave out 2 of 4 labels",
         ),
-        ({"counts": {"a": 90, "b": 90, "c": 9}, "labels": "ab", "rare": "drop"}, InvalidDataset, "9 rows have the label"),
+        (
+            {"counts": {"a": 90, "b": 90, "c": 9}, "labels": "ab", "rare": "drop"},
+            InvalidDataset,
+            "9 rows have the label",
+        ),
     ],
 )
 def test_label_is_refused_by_its_name_and_number(

@@ -117,7 +117,12 @@ def test_rivals_are_beaten_in_the_share_of_the_bags_and_ties_count_half() -> Non
     hits = np.array([right, right, wrong, wrong])
 
     found = correct(
-        make_scores(hits), 1, hits, {"same": [1], "wrong": [2], "mean": [1, 2], "none": []}, np.random.default_rng(0), 50
+        make_scores(hits),
+        1,
+        hits,
+        {"same": [1], "wrong": [2], "mean": [1, 2], "none": []},
+        np.random.default_rng(0),
+        50,
     )
 
     assert found.beats == {"same": 0.5, "wrong": 1.0, "mean": 1.0}
