@@ -34,6 +34,9 @@ _FIRST_ROWS = 12
 _LEFT = (0.75, 0.5, 1 / 3)
 """Largest share of the prompts that is left after each rung but the last."""
 
+_ALWAYS_LEFT = 4
+"""Prompts that stay whatever they score: no examples, a random set, and the best for each use."""
+
 _BLOCK = 8
 """Fixed prompts that are asked at a time, between two checkpoints."""
 
@@ -151,7 +154,7 @@ def plan_rungs_of_judging(num_rows: int, num_prompts: int) -> list[Rung]:
     ends = list(dict.fromkeys(ends))
     shares = [1.0, *_LEFT[len(_LEFT) - (len(ends) - 2) :]]
     return [
-        Rung(max(round(share * num_prompts), min(2, num_prompts)), start, end)
+        Rung(max(round(share * num_prompts), min(_ALWAYS_LEFT, num_prompts)), start, end)
         for share, (start, end) in zip(shares, pairwise(ends), strict=True)
     ]
 

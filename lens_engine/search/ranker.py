@@ -27,9 +27,9 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The permutation was dropped before the last row."""
+    """The permutation was dropped before the last row, or it shows every row."""
 
-    num_rows: int  #: rows on which it was judged
+    num_rows: int  #: rows on which it was judged, or that it shows
 
 
 Outcome = Finished | Dropped
@@ -75,9 +75,12 @@ class Ranker:
         """The best of those that are left; all of them were judged on the same rows."""
         order = self.rows.spread_order
         judged = [self._hide_shown(permutations[one], seen[one], order[: len(seen[one].gold)]) for one in left]
-        scores = self.objective.scores(judged, is_final=False)
-        ranked = sorted(zip(left, scores, strict=True), key=lambda pair: rank_key(permutations[pair[0]], pair[1]))
-        return sorted(one for one, _ in ranked[:number])
+        known = [place for place, one in enumerate(judged) if len(one.gold)]
+        scores = self.objective.scores([judged[place] for place in known], is_final=False)
+        pairs = [(left[place], score) for place, score in zip(known, scores, strict=True)]
+        ranked = [one for one, _ in sorted(pairs, key=lambda pair: rank_key(permutations[pair[0]], pair[1]))]
+        unknown = [one for one in left if one not in ranked]  # they show every row so far
+        return sorted([*ranked, *unknown][:number])
 
     def _outcome(self, permutation: Permutation, judgement: Judgement) -> Outcome:
         num_judged = len(judgement.gold)
@@ -85,5 +88,7 @@ class Ranker:
             return Dropped(num_judged)
         whole = judgement.take(np.argsort(self.rows.spread_order))
         kept = self._hide_shown(permutation, whole, np.arange(len(self.rows)))
+        if not len(kept.gold):
+            return Dropped(num_judged)
         found, other = (one.scores([kept], is_final=True)[0] for one in (self.objective, self.other))
         return Finished(found, other)

@@ -40,9 +40,9 @@ def info_scores(matrix: FloatArray) -> FloatArray:
         matrix: `[candidates, score_examples]`; NaN for the contribution of an example to itself, which is left out.
 
     Returns:
-        `info_scores  # [candidates]`.
+        `info_scores  # [candidates]`; 0 of one that is the whole score set.
     """
-    return np.asarray(np.nanmean(matrix, axis=1))
+    return np.asarray(np.nansum(matrix, axis=1) / np.maximum((~np.isnan(matrix)).sum(axis=1), 1))
 
 
 def _gold(values: FloatArray, gold: IndexArray) -> FloatArray:

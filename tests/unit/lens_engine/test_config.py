@@ -21,10 +21,10 @@ def test_paper_preset_holds_the_papers_settings() -> None:
     paper = PRESETS["paper"]
 
     assert (paper.filtering.rho, paper.filtering.initial_score_size, paper.filtering.keep) == (2.0, 14, 500)
-    assert (paper.search.beam_width, paper.search.iterations, paper.splits.validation) == (8, 10, 100)
+    assert (paper.search.beam_width, paper.search.iterations, paper.search.validation) == (8, 10, 100)
     assert paper.search.children == paper.search.beam_width
     assert paper.search.num_substitutions == 6
-    assert (paper.num_demonstrations, paper.splits.confirmation, paper.splits.test) == (8, 0, None)
+    assert (paper.num_demonstrations, paper.search.is_apart, paper.rows.test) == (8, True, None)
     assert (paper.search.starts_narrow, paper.search.halvings) == (True, 0)
 
 
@@ -89,16 +89,13 @@ def test_bad_option_is_refused_with_its_path(options: dict[str, Any], field: str
         ({"search": {"beam_width": 0}}, "search.beam_width must be a whole number from 1 to 256; it is 0"),
         ({"search": {"beam_width": None}}, "search.beam_width must be a whole number from 1 to 256; it is null"),
         (
-            {"splits": {"held_out_share": 1.0}},
-            "splits.held_out_share must be a number above 0 and below 0.9; it is 1.0",
+            {"budget": {"max_seconds": 0}},
+            "budget.max_seconds must be a number above 0 and of at most 31,536,000, or null; it is 0",
         ),
-        ({"splits": {"test": 3}}, "splits.test must be a whole number from 4 to 100,000, or null; it is 3"),
+        ({"rows": {"test": 3}}, "rows.test must be a whole number from 4 to 100,000, or null; it is 3"),
         ({"balanced": "maybe"}, "balanced must be true or false; it is 'maybe'"),
-        (
-            {"comparisons": "usuall"},
-            "comparisons must be one of none, usual; it is 'usuall'; did you mean usual?",
-        ),
-        ({"search": 5}, "search is a group of options, such as search.beam_width; it is 5"),
+        ({"use": "promt"}, "use must be one of prompt, probabilities; it is 'promt'; did you mean prompt?"),
+        ({"search": 5}, "search is a group of options, such as search.validation; it is 5"),
         ({"x" * 500: 1}, f"there is no option '{'x' * 59}…; docs/reference.md lists the options"),
     ],
 )

@@ -7,13 +7,13 @@ import pytest
 from lens_engine.plan import plan_rungs
 from lens_engine.search.judgement import EvaluationRows, Judgement, judge
 from lens_engine.search.objective import PromptObjective
-from lens_engine.search.ranker import Finished, Ranker
+from lens_engine.search.ranker import Dropped, Finished, Ranker
 from lens_engine.search.score import Score, rank_key
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, Permutation
 
 Make = Callable[..., Any]
-PAPER = PromptObjective(ties_by_margin=True)
+PAPER, OTHER = PromptObjective(ties_by_margin=True), PromptObjective()
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def rows(make_examples: Make, task: Any) -> EvaluationRows:
 
 @pytest.fixture(scope="module")
 def candidates(make_examples: Make) -> list[Example]:
-    found: list[Example] = make_examples({"negative": 30, "positive": 30}, stem="candidate")
+    found: list[Example] = make_examples({"negative": 30, "positive": 30}, stem="candidate", first_row=100)
     return found
 
 
@@ -42,7 +42,7 @@ def test_spread_order_has_labels_in_proportion_from_the_start(rows: EvaluationRo
 
 def test_halving_keeps_the_best_of_each_rung(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
     permutations, scorer = make_permutations(16), TableScorer()
-    ranker = Ranker(make_meter(scorer), candidates, rows, PAPER)
+    ranker = Ranker(make_meter(scorer), candidates, rows, PAPER, OTHER)
 
     outcomes = ranker.judge(permutations, 2, 3)
 
@@ -60,7 +60,7 @@ def test_halving_keeps_the_best_of_each_rung(rows: EvaluationRows, candidates: l
     } == charged
     for one in left:
         assert finished[one].score == Score.of(whole[one])
-        np.testing.assert_array_equal(finished[one].judgement.margins, whole[one].margins)
+        assert finished[one].other == OTHER.scores([whole[one]], is_final=True)[0]
     assert scorer.num_pairs == sum(charged.values()) == sum(rung.pairs for rung in plan_rungs(16, 16, 2, 3))
 
 
@@ -68,7 +68,7 @@ def test_halving_of_no_permutations_costs_nothing(
     rows: EvaluationRows, candidates: list[Example], make_meter: Make
 ) -> None:
     scorer = TableScorer()
-    ranker = Ranker(make_meter(scorer), candidates, rows, PAPER)
+    ranker = Ranker(make_meter(scorer), candidates, rows, PAPER, OTHER)
 
     assert (ranker.judge([], 2, 3), scorer.num_pairs) == ([], 0)
 
@@ -78,11 +78,38 @@ def test_without_halvings_each_is_judged_on_every_row(
 ) -> None:
     permutations, scorer = make_permutations(5), TableScorer()
 
-    outcomes = Ranker(make_meter(scorer), candidates, rows, PAPER).judge(permutations)
+    outcomes = Ranker(make_meter(scorer), candidates, rows, PAPER, OTHER).judge(permutations)
 
     whole = judge(make_meter(), rows.task.render_permutations(candidates, permutations), rows)
     assert scorer.num_pairs == 5 * 16
     for outcome, judgement in zip(outcomes, whole, strict=True):
         assert isinstance(outcome, Finished)
         assert outcome.score == Score.of(judgement)
-        np.testing.assert_array_equal(outcome.judgement.label_log_probs, judgement.label_log_probs)
+
+
+@pytest.mark.parametrize("halvings", [0, 2])
+def test_permutation_is_ranked_on_the_rows_that_it_does_not_show(
+    halvings: int, rows: EvaluationRows, make_meter: Make
+) -> None:
+    """Rows of which a permutation shows some; one shows the first row of all, and one every row."""
+    first, second, *others = rows.spread_order.tolist()
+    permutations = [(first, second), tuple(others[:2]), tuple(range(16))]
+
+    outcomes = Ranker(make_meter(), rows.examples, rows, PAPER, OTHER).judge(permutations, halvings, 3)
+
+    whole = judge(make_meter(), rows.task.render_permutations(rows.examples, permutations), rows)
+    for permutation, judgement, outcome in zip(permutations[:2], whole, outcomes, strict=False):
+        assert isinstance(outcome, Finished)
+        kept = judgement.take(np.setdiff1d(np.arange(16), permutation))
+        assert outcome.score == Score.of(kept)
+    assert outcomes[2] == Dropped(16)
+
+
+def test_permutation_that_shows_the_rows_of_a_rung_comes_last(rows: EvaluationRows, make_meter: Make) -> None:
+    shown = tuple(rows.spread_order[:4].tolist())
+    others = [tuple(rows.spread_order[place : place + 4].tolist()) for place in (4, 8, 12)]
+
+    outcomes = Ranker(make_meter(), rows.examples, rows, PAPER, OTHER).judge([shown, *others], 2, 1)
+
+    assert outcomes[0] == Dropped(4)
+    assert sum(isinstance(outcome, Finished) for outcome in outcomes) == 1

@@ -72,7 +72,7 @@ def make_classifier() -> Make:
             "fit_rows": len(TEXTS),
             "model": ModelRecord.of(scorer.identity) if demonstrations else None,
             "tokens_per_input": 1 / 3,
-            "test": measure_quality(found, gold),
+            "quality": measure_quality(found, gold),
         }
         return Classifier(**(given | changes))
 
@@ -226,8 +226,8 @@ def test_prediction_reproduces_the_tested_quality(kind: HeadKind, make_classifie
     found = classifier.predict(TEXTS, StatesTableScorer())
 
     right = sum(label == LABELS[row % 3] for row, label in enumerate(found.labels))
-    assert classifier.test is not None
-    assert right == round(classifier.test.accuracy * classifier.test.n)
+    assert classifier.quality is not None
+    assert right == round(classifier.quality.accuracy * classifier.quality.n)
 
 
 def test_no_texts_give_no_predictions(make_classifier: Make) -> None:

@@ -20,7 +20,6 @@ from lens_engine.classifier.heads import (
 from lens_engine.classifier.quality import RowFigures
 from lens_engine.scoring.no_answer import NO_LABEL, REFUSED, UNFINISHED
 from lens_engine.search.judgement import Judgement
-from lens_engine.search.lead import find_answers
 from lens_engine.search.objective import ProbabilitiesObjective
 
 HEADS: TypeAdapter[Head] = TypeAdapter(Head)
@@ -132,5 +131,4 @@ def test_heads_give_no_answer(head: PromptsHead) -> None:
 def test_prompts_give_no_answer_with_biases_and_without() -> None:
     judgement = Judgement(SCORES, GOLD)
     assert judgement.correct.tolist() == HITS
-    assert (find_answers(judgement, BIASES) == GOLD).tolist() == HITS
     assert ProbabilitiesObjective.of(GOLD, 2).scores([judgement], is_final=True)[0].correct == sum(HITS)

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from lens_engine import estimate_cost, select_support_examples
+from lens_engine import estimate_cost
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, PromptTooLong
 from lens_engine.metering.counting_scorer import CountingScorer
 from lens_engine.metering.estimate import measure_pace
+from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem
-from lens_engine.rows.splits import split_examples
 from lens_engine.scoring.base import Block
 from lens_engine.scoring.cache.file import PairCache
 from lens_engine.scoring.cache.scorer import RememberingScorer
@@ -21,8 +21,6 @@ from lens_engine.types import Example, LabelLogProbs
 
 MakeConfig = Callable[..., SelectionConfig]
 MakeProblem = Callable[..., Problem]
-NO_CHILD_REPEATS: dict[str, Any] = {"search": {"children": 4, "halvings": 1}, "comparisons": "none"}
-"""And nothing races: halving judges as many pairs as are planned."""
 
 
 class Clock:
@@ -44,24 +42,27 @@ def test_estimate_is_of_the_rows_that_fit(
 ) -> None:
     usual = make_planted_problem()
     padded = [replace(e, text=f"{e.text} and so on") if e.row % 20 < 2 else e for e in usual.examples]
-    problem = Problem(usual.task, padded)
-    config = make_config(**NO_CHILD_REPEATS)
-    short = {
-        "max_prompt_tokens": 46
-    }  # a label word, room for special tokens, and eight a segment; padded ones have ten
+    scorer = make_planted_scorer(max_prompt_tokens=46)  # a label word, special tokens, and eight a segment, not ten
 
-    estimate = estimate_cost(problem, make_planted_scorer(**short), config)
+    estimate = estimate_cost(Problem(usual.task, padded), scorer, make_config())
 
-    result = select_support_examples(problem, make_planted_scorer(**short), config)
-    assert 0 <= estimate.total.pairs - result.cost.pairs <= 60 + 2 * 16
-    assert result.splits.trimmed_too_long > 0
+    assert estimate.counts is not None
+    assert estimate.counts.trimmed_too_long == 24
+    assert estimate.phases == estimate_cost(usual, make_planted_scorer(), make_config()).phases | {
+        phase: replace(cost, tokens=estimate.phases[phase].tokens, prompt_tokens=estimate.phases[phase].prompt_tokens)
+        for phase, cost in estimate.phases.items()
+    }
 
 
 def test_what_no_run_would_take_is_refused(
     make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
 ) -> None:
     with pytest.raises(ClassTooSmall):
-        estimate_cost(make_planted_problem(10), make_planted_scorer(), make_config())
+        estimate_cost(
+            Problem(make_planted_problem().task, make_planted_problem().examples[:2]),
+            make_planted_scorer(),
+            make_config(),
+        )
     with pytest.raises(PromptTooLong):
         estimate_cost(make_planted_problem(), make_planted_scorer(max_prompt_tokens=20), make_config())
 
@@ -75,7 +76,7 @@ def test_pace_is_the_best_of_three_calls_after_the_first(
         clock.seconds += (100.0, 5.0, 2.0, 30.0)[call]
 
     scorer = TableScorer(before_call=pass_time)
-    rows = split_examples(problem, make_config())
+    rows = deal_rows(problem, make_config())
 
     pace = measure_pace(rows, problem.task, scorer, clock)
 
@@ -91,7 +92,7 @@ def test_pace_is_measured_and_not_remembered(
     make_planted_problem: MakeProblem, make_config: MakeConfig, tmp_path: Path
 ) -> None:
     problem, scorer = make_planted_problem(), TableScorer()
-    rows, cache = split_examples(problem, make_config()), PairCache(tmp_path / "pairs.sqlite3", 1 << 20)
+    rows, cache = deal_rows(problem, make_config()), PairCache(tmp_path / "pairs.sqlite3", 1 << 20)
 
     for _ in range(2):
         measure_pace(rows, problem.task, RememberingScorer(scorer, cache, ()))
@@ -110,7 +111,7 @@ def test_slow_model_is_measured_on_a_small_sample_and_a_fast_one_on_a_larger(
         clock.seconds += seconds if 1 <= call <= 3 else 0.0
 
     scorer = TableScorer(before_call=pass_time)
-    rows = split_examples(problem, make_config())
+    rows = deal_rows(problem, make_config(rows={"search": 400}))
 
     measure_pace(rows, problem.task, scorer, clock)
 
@@ -125,7 +126,7 @@ def test_pace_of_a_clock_that_stands_still_is_unknown(
     make_planted_problem: MakeProblem, make_config: MakeConfig
 ) -> None:
     problem = make_planted_problem()
-    rows = split_examples(problem, make_config())
+    rows = deal_rows(problem, make_config())
     assert measure_pace(rows, problem.task, TableScorer(), Clock()) is None
 
 
@@ -144,7 +145,7 @@ def test_pace_of_several_workers_is_that_of_all_of_them(
         clock.seconds += float(call % 2)
 
     problem, clock = make_planted_problem(), Clock()
-    rows = split_examples(problem, make_config())
+    rows = deal_rows(problem, make_config())
 
     alone = measure_pace(rows, problem.task, TableScorer(before_call=move), clock)
     both = measure_pace(rows, problem.task, Both(before_call=move), clock)

@@ -7,19 +7,19 @@ from lens_engine.config import SelectionConfig
 from lens_engine.errors import PromptTooLong
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.context import fit_to_context
+from lens_engine.rows.dealing import DealtRows, deal_rows
 from lens_engine.rows.problem import Problem
-from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 
 MakeConfig = Callable[..., SelectionConfig]
 SPECIAL = 4  # room kept for what a tokenizer puts before a text
-PLAIN_DEMONSTRATION, PLAIN_QUERY, SPAN = 5, 4, 1  # "text 7 It was POSITIVE." in words
+PLAIN_DEMONSTRATION, SPAN = 5, 1  # "text 7 It was POSITIVE." in words
 
 
-def parts_of(rows: SplitRows) -> list[tuple[Example, ...]]:
-    return [rows.candidates, rows.score_set, rows.validation, rows.confirmation, rows.test]
+def parts_of(rows: DealtRows) -> list[tuple[Example, ...]]:
+    return [rows.search, rows.judging, rows.rest]
 
 
 @pytest.fixture(scope="module")
@@ -36,22 +36,20 @@ def make_problem(task: Task, make_examples: Callable[..., list[Example]]) -> Cal
 
 
 @pytest.fixture(scope="module")
-def fit(make_config: MakeConfig) -> Callable[..., SplitRows]:
-    def run(problem: Problem, max_prompt_tokens: int) -> SplitRows:
-        config = make_config()
-        scorer = TableScorer(max_prompt_tokens=max_prompt_tokens)
-        return fit_to_context(split_examples(problem, config), scorer, config)
+def fit(make_config: MakeConfig) -> Callable[..., DealtRows]:
+    def run(problem: Problem, max_prompt_tokens: int) -> DealtRows:
+        return fit_to_context(deal_rows(problem, make_config()), TableScorer(max_prompt_tokens=max_prompt_tokens))
 
     return run
 
 
-def longest_prompt(rows: SplitRows, task: Task, demonstrations: int = 4) -> int:
-    lengths = sorted((len(task.render_demonstration(e).split()) for e in rows.candidates), reverse=True)
+def longest_prompt(rows: DealtRows, task: Task, demonstrations: int = 4) -> int:
+    lengths = sorted((len(task.render_demonstration(e).split()) for e in rows.search), reverse=True)
     queries = [len(task.render_query(e.text).split()) for part in parts_of(rows)[1:] for e in part]
     return sum(lengths[:demonstrations]) + max(queries)
 
 
-JUST_ENOUGH = 4 * PLAIN_DEMONSTRATION + PLAIN_QUERY + SPAN + SPECIAL
+JUST_ENOUGH = 5 * PLAIN_DEMONSTRATION + SPAN + SPECIAL
 
 
 @pytest.mark.parametrize(("long_rows", "room"), [([], JUST_ENOUGH), (range(240), 100_000)], ids=["fit", "all long"])
@@ -59,24 +57,24 @@ def test_rows_that_fit_and_texts_that_are_all_long_are_left_alone(
     long_rows: Sequence[int],
     room: int,
     make_problem: Callable[..., Problem],
-    fit: Callable[..., SplitRows],
+    fit: Callable[..., DealtRows],
     make_config: MakeConfig,
 ) -> None:
     problem = make_problem(long_rows, num_words=900)
 
-    assert replace(fit(problem, room), most_tokens=None) == split_examples(problem, make_config())
+    assert replace(fit(problem, room), most_tokens=None) == deal_rows(problem, make_config())
 
 
 def test_trimming_keeps_every_row_and_its_beginning(
-    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows], make_config: MakeConfig, task: Task
+    make_problem: Callable[..., Problem], fit: Callable[..., DealtRows], make_config: MakeConfig, task: Task
 ) -> None:
-    plain = split_examples(make_problem(), make_config())
+    plain = deal_rows(make_problem(), make_config())
     long_rows = sorted(part[0].row for part in parts_of(plain))
     problem = make_problem(long_rows)
 
     fitted = fit(problem, 60)
 
-    assert (fitted.skipped_too_long, fitted.trimmed_too_long) == (0, 5)
+    assert (fitted.skipped_too_long, fitted.trimmed_too_long) == (0, 3)
     share = (60 - SPAN - SPECIAL) // 5
     for before, after in zip(parts_of(plain), parts_of(fitted), strict=True):
         assert [e.row for e in after] == [e.row for e in before]
@@ -92,7 +90,7 @@ def test_trimming_keeps_every_row_and_its_beginning(
 def test_every_prompt_fits_afterwards(
     max_prompt_tokens: int,
     make_problem: Callable[..., Problem],
-    fit: Callable[..., SplitRows],
+    fit: Callable[..., DealtRows],
     task: Task,
 ) -> None:
     problem = make_problem(range(0, 240, 17))
@@ -103,7 +101,7 @@ def test_every_prompt_fits_afterwards(
 
 
 def test_template_that_leaves_no_room_is_refused(
-    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows]
+    make_problem: Callable[..., Problem], fit: Callable[..., DealtRows]
 ) -> None:
     with pytest.raises(PromptTooLong, match="even without its text") as refusal:
         fit(make_problem(), 15)
@@ -117,25 +115,25 @@ def test_run_with_long_texts_reports_what_was_done_to_them(
 
     result = select_support_examples(problem, TableScorer(max_prompt_tokens=60), make_config())
 
-    assert result.splits.trimmed_too_long == result.truncated_prompts == 15
+    assert result.counts.trimmed_too_long == result.truncated_prompts == 15
     assert any(warning.startswith("15 ") for warning in result.warnings)
     assert not result.partial
 
 
 def test_text_far_longer_than_the_rest_does_not_hold_a_run_though_it_fits(
-    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows], make_config: MakeConfig, task: Task
+    make_problem: Callable[..., Problem], fit: Callable[..., DealtRows], make_config: MakeConfig, task: Task
 ) -> None:
-    long_rows = [part[0].row for part in parts_of(split_examples(make_problem(), make_config()))]
+    long_rows = [part[0].row for part in parts_of(deal_rows(make_problem(), make_config()))]
 
     fitted = fit(make_problem(long_rows, num_words=3_000), 100_000)
 
-    assert (fitted.skipped_too_long, fitted.trimmed_too_long) == (0, 5)
+    assert (fitted.skipped_too_long, fitted.trimmed_too_long) == (0, 3)
     assert max(len(task.render_demonstration(one).split()) for part in parts_of(fitted) for one in part) == 256
 
 
 @pytest.mark.parametrize("words", [["a"], ["lengthy-word" * 40], ["a", "lengthy-word" * 40]])
 def test_cut_text_is_as_long_as_it_may_be_however_long_its_words_are(
-    words: list[str], make_problem: Callable[..., Problem], fit: Callable[..., SplitRows], task: Task
+    words: list[str], make_problem: Callable[..., Problem], fit: Callable[..., DealtRows], task: Task
 ) -> None:
     problem = make_problem([7])
     examples = list(problem.examples)
@@ -149,7 +147,7 @@ def test_cut_text_is_as_long_as_it_may_be_however_long_its_words_are(
 
 
 def test_texts_that_are_equal_after_the_cut_stay_once(
-    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows]
+    make_problem: Callable[..., Problem], fit: Callable[..., DealtRows]
 ) -> None:
     problem = make_problem()
     examples = [

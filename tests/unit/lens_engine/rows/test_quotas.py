@@ -74,21 +74,24 @@ def test_proportional_share_of_known_counts(total: int, available: dict[str, int
 
 
 @pytest.mark.parametrize(
-    ("labels", "given", "by_label", "groups", "members"),
+    ("counts", "given", "by_label", "groups", "members"),
     [
-        ("abc", {"num_demonstrations": 8}, {"a": 3, "b": 3, "c": 2}, [1, 0, 1], (3, 3, 2)),
-        ("ab", {"num_demonstrations": 5}, {"a": 3, "b": 2}, [1, 0, 1], (3, 2)),
-        ("ab", {"num_demonstrations": 5, "balanced": False}, None, [0, 0, 0], (5,)),
-        ("abc", {"num_demonstrations": 2}, None, [0, 0, 0], (2,)),
+        ({"a": 9, "b": 9, "c": 9}, {"num_demonstrations": 8}, {"a": 3, "b": 3, "c": 2}, [1, 0, 1], (3, 3, 2)),
+        ({"a": 9, "b": 9}, {"num_demonstrations": 5}, {"a": 3, "b": 2}, [1, 0, 1], (3, 2)),
+        ({"a": 9, "b": 9}, {"num_demonstrations": 5, "balanced": False}, None, [0, 0, 0], (5,)),
+        ({"a": 9, "b": 9, "c": 9}, {"num_demonstrations": 2}, None, [0, 0, 0], (2,)),
+        # at most half of the rows, and of a label: the others judge
+        ({"a": 6, "b": 5}, {"num_demonstrations": 8}, {"a": 3, "b": 2}, [1, 0, 1], (3, 2)),
+        ({"a": 2, "b": 98}, {"num_demonstrations": 8}, {"a": 1, "b": 7}, [1, 0, 1], (1, 7)),
+        ({"a": 6, "b": 5}, {"num_demonstrations": 8, "balanced": False}, None, [0, 0, 0], (5,)),
     ],
 )
-def test_demonstrations_are_shared_evenly_if_every_label_has_one(
-    labels: str, given: Any, by_label: dict[str, int] | None, groups: list[int], members: tuple[int, ...]
+def test_demonstrations_are_shared_evenly_and_leave_half_of_the_rows(
+    counts: dict[str, int], given: Any, by_label: dict[str, int] | None, groups: list[int], members: tuple[int, ...]
 ) -> None:
-    quotas = Quotas.of(labels, SelectionConfig(**given))
+    quotas = Quotas.of(counts, SelectionConfig(**given))
 
-    assert quotas.by_label == by_label
-    assert [quotas.needed(label) for label in labels] == [*(by_label or dict.fromkeys(labels, 1)).values()]
+    assert (quotas.by_label, quotas.num_demonstrations) == (by_label, sum(members))
     found, sizes = quotas.group(np.array([1, 0, 1]))
     assert (found.tolist(), sizes) == (groups, members)
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from lens_engine.classifier.quality import interval
 from lens_engine.errors import EndpointError
 from lens_engine.metering.meter import Meter
 from lens_engine.scoring.floors import mark_floors
@@ -22,12 +21,8 @@ def make_judgement(probabilities: np.ndarray = PROBABILITIES) -> Judgement:
     return Judgement(np.log(probabilities), GOLD)
 
 
-def test_figure_holds_accuracy_interval_and_macro_f1() -> None:
-    figure = make_judgement().figure()
-
-    assert (figure.accuracy, figure.n) == (0.75, 4)
-    assert figure.ci95 == interval(3, 4)
-    assert figure.macro_f1 == pytest.approx(f1_score(GOLD, [0, 1, 0, 0], average="macro"))
+def test_macro_f1_is_over_the_labels_of_the_rows() -> None:
+    assert make_judgement().macro_f1 == pytest.approx(f1_score(GOLD, [0, 1, 0, 0], average="macro"))
 
 
 def test_equal_scores_predict_the_first_label() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
+from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem
-from lens_engine.rows.splits import split_examples
 from lens_engine.search.permutations import draw_permutation, draw_permutations, keep_apart, shuffle, swap
 from lens_engine.types import Example, Permutation
 
@@ -57,15 +57,15 @@ def test_shuffling_keeps_members_and_depends_on_the_generator_alone() -> None:
 def draw(make_planted_problem: Callable[..., Problem], make_config: MakeConfig) -> Callable[..., list[Permutation]]:
     def run(first: int, count: int, **options: object) -> list[Permutation]:
         problem, config = make_planted_problem(), make_config(**options)
-        rows = split_examples(problem, config)
-        return draw_permutations(rows.candidates, problem.task, rows.quotas, config.seed, first, count)
+        rows = deal_rows(problem, config)
+        return draw_permutations(rows.search, problem.task, rows.quotas, config.seed, first, count)
 
     return run
 
 
 @pytest.fixture(scope="module")
 def candidates(make_planted_problem: Callable[..., Problem], make_config: MakeConfig) -> tuple[Example, ...]:
-    return split_examples(make_planted_problem(), make_config()).candidates
+    return deal_rows(make_planted_problem(), make_config()).search
 
 
 def test_ith_permutation_does_not_depend_on_the_count(draw: Callable[..., list[Permutation]]) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from lens_engine.config import SearchOptions
 from lens_engine.randomness import make_generator
-from lens_engine.search.judgement import Judgement
 from lens_engine.search.lens.beam import Neighbourhood, SearchState, run_iteration, start_search
 from lens_engine.search.lens.diversity import Affinity
 from lens_engine.search.ranker import Dropped, Finished, Outcome
@@ -48,11 +47,8 @@ class Judge:
         correct = hash(permutation) % self.rows
         if correct < least:
             return Dropped(self.rows)
-        margin = np.full((self.rows, 1), correct, dtype=np.float32)
-        judgement = Judgement(
-            np.concatenate([margin, np.zeros_like(margin)], axis=1), np.zeros(self.rows, dtype=np.intp)
-        )
-        return Finished(judgement, Score(correct, self.rows, 0.0))
+        score = Score(correct, self.rows, 0.0)
+        return Finished(score, score)
 
 
 def run_search(neighbourhood: Neighbourhood, judge: Judge, iterations: int, seed: int = 0) -> list[SearchState]:

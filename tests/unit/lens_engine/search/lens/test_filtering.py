@@ -27,7 +27,7 @@ def candidates(make_examples: Callable[..., list[Example]]) -> list[Example]:
 
 @pytest.fixture(scope="module")
 def score_set(make_examples: Callable[..., list[Example]]) -> list[Example]:
-    return make_examples({"negative": 10, "positive": 10}, stem="score")
+    return make_examples({"negative": 10, "positive": 10}, stem="score", first_row=100)
 
 
 @pytest.fixture(scope="module")

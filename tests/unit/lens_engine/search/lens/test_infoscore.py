@@ -60,3 +60,10 @@ def test_label_contribution_survives_very_small_probabilities(shift: float) -> N
 
 def test_info_score_is_the_mean_over_the_score_set() -> None:
     assert info_scores(np.array([[0.1, 0.3], [-1.0, 0.0]])) == pytest.approx([0.2, -0.5])
+
+
+def test_contribution_of_an_example_to_itself_is_left_out() -> None:
+    matrix = np.array([[np.nan, 0.2, 0.4], [0.5, np.nan, 0.1], [0.3, 0.3, 0.0]])
+
+    assert info_scores(matrix) == pytest.approx([0.3, 0.3, 0.2])
+    assert info_scores(matrix[:, :1]).tolist() == [0.0, 0.5, 0.3]  # the first is the whole score set

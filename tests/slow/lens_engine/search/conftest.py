@@ -1,1 +1,0 @@
-from tests.unit.lens_engine.search.conftest import select  # noqa: F401
