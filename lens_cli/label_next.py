@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,7 +69,7 @@ def label_next(
     if classifier is not None and len(known.dataset) < LEAST_LABELS:
         show_note(f"the classifier is not asked, because fewer than {LEAST_LABELS} rows are labelled", console)
 
-    def ask(asked: list[str]) -> "FloatArray":
+    def ask(asked: Sequence[str]) -> "FloatArray":
         assert classifier is not None
         made = SubjectFile(classifier, usual="classifier", where="--classifier").read().classifier
         with model.opening(served, made.model) as (chosen, open_scorer):

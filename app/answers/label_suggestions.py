@@ -98,8 +98,11 @@ def choose(services: Services, owner_id: str, body: Body) -> dict[str, Any]:
         NotFound: the owner has no such dataset or selection.
         BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
     """
-    is_json = isinstance(body, JsonBody)
-    spec = read_model(LabelBody, body.value) if is_json else read_model(LabelSpec, body.spec, "spec")
+    spec: LabelSpec
+    if isinstance(body, JsonBody):
+        spec = read_model(LabelBody, body.value)
+    else:
+        spec = read_model(LabelSpec, body.spec, "spec")
     with services.database.session_scope() as session:
         dataset_id = spec.dataset_id or selections.get(session, owner_id, spec.selection_id or "").dataset_id
         written = datasets.get(session, owner_id, dataset_id).input

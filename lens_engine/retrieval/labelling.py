@@ -84,7 +84,8 @@ def _draw(places: NDArray[np.int64], most: int, generator: np.random.Generator) 
 def _measure_doubt(probabilities: FloatArray) -> FloatArray:
     """1 - margin of the two likeliest labels  # [texts]."""
     second, likeliest = np.sort(probabilities, axis=1)[:, -2:].T
-    return 1.0 - (likeliest - second)
+    doubt: FloatArray = 1.0 - (likeliest - second)
+    return doubt
 
 
 def _cover(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from tests.api_keys import headers_of
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_rows, problem_of
 
