@@ -99,10 +99,7 @@ def choose(services: Services, owner_id: str, body: Body) -> dict[str, Any]:
         BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
     """
     spec: LabelSpec
-    if isinstance(body, JsonBody):
-        spec = read_model(LabelBody, body.value)
-    else:
-        spec = read_model(LabelSpec, body.spec, "spec")
+    spec = read_model(LabelBody, body.value) if isinstance(body, JsonBody) else read_model(LabelSpec, body.spec, "spec")
     with services.database.session_scope() as session:
         dataset_id = spec.dataset_id or selections.get(session, owner_id, spec.selection_id or "").dataset_id
         written = datasets.get(session, owner_id, dataset_id).input
