@@ -21,9 +21,13 @@ from app.web.openapi import refusals
 from app.web.validation import Incoming, Outgoing, read_model
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.reading import ReadTexts, read_inline_texts
-from lens_engine.retrieval.labelling import MOST_TEXTS, choose_texts
+from lens_engine.retrieval.labelling import choose_texts
 
 router = APIRouter(tags=["datasets"], dependencies=OWNER_ROUTE)
+
+
+_MOST_TEXTS = 5_000
+"""Largest number of texts that are compared: some five seconds of the reader process, which serves all owners."""
 
 
 class LabelSpec(Incoming):
@@ -60,7 +64,7 @@ class LabelSuggestionsOut(Outgoing):
     """The texts to label next; a third of each beginning is random."""
 
     compared: int = Field(
-        description=f"Number of different texts without a label that were compared; of more than {MOST_TEXTS:,}, those "
+        description=f"Number of different texts without a label that were compared; of more than {_MOST_TEXTS:,}, those "
         "of a random sample."
     )
     items: list[LabelSuggestion] = Field(description="The texts, in the order in which to label them.")
@@ -106,7 +110,7 @@ def choose(services: Services, owner_id: str, body: Body) -> dict[str, Any]:
         labelled = [one.text for one in load_rows(session, dataset_id)]
     found = _read(services, body, spec, written)
     texts = ["" if one.fault is not None else one.text for one in found.rows]
-    chosen = choose_texts(texts, labelled, spec.n, seed=spec.seed)
+    chosen = choose_texts(texts, labelled, spec.n, seed=spec.seed, most=_MOST_TEXTS)
     items = [{"input": one.place, "text": texts[one.place], "chosen_by": one.chosen_by} for one in chosen.texts]
     return {"compared": chosen.num_compared, "items": items, "notes": list(found.warnings)}
 

@@ -19,7 +19,7 @@ from lens_engine.task.unicode_form import fold_text
 from lens_engine.types import FloatArray
 
 MOST_TEXTS = 20_000
-"""Largest number of unlabelled texts that are compared; of more, a random sample."""
+"""Largest number of unlabelled texts that are compared by default: a minute, which grows with its square."""
 
 LEAST_LABELS = 50
 """Fewest labelled rows from which on the doubt of a classifier counts."""
@@ -42,7 +42,7 @@ class ChosenTexts(NamedTuple):
     """The texts to label, and from how many they were chosen."""
 
     texts: tuple[ChosenText, ...]  #: a third of each beginning is random
-    num_compared: int  #: number of different texts without a label; of more than `MOST_TEXTS`, of the sample
+    num_compared: int  #: number of different texts without a label; of more than are compared, of the sample
 
 
 def choose_texts(
@@ -51,6 +51,7 @@ def choose_texts(
     n: int,
     *,
     seed: int = 0,
+    most: int = MOST_TEXTS,
     ask: Callable[[Sequence[str]], FloatArray] | None = None,
 ) -> ChosenTexts:
     """Choose `n` texts to label next, or all if there are fewer: a third at random, the others by what they cover.
@@ -58,6 +59,7 @@ def choose_texts(
     Texts that are labelled, blank or repeated, as `fold_text` compares them, are not chosen.
 
     Args:
+        most: largest number of texts that are compared; of more, a random sample is.
         ask: gives the probabilities of the labels by a classifier  # [texts, labels]. It is not called while there are
             fewer than `LEAST_LABELS` labelled texts.
     """
@@ -65,7 +67,7 @@ def choose_texts(
     first = {
         folded: place for place, text in reversed(list(enumerate(texts))) if (folded := fold_text(text)) not in known
     }
-    places = np.sort(_draw(np.array(sorted(first.values()), dtype=np.int64), MOST_TEXTS, generator))
+    places = np.sort(_draw(np.array(sorted(first.values()), dtype=np.int64), most, generator))
     pool = [texts[place] for place in places]
     drawn = _draw(np.arange(len(pool)), round(min(n, len(pool)) / 3), generator).tolist()
     some = _draw(np.arange(len(labelled)), _MOST_LABELLED, generator)

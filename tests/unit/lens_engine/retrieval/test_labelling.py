@@ -3,12 +3,10 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_texts import TEXTS
 
-from lens_engine.retrieval import labelling
 from lens_engine.retrieval.labelling import choose_texts
 from lens_engine.task.unicode_form import fold_text
 
@@ -69,8 +67,9 @@ def test_doubt_of_a_classifier_counts_from_fifty_labels_on() -> None:
     assert asked == [21]
 
 
-def test_of_too_many_texts_a_sample_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labelling, "MOST_TEXTS", 5)
-    found = choose_texts(GROUPS, [], 18)
+def test_of_too_many_texts_a_sample_is_compared() -> None:
+    found = choose_texts(GROUPS, [], 18, most=5)
     assert found.num_compared == len(found.texts) == 5
-    assert {one.place for seed in range(40) for one in choose_texts(GROUPS, [], 18, seed=seed).texts} == set(range(18))
+    assert {one.place for seed in range(40) for one in choose_texts(GROUPS, [], 18, seed=seed, most=5).texts} == set(
+        range(18)
+    )
