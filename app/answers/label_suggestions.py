@@ -64,8 +64,8 @@ class LabelSuggestionsOut(Outgoing):
     """The texts to label next; a third of each beginning is random."""
 
     compared: int = Field(
-        description=f"Number of different texts without a label that were compared; of more than {_MOST_TEXTS:,}, those "
-        "of a random sample."
+        description=f"Number of different texts without a label that were compared; of more than {_MOST_TEXTS:,}, "
+        "those of a random sample."
     )
     items: list[LabelSuggestion] = Field(description="The texts, in the order in which to label them.")
     notes: list[str] = Field(description="What was accepted of the file, a sentence each.")
