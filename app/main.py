@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.answering.client import AnswersClient, AskingMetrics
 from app.answers import files as answered_files
+from app.answers import label_suggestions
 from app.answers.classifying import Classifying
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody
@@ -89,6 +90,7 @@ _ROUTERS = (
     datasets.router,
     selections.router,
     answers_router,
+    label_suggestions.router,
     prompts_router,
     prompt_answers_router,
     health_router,
@@ -99,7 +101,7 @@ _ROUTERS = (
     pages_of_selections.router,
     prompts.router,
 )
-_BODIES = (datasets, selections, answered_files)
+_BODIES = (datasets, selections, answered_files, label_suggestions)
 _log = logging.getLogger(__name__)
 
 

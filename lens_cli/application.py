@@ -10,6 +10,7 @@ from rich.console import Console
 from lens_cli.classify.command import classify
 from lens_cli.documents import export, report
 from lens_cli.evaluate.command import evaluate
+from lens_cli.label_next import label_next
 from lens_cli.refusals import Refusal, show_refusal
 from lens_cli.select.command import select
 from lens_cli.service.commands import answer, migrate, serve, work
@@ -45,6 +46,7 @@ def create_application() -> typer.Typer:
     application.command("suggest", rich_help_panel=_ENGINE)(suggest)
     application.command("select", rich_help_panel=_ENGINE)(select)
     application.command("classify", rich_help_panel=_ENGINE)(classify)
+    application.command("label-next", rich_help_panel=_ENGINE)(label_next)
     application.command("evaluate", rich_help_panel=_ENGINE)(evaluate)
     application.command("report", rich_help_panel=_ENGINE)(report)
     application.command("export", rich_help_panel=_ENGINE)(export)

@@ -1,15 +1,15 @@
 """Names and datasets of the service."""
 
 from builtins import list as List  # noqa: N812 - a method is called `list`
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from lens_client.async_classifying import AsyncClassifying, AsyncFindings, Heard
 from lens_client.async_connection import AsyncConnection
-from lens_client.calls import File, leave_none_out, make_examples, path_of
+from lens_client.calls import File, leave_none_out, make_examples, make_form, path_of
 from lens_client.errors import Problem
-from lens_client.models import Dataset, Evaluation, PromptExample, PromptKind, PromptVersion, Use
+from lens_client.models import Dataset, Evaluation, LabelSuggestions, PromptExample, PromptKind, PromptVersion, Use
 
 
 class AsyncPrompts(AsyncFindings):
@@ -163,6 +163,17 @@ class AsyncDatasets:
     async def report(self, dataset_id: str) -> dict[str, Any]:
         """What is in a dataset: labels, duplicates, conflicting labels, lengths."""
         return await self._connection.read_json(path_of("datasets", dataset_id, "report"))
+
+    async def suggest_labels(self, texts: Sequence[str] | Path, **given: Any) -> LabelSuggestions:
+        """Which texts to label next, of a list or of a file.
+
+        Args:
+            given: `dataset_id` or `selection_id` of the labelled rows, the number `n`, and `seed`.
+        """
+        body = (
+            make_form({"texts": texts}, given, {}) if isinstance(texts, Path) else {"json": {"texts": texts, **given}}
+        )
+        return await self._connection.ask_as(LabelSuggestions, "POST", "/label-suggestions", **body)
 
     async def delete(self, dataset_id: str) -> None:
         """Delete a dataset that no job uses."""

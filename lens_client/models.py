@@ -59,6 +59,22 @@ class Dataset(Answer):
     created_at: datetime
 
 
+class LabelSuggestion(Answer):
+    """A text to label; only `random` ones are a fair sample of all."""
+
+    input: int
+    text: str
+    chosen_by: Literal["coverage", "random"]
+
+
+class LabelSuggestions(Answer):
+    """The texts to label next, and how many were compared."""
+
+    compared: int
+    items: tuple[LabelSuggestion, ...]
+    notes: tuple[str, ...]
+
+
 class LabelWord(Answer):
     """A label and its word in the prompt."""
 

@@ -2,15 +2,15 @@
 """Names and datasets of the service."""
 
 from builtins import list as List  # noqa: N812 - a method is called `list`
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lens_client.calls import File, leave_none_out, make_examples, path_of
+from lens_client.calls import File, leave_none_out, make_examples, make_form, path_of
 from lens_client.classifying import Classifying, Findings, Heard
 from lens_client.connection import Connection
 from lens_client.errors import Problem
-from lens_client.models import Dataset, Evaluation, PromptExample, PromptKind, PromptVersion, Use
+from lens_client.models import Dataset, Evaluation, LabelSuggestions, PromptExample, PromptKind, PromptVersion, Use
 
 
 class Prompts(Findings):
@@ -162,6 +162,17 @@ class Datasets:
     def report(self, dataset_id: str) -> dict[str, Any]:
         """What is in a dataset: labels, duplicates, conflicting labels, lengths."""
         return self._connection.read_json(path_of("datasets", dataset_id, "report"))
+
+    def suggest_labels(self, texts: Sequence[str] | Path, **given: Any) -> LabelSuggestions:
+        """Which texts to label next, of a list or of a file.
+
+        Args:
+            given: `dataset_id` or `selection_id` of the labelled rows, the number `n`, and `seed`.
+        """
+        body = (
+            make_form({"texts": texts}, given, {}) if isinstance(texts, Path) else {"json": {"texts": texts, **given}}
+        )
+        return self._connection.ask_as(LabelSuggestions, "POST", "/label-suggestions", **body)
 
     def delete(self, dataset_id: str) -> None:
         """Delete a dataset that no job uses."""

@@ -80,15 +80,15 @@ TABLES: dict[int | str, Any] = {
     }
 }
 _FILE = {"type": "string", "format": "binary"}
-_FILES = {
+FILES = {
     "texts": {**_FILE, "description": "File with a column of texts. Its shape, delimiter and encoding are found."},
     "answers": {**_FILE, "description": "JSON list of the answers to all rows, in order, as `classify` gives them."},
 }
 MODELS = (ClassifyBody, TextsSpec, TableSpec, FiguresSpec)
 SCHEMAS = {
-    **describe_form("TextsForm", "A file of texts to read.", {"texts": _FILES["texts"]}, TextsSpec, ("texts",)),
-    **describe_form("TableForm", "A file of texts and its answers.", _FILES, TableSpec, ("texts", "answers")),
-    **describe_form("FiguresForm", "A labelled file and its answers.", _FILES, FiguresSpec, ("texts", "answers")),
+    **describe_form("TextsForm", "A file of texts to read.", {"texts": FILES["texts"]}, TextsSpec, ("texts",)),
+    **describe_form("TableForm", "A file of texts and its answers.", FILES, TableSpec, ("texts", "answers")),
+    **describe_form("FiguresForm", "A labelled file and its answers.", FILES, FiguresSpec, ("texts", "answers")),
 }
 
 TextsUpload = Annotated[Upload, receive("texts", "spec", *COLUMN_PARTS)]

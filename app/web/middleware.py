@@ -133,5 +133,7 @@ class BodyLimitMiddleware(HttpMiddleware):
         return upload, ""
 
 
-_UPLOADS = re.compile(r"/selections|(/pages)?/datasets|/(selections|prompts)/[^/]+/(classify|texts|table)")
+_UPLOADS = re.compile(
+    r"/selections|/label-suggestions|(/pages)?/datasets|/(selections|prompts)/[^/]+/(classify|texts|table)"
+)
 """Paths that take files."""

@@ -61,8 +61,21 @@
     return shown.map(([label, number]) => `${label}: ${number.toLocaleString()}`).join(", ");
   }
 
+  // A cell that a spreadsheet would run as a formula begins with an apostrophe, as in files of the service.
+  const cell = (text) => `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+
+  function showNext(found, out) {
+    const lines = found.items.map((one) => [one.input, cell(one.text), one.chosen_by].join());
+    out.querySelector("ol").replaceChildren(...found.items.map((one) => {
+      const line = document.createElement("li");
+      line.textContent = `${one.text} (${one.chosen_by})`;
+      return line;
+    }));
+    return new Blob([`\ufeff${["row,text,chosen_by", ...lines].join("\n")}\n`], { type: "text/csv" });
+  }
+
   async function run(form) {
-    const { api, kind } = form.dataset;
+    const { api, kind, selection } = form.dataset;
     const file = form.elements.file.files[0], out = form.nextElementSibling, said = out.querySelector("[role=status]");
     const bar = out.querySelector("progress"), link = out.querySelector("a");
     const field = form.elements.file;
@@ -77,7 +90,18 @@
       bar.value = done;
       said.textContent = `${done.toLocaleString()} of ${total.toLocaleString()} texts have an answer.`;
     };
+    const offer = (content, name, says) => {
+      link.href = URL.createObjectURL(content);
+      link.download = name;
+      link.hidden = false;
+      said.textContent = says.join(". ");
+    };
     try {
+      if (kind === "next") {
+        const found = await (await ask(api, formOf(file, { selection_id: selection }), (why) => { said.textContent = why; })).json();
+        offer(showNext(found, out), "label-next.csv", [`${found.items.length} of ${found.compared.toLocaleString()} different texts`, ...found.notes]);
+        return;
+      }
       const labelled = kind === "test";
       const read = await (await ask(`${api}/texts`, formOf(file, { labelled }))).json();
       const { answers, by } = await classify(api, read, tell, (why) => { said.textContent = why; });
@@ -88,10 +112,7 @@
       }
       const written = await ask(`${api}/table`, formOf(file, {}, answers));
       const name = file.name.replace(/\.[^.]*$/, ""), suffix = /\.(\w+)"/.exec(written.headers.get("Content-Disposition") ?? "")?.[1] ?? "csv";
-      link.href = URL.createObjectURL(await written.blob());
-      link.download = `${name}-labelled.${suffix}`;
-      link.hidden = false;
-      said.textContent = [`${countLabels(answers)}, by ${by}`, ...read.notes].join(". ");
+      offer(await written.blob(), `${name}-labelled.${suffix}`, [`${countLabels(answers)}, by ${by}`, ...read.notes]);
     } catch (error) {
       said.className = "trouble";
       said.textContent = error.message;

@@ -20,6 +20,7 @@ COMMANDS = (
     "suggest",
     "select",
     "classify",
+    "label-next",
     "evaluate",
     "report",
     "export",

@@ -1,0 +1,95 @@
+"""`lens label-next`: which texts of a file to label next."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from lens_cli.asked_model import SameModelOptions, ServerOptions, describe_opening
+from lens_cli.file_options import RowFileOptions
+from lens_cli.groups import takes_groups
+from lens_cli.refusals import RefusedInput, check_output, show_note
+from lens_cli.subject_file import SubjectFile
+
+if TYPE_CHECKING:
+    from lens_engine.types import FloatArray
+
+
+@takes_groups
+def label_next(
+    texts: Annotated[Path, typer.Argument(metavar="INPUT", help="Texts without labels: a file of any usual shape.")],
+    labelled: Annotated[Path, typer.Option("--with", help="The rows that are labelled already: a file or a folder.")],
+    rows: RowFileOptions,
+    model: SameModelOptions,
+    served: ServerOptions,
+    number: Annotated[int, typer.Option("-n", "--number", min=1, max=1000, help="Number of texts.")] = 20,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="CSV file for them; default: standard output.")
+    ] = None,
+    classifier: Annotated[
+        Path | None,
+        typer.Option(help="Classifier, as of lens classify; from 50 labelled rows on, texts on which it doubts count."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
+) -> None:
+    """Say which texts of a file to label next, as CSV: `row` (counted from 0), `text`, and `chosen_by`.
+
+    Two thirds stand for many other texts that no labelled text is like (`coverage`), one third is `random`. Only the
+    random ones are a fair sample, by which an accuracy can be estimated. Texts that are labelled or repeated are left
+    out.
+
+    Example:
+
+        lens label-next unlabelled.csv --with train.csv -n 20 -o next.csv
+    """
+    from lens_cli.select.sources import Sources
+    from lens_engine.disk.replace_file import replace_file
+    from lens_engine.errors import Faults
+    from lens_engine.exports.csv_file import escape_cell
+    from lens_engine.reading import Named, ParsingLimits, read_texts
+    from lens_engine.retrieval.labelling import LEAST_LABELS, MOST_TEXTS, choose_texts
+
+    check_output(output)
+    if output is not None and any(
+        one.exists() and output.exists() and output.samefile(one) for one in (texts, labelled)
+    ):
+        raise RefusedInput(f"the output is the file {output} itself; name another file", "where: --output")
+    console, faults = Console(stderr=True), Faults()
+    sources = Sources(labelled, None, rows.columns, rows.label_column, rows.dialect, skips_unlabelled=True)
+    known = sources.read(faults)
+    faults.refuse()
+    columns = Named(rows.columns, usual_text=known.input.text_column)
+    found = read_texts(texts, ParsingLimits.of_own_files(), columns=columns, field="input", dialect=rows.dialect)
+    for note in (*known.notes, *found.warnings):
+        show_note(note, console)
+    if classifier is not None and len(known.dataset) < LEAST_LABELS:
+        show_note(f"the classifier is not asked, because fewer than {LEAST_LABELS} rows are labelled", console)
+
+    def ask(asked: Sequence[str]) -> "FloatArray":
+        assert classifier is not None
+        made = SubjectFile(classifier, usual="classifier", where="--classifier").read().classifier
+        with model.opening(served, made.model) as (chosen, open_scorer):
+            if chosen is None or made.model is None:
+                return made.predict(asked).probabilities
+            console.print(describe_opening(chosen.reference))
+            return made.predict(asked, open_scorer(model.dtype or made.model.dtype)).probabilities
+
+    good = ["" if one.fault is not None else one.text for one in found.rows]
+    taken = [one.text for one in known.dataset]
+    chosen = choose_texts(good, taken, number, seed=seed, ask=None if classifier is None else ask)
+    if chosen.num_compared == MOST_TEXTS:
+        show_note(f"at most {MOST_TEXTS:,} texts are compared; of more, a random sample was", console)
+    if len(chosen.texts) < number:
+        show_note(f"there are only {len(chosen.texts):,} different texts without a label", console)
+    file = io.StringIO(newline="")
+    lines = [(one.place, escape_cell(good[one.place]), one.chosen_by) for one in chosen.texts]
+    csv.writer(file, lineterminator="\n").writerows([("row", "text", "chosen_by"), *lines])
+    if output is None:
+        typer.echo(file.getvalue(), nl=False)
+    else:
+        replace_file(output, file.getvalue().encode("utf-8-sig"))
+        show_note(f"{len(lines):,} texts in {output}", console)

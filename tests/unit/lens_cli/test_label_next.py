@@ -1,0 +1,51 @@
+"""`lens label-next`: texts of a file to label next, as CSV."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lens_cli.application import create_application
+from tests.integration.samples import make_bag_of_words
+
+NEW = ["the gas bill is late", "=1+1 is late", "film 3", "the gas bill is late", ""]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.csv").write_text("\n".join(["text,label", *(f"film {row},{row % 2}" for row in range(60))]))
+    with Path("new.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "text"), *enumerate(NEW)])
+
+
+def run(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(create_application(), ["label-next", "new.csv", "--with", "train.csv", *words])
+    return done.exit_code, " ".join(done.stderr.split())
+
+
+def test_new_texts_are_written_with_how_they_were_chosen() -> None:
+    code, said = run("-n", "5", "-o", "next.csv")
+    assert code == 0, said
+    rows = list(csv.DictReader(Path("next.csv").read_text("utf-8-sig").splitlines()))
+    assert {(row["row"], row["text"]) for row in rows} == {("0", NEW[0]), ("1", "'=1+1 is late")}
+    assert {row["chosen_by"] for row in rows} == {"coverage", "random"}
+    assert "there are only 2 different texts without a label" in said
+
+
+def test_classifier_of_words_is_asked_from_fifty_labels_on() -> None:
+    make_bag_of_words().save("classifier.json")
+    assert run("--classifier", "classifier.json")[0] == 0
+    Path("classifier.json").write_text("{}")
+    assert run("--classifier", "classifier.json")[0] != 0
+    Path("train.csv").write_text("text,label\na film,0\nb film,1\n")
+    code, said = run("--classifier", "classifier.json")
+    assert code == 0
+    assert "the classifier is not asked, because fewer than 50 rows are labelled" in said
+
+
+def test_output_never_replaces_an_input() -> None:
+    before = Path("train.csv").read_bytes()
+    assert run("-o", "train.csv")[0] != 0
+    assert Path("train.csv").read_bytes() == before
