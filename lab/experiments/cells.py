@@ -4,7 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -15,26 +15,27 @@ from pydantic import ValidationError
 from scipy.special import log_softmax
 
 from lab.experiments.datasets import FindDataset
-from lab.experiments.entries import NUM_RANDOM, Entry
+from lab.experiments.entries import LENS, NUM_RANDOM, RIVAL, Entry
+from lab.experiments.searches import choose_random, search_by_lens
 from lab.experiments.sizes import Bench, Size
 from lab.rivals.coresets import choose_coreset
 from lab.rivals.evidence import Evidence, FineTuner
 from lens_engine import __version__
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.errors import InvalidConfig
+from lens_engine.errors import InvalidConfig, InvalidDataset
 from lens_engine.metering.cost import Cost
+from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SilentListener
-from lens_engine.pipeline import select_support_examples
-from lens_engine.rows.context import fit_to_context
-from lens_engine.rows.splits import SplitRows, split_examples
-from lens_engine.scoring.asking import fit_task
+from lens_engine.rows.dealing import SEARCH_FROM
+from lens_engine.run.preparation import prepare_run
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.search.judgement import EvaluationRows
 from lens_engine.search.permutations import draw_permutations
+from lens_engine.search.setup import Setup
 from lens_engine.task.template import CONTENT_FREE_TEXT
-from lens_engine.types import Example, FloatArray, LabelLogProbs, Record
+from lens_engine.types import Example, FloatArray, LabelLogProbs, Permutation, Record
 
 
 class Figure(Record):
@@ -60,7 +61,7 @@ class Cells:
     fine_tune: FineTuner
     say: Callable[[str], None]
     done: int = field(init=False, default=0)
-    _rows: tuple[Any, SplitRows] | None = field(init=False, default=None)
+    _setup: tuple[Any, Setup] | None = field(init=False, default=None)
     _evidence: tuple[Any, Evidence] | None = field(init=False, default=None)
 
     @cached_property
@@ -71,7 +72,7 @@ class Cells:
         """The figure of a cell, from its file or computed.
 
         Raises:
-            LensError: as `select_support_examples` and as loading the model; or the file is damaged.
+            LensError: as `prepare_run` and as loading the model; or the file is damaged, or the rows are too few.
         """
         config = entry.config(self.size, self.find_dataset(bench.dataset).settings, bench.seed)
         path = self.folder / f"{self._key(entry, bench, config)}.json"
@@ -84,7 +85,7 @@ class Cells:
         found = Figure(
             accuracy=fmean(plain for plain, _ in prompts),
             calibrated=fmean(calibrated for _, calibrated in prompts),
-            n=len(self.rows(bench, config).test),
+            n=len(self.setup(bench, config).rows.test),
             machine=f"{identity.dtype} on {identity.device}",
         )
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,49 +98,64 @@ class Cells:
         """The demonstrations of each prompt that the figure is of.
 
         Raises:
-            InvalidConfig: a budget ended the selection.
+            InvalidConfig: a budget ended the search.
             LensError: as `figure`.
         """
         if entry.chooser == "zero_shot":
             return [()]
-        rows = self.rows(bench, config)
-        if entry.chooser == "selection":
-            result = select_support_examples(self._problem(bench), self.scorer, config, progress=False)
-            if result.partial:
-                raise InvalidConfig(f"the budget of {entry.name!r} is too small; raise it", field="options.budget")
-            by_row = {one.row: one for one in rows.candidates}
-            # The method's own choice, even where another prompt is more often right.
-            return [[by_row[row] for row in result.answer.contenders[0].rows]]
+        setup = self.setup(bench, config)
+        candidates = setup.lens_rows.candidates
         if entry.chooser == "random":
-            drawn = draw_permutations(rows.candidates, rows.task, rows.quotas, config.seed, 0, NUM_RANDOM)
+            drawn = draw_permutations(candidates, setup.task, setup.rows.quotas, config.seed, 0, NUM_RANDOM)
+        elif entry.chooser in (LENS, RIVAL):
+            drawn = [self._search(entry, setup)]
         else:
-            drawn = [choose_coreset(entry.chooser, self._find_evidence(bench, config), rows, config.seed)]
-        return [[rows.candidates[place] for place in permutation] for permutation in drawn]
+            drawn = [choose_coreset(entry.chooser, self._find_evidence(bench, config), setup)]
+        return [[candidates[place] for place in permutation] for permutation in drawn]
 
     def measure(self, prompt: Sequence[Example], bench: Bench, config: SelectionConfig) -> tuple[float, float]:
         """The accuracy of a prompt on the test rows, plain and calibrated."""
-        split = self.rows(bench, config)
-        rows = EvaluationRows(split.task, split.test)
-        meter = Meter(self.scorer, split.task.label_spans, SilentListener(), BudgetOptions(), planned=Cost())
-        queries = [*rows.queries, split.task.render_query(CONTENT_FREE_TEXT)]
-        scores = meter.score([split.task.render_prefix(prompt)], queries)[0]
+        setup = self.setup(bench, config)
+        task, rows = setup.task, EvaluationRows(setup.task, setup.rows.test)
+        queries = [*rows.queries, task.render_query(CONTENT_FREE_TEXT)]
+        scores = self._meter(setup, BudgetOptions()).score([task.render_prefix(prompt)], queries)[0]
         judged = (scores[:-1], calibrate(scores[:-1], scores[-1]))
         plain, calibrated = (float((one.argmax(axis=1) == rows.gold).mean()) for one in judged)
         return plain, calibrated
 
-    def rows(self, bench: Bench, config: SelectionConfig) -> SplitRows:
-        """The splits, fitted to the context of the model."""
-        if self._rows is None or self._rows[0] != (bench, config):  # consecutive cells often share them
-            rows = split_examples(self._problem(bench), config)
-            rows = replace(rows, task=fit_task(self.scorer, rows.task))
-            self._rows = ((bench, config), fit_to_context(rows, self.scorer, config))
-        return self._rows[1]
+    def setup(self, bench: Bench, config: SelectionConfig) -> Setup:
+        """The rows, fitted to the context of the model.
+
+        Raises:
+            InvalidDataset: there are too few rows for a search.
+        """
+        if self._setup is None or self._setup[0] != (bench, config):  # consecutive cells often share them
+            found = prepare_run(self._problem(bench), self.scorer, config).setup
+            if not found.rows.search:
+                raise InvalidDataset(
+                    f"{bench.dataset} has fewer than {SEARCH_FROM} usable rows; add rows", field="dataset"
+                )
+            self._setup = ((bench, config), found)
+        return self._setup[1]
+
+    def _search(self, entry: Entry, setup: Setup) -> Permutation:
+        meter = self._meter(setup, setup.config.budget)
+        try:
+            return search_by_lens(setup, meter) if entry.chooser == LENS else choose_random(setup, meter, entry.drawn)
+        except Stopped as stopped:
+            raise InvalidConfig(
+                f"the budget of {entry.name!r} is too small; raise it", field="options.budget"
+            ) from stopped
+
+    def _meter(self, setup: Setup, budget: BudgetOptions) -> Meter:
+        return Meter(self.scorer, setup.task.label_spans, SilentListener(), budget, planned=Cost())
 
     def _find_evidence(self, bench: Bench, config: SelectionConfig) -> Evidence:
         """The evidence of a fine-tuning, which all coreset methods of a bench share."""
         if self._evidence is None or self._evidence[0] != (bench, config):
-            rows = self.rows(bench, config)
-            found = self.fine_tune(rows.task, rows.candidates, rows.validation, config.seed)
+            setup = self.setup(bench, config)
+            candidates, _, validation = setup.lens_rows
+            found = self.fine_tune(setup.task, candidates, validation, config.seed)
             self._evidence = ((bench, config), found)
         return self._evidence[1]
 
@@ -149,7 +165,16 @@ class Cells:
     def _key(self, entry: Entry, bench: Bench, config: SelectionConfig) -> str:
         """SHA-256 of what decides the figure on one machine. A model is identified by its reference."""
         digest, size = self.find_dataset(bench.dataset).sha256, self.size
-        parts = [__version__, size.model, size.dtype, digest, bench, entry.chooser, config.model_dump(mode="json")]
+        parts = [
+            __version__,
+            size.model,
+            size.dtype,
+            digest,
+            bench,
+            entry.chooser,
+            entry.drawn,
+            config.model_dump(mode="json"),
+        ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

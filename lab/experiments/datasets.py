@@ -45,13 +45,13 @@ class Dataset:
     name: str
     settings: TaskSettings
     train: tuple[Example, ...]
-    test: tuple[Example, ...] | None = None  #: None: test rows are split off `train`
+    test: tuple[Example, ...]
 
     @cached_property
     def sha256(self) -> str:
         """Digest of label words and rows."""
         words = repr(sorted(self.settings.words.items()))
-        rows = [digest_examples(examples) for examples in (self.train, self.test or ())]
+        rows = [digest_examples(examples) for examples in (self.train, self.test)]
         return sha256("\n".join((words, *rows)).encode()).hexdigest()
 
     def problem(self, template: str) -> Problem:
@@ -86,10 +86,8 @@ def known_settings(name: str) -> TaskSettings:
 
 
 def _read_folder(name: str, folder: Path) -> Dataset:
-    settings, train, test = _read_settings(name, folder), _find(name, "train", folder), _find(name, "test", folder)
-    if train is None:
-        raise InvalidDataset(f"{folder} has no {name}.train.jsonl (nor .csv, nor .parquet)", field=f"datasets.{name}")
-    return Dataset(name, settings, tuple(read_examples(train)), None if test is None else tuple(read_examples(test)))
+    settings = _read_settings(name, folder)
+    return Dataset(name, settings, *(_read_split(name, split, folder) for split in ("train", "test")))
 
 
 def _read_settings(name: str, folder: Path) -> TaskSettings:
@@ -104,10 +102,13 @@ def _read_settings(name: str, folder: Path) -> TaskSettings:
         raise InvalidDataset(f"{path}: {where}: {first['msg']}", field=f"datasets.{name}") from error
 
 
-def _find(name: str, split: str, folder: Path) -> Path | None:
+def _read_split(name: str, split: str, folder: Path) -> tuple[Example, ...]:
     stems = dict.fromkeys((name, name.replace("-", "")))
     paths = (folder / f"{stem}.{split}.{suffix}" for stem in stems for suffix in _SUFFIXES)
-    return next((path for path in paths if path.exists()), None)
+    found = next((path for path in paths if path.exists()), None)
+    if found is None:
+        raise InvalidDataset(f"{folder} has no {name}.{split}.jsonl (nor .csv, nor .parquet)", field=f"datasets.{name}")
+    return tuple(read_examples(found))
 
 
 class HubDataset(NamedTuple):

@@ -12,10 +12,10 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.metering.prices import plan_judging
 from lens_engine.presets import overlay_options, resolve_config
 
+LENS, RIVAL = "lens", "random_and_validation"
+
 NUM_RANDOM = 10
 """Random permutations whose mean is the figure of "random"."""
-
-LENS = "lens"
 
 _NAMES = {
     "k_center": "k-center greedy",
@@ -33,9 +33,10 @@ class Entry:
     """A row of the table: a name, what chooses its prompts, and the options of its selections."""
 
     name: str
-    chooser: str = "selection"  #: a selection; "zero_shot", "random", or a coreset method
+    chooser: str = LENS  #: or `RIVAL`, "zero_shot", "random", a coreset method
     options: Mapping[str, Any] = field(default_factory=dict)
     starts_narrow: bool = False  #: whether the search starts with B optimised permutations, as Algorithm 2 does
+    drawn: int | None = None  #: permutations of `RIVAL`; None for as many as cost as much as LENS
     sums_similarity: bool = False  #: whether lambda weighs the sum over the other demonstrations, not their mean
 
     def config(self, size: Size, settings: TaskSettings, seed: int) -> SelectionConfig:
@@ -49,21 +50,22 @@ class Entry:
         if self.sums_similarity:
             search["diversity_weight"] = config.search.diversity_weight * (config.num_demonstrations - 1)
         if self.starts_narrow:
-            search |= _narrow(config.search, config.splits.validation)
+            search |= _narrow(config.search, config.search.validation)
         return resolve_config(options=overlay_options(config.model_dump(), {"search": search, "seed": seed}))
 
 
 def make_entries(many_rows: tuple[int, int]) -> dict[str, Entry]:
     """Every entry by its key, in the order of the paper's table, LENS last. `many_rows` is that of the size."""
     rows, permutations = many_rows
-    rival: dict[str, Any] = {"method": "random_and_validation"}
-    many = rival | {"splits": {"validation": rows}, "random_search": {"permutations": permutations}}
-    letter = {"filtering": {"contribution": "vocabulary"}, "splits": {"confirmation": 0}}
+    many = {"search": {"validation": rows}}
+    letter = {"filtering": {"contribution": "vocabulary"}, "search": {"is_apart": True}}
     return {
         "zero_shot": Entry("zero-shot", "zero_shot"),
         "random": Entry(f"random, mean of {NUM_RANDOM}", "random"),
-        "random_and_validation": Entry("random & validation, equal budget", options=rival),
-        "random_and_validation_many_rows": Entry(f"random & validation, {rows} rows × {permutations}", options=many),
+        RIVAL: Entry("random & validation, equal budget", RIVAL),
+        f"{RIVAL}_many_rows": Entry(
+            f"random & validation, {rows} rows × {permutations}", RIVAL, many, drawn=permutations
+        ),
         **{method: Entry(_NAMES.get(method, method.replace("_", " ")), method) for method in METHODS},
         "lens_letter": Entry("LENS, by the paper's letter", options=letter, starts_narrow=True, sums_similarity=True),
         "lens_narrow": Entry("LENS, started narrow", starts_narrow=True),

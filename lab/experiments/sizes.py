@@ -10,8 +10,8 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.presets import overlay_options, resolve_config
 
-_LEAN: dict[str, Any] = {"classifier": {"kind": "none"}, "comparisons": "none"}
-"""A figure then costs its selection and one pass over the test rows."""
+_LEAN: dict[str, Any] = {"rows": {"judging": 10}}
+"""A figure is that of a search alone, so no row judges what it finds."""
 
 
 class Bench(NamedTuple):
@@ -82,7 +82,7 @@ PAPER = Size(
     options={
         "filtering": {"candidates": 30_000},
         # The rows with `starts_narrow` restrict this search.
-        "search": resolve_config("standard").search.model_dump(),
+        "search": {**resolve_config("standard").search.model_dump(), "is_apart": True},
     },
     keeps_rho=True,
     many_rows=(1000, 100),
@@ -94,7 +94,7 @@ LAPTOP = Size(
     seeds=(0, 1, 2),
     preset="quick",
     options={
-        "splits": {"test": 200},
+        "rows": {"test": 200},
         "filtering": {"candidates": 192, "initial_score_size": 14, "max_score_size": 28},
         "search": {"first_permutations": 112, "halvings": 3, "iterations": 3},
     },

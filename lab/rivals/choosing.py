@@ -17,7 +17,7 @@ differently."""
 def partition(groups: IndexArray, quotas: tuple[int, ...]) -> Iterator[tuple[IndexArray, int]]:
     """The rows and the quota of each group; with a single quota (no label balance), all rows and that quota.
 
-    The splits see to it that a group has as many rows as its quota.
+    The dealing sees to it that a group has as many rows as its quota.
     """
     for group, quota in enumerate(quotas):
         rows = np.arange(len(groups)) if len(quotas) == 1 else np.flatnonzero(groups == group)

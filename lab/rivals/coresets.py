@@ -10,8 +10,8 @@ from lab.rivals.glister import glister
 from lab.rivals.gradients import craig, facility_location, grad_match, graph_cut
 from lab.rivals.hardness import entropy, forgetting, grand, least_confidence, margin
 from lens_engine.randomness import make_generator
-from lens_engine.rows.splits import SplitRows
 from lens_engine.search.permutations import shuffle
+from lens_engine.search.setup import Setup
 from lens_engine.types import Permutation
 
 Select = Callable[[Evidence, tuple[int, ...]], list[int]]
@@ -39,17 +39,17 @@ METHODS = ("herding", "k_center", *list(SELECTORS)[1:])
 """In the order of the paper's table."""
 
 
-def choose_coreset(method: str, evidence: Evidence, rows: SplitRows, seed: int) -> Permutation:
+def choose_coreset(method: str, evidence: Evidence, setup: Setup) -> Permutation:
     """Indices of candidates. A coreset has no order, so its rows get a random one, as in the paper (section 4.1).
 
     Args:
-        evidence: of the model fine-tuned on the candidates of `rows`.
+        evidence: of the model fine-tuned on the candidates of LENS.
 
     Raises:
         InvalidConfig: the method needs validation rows, and there are none.
     """
-    _, quotas = rows.quotas.group(rows.task.index_labels(rows.candidates))
-    rng = make_generator(seed, method)
+    _, quotas = setup.rows.quotas.group(setup.task.index_labels(setup.lens_rows.candidates))
+    rng = make_generator(setup.config.seed, method)
     return shuffle(_select(method, evidence, quotas, rng), rng)
 
 

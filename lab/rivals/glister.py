@@ -23,7 +23,7 @@ def glister(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
     if evidence.validation is None or not len(evidence.validation):
         raise InvalidConfig(
             "the method glister chooses by validation rows, but there are none; add some, or use another method",
-            field="options.splits.validation",
+            field="options.search.validation",
         )
     return _descend(evidence, evidence.validation, quotas, step_size(evidence.features))
 

@@ -21,16 +21,23 @@ TINY = Size(
     seeds=(0, 1),
     preset="quick",
     options={
-        "splits": {"validation": 8, "confirmation": 8, "test": 20},
+        "rows": {"test": 20},
         "filtering": {"candidates": 24, "keep": 16, "rounds": 1, "initial_score_size": 4, "max_score_size": 4},
-        "search": {"beam_width": 2, "children": 2, "iterations": 1, "first_permutations": 6, "halvings": 1},
+        "search": {
+            "validation": 8,
+            "beam_width": 2,
+            "children": 2,
+            "iterations": 1,
+            "first_permutations": 6,
+            "halvings": 1,
+        },
     },
     many_rows=(12, 4),
 )
 BENCH = Bench("reviews", "{text} It was {label}.", 3)
 
 
-def make_dataset(name: str = "reviews", rows: int = 80, test_rows: int = 24) -> Dataset:
+def make_dataset(name: str = "reviews", rows: int = 160, test_rows: int = 24) -> Dataset:
     settings = TaskSettings(
         words={"positive": "great", "negative": "terrible"},
         templates=("{text} It was {label}.", "{text} A {label} one."),
@@ -64,10 +71,9 @@ class RandomEvidence:
 
 def make_cells(folder: Path, scorer: Any = None, **given: Any) -> Cells:
     """Cells over the same folder each time, as if the process had been started again."""
-    usual = {"size": TINY, "fine_tune": RandomEvidence(), "say": lambda _: None}
+    usual = {"size": TINY, "fine_tune": RandomEvidence(), "say": lambda _: None, "find_dataset": make_dataset}
     return Cells(
         folder=folder,
-        find_dataset=lambda name: make_dataset(name),
         open_scorer=lambda: scorer or TableScorer(),
         **{**usual, **given},
     )

@@ -11,12 +11,14 @@ import pytest
 
 from lab.experiments.cells import Cells, calibrate
 from lab.experiments.datasets import known_settings
-from lab.experiments.entries import LENS, Entry, make_entries, pick_entries
+from lab.experiments.entries import LENS, RIVAL, Entry, make_entries, pick_entries
+from lab.experiments.searches import choose_random, count_random, search_by_lens
 from lab.experiments.sizes import LAPTOP, PAPER, SIZES
 from lab.paper_tasks import PAPER_TASKS
-from lens_engine.config import METHOD_NAMES, SelectionConfig
-from lens_engine.errors import InvalidConfig
+from lens_engine.config import BudgetOptions, SelectionConfig
+from lens_engine.errors import InvalidConfig, InvalidDataset
 from lens_engine.scoring.base import Prefix
+from lens_engine.search.permutations import draw_permutations
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 from tests.lab.experiments.experiment_doubles import BENCH, TINY, RandomEvidence, make_cells, make_dataset
@@ -36,7 +38,7 @@ def prompts_of(cells: Cells, key: str) -> list[list[Example]]:
 def test_prompts_are_label_balanced_candidates_and_repeatable(tmp_path: Path, key: str) -> None:
     cells = make_cells(tmp_path)
     found = prompts_of(cells, key)
-    candidates = cells.rows(BENCH, config_of(ENTRIES[key])).candidates
+    candidates = cells.setup(BENCH, config_of(ENTRIES[key])).lens_rows.candidates
 
     assert len(found) == (10 if key == "random" else 1)
     for prompt in found:
@@ -47,7 +49,7 @@ def test_prompts_are_label_balanced_candidates_and_repeatable(tmp_path: Path, ke
 
 
 @pytest.mark.parametrize("is_best", [True, False])
-def test_prompt_of_a_selection_is_that_of_its_method(tmp_path: Path, is_best: bool) -> None:
+def test_prompt_of_lens_is_that_of_its_search(tmp_path: Path, is_best: bool) -> None:
     def log_prob(prefix: Prefix, query: str, span: str) -> float:
         """Even rows are "great". The model is right after demonstrations, or without them."""
         numbers = re.findall(r"\d+", query)  # none in the content-free input
@@ -98,7 +100,13 @@ def test_coreset_methods_of_a_bench_share_a_fine_tuning(tmp_path: Path) -> None:
 def test_budget_that_ends_a_selection_is_refused(tmp_path: Path) -> None:
     cells = make_cells(tmp_path)
     with pytest.raises(InvalidConfig, match="budget of 'LENS' is too small"):
-        cells.prompts(ENTRIES[LENS], BENCH, config_of(ENTRIES[LENS], budget={"max_pairs": 200}))
+        cells.prompts(ENTRIES[LENS], BENCH, config_of(ENTRIES[LENS], budget={"max_pairs": 100}))
+
+
+def test_dataset_without_a_search_is_refused(tmp_path: Path) -> None:
+    cells = make_cells(tmp_path, find_dataset=lambda _: make_dataset(rows=140))
+    with pytest.raises(InvalidDataset, match="reviews has fewer than 150 usable rows"):
+        cells.figure(ENTRIES["herding"], BENCH)
 
 
 def test_calibrated_probabilities_match_the_example_by_hand() -> None:
@@ -112,16 +120,39 @@ def test_calibrated_probabilities_match_the_example_by_hand() -> None:
     assert shares == pytest.approx(np.array([[[0.25, 0.75]] * 2, [[0.75, 0.25]] * 2]), abs=1e-6)
 
 
-def test_every_method_has_an_entry() -> None:
-    methods = {entry.options.get("method", "lens") for entry in ENTRIES.values()}
-    assert methods | {"zero_shot", "random"} == set(METHOD_NAMES)
+def test_every_entry_has_a_name_of_its_own() -> None:
     assert len({entry.name for entry in ENTRIES.values()}) == len(ENTRIES) == 20
+
+
+@pytest.mark.parametrize("given", [None, 3])
+def test_random_and_validation_costs_what_lens_does_and_takes_the_best(tmp_path: Path, given: int | None) -> None:
+    def log_prob(prefix: Prefix, query: str, span: str) -> float:
+        """The sum of the numbers of the demonstrations decides how likely the gold label is."""
+        worth = sum(map(int, re.findall(r"\d+", "".join(prefix)))) / 1000
+        return -1.0 if (int(re.findall(r"\d+", query)[-1]) % 2 == 0) == ("great" in span) else -2.0 - worth
+
+    cells = make_cells(tmp_path, TableScorer(log_prob))
+    setup = cells.setup(BENCH, config_of(ENTRIES[RIVAL]))
+    lens, rival = (cells._meter(setup, BudgetOptions()) for _ in range(2))
+    chosen = choose_random(setup, rival, given)
+    search_by_lens(setup, lens)
+
+    number, num_rows = given or count_random(setup), len(setup.lens_rows.validation)
+    assert rival.spent.pairs == number * num_rows
+    if given is None:
+        assert lens.spent.pairs <= rival.spent.pairs
+        assert lens.spent.tokens <= rival.spent.tokens
+        one = setup.prices.judging(1, num_rows)
+        assert rival.spent.pairs < lens.spent.pairs + one.pairs or rival.spent.tokens < lens.spent.tokens + one.tokens
+    candidates, quotas = setup.lens_rows.candidates, setup.rows.quotas
+    drawn = draw_permutations(candidates, setup.task, quotas, BENCH.seed, 0, number)
+    assert chosen == max(drawn, key=lambda one: sum(candidates[place].row for place in one))
 
 
 def test_narrow_start_costs_as_much_as_the_search() -> None:
     letter, lens = config_of(ENTRIES["lens_letter"]), config_of(ENTRIES[LENS])
     assert letter.search.diversity_weight == lens.search.diversity_weight * 3
-    assert (letter.search.first_permutations, letter.search.halvings, letter.splits.confirmation) == (None, 0, 0)
+    assert (letter.search.first_permutations, letter.search.halvings, letter.search.is_apart) == (None, 0, True)
 
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
@@ -129,7 +160,7 @@ def test_narrow_start_costs_as_much_as_the_search() -> None:
 def test_every_dataset_has_a_valid_configuration_at_every_size(size: Any, name: str) -> None:
     config = size.config(known_settings(name))
     assert config.num_demonstrations == PAPER_TASKS[name].num_demonstrations
-    assert (config.balanced, config.comparisons) == (PAPER_TASKS[name].balanced, "none")
+    assert config.balanced == PAPER_TASKS[name].balanced
 
 
 def test_paper_has_its_own_rho_and_score_sizes() -> None:

@@ -20,17 +20,17 @@ def test_files_of_a_folder_are_found_by_name(tmp_path: Path, stem: str) -> None:
     (tmp_path / f"{stem}.test.csv").write_text("text,label\nthree,positive\nfour,negative\n")
     found = datasets_of(tmp_path)("sst-2")
     assert [example.text for example in found.train] == ["one", "two"]
-    assert found.test is not None
     assert [example.text for example in found.test] == ["three", "four"]
     assert found.settings == known_settings("sst-2")
 
 
 def test_folder_may_bring_a_task_of_its_own(tmp_path: Path) -> None:
-    write_rows(tmp_path / "tickets.train.jsonl", "one", "two", label="bug")
+    for split in ("train", "test"):
+        write_rows(tmp_path / f"tickets.{split}.jsonl", f"{split} one", f"{split} two", label="bug")
     task = {"words": {"bug": "Bug", "wish": "Wish"}, "templates": ["{text} Kind: {label}."], "num_demonstrations": 6}
     (tmp_path / "tickets.task.json").write_text(json.dumps(task))
     found = datasets_of(tmp_path)("tickets")
-    assert (found.settings.num_demonstrations, found.test) == (6, None)
+    assert (found.settings.num_demonstrations, len(found.test)) == (6, 2)
     assert found.problem(found.settings.templates[0]).task.label_spans == (" Bug", " Wish")
 
 
@@ -57,7 +57,7 @@ def test_digest_changes_with_rows_and_words() -> None:
     dataset = make_dataset()
     words = {"positive": "good", "negative": "bad"}
     others = [
-        make_dataset(rows=78),
+        make_dataset(rows=158),
         make_dataset(test_rows=22),
         make_dataset("other"),
         type(dataset)(dataset.name, dataset.settings.model_copy(update={"words": words}), dataset.train, dataset.test),

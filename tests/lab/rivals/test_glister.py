@@ -85,4 +85,4 @@ def test_probability_that_vanished_still_pulls(make_evidence: MakeEvidence) -> N
 def test_without_validation_rows_it_is_refused(make_evidence: MakeEvidence) -> None:
     with pytest.raises(InvalidConfig, match="glister chooses by validation rows") as caught:
         glister(make_evidence(), (1, 1))
-    assert caught.value.field == "options.splits.validation"
+    assert caught.value.field == "options.search.validation"
