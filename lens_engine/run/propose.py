@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lens_engine.embeddings.embedder import find_embedder
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.randomness import make_generator
@@ -30,6 +31,9 @@ NEAREST_AFTER_FIXED = (4, 8)
 
 MANY = (32, 64)
 """Sizes of large sets, which are computed once, or read from a server's cache."""
+
+_MOST_EMBEDDED = 2_000
+"""Number of labelled rows from which on the index by embeddings would take minutes."""
 
 _AFTER_SEARCH = 4
 """After a search there are this many times fewer drawn sets."""
@@ -70,6 +74,10 @@ def _propose(setup: Setup, findings: Findings) -> Iterator[Proposal]:
             form = PromptForm(kind="nearest", nearest=k)
             for wording in wordings if k == NEAREST[1] else wordings[:1]:
                 yield Proposal(_name(f"{k} nearest", wording), "nearest", wording, form)
+        embedder = find_embedder(setup.config.classifier.embeddings) if pool_size < _MOST_EMBEDDED else None
+        if embedder is not None and NEAREST[1] <= pool_size:
+            form = PromptForm(kind="nearest", nearest=NEAREST[1], embedder=embedder.record)
+            yield Proposal(f"{NEAREST[1]} nearest by embeddings", "nearest", form=form)
     if "fixed" in forms:
         yield from sets
         many = [*_draw_large(setup)]
