@@ -17,8 +17,8 @@ from lens_engine.types import Example
 class Problem:
     """A task and its labelled examples.
 
-    If `test` is None, the selection holds test rows out of `examples`. With `alternatives`, tasks of other wordings, a
-    run begins with the choice among `task` and them.
+    Without `test`, what to expect on new texts is estimated from `examples`. With `alternatives`, tasks of other
+    wordings, prompts are compared in all of them.
     """
 
     task: Task
@@ -58,7 +58,7 @@ class Problem:
         object.__setattr__(self, "alternatives", tuple(others))
 
     def __repr__(self) -> str:
-        test = "test rows held out of them" if self.test is None else show_count(len(self.test), "test row")
+        test = "no test rows" if self.test is None else show_count(len(self.test), "test row")
         return f"Problem({show_count(len(self.examples), 'example')}, {len(self.task.labels)} labels, {test})"
 
 

@@ -83,8 +83,7 @@ class TaskRequest:
         without = self.instructions == NO_INSTRUCTION
         parts = [show_count(templates, "template"), *([] if without else [asked])]
         return (
-            f"the run begins with the choice among {templates * instructions} wordings ({' with '.join(parts)}); all "
-            "its prompts have the chosen one"
+            f"the run compares prompts in {templates * instructions} wordings ({' with '.join(parts)}), and chooses one"
         )
 
 

