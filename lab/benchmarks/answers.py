@@ -1,104 +1,66 @@
 """Answers at once, of a service that runs on this machine. One command prints each figure with its goal:
 
 lens up                                                                       # beside it
-python -m lab.benchmarks.answers --prompt NAME --words NAME --beside "lens select …"
+python -m lab.benchmarks.answers --prompt NAME --words NAME
 
-The classifier of the first name reads a model of this machine, that of the second counts words. Without --words or
---beside, these parts are left out.
+The classifier of the first name reads a model of this machine, that of the second counts words; it may be left out.
 """
 
 import argparse
-import asyncio
-import itertools
-import json
-import shlex
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import psutil
+import httpx
+import numpy as np
 
-from lab.benchmarks.client import Answer, Connection, Times, ask_again_and_again, write_request
 from lab.benchmarks.texts import generate_examples
 from lens_engine.classifier.classifier import BATCH_TEXTS, Classifier
 from lens_engine.opening import open_model
 
-Ask = Callable[[Sequence[str]], bytes]
-"""The request that asks for texts."""
-
-_CALLERS, _IN_TURN, _WATCHED = 200, 100, ("lens_cli serve", "worker.answering")
+_IN_TURN = 100
 
 
-def ask_prompt(name: str, key: str | None) -> Ask:
-    """Ask the classifier of a name."""
-    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+@dataclass(frozen=True)
+class Asked:
+    """The classifier of a name of the service."""
 
-    def ask(texts: Sequence[str]) -> bytes:
-        body = json.dumps({"inputs": list(texts), "prompts": "classifier"}).encode()
-        return write_request("POST", f"/prompts/{name}/classify", body, **headers)
+    client: httpx.Client
+    name: str
 
-    return ask
+    def classify(self, texts: Sequence[str]) -> None:
+        """Ask until texts are answered: a service that loads the model or is full answers 503 or 429.
 
+        Raises:
+            httpx.HTTPStatusError: it refuses.
+        """
+        body = {"inputs": list(texts), "prompts": "classifier"}
+        while (answer := self.client.post(f"/prompts/{self.name}/classify", json=body)).status_code in (429, 503):
+            time.sleep(float(answer.headers.get("retry-after", "1")))
+        answer.raise_for_status()
 
-async def measure_one(port: int, ask: Ask, texts: Sequence[str]) -> Times:
-    """One text after another, once the model is there."""
-    connection, times = Connection(port), Times()
-    await send_until_answered(connection, ask(texts[:1]))
-    for text in texts:
-        due = time.monotonic()
-        times.note(due, await connection.send(ask([text])))
-    connection.close()
-    return times
+    def fetch(self) -> Classifier:
+        return Classifier.model_validate_json(
+            self.client.get(f"/prompts/{self.name}/classifier").raise_for_status().content
+        )
 
+    def measure_one(self, texts: Sequence[str]) -> str:
+        """One text after another, once the model is there."""
+        self.classify(texts[:1])
+        moments = [time.monotonic()]
+        for text in texts:
+            self.classify([text])
+            moments.append(time.monotonic())
+        middle, high = np.percentile(np.diff(moments), (50, 99)) * 1000
+        return f"{len(texts)} in turn: p50 {middle:.1f} ms, p99 {high:.1f} ms"
 
-async def measure_file(port: int, ask: Ask, texts: Sequence[str]) -> float:
-    """Texts a second, in batches one after another, each repeated until it is answered."""
-    connection, began = Connection(port), time.monotonic()
-    for start in range(0, len(texts), BATCH_TEXTS):
-        await send_until_answered(connection, ask(texts[start : start + BATCH_TEXTS]))
-    connection.close()
-    return len(texts) / (time.monotonic() - began)
-
-
-async def send_until_answered(connection: Connection, request: bytes) -> Answer:
-    """The first answer that is not 429 or 503.
-
-    Raises:
-        RuntimeError: it is a refusal.
-    """
-    while (answer := await connection.send(request)).status in (429, 503):
-        await asyncio.sleep(float(answer.headers.get("retry-after", "1")))
-    if answer.status != 200:
-        raise RuntimeError(f"status {answer.status}: {answer.body[:400]!r}")
-    return answer
-
-
-async def measure_callers(port: int, ask: Ask, texts: Sequence[str], callers: int, seconds: float) -> str:
-    """Callers who never pause, each with one text; their answers, and the memory of the processes at each fifth."""
-    rest, looks = itertools.cycle(texts), list[str]()
-
-    async def look() -> None:
-        while True:
-            looks.append(", ".join(f"{name} {size} MiB" for name, size in read_memory().items()))
-            await asyncio.sleep(seconds / 5)
-
-    looking = asyncio.create_task(look())
-    times = await ask_again_and_again(port, callers, seconds, lambda: ask([next(rest)]))
-    looking.cancel()
-    return "\n".join(
-        [f"{callers} callers for {seconds:.0f} s: {times.describe()}; no 5xx but 503", *(f"  {one}" for one in looks)]
-    )
-
-
-def read_memory() -> dict[str, int]:
-    """Memory of the service's processes on this machine (MiB), by the words of their commands."""
-    found = dict.fromkeys(_WATCHED, 0)
-    for process in psutil.process_iter(["cmdline", "memory_info"]):
-        command = " ".join(process.info["cmdline"] or ())
-        for words in found:
-            found[words] += process.info["memory_info"].rss >> 20 if words in command else 0
-    return found
+    def measure_file(self, texts: Sequence[str]) -> float:
+        """Texts a second, in batches one after another."""
+        began = time.monotonic()
+        for start in range(0, len(texts), BATCH_TEXTS):
+            self.classify(texts[start : start + BATCH_TEXTS])
+        return len(texts) / (time.monotonic() - began)
 
 
 def measure_library(classifier: Classifier, texts: Sequence[str]) -> float:
@@ -111,40 +73,16 @@ def measure_library(classifier: Classifier, texts: Sequence[str]) -> float:
     return len(texts) / (time.monotonic() - began)
 
 
-async def fetch_classifier(port: int, name: str, key: str | None) -> Classifier:
-    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-    connection = Connection(port)
-    answer = await send_until_answered(connection, write_request("GET", f"/prompts/{name}/classifier", b"", **headers))
-    connection.close()
-    return Classifier.model_validate_json(answer.body)
-
-
-async def measure(given: argparse.Namespace) -> None:
-    ask, port = ask_prompt(given.prompt, given.key), given.port
+def measure(given: argparse.Namespace) -> None:
+    headers = {} if given.key is None else {"Authorization": f"Bearer {given.key}"}
     texts = [one.text for one in generate_examples("reviews", given.texts)]
-    few = texts[:_IN_TURN]
-    one = await measure_one(port, ask, few)
-    _say(f"one text, {len(few)} in turn: {one.describe()}; goal p50 60 ms, p99 250 ms")
-    if given.words is not None:
-        words = await measure_one(port, ask_prompt(given.words, given.key), few)
-        _say(f"words, {len(few)} in turn: {words.describe()}; goal p50 10 ms")
-    _say(await measure_callers(port, ask, texts, _CALLERS, given.seconds))
-    if given.beside is not None:
-        _say(await measure_beside(given, ask, few))
-    rate = await measure_file(port, ask, texts)
-    own = measure_library(await fetch_classifier(port, given.prompt, given.key), texts)
+    with httpx.Client(base_url=f"http://127.0.0.1:{given.port}", headers=headers, timeout=600) as client:
+        asked = Asked(client, given.prompt)
+        _say(f"one text, {asked.measure_one(texts[:_IN_TURN])}; goal p50 60 ms, p99 250 ms")
+        if given.words is not None:
+            _say(f"words, {Asked(client, given.words).measure_one(texts[:_IN_TURN])}; goal p50 10 ms")
+        rate, own = asked.measure_file(texts), measure_library(asked.fetch(), texts)
     _say(f"{len(texts)} texts: {rate:.1f} a second; library {own:.1f}; ratio {rate / own:.2f}, goal at least 0.80")
-
-
-async def measure_beside(given: argparse.Namespace, ask: Ask, texts: Sequence[str]) -> str:
-    """One text after another beside a command, some time after its start."""
-    beside = subprocess.Popen(shlex.split(given.beside), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    await asyncio.sleep(given.after)
-    times = await measure_one(given.port, ask, texts)
-    state = "runs" if beside.poll() is None else "has ended, so this says nothing"
-    beside.terminate()
-    beside.wait()
-    return f"one text, {len(texts)} in turn, beside a command that {state}: {times.describe()}; goal p99 750 ms"
 
 
 def _say(line: str) -> None:
@@ -160,10 +98,7 @@ def main() -> None:
     add("--port", type=int, default=8000, help="of the API on this machine (default: %(default)s)")
     add("--key", help="API key, if the service asks for one")
     add("--texts", type=int, default=5000, help="texts of the file (default: %(default)s)")
-    add("--seconds", type=float, default=60.0, help="time of the callers (default: %(default)s)")
-    add("--beside", help="a command, as `lens select …`, beside which one text is asked")
-    add("--after", type=float, default=60.0, help="time after its start (seconds; default: %(default)s)")
-    asyncio.run(measure(parser.parse_args()))
+    measure(parser.parse_args())
 
 
 if __name__ == "__main__":

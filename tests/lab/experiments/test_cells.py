@@ -78,8 +78,8 @@ def test_finished_cell_is_read_and_needs_no_model(tmp_path: Path) -> None:
 
 
 def test_whatever_decides_a_figure_has_a_cell_of_its_own(tmp_path: Path) -> None:
-    sizes = [TINY, *(replace(TINY, **change) for change in ({"model": "other"}, {"dtype": "float32"}))]
-    sizes.append(replace(TINY, options={**TINY.options, "filtering": {"candidates": 20, "keep": 12}}))
+    options = {**TINY.options, "filtering": {"candidates": 20, "keep": 12}}
+    sizes = [TINY, replace(TINY, model="other"), replace(TINY, dtype="float32"), replace(TINY, options=options)]
     for size in sizes:
         for bench in (BENCH, BENCH._replace(seed=4), BENCH._replace(template="{text} {label}")):
             for key in ("zero_shot", "random", "herding", "craig"):

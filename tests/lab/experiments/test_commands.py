@@ -1,14 +1,18 @@
 """The commands of the experiments, with a tiny random model."""
 
+import csv
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from lab.experiments.entries import make_entries
+from lab.experiments.few_rows import main as measure_few_rows
 from lab.experiments.table import main as make_table
+from lens_engine.config import USES
 from lens_engine.testing import tiny_causal_lm
 from tests.lab.experiments.experiment_doubles import TINY
 
@@ -78,7 +82,32 @@ def test_seed_that_is_not_a_number_is_refused(
     assert "--seeds" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("module", ["lab.experiments.table"])
+@pytest.mark.parametrize("module", ["lab.experiments.table", "lab.experiments.few_rows"])
 def test_commands_show_their_help(module: str) -> None:
     run = subprocess.run([sys.executable, "-m", module, "--help"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert f"python -m {module}" in run.stdout
+
+
+def test_few_rows_are_measured_once_and_beside_what_was_expected(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "few.csv"
+
+    def measure(draws: str) -> list[dict[str, str]]:
+        common = ["--data", str(folder), "--model", str(folder / "model"), "--output", str(path), "--device", "cpu"]
+        measure_few_rows([*common, "--datasets", "sst-2", "--rows", "20", "--draws", draws])
+        return list(csv.DictReader(path.read_text().splitlines()))
+
+    (first, again, more) = (measure(draws) for draws in ("1", "1", "2"))
+    assert again == first == more[: len(first)]
+    assert [line["draw"] for line in more] == ["0"] * len(first) + ["1"] * (len(more) - len(first))
+    shown = Counter(
+        (line["contender"], line["use"]) for line in first if line["contender"] not in ("classifier", "first")
+    )
+    prompts = [(name, use) for name in ("prompt", "zero_shot", "random") for use in USES]
+    assert shown == Counter([*prompts, ("words", "")])
+    chosen = [line for line in first if line["contender"] in ("prompt", "classifier", "first")]
+    assert len(chosen) == 4
+    assert [line for line in first if line["estimate"]] == chosen
+    for line in first:
+        assert (line["rows"], line["test_rows"]) == ("20", "40")
+    for line in chosen:
+        assert float(line["low"]) <= float(line["estimate"]) <= float(line["high"])

@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 from tokenizers.processors import TemplateProcessing
 from torch.nn import functional
-from torch.utils import deterministic
 
 from lab.rivals.evidence import Evidence
 from lab.rivals.fine_tuning import FineTunedModel, FineTuningOptions, TrainableLM, fine_tune, repeatable_training
@@ -165,14 +164,15 @@ CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 
 
 def settings() -> dict[str, bool]:
+    untyped: Any = torch  # its types lack some of these
     return {
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "only warns": torch.is_deterministic_algorithms_warn_only_enabled(),
-        "fills": deterministic.fill_uninitialized_memory,
-        "flash": torch.backends.cuda.flash_sdp_enabled(),
-        "memory-efficient": torch.backends.cuda.mem_efficient_sdp_enabled(),
-        "cudnn": torch.backends.cuda.cudnn_sdp_enabled(),
-        "math": torch.backends.cuda.math_sdp_enabled(),
+        "fills": untyped.utils.deterministic.fill_uninitialized_memory,
+        "flash": untyped.backends.cuda.flash_sdp_enabled(),
+        "memory-efficient": untyped.backends.cuda.mem_efficient_sdp_enabled(),
+        "cudnn": untyped.backends.cuda.cudnn_sdp_enabled(),
+        "math": untyped.backends.cuda.math_sdp_enabled(),
     }
 
 
