@@ -30,7 +30,7 @@ CONFIG = SelectionConfig.model_validate(
         "num_demonstrations": 4,
         "labels": {"rare": "drop"},
         "rows": {"search": 0, "judging": 60},
-        "search": {"sets": 4},
+        "search": {"sets": 4, "forms": ("fixed",)},
         "classifier": {"kind": "label_probabilities"},
     }
 )
