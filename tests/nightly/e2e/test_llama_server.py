@@ -21,14 +21,14 @@ from tests.llama_server.weights import float32_weights
 PREFIX = ("Sharp, funny and warm. It was great.\n", "Two hours that I will not get back. It was terrible.\n")
 QUERIES = ["I loved every minute of it. It was", "Dull. It was"]
 TASK = Task("{text} It was {label}.\n", {"bad": "terrible", "good": "great"})
+_ENDS = ("", " of it", " again", " this time", " at last")
 CONFIG = SelectionConfig.model_validate(
     {
         "num_demonstrations": 2,
-        "splits": {"validation": 8, "confirmation": 4, "test": 4},
+        "rows": {"search": 24, "judging": 12},
         "filtering": {"keep": 6, "rounds": 2, "initial_score_size": 2, "max_score_size": 4},
-        "search": {"beam_width": 2, "children": 2, "iterations": 1},
+        "search": {"validation": 8, "sets": 4, "beam_width": 2, "children": 2, "iterations": 1, "forms": ["fixed"]},
         "classifier": {"kind": "none"},
-        "comparisons": "none",
     }
 )
 
@@ -56,13 +56,15 @@ def test_weights_here_are_those_of_the_server(llama_server: LlamaServer, tmp_pat
 
 
 def choose(scorer: LabelScorer) -> list[tuple[int, ...]]:
-    """Rows of the support examples of a small selection, for each use."""
+    """Rows of what the search of a small selection found, the best first."""
     said = {"bad": ("Dull", "Slow", "A mess"), "good": ("Warm", "Sharp", "A joy")}
-    things = ("the plot", "the cast", "the music", "the end", "the jokes", "the pace")
+    things = [f"the {thing}{end}" for thing in ("plot", "cast", "music", "end", "jokes", "pace") for end in _ENDS]
     texts = [(label, f"{word}, {thing}.") for thing in things for label in said for word in said[label]]
     examples = [Example(row, text, label) for row, (label, text) in enumerate(texts)]
     result = select_support_examples(Problem(TASK, examples), scorer, CONFIG, progress=False)
-    return [tuple(one.row for one in answer.examples) for answer in result.support_examples]
+    found = sorted({one.name: one.rows for one in result.contenders if one.method == "lens"}.items())
+    assert found
+    return [rows for _, rows in found]
 
 
 def choose_at(endpoint: Endpoint, folder: Path) -> list[tuple[int, ...]]:

@@ -23,10 +23,10 @@ PAGE = "docs/servers.md"
 SMALL = (
     " --option num_demonstrations=2 --option filtering.candidates=4 --option filtering.keep=4"
     " --option search.iterations=1 --option search.beam_width=2 --option search.children=2"
-    " --option search.first_permutations=null --option search.forms=fixed --option splits.validation=8"
-    " --option splits.confirmation=4 --option splits.test=8 --option classifier.kind=none --compare none"
+    " --option search.first_permutations=null --option search.forms=fixed --option search.validation=8"
+    " --option search.sets=2 --option rows.judging=12 --option rows.test=8 --option classifier.kind=none"
 )
-"""A selection of the sample in less than a hundred pairs."""
+"""A selection of the sample in some two hundred pairs."""
 
 
 def make_folder(tmp_path: Path) -> Path:

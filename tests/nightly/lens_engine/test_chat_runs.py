@@ -27,11 +27,18 @@ TASK = Task("{text} Topic: {label}.", {word.lower(): word for word in WORDS})
 CONFIG = SelectionConfig.model_validate(
     {
         "num_demonstrations": 4,
-        "splits": {"validation": 20, "confirmation": 8, "test": 24},
+        "rows": {"judging": 40},
         "filtering": {"keep": 16, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
-        "search": {"beam_width": 3, "children": 4, "iterations": 2, "first_permutations": 10},
+        "search": {
+            "validation": 20,
+            "sets": 4,
+            "beam_width": 3,
+            "children": 4,
+            "iterations": 2,
+            "first_permutations": 10,
+            "forms": ["fixed"],
+        },
         "classifier": {"kind": "auto"},
-        "comparisons": "none",
     }
 )
 
@@ -42,7 +49,7 @@ def make_problem(rows: int = 200) -> Problem:
     for row in range(rows):
         said, label = WORDS[row % 4], WORDS[row % 4] if rng.random() < 0.8 else WORDS[int(rng.integers(4))]
         examples.append(Example(row, f"text {row} on {said.lower()} {{x}}", label.lower()))
-    return Problem(TASK, examples)
+    return Problem(TASK, examples[24:], examples[:24])
 
 
 @pytest.fixture(autouse=True)
@@ -66,11 +73,11 @@ def select(scorer: EndpointScorer, **options: Any) -> SelectionResult:
 
 def test_selection_classifier_and_exports_are_of_the_same_turns(double: ChatDouble, tmp_path: Path) -> None:
     scorer = connect(double)
-    result = select(scorer, comparisons="usual")
+    result = select(scorer)
     assert result.task.chat is not None
     assert result.classifier is not None
-    assert result.test is not None
-    assert result.test.accuracy > 0.5
+    assert result.answer.test is not None
+    assert result.answer.test.accuracy > 0.5
     assert [one.name for one in result.tested] == ["bag_of_words", "label_probabilities"]
     assert f"The system message: {result.task.chat.system!r}" in result.summary()
 
@@ -78,12 +85,12 @@ def test_selection_classifier_and_exports_are_of_the_same_turns(double: ChatDoub
     asked = classifier_of_prompt(SelectionResult.model_validate_json(result.model_dump_json()))
     asked.save(tmp_path / "classifier.json")
     loaded = Classifier.load(tmp_path / "classifier.json")
-    test = [one for one in make_problem().examples if one.row in result.test_answers.rows]
-    by_row = dict(zip(result.test_answers.rows, result.test_answers.support_examples[0] or (), strict=True))
+    test = [one for one in make_problem().test or () if one.row in result.answers.rows]
+    by_row = dict(zip(result.answers.rows, result.answers.support_examples[0] or (), strict=True))
     before = len(double.bodies)
     predicted = loaded.predict([one.text for one in test], scorer)
     assert len(double.bodies) == before  # every answer was on disk
-    assert predicted.labels == tuple(loaded.labels[by_row[one.row]] for one in test)
+    assert predicted.labels == tuple(loaded.labels[by_row[one.row] or 0] for one in test)
     loaded.predict(["a new text"], scorer)
     exported = json.loads(export_support_examples(result, "openai-chat"))["messages"]
     sent = json.loads(json.dumps(exported).replace("{text}", "a new text"))
@@ -114,12 +121,11 @@ def test_sampled_answers_search_without_filtering(double: ChatDouble) -> None:
     scorer = connect(double, answers="sampled")
     result = select(scorer)
     assert "logprobs" not in double.bodies[-1]
-    assert result.test is not None
-    assert result.test.accuracy > 0.5
+    assert result.answer.test is not None
+    assert result.answer.test.accuracy > 0.5
     assert [one.name for one in result.tested] == ["bag_of_words"]
     assert [one.use for one in result.support_examples] == ["prompt"]
     assert result.answer.label_biases == ()
-    assert result.answer.with_biases is None
     assert all(one.info_score is None for one in result.examples)
     assert len({one.label for one in result.examples}) == len(WORDS)
     assert any(one.startswith("the model gives answers and no probabilities") for one in result.warnings)
